@@ -41,8 +41,8 @@ func text(n int, seed uint64) []byte {
 	return out[:n]
 }
 
-// TestSharedBuffersKeepStreamsApart writes to several connections in turn, so that each compressor goes from one to the
-// other. Every stream must inflate by itself, batch by batch, and never end.
+// TestSharedBuffersKeepStreamsApart writes to several connections in turn, so that each compressor changes connections.
+// Every stream must inflate by itself, batch by batch, and never end.
 func TestSharedBuffersKeepStreamsApart(t *testing.T) {
 	var shared netproto.Buffers
 	wires := make([]bytes.Buffer, 3)
@@ -87,7 +87,7 @@ func TestSharedBuffersKeepStreamsApart(t *testing.T) {
 	}
 }
 
-// TestPiecesCostLittle compares with one compressor that sees everything.
+// TestPiecesCostLittle compares with a single compressor over the whole data.
 func TestPiecesCostLittle(t *testing.T) {
 	var wire bytes.Buffer
 	server := greeted(t, &wire)
@@ -114,7 +114,7 @@ func (l *lossy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLossLeavesSharedBuffersUsable breaks a connection inside a batch. What it leaves behind must not reach another one.
+// TestLossLeavesSharedBuffersUsable breaks a connection inside a batch. Its leftovers must not reach another connection.
 func TestLossLeavesSharedBuffersUsable(t *testing.T) {
 	var shared netproto.Buffers
 	long := text(300_000, 2)
@@ -138,7 +138,7 @@ func TestLossLeavesSharedBuffersUsable(t *testing.T) {
 	}
 }
 
-// TestIdleConnHoldsNoBuffers counts what connections hold that have read and written something.
+// TestIdleConnHoldsNoBuffers measures the buffers of idle connections that were used before.
 func TestIdleConnHoldsNoBuffers(t *testing.T) {
 	testlevel.Slow(t)
 	const bound = 4 << 10

@@ -17,7 +17,7 @@ import (
 	"collet/netproto"
 )
 
-// TestServerFaults covers what a server must not say, and when.
+// TestServerFaults covers messages that a server must not send, or not at that time.
 func TestServerFaults(t *testing.T) {
 	files := []file{{"Core.zip", 0, make([]byte, 2500)}}
 	ask := []netproto.FetchRange{{Index: 10, Size: 2500}}
@@ -123,7 +123,7 @@ func updateWith(t *testing.T, opt netproto.ClientOptions, reqs []netproto.FetchR
 	return c.Fetch(t.Context(), reqs, func(int, []byte) error { return nil })
 }
 
-// TestServerHangsUp tells a close before the answer from one after it.
+// TestServerHangsUp distinguishes a close before the answer from one after it.
 func TestServerHangsUp(t *testing.T) {
 	files := testFiles()
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
@@ -151,7 +151,7 @@ func TestServerHangsUp(t *testing.T) {
 	})
 }
 
-// TestGoodbye covers the two polite ends, and that what was sent before them still counts.
+// TestGoodbye covers the two orderly ends. Messages before them still count.
 func TestGoodbye(t *testing.T) {
 	files := testFiles()
 	ask := []netproto.FetchRange{{Index: 12, Size: 700}, {Index: 10, Size: 100_123}}
@@ -220,8 +220,8 @@ func (h *halfClosed) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// TestWritingFailsFirst lets the reason that a server sent before it hung up win over the broken pipe that followed; and
-// without a reason, the broken pipe is it, after a short wait.
+// TestWritingFailsFirst: the reason that a server sent before its close has precedence over the following broken pipe.
+// Without a reason, the broken pipe is the error, after a short wait.
 func TestWritingFailsFirst(t *testing.T) {
 	files := testFiles()
 	for name, reason := range map[string]bool{"with a reason": true, "without": false} {
@@ -278,8 +278,7 @@ func TestDeliverFails(t *testing.T) {
 	})
 }
 
-// TestNoiseIsPassedOver mixes messages that nobody knows into a session, and checks that a text from the server reaches
-// the log.
+// TestNoiseIsPassedOver mixes unknown messages into a session, and checks that a text from the server reaches the log.
 func TestNoiseIsPassedOver(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()

@@ -97,8 +97,8 @@ func take(t testing.TB, addr string, g netproto.Generation) (got int64) {
 	return got
 }
 
-// TestMemoryIsBounded takes a large file over real sockets. Both ends together allocate less than what a client may
-// use in all, so that no portion is kept or made anew.
+// TestMemoryIsBounded fetches a large file over real sockets. Both ends together allocate less than a client's memory
+// limit, so portions are neither kept nor reallocated.
 func TestMemoryIsBounded(t *testing.T) {
 	testlevel.Slow(t)
 	const portion, budget = 1_000_000, 48 << 20

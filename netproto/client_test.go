@@ -91,7 +91,7 @@ func checkOffers(t *testing.T, g netproto.Generation, offers []netproto.Offer, f
 	var want []netproto.Offer
 	for i, f := range files {
 		if f.role > 1 {
-			continue // a role that nobody knows is left out
+			continue // an unknown role is left out
 		}
 		o := netproto.Offer{Path: f.path, Size: int64(len(f.data)), Role: f.role, Index: uint32(10 + i)}
 		if g.Engine() {
@@ -133,8 +133,8 @@ func fetchAll(t *testing.T, c *netproto.Client, reqs []netproto.FetchRange) [][]
 	return got
 }
 
-// TestEngineRequestsAsRecorded compares what an engine server sees with the recorded exchange: one request for each
-// portion, one also where nothing is missing, none too many.
+// TestEngineRequestsAsRecorded compares an engine server's view with the recorded exchange: exactly one request for each
+// portion, and one for an empty range.
 func TestEngineRequestsAsRecorded(t *testing.T) {
 	bubble(t, "G1", func(t *testing.T) {
 		files := []file{{"a", 0, make([]byte, 257)}, {"b", 0, make([]byte, 1016)}, {"c", 1, nil}, {"d", 0, make([]byte, 5)}}
@@ -160,7 +160,7 @@ func TestEngineRequestsAsRecorded(t *testing.T) {
 	})
 }
 
-// TestWindow checks how many requests are unanswered, that they cross files, and that answers may come in any order.
+// TestWindow checks the number of outstanding requests, that they span files, and that answers may come in any order.
 func TestWindow(t *testing.T) {
 	for _, test := range []struct {
 		name         string
@@ -208,7 +208,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// answerBackwards lets requests pile up until the client waits, and answers the last one first.
+// answerBackwards collects requests until the client waits, and answers the last one first.
 func answerBackwards(t *testing.T, p *peer, files []file) (most, total int) {
 	requests := make(chan *netproto.GetRange)
 	go func() {
@@ -261,8 +261,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestRefusedVerdicts checks that nothing is listed or fetched after a verdict that allows none, and that the server's
-// close behind it is no error of Dial.
+// TestRefusedVerdicts checks that listing and fetching fail after a verdict that forbids them, and that the server's
+// close afterwards is no error of Dial.
 func TestRefusedVerdicts(t *testing.T) {
 	for v := compat.UpdateViaStore; v <= compat.Maintenance; v++ {
 		bubble(t, v.String(), func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestRefusedVerdicts(t *testing.T) {
 	})
 }
 
-// TestDialNeedsASpokenGeneration checks that nothing is dialled for another, and that C1 is the default.
+// TestDialNeedsASpokenGeneration checks that an unsupported generation is not dialled, and that C1 is the default.
 func TestDialNeedsASpokenGeneration(t *testing.T) {
 	opt := netproto.ClientOptions{Addr: "x:1", Dial: func(context.Context, string, string) (net.Conn, error) {
 		t.Error("dialled")
@@ -322,8 +322,8 @@ func TestDialNeedsASpokenGeneration(t *testing.T) {
 	})
 }
 
-// TestRangesAskForNoMore counts what is asked for when only parts of a file are missing: exactly those in C1, and in an
-// engine generation no portion behind the one that brings the end.
+// TestRangesAskForNoMore counts the requested bytes when only parts of a file are missing: exactly those in C1, and in
+// an engine generation no portion after the last needed one.
 func TestRangesAskForNoMore(t *testing.T) {
 	ask := []netproto.FetchRange{
 		{Index: 10, Offset: 100, End: 2350, Size: 100_123}, {Index: 10, Offset: 99_000, End: 100_123, Size: 100_123}, {Index: 12, Offset: 1, End: 2, Size: 700},
@@ -363,7 +363,7 @@ func TestRangesAskForNoMore(t *testing.T) {
 	})
 }
 
-// TestFetchChecksItsRanges sends nothing for ranges that make no sense, and goes on afterwards.
+// TestFetchChecksItsRanges: invalid ranges send nothing, and the session continues.
 func TestFetchChecksItsRanges(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()

@@ -16,8 +16,8 @@ import (
 	"collet/platform/testlevel"
 )
 
-// TestPingsAreAnsweredWhileDeliveringIsSlow lets the caller sit on its bytes for a minute. A server that asks every ten
-// seconds, and hangs up on silence, must not notice.
+// TestPingsAreAnsweredWhileDeliveringIsSlow blocks the caller for a minute. A server that pings every ten seconds, and
+// closes on silence, must not notice.
 func TestPingsAreAnsweredWhileDeliveringIsSlow(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
@@ -59,7 +59,7 @@ func TestPingsAreAnsweredWhileDeliveringIsSlow(t *testing.T) {
 	})
 }
 
-// TestClientPings checks when a client asks: every two seconds, one question at a time, and in G1 at once.
+// TestClientPings checks the times of pings: every two seconds, one at a time, and in G1 at once.
 func TestClientPings(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		start := time.Now()
@@ -110,7 +110,7 @@ func TestClientPings(t *testing.T) {
 	})
 }
 
-// TestPingFlood answers every question of a server that asks all the time, and goes on with its work.
+// TestPingFlood answers every ping of a server that pings continuously, and continues its work.
 func TestPingFlood(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
@@ -153,7 +153,7 @@ func closed(t *testing.T, err error, answered bool) *netproto.ClosedError {
 	return end
 }
 
-// TestSilence ends a connection on which nothing moves, before and after the answer.
+// TestSilence ends an idle connection, before and after the answer.
 func TestSilence(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		opt, wait := play(t, g, func(p *peer) { _, _ = io.Copy(io.Discard, p.net) })
@@ -186,7 +186,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestPeerThatDoesNotRead ends a connection whose bytes nobody takes.
+// TestPeerThatDoesNotRead ends a connection whose peer does not read.
 func TestPeerThatDoesNotRead(t *testing.T) {
 	bubble(t, "C1", func(t *testing.T) {
 		stop := make(chan struct{})
@@ -201,7 +201,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestStalledServer ends a connection on which pings are answered and nothing else is.
+// TestStalledServer ends a connection on which only pings are answered.
 func TestStalledServer(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()
@@ -211,7 +211,7 @@ func TestStalledServer(t *testing.T) {
 			p.waitForClient()
 		})
 		c, _ := listed(t, opt)
-		time.Sleep(10 * time.Minute / time.Duration(testlevel.Stride(4, 5))) // a session may rest, for longer than an answer may take: nothing is owed
+		time.Sleep(10 * time.Minute / time.Duration(testlevel.Stride(4, 5))) // a session may be idle longer than the answer timeout: no answer is owed
 		start := time.Now()
 		err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 9}}, nil)
 		closed(t, err, true)
@@ -254,7 +254,7 @@ func (s *slowConn) Read(p []byte) (int, error) {
 	return s.Conn.Read(p[:min(len(p), 2)])
 }
 
-// TestCancel ends a call at once, wherever it waits.
+// TestCancel cancels a call at each point where it waits.
 func TestCancel(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		files := testFiles()

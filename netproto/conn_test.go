@@ -14,7 +14,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// TestPassedOver sends messages that a reader has no use for, and checks that the cipher is in step behind them.
+// TestPassedOver sends messages without use for the reader, and checks that the cipher stays in step.
 func TestPassedOver(t *testing.T) {
 	noise := []netproto.Message{
 		&netproto.Unknown{Number: 200, Body: bytes.Repeat([]byte{7}, 1234)},
@@ -56,7 +56,7 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// TestHeaderFaults covers what can be wrong with a frame before its message.
+// TestHeaderFaults covers faults of a frame's header.
 func TestHeaderFaults(t *testing.T) {
 	ping := string(frame(t, netproto.C1, &netproto.Ping{}))
 	answer := string(frame(t, netproto.C1, netproto.NewAnswer(compat.Judgement{})))
@@ -171,7 +171,7 @@ func TestC1IsNeverCompressed(t *testing.T) {
 	wantFault(t, err, 0, "signature")
 }
 
-// TestWriteRefusesOurMistakes checks that a message that can't be sent leaves the connection, and its cipher, as it was.
+// TestWriteRefusesOurMistakes checks that an unsendable message leaves the connection, and its cipher, unchanged.
 func TestWriteRefusesOurMistakes(t *testing.T) {
 	var wire bytes.Buffer
 	client := clientConn(t, netproto.G1, nil, &wire)
@@ -199,7 +199,7 @@ func TestWriteRefusesOurMistakes(t *testing.T) {
 	}
 }
 
-// TestGenerationIsChosenOnce covers who may choose, what, and how often.
+// TestGenerationIsChosenOnce covers which side sets the generation, which values are valid, and repeated calls.
 func TestGenerationIsChosenOnce(t *testing.T) {
 	client := netproto.NewConn(stream{}, netproto.ClientSide, netproto.Limits{})
 	if err := client.Write(&netproto.Ping{}); err == nil {
@@ -241,7 +241,7 @@ func (b *brokenPipe) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestBrokenStreamStaysBroken checks that nothing is written behind a piece that was lost.
+// TestBrokenStreamStaysBroken checks that nothing is written after a lost piece.
 func TestBrokenStreamStaysBroken(t *testing.T) {
 	pipe := &brokenPipe{left: 30}
 	client := clientConn(t, netproto.C1, nil, pipe)
@@ -257,7 +257,7 @@ func TestBrokenStreamStaysBroken(t *testing.T) {
 	}
 }
 
-// TestConcurrentWrites checks that batches don't mix, under the cipher, which would show it.
+// TestConcurrentWrites checks that batches don't interleave. The cipher would detect it.
 func TestConcurrentWrites(t *testing.T) {
 	testlevel.Slow(t)
 	const writers, each = 8, 50

@@ -20,13 +20,13 @@ import (
 	"collet/platform/testlevel"
 )
 
-// meeting is a server that judges with the rules and exchanges manifests as the reference has it, and what it found.
+// meeting is a scripted server that judges by rules and exchanges manifests as the reference demands, with its results.
 type meeting struct {
 	t        *testing.T
 	snapshot *compat.Snapshot
 	own      *compat.Manifest
-	behind   func(p *peer) // what follows in place of its manifest and of taking the client's; nil is both
-	announce bool          // says that a manifest follows whatever the rules are
+	behind   func(p *peer) // replaces sending its manifest and reading the client's; nil is both
+	announce bool          // announces a manifest regardless of the rules
 
 	hello       *netproto.Handshake
 	differences compat.Differences
@@ -65,7 +65,7 @@ func (s *meeting) play(p *peer) {
 	}
 }
 
-// exchange shows the server's manifest, takes the client's, and closes where nobody plays.
+// exchange sends the server's manifest, reads the client's, and closes after a verdict that forbids play.
 func (s *meeting) exchange(p *peer) {
 	p.say(shown(s.t, s.own, s.snapshot.Manifest))
 	if h := s.hello.Hello(netproto.C1); compat.Evaluate(s.snapshot, &h).Plays() {
@@ -90,7 +90,7 @@ func (v *verdicts) take(j compat.Judgement, d compat.Differences) {
 	v.judgements, v.differences = append(v.judgements, j), append(v.differences, d)
 }
 
-// meet dials s with a manifest and returns the client, what it was told, and its log.
+// meet dials s with a manifest and returns the client, its verdict, and its log.
 func meet(t *testing.T, s *meeting, own *compat.Manifest) (c *netproto.Client, told *verdicts, log *bytes.Buffer, wait func()) {
 	t.Helper()
 	s.t = t
@@ -101,7 +101,7 @@ func meet(t *testing.T, s *meeting, own *compat.Manifest) (c *netproto.Client, t
 	return dial(t, opt), told, log, wait
 }
 
-// fourDifferences is a client's manifest that differs from a server's in every way that there is.
+// fourDifferences is a client's manifest with every kind of difference from a server's.
 func fourDifferences(t *testing.T) (server, client *compat.Manifest) {
 	t.Helper()
 	server = &compat.Manifest{Mode: compat.ManifestFull, Build: serverManifest().Build, Entries: []compat.Entry{
@@ -118,7 +118,7 @@ func fourDifferences(t *testing.T) (server, client *compat.Manifest) {
 	return server, client
 }
 
-// TestT5BothEndsSayTheSame exchanges manifests that differ in every way, in every mode.
+// TestT5BothEndsSayTheSame exchanges manifests with every kind of difference, in every mode.
 func TestT5BothEndsSayTheSame(t *testing.T) {
 	for _, mode := range []compat.ManifestMode{compat.ManifestFull, compat.ManifestHashes, compat.ManifestNone} {
 		bubble(t, string(mode), func(t *testing.T) {
@@ -188,7 +188,7 @@ func checkFour(t *testing.T, d compat.Differences) {
 	}
 }
 
-// TestT5NoNamesLeak watches both directions of the wire in the modes that tell no names.
+// TestT5NoNamesLeak inspects both directions of the wire in the modes without names.
 func TestT5NoNamesLeak(t *testing.T) {
 	for mode, leaks := range map[compat.ManifestMode]bool{compat.ManifestNone: false, compat.ManifestHashes: false, compat.ManifestFull: true} {
 		bubble(t, string(mode), func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestT5NoNamesLeak(t *testing.T) {
 	}
 }
 
-// tapped writes down what passes.
+// tapped records the traffic.
 type tapped struct {
 	net.Conn
 	mu *sync.Mutex
@@ -241,7 +241,7 @@ func (c *tapped) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestExchangeAndPlay goes on after an exchange where the server tolerates the differences.
+// TestExchangeAndPlay continues after an exchange if the server tolerates the differences.
 func TestExchangeAndPlay(t *testing.T) {
 	bubble(t, "warn", func(t *testing.T) {
 		s := &meeting{snapshot: development(), own: serverManifest()}
@@ -274,8 +274,8 @@ func TestExchangeAndPlay(t *testing.T) {
 	})
 }
 
-// TestT5Silence lets either side fall silent in the middle of an exchange. Nobody waits longer than was said, and what is known is
-// told all the same.
+// TestT5Silence: either side falls silent in the middle of an exchange. The other waits no longer than its limit, and
+// still reports what is known.
 func TestT5Silence(t *testing.T) {
 	bubble(t, "announced and not shown", func(t *testing.T) {
 		s := &meeting{snapshot: development(), behind: func(p *peer) { p.list(testFiles()) }}
@@ -341,7 +341,7 @@ func TestT5Silence(t *testing.T) {
 	})
 }
 
-// TestT5Unsolicited sends manifests that nobody announced or awaits.
+// TestT5Unsolicited sends manifests that were not announced or are not awaited.
 func TestT5Unsolicited(t *testing.T) {
 	manifest := func(t *testing.T, p *peer) { p.say(shown(t, serverManifest(), compat.ManifestFull)) }
 	tests := []struct {
@@ -386,8 +386,7 @@ func TestT5Unsolicited(t *testing.T) {
 	})
 }
 
-// TestFlagIsOurs says that a client can show a manifest exactly where it has one, whatever its identity says, and what the caller
-// gave stays as it was.
+// TestFlagIsOurs: a client announces a manifest exactly if it has one, whatever its identity says, and the caller's data is unchanged.
 func TestFlagIsOurs(t *testing.T) {
 	for _, own := range []*compat.Manifest{nil, clientManifest()} {
 		bubble(t, "", func(t *testing.T) {
@@ -409,7 +408,7 @@ func TestFlagIsOurs(t *testing.T) {
 	}
 }
 
-// TestT15NoHandshakeBeforeSeal dials with components that are not complete: nothing is dialled at all.
+// TestT15NoHandshakeBeforeSeal dials with incomplete components: there is no connection.
 func TestT15NoHandshakeBeforeSeal(t *testing.T) {
 	var registry compat.Registry
 	registry.Register(compat.Component{Entry: compat.Entry{Name: "Camera", WireID: 1, Hash: cameraHash}})
@@ -450,7 +449,7 @@ func TestT15NoHandshakeBeforeSeal(t *testing.T) {
 	}
 }
 
-// TestT15NoHelloIsTakenBeforeSeal lets clients of every generation come before a server's components are complete, and after.
+// TestT15NoHelloIsTakenBeforeSeal connects clients of every generation before a server's components are complete, and after.
 func TestT15NoHelloIsTakenBeforeSeal(t *testing.T) {
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
 		var registry compat.Registry
@@ -476,8 +475,8 @@ func TestT15NoHelloIsTakenBeforeSeal(t *testing.T) {
 	}
 }
 
-// TestFurtherConnectionsExchangeNothing spreads a download over several connections to a server that shows its components: the
-// others say the same of the build, but show nothing.
+// TestFurtherConnectionsExchangeNothing uses several connections to a server that shows its components: the further ones
+// send the same identity, but no manifest.
 func TestFurtherConnectionsExchangeNothing(t *testing.T) {
 	testlevel.Slow(t)
 	bubble(t, "", func(t *testing.T) {
@@ -494,7 +493,7 @@ func TestFurtherConnectionsExchangeNothing(t *testing.T) {
 			s.mu.Lock()
 			s.hellos = append(s.hellos, *hello)
 			s.mu.Unlock()
-			snapshot.Revision++ // an operator who changes something of no consequence
+			snapshot.Revision++ // an irrelevant change of the rules
 			h := hello.Hello(netproto.C1)
 			h.Now = time.Now()
 			j := compat.Evaluate(snapshot, &h)

@@ -95,7 +95,7 @@ func TestDescriptorFaults(t *testing.T) {
 	}
 }
 
-// TestDescriptorAccepts keeps what is unusual and allowed.
+// TestDescriptorAccepts accepts unusual but valid lists.
 func TestDescriptorAccepts(t *testing.T) {
 	for _, entries := range [][]netproto.Entry{
 		{},
@@ -150,7 +150,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestTagFaults covers tails that a peer must not send, and that we refuse to.
+// TestTagFaults covers invalid tails, for reading and writing.
 func TestTagFaults(t *testing.T) {
 	for name, test := range map[string]struct{ tail, text string }{
 		"repeated":     {"\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00", "repeated or out of order"},
@@ -176,7 +176,7 @@ func TestTagFaults(t *testing.T) {
 	}
 }
 
-// TestJudgementsTravel checks what a client learns of every verdict in either generation.
+// TestJudgementsTravel checks a client's result for every verdict in each generation.
 func TestJudgementsTravel(t *testing.T) {
 	for v := compat.Accept; v <= compat.Maintenance; v++ {
 		j := compat.Judgement{Verdict: v, Rule: compat.RuleString, Compatibility: "V", RetryAfter: 600}

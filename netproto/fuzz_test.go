@@ -29,7 +29,7 @@ func bounded(t *testing.T, input int, read func()) {
 	}
 }
 
-// FuzzFrame decodes arbitrary frames of every generation anywhere in an enciphered stream. Whatever is accepted is
+// FuzzFrame decodes arbitrary frames of every generation at any position of an enciphered stream. An accepted frame is
 // encoded again to the same bytes.
 func FuzzFrame(f *testing.F) {
 	for _, v := range readVectors(f, "vectors/*/*.txt") {
@@ -64,8 +64,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzServer feeds a server's side. What is read, up to where it ends, is encoded again to the same bytes, apart from
-// what was passed over.
+// FuzzServer feeds a server's side. The messages up to the end are encoded again to the same bytes, except skipped ones.
 func FuzzServer(f *testing.F) {
 	for _, tr := range readTraces(f) {
 		f.Add(tr.client)
@@ -116,7 +115,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// FuzzClient feeds a client's side of any generation, plain. Nothing panics and nothing is held that did not arrive.
+// FuzzClient feeds a client's side of any generation, without compression: no panic, and memory bounded by the input.
 func FuzzClient(f *testing.F) {
 	for _, tr := range readTraces(f) {
 		f.Add(uint8(tr.generation), tr.inflated(f))
@@ -142,9 +141,8 @@ func clientOf(t *testing.T, g netproto.Generation, input []byte) *netproto.Conn 
 	return conn
 }
 
-// FuzzZlib feeds a client of the engine's generations a compressed stream: as it is, and with every batch arriving in
-// single bytes. What is read is the same, and every piece of it is bounded by what the limits let one frame hold, however
-// much the stream inflates to.
+// FuzzZlib feeds a client of the engine's generations a compressed stream: as it is, and in batches of single bytes.
+// Both give the same messages, and each message is bounded by the frame limit, whatever the stream inflates to.
 func FuzzZlib(f *testing.F) {
 	for _, tr := range readTraces(f) {
 		f.Add(tr.generation == netproto.G2b, tr.server[2:])
@@ -185,7 +183,7 @@ func FuzzZlib(f *testing.F) {
 	})
 }
 
-// bomb is a compressed stream of an answer and a megabyte of messages that nobody knows.
+// bomb is a compressed stream of an answer and a megabyte of unknown messages.
 func bomb(f *testing.F) []byte {
 	var wire bytes.Buffer
 	server := serverConn(frame(f, netproto.G1, hello(netproto.G1)), &wire, netproto.WithZlib(true))

@@ -25,7 +25,7 @@ func ownHello(t testing.TB) *netproto.Handshake {
 	return &netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline, Compatibility: "V", Target: "Linux-x64", Tags: helloTail(t, fullHello())}
 }
 
-// TestServerAsksOfferingClient reads an offer with more behind it: the server asks once, and takes the second hello for the first.
+// TestServerAsksOfferingClient reads an offer of a client with tags: the server asks once, and treats the second hello as the first.
 func TestServerAsksOfferingClient(t *testing.T) {
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
 		var out bytes.Buffer
@@ -67,7 +67,7 @@ func TestServerAsksOfferingClient(t *testing.T) {
 	}
 }
 
-// TestFaultsBehindAskHello covers what an offering client must not say when it is asked.
+// TestFaultsBehindAskHello covers invalid responses of an offering client to AskHello.
 func TestFaultsBehindAskHello(t *testing.T) {
 	other, target, broken := ownHello(t), ownHello(t), ownHello(t)
 	other.Compatibility, target.Target = "W", "Linux-arm64"
@@ -107,13 +107,13 @@ func TestFaultsBehindAskHello(t *testing.T) {
 
 var errDeaf = errors.New("deaf")
 
-// deaf is a peer that nothing can be said to.
+// deaf is a peer that can't be written to.
 type deaf struct{}
 
 func (deaf) Write([]byte) (int, error) { return 0, errDeaf }
 
-// TestProbingWithTags lets clients that have much to say find out what a server speaks. Ours learns all of it, on the same
-// connection; those of the engine see what they always saw.
+// TestProbingWithTags lets clients with tags probe servers. Our server receives all tags on the same connection; the engine's see no
+// change.
 func TestProbingWithTags(t *testing.T) {
 	all := []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1}
 	tests := []struct {
@@ -155,7 +155,7 @@ func TestProbingWithTags(t *testing.T) {
 	}
 }
 
-// TestOfferedTagsArrive judges a client that offers by all that it says, and exchanges manifests with it.
+// TestOfferedTagsArrive judges an offering client by all its tags, and exchanges manifests with it.
 func TestOfferedTagsArrive(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		s := &meeting{t: t, snapshot: development(), own: serverManifest()}
@@ -179,7 +179,7 @@ func TestOfferedTagsArrive(t *testing.T) {
 	})
 }
 
-// TestAskHelloUnasked ends sessions with servers that ask what they must not.
+// TestAskHelloUnasked ends sessions with servers that send AskHello when they must not.
 func TestAskHelloUnasked(t *testing.T) {
 	said := fullHello()
 	ask := func(n int) func(p *peer) {
@@ -232,7 +232,7 @@ func TestAskHelloUnasked(t *testing.T) {
 	})
 }
 
-// TestOldServerAnswersOffer is a server of C1 that does not know that it could ask: its answer is as good.
+// TestOldServerAnswersOffer: a C1 server without AskHello answers the offer, which is accepted.
 func TestOldServerAnswersOffer(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		near, far := net.Pipe()
@@ -278,7 +278,7 @@ func TestOldServerAnswersOffer(t *testing.T) {
 	})
 }
 
-// TestRefusedOffer is a server that is full: it says so in place of asking, and also behind it.
+// TestRefusedOffer: a server without free slots refuses instead of AskHello, and also after it.
 func TestRefusedOffer(t *testing.T) {
 	said := fullHello()
 	for name, script := range map[string]func(p *peer){
@@ -312,7 +312,7 @@ func TestRefusedOffer(t *testing.T) {
 	}
 }
 
-// early is a connection on which the peer spoke before it was heard.
+// early is a connection on which the peer sends before it reads.
 type early struct {
 	net.Conn
 	said *bytes.Reader
@@ -325,7 +325,7 @@ func (e early) Read(p []byte) (int, error) {
 	return e.Conn.Read(p)
 }
 
-// TestRefusedBeforeTheOffer: a server that is full says so at once, and is heard whether our hello has been said by then or not.
+// TestRefusedBeforeTheOffer: a refusal is received whether it comes before or after our hello.
 func TestRefusedBeforeTheOffer(t *testing.T) {
 	refusal := frame(t, netproto.C1, &netproto.Refuse{Reason: netproto.RefuseBusy, Text: "full"})
 	for range 300 {

@@ -84,7 +84,7 @@ func wantFault(t testing.TB, err error, id netproto.MessageID, text string) {
 	}
 }
 
-// TestOutdatedEngineClientIsAnswered shows that a version is data, not a reason to hang up without a word.
+// TestOutdatedEngineClientIsAnswered shows that another version is answered, not dropped.
 func TestOutdatedEngineClientIsAnswered(t *testing.T) {
 	v := readVectors(t, "vectors/g2a/ref-handshake.txt")[0]
 	var out bytes.Buffer

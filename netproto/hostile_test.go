@@ -26,7 +26,7 @@ func allocated(f func()) uint64 {
 // an inflater.
 const smallCost = 512 << 10
 
-// TestDeclaredLengthsCostNothing sends frames that declare more than they bring, field by field.
+// TestDeclaredLengthsCostNothing sends frames whose declared lengths exceed their data, field by field.
 func TestDeclaredLengthsCostNothing(t *testing.T) {
 	const most = "\xff\xff\xff\xff"
 	hash := strings.Repeat("h", 32)
@@ -74,7 +74,7 @@ func TestDeclaredLengthsCostNothing(t *testing.T) {
 	}
 }
 
-// TestDeclaredFramesCostNothing declares frames of every size, up to 4 GiB, and brings nothing.
+// TestDeclaredFramesCostNothing declares frames of every size, up to 4 GiB, without data.
 func TestDeclaredFramesCostNothing(t *testing.T) {
 	for _, size := range []uint32{1 << 10, 1 << 20, 32 << 20, 32<<20 + 1, 1 << 31, 1<<32 - 1} {
 		input := rawFrame(netproto.IDRangeData, "\x00\x00\x00\x00")
@@ -93,7 +93,7 @@ func TestDeclaredFramesCostNothing(t *testing.T) {
 	}
 }
 
-// TestBodyCostsWhatArrives brings half of a large frame: the cost follows what came, not what was declared.
+// TestBodyCostsWhatArrives sends half of a large frame: the cost follows the received bytes, not the declared ones.
 func TestBodyCostsWhatArrives(t *testing.T) {
 	const declared, brought = 16 << 20, 1 << 20
 	input := append(rawFrame(netproto.IDRangeData, ""), make([]byte, brought)...)
@@ -104,7 +104,7 @@ func TestBodyCostsWhatArrives(t *testing.T) {
 	}
 }
 
-// TestZlibBombIsBounded inflates a large unknown message: it is passed over without being held.
+// TestZlibBombIsBounded inflates a large unknown message: it is skipped without being buffered.
 func TestZlibBombIsBounded(t *testing.T) {
 	answer := frame(t, netproto.G1, &netproto.HandshakeAnswer{})
 	bomb := append(rawFrame(200, ""), make([]byte, 8<<20)...)
@@ -123,8 +123,8 @@ func TestZlibBombIsBounded(t *testing.T) {
 	}
 }
 
-// TestFlippedBits damages enciphered frames, 5000 times. Nothing is read beyond the frame that was damaged: unless its
-// length was hit, the frame behind it is intact or the connection ended with a fault.
+// TestFlippedBits damages enciphered frames, 5000 times. Nothing is read beyond the damaged frame: unless its length was
+// hit, the next frame is intact or the connection ended with a fault.
 func TestFlippedBits(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	entries, err := netproto.EncodeDescriptor([]netproto.Entry{{Name: "Core.zip", Size: 6, Hash: 1}, {Name: "Game.so", Role: 1, Index: 1}})

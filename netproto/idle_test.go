@@ -15,8 +15,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// stranger answers a client of G1 with a compressed stream: the answer, and then the same frame for ever, with a pause between
-// every so many of them. It counts what that inflates to.
+// stranger answers a client of G1 with a compressed stream: the answer, and then the same frame forever, with pauses. It
+// counts the inflated bytes.
 type stranger struct {
 	answer []byte // a whole frame, as the next
 	frame  []byte
@@ -73,8 +73,8 @@ func (c counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStrangersBombEndsSoon: what was not asked for ends a session after a few megabytes, whatever comes over the line for them, and a
-// server that is only talkative does not.
+// TestStrangersBombEndsSoon: unsolicited data ends a session after a few megabytes, however little of it is on the wire.
+// A server that only sends many messages does not.
 func TestStrangersBombEndsSoon(t *testing.T) {
 	unknown := append(rawFrame(200, ""), make([]byte, 1<<20)...)
 	binary.LittleEndian.PutUint32(unknown[4:], uint32(len(unknown)))

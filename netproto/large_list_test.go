@@ -12,8 +12,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// TestLargestListIsBounded: the largest list there may be, of 200,000 files, costs the session six times what it says at most, and what is left of
-// it is the offers.
+// TestLargestListIsBounded: the largest list, of 200,000 files, costs the session at most six times its size, and only the offers remain.
 func TestLargestListIsBounded(t *testing.T) {
 	testlevel.Lab(t) // the race detector has memory of its own
 	const files = 200_000

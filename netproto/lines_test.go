@@ -27,12 +27,12 @@ const (
 	// threadPortion and threadRequests are what the server of these tests allows, in bytes and requests.
 	threadPortion  = 16 << 10
 	threadRequests = 4
-	// threadStep is what an answer takes on the lines of these tests.
+	// threadStep is the time of an answer on these connections.
 	threadStep = 5 * time.Millisecond
 )
 
-// threads is a server that a client may have several connections to. Fields are set before the client is made, what the
-// server sees is read when it has ended.
+// threads is a server that allows several connections. Fields are set before the client starts; the server's counters are read after its
+// end.
 type threads struct {
 	t     *testing.T
 	files []file
@@ -68,7 +68,7 @@ var longest = sync.OnceValue(func() []byte {
 	return data
 })
 
-// numbered is size bytes that differ from one place to the other. Nobody changes them.
+// numbered is size bytes with different values at different offsets. They are read-only.
 func numbered(size int) []byte { return longest()[:size:size] }
 
 // connections is how many were dialled so far.
@@ -207,8 +207,8 @@ func (s *threads) twice() (n int) {
 	return n
 }
 
-// TestSpread takes files over as many connections as the server asks for: all of them take part, nothing is asked for
-// twice, and the further ones say the same and that they are not to be multiplied.
+// TestSpread fetches files over as many connections as the server requests: all take part, nothing is requested twice,
+// and the further ones have the same identity and don't offer to be multiplied.
 func TestSpread(t *testing.T) {
 	bubble(t, "four", func(t *testing.T) {
 		s := newThreads(t, 3<<20)
@@ -250,7 +250,7 @@ func TestSpread(t *testing.T) {
 	})
 }
 
-// TestSpreadCaps checks how many connections there are at most, whatever the server asks for.
+// TestSpreadCaps checks the largest number of connections, whatever the server requests.
 func TestSpreadCaps(t *testing.T) {
 	testlevel.Slow(t)
 	for _, test := range []struct {
@@ -287,7 +287,7 @@ func TestSpreadCaps(t *testing.T) {
 	}
 }
 
-// TestSpreadUnasked refuses a server that asks when it may not.
+// TestSpreadUnasked rejects a server that requests connections when it may not.
 func TestSpreadUnasked(t *testing.T) {
 	again := func(p *peer, n, answered int) bool {
 		if answered == 3 {
@@ -336,8 +336,8 @@ func TestSpreadUnasked(t *testing.T) {
 	})
 }
 
-// TestSpreadBreaks breaks each of the further connections, and all of them, after every small number of answers: before
-// the list, between two answers and within one. What they owed comes by the others.
+// TestSpreadBreaks breaks each further connection, and all of them, after every small number of answers: before the
+// list, between two answers and within one. The others deliver their outstanding data.
 func TestSpreadBreaks(t *testing.T) {
 	testlevel.Slow(t)
 	for _, broken := range [][]int{{1}, {2}, {3}, {1, 3}, {1, 2, 3}} {
@@ -371,8 +371,7 @@ func TestSpreadBreaks(t *testing.T) {
 	}
 }
 
-// TestSpreadBreaksBehindAnswers breaks connections right behind an answer, while the fetch is busy elsewhere: what they
-// brought counts.
+// TestSpreadBreaksBehindAnswers breaks connections directly after an answer, while the fetch is busy elsewhere: the received data counts.
 func TestSpreadBreaksBehindAnswers(t *testing.T) {
 	testlevel.Slow(t)
 	for after := range 12 {
@@ -395,8 +394,8 @@ func TestSpreadBreaksBehindAnswers(t *testing.T) {
 	}
 }
 
-// TestSpreadFirstBreaks breaks the first connection after every small number of answers: the fetch ends as if it had been
-// alone, and the others are closed.
+// TestSpreadFirstBreaks breaks the first connection after every small number of answers: the fetch ends as with a single
+// connection, and the others are closed.
 func TestSpreadFirstBreaks(t *testing.T) {
 	testlevel.Slow(t)
 	for after := 1; after < 20; after++ {
@@ -436,8 +435,7 @@ func TestSpreadDamage(t *testing.T) {
 	}
 }
 
-// TestSpreadRefused covers further connections that do not come about. There is no other try, and what was opened before
-// stays.
+// TestSpreadRefused covers further connections that fail. There is no retry, and earlier ones stay open.
 func TestSpreadRefused(t *testing.T) {
 	other := func(change func(*netproto.HandshakeAnswer, *netproto.FileList)) func(s *threads, p *peer) {
 		return func(s *threads, p *peer) {
@@ -546,8 +544,8 @@ func TestSpreadMemory(t *testing.T) {
 	})
 }
 
-// TestSpreadUsesEverySpeed takes a file over connections of different speeds, with all the requests that a server of ours
-// allows: together they are nearly as fast as their sum, because the slow ones hold little of what the fast ones wait for.
+// TestSpreadUsesEverySpeed fetches a file over connections of different speeds, with as many requests as our servers
+// allow: together they are nearly as fast as their sum, because slow ones hold little that fast ones wait for.
 func TestSpreadUsesEverySpeed(t *testing.T) {
 	testlevel.Slow(t)
 	const slow, fast = 250e3, 1e6
@@ -626,8 +624,7 @@ func TestSpreadStays(t *testing.T) {
 	})
 }
 
-// TestSpreadEnds closes, cancels and fails at each moment of the life of several connections. The bubble ends only when
-// every goroutine has.
+// TestSpreadEnds closes, cancels and fails at each stage of several connections. The bubble ends only when every goroutine has.
 func TestSpreadEnds(t *testing.T) {
 	testlevel.Slow(t)
 	for moment := range 30 {

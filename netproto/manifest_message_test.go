@@ -39,7 +39,7 @@ func shown(t testing.TB, m *compat.Manifest, mode compat.ManifestMode) *netproto
 	return message
 }
 
-// TestManifestMessage shows a manifest in every mode, in both directions, and checks what of it arrives.
+// TestManifestMessage sends a manifest in every mode, in both directions, and checks the received part.
 func TestManifestMessage(t *testing.T) {
 	original := serverManifest()
 	for _, mode := range []compat.ManifestMode{compat.ManifestNone, compat.ManifestHashes, compat.ManifestFull} {
@@ -102,7 +102,7 @@ func TestManifestLimits(t *testing.T) {
 	}
 }
 
-// TestManifestFrameCap declares messages around the cap and brings none of them: nothing above it is made room for.
+// TestManifestFrameCap declares messages around the cap without data: above it nothing is allocated.
 func TestManifestFrameCap(t *testing.T) {
 	for size, text := range map[int]string{compat.MaxManifest: "EOF", compat.MaxManifest + 1: "262145 is above the limit of 262144", 1 << 20: "above the limit"} {
 		input := rawFrame(netproto.IDComponentManifest, "\x02")
@@ -118,7 +118,7 @@ func TestManifestFrameCap(t *testing.T) {
 	}
 }
 
-// TestManifestCountCostsNothing declares components and brings none of them: nothing is made room for.
+// TestManifestCountCostsNothing declares components without data: nothing is allocated.
 func TestManifestCountCostsNothing(t *testing.T) {
 	cost := func(count int) uint64 {
 		input := rawFrame(netproto.IDComponentManifest, manifestBody(2, serverSet, count))
@@ -146,7 +146,7 @@ func entryBody(name string, id uint16, hash uint64) string {
 	return string(append(body, make([]byte, 8+4)...))
 }
 
-// TestManifestFaults covers what no honest peer sends.
+// TestManifestFaults covers manifests that no correct peer sends.
 func TestManifestFaults(t *testing.T) {
 	camera, wallet := entryBody("Camera", 1, cameraHash), entryBody("Wallet", 2, walletHash)
 	empty := compat.SetHash(nil)
@@ -202,8 +202,8 @@ func TestManifestsAreOfC1(t *testing.T) {
 	}
 }
 
-// TestDifferencesTravel takes random manifests to both ends: both find the same, whatever the mode, and say it with the same
-// names where all of them are told.
+// TestDifferencesTravel sends random manifests to both ends: both find the same differences, whatever the mode, with the
+// same names if the mode includes them.
 func TestDifferencesTravel(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 5))
 	for range 200 {

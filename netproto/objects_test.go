@@ -202,7 +202,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestObjectsTogether runs calls of every outcome at once, and List beside them.
+// TestObjectsTogether runs calls with every outcome concurrently, and List beside them.
 func TestObjectsTogether(t *testing.T) {
 	bubble(t, "many", func(t *testing.T) {
 		s := newStore()
@@ -230,7 +230,7 @@ func TestObjectsTogether(t *testing.T) {
 	})
 }
 
-// TestSlowDelivery shows that a call whose bytes nobody takes holds only its share, and stops no other call.
+// TestSlowDelivery shows that a call with blocked delivery holds only its share, and stops no other call.
 func TestSlowDelivery(t *testing.T) {
 	bubble(t, "slow", func(t *testing.T) {
 		s := newStore()
@@ -263,7 +263,7 @@ func TestSlowDelivery(t *testing.T) {
 	})
 }
 
-// TestObjectLeft leaves calls before their end; the session goes on and what was asked for is passed over.
+// TestObjectLeft ends calls early; the session continues and outstanding responses are dropped.
 func TestObjectLeft(t *testing.T) {
 	stop := errors.New("enough")
 	for _, test := range []struct {
@@ -300,7 +300,7 @@ func TestObjectLeft(t *testing.T) {
 	}
 }
 
-// TestObjectsOfAnEndedSession gives every call what ended it, after what came before.
+// TestObjectsOfAnEndedSession returns the session's error to every call, after the data that came before.
 func TestObjectsOfAnEndedSession(t *testing.T) {
 	bubble(t, "ended", func(t *testing.T) {
 		s := newStore()
@@ -367,7 +367,7 @@ func TestObjectFaults(t *testing.T) {
 	})
 }
 
-// TestObjectMisuse refuses what would be our own mistake, and sends nothing.
+// TestObjectMisuse rejects mistakes of the caller, and sends nothing.
 func TestObjectMisuse(t *testing.T) {
 	bubble(t, "misuse", func(t *testing.T) {
 		s := newStore()
@@ -388,7 +388,7 @@ func TestObjectMisuse(t *testing.T) {
 	})
 }
 
-// TestWhoHasObjects wants both sides to say so, and a list only where it is of use.
+// TestWhoHasObjects: objects need both capabilities, and a list is sent only if it is useful.
 func TestWhoHasObjects(t *testing.T) {
 	const pipeline = netproto.CapPipeline
 	for _, test := range []struct {
@@ -441,7 +441,7 @@ func TestWhoHasObjects(t *testing.T) {
 	}
 }
 
-// TestObjectStride asks for less where the line breaks before an answer is whole.
+// TestObjectStride requests less if the connection breaks within an answer.
 func TestObjectStride(t *testing.T) {
 	stride := new(netproto.Stride)
 	for i, want := range []uint32{1 << 20, 256 << 10, 64 << 10, 16 << 10, 16 << 10} {
@@ -465,7 +465,7 @@ func TestObjectStride(t *testing.T) {
 	}
 }
 
-// TestObjectNames is the table of PROTOCOL.md, and what is near to it.
+// TestObjectNames is the table of PROTOCOL.md, with similar invalid names.
 func TestObjectNames(t *testing.T) {
 	sum := strings.Repeat("0123456789abcdef", 4)
 	for name, want := range map[string]bool{

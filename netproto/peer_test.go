@@ -15,7 +15,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// peer is a server that does what a test says. It speaks through our own Conn, whose bytes the vectors vouch for.
+// peer is a scripted server. It uses our own Conn, whose bytes the vectors verify.
 type peer struct {
 	t     *testing.T
 	conn  *netproto.Conn

@@ -18,7 +18,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// probed is a server that speaks only some generations, and what it saw of a client that tries.
+// probed is a server with a subset of the generations, and a record of a probing client.
 type probed struct {
 	t      *testing.T
 	only   []netproto.Generation
@@ -68,8 +68,8 @@ func (p *probed) serve(far net.Conn) {
 	peer.serve(files, 1000)
 }
 
-// TestProbing lets a client that knows nothing, or remembers something, find out what a server speaks, and update from
-// it. The rows are every kind of server there is.
+// TestProbing: a client without knowledge, or with a remembered generation, detects the server's and updates from it.
+// The rows are all kinds of servers.
 func TestProbing(t *testing.T) {
 	testlevel.Slow(t)
 	all := []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1}
@@ -122,8 +122,7 @@ func TestProbing(t *testing.T) {
 	}
 }
 
-// TestProbingEnds covers servers of no generation: the client gives up after a bounded number of connections and says what
-// the last one was like.
+// TestProbingEnds covers servers of no generation: the client gives up after a bounded number of connections and reports the last failure.
 func TestProbingEnds(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -183,7 +182,7 @@ func TestProbingEnds(t *testing.T) {
 	})
 }
 
-// TestOfferKey keeps offers apart from what engine clients draw, and within what engine servers take.
+// TestOfferKey: offers differ from keys of engine clients, and are accepted by engine servers.
 func TestOfferKey(t *testing.T) {
 	if got := netproto.OfferKey(); got != 0xC1000103 {
 		t.Errorf("an offer has key %#08x", got)

@@ -169,8 +169,8 @@ func scripts(n int) tree {
 	return t
 }
 
-// TestChangesAreSmall: a hundred files of ten thousand cost what their digests and names cost, and older changes stand
-// behind, where those who need none of them do not read.
+// TestChangesAreSmall: a hundred changed files of ten thousand cost about their digests and names. Older changes come
+// later in the object, beyond what newer clients read.
 func TestChangesAreSmall(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
@@ -193,7 +193,7 @@ func TestChangesAreSmall(t *testing.T) {
 	t.Logf("%d bytes for 100 files, %d for 1100", near, far)
 }
 
-// TestOldChangesAreLeftOut: below the limit the newest steps stay, and clients that are further behind are told so.
+// TestOldChangesAreLeftOut: below the limit the newest steps stay, and clients with older listings are not covered.
 func TestOldChangesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)

@@ -21,7 +21,7 @@ func barrenOf(t *testing.T, old, fresh []byte, noisy ...bool) []bool {
 	return b
 }
 
-// TestBarren: a segment is searched unless it is noise and neither it nor a neighbour has anything in common with the old.
+// TestBarren: a segment is searched unless it and its neighbours are incompressible and share no sample with the old contents.
 func TestBarren(t *testing.T) {
 	old := noise(1, 400_000)
 	const n = 7
@@ -107,8 +107,7 @@ func TestAnchorsOfLargeContents(t *testing.T) {
 	}
 }
 
-// TestNoiseIsNotSearched: a patch for noise that has nothing in common with the old contents is made without sorting them,
-// and is as large as the noise.
+// TestNoiseIsNotSearched: a patch for incompressible contents without common data is made without a suffix array, and has their size.
 func TestNoiseIsNotSearched(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()
@@ -119,7 +118,7 @@ func TestNoiseIsNotSearched(t *testing.T) {
 	}
 }
 
-// TestNoiseWithAKnownPartIsSearched: what noise has in common with the old contents is still found.
+// TestNoiseWithAKnownPartIsSearched: data that incompressible contents share with the old ones is still found.
 func TestNoiseWithAKnownPartIsSearched(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()

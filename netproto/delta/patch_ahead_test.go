@@ -42,7 +42,7 @@ type portions struct{ r io.Reader }
 
 func (p portions) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), 4099)]) }
 
-// TestAheadStops: whoever closes it has the stream for itself again, wherever the reading was.
+// TestAheadStops: after close, the caller can use the stream again, whatever the state of the prefetch.
 func TestAheadStops(t *testing.T) {
 	for _, taken := range []int64{0, 1, pieceSize, 3 * pieceSize, 100 * pieceSize} {
 		endless := &endlessBytes{}

@@ -124,7 +124,7 @@ func TestPatchByHandRefused(t *testing.T) {
 	}
 }
 
-// TestSpareStreams: what nobody asks for in a stream is not read, and harms nothing but the extra bytes' end.
+// TestSpareStreams: surplus bytes of a stream are not read; only in the last stream more than maxRest are an error.
 func TestSpareStreams(t *testing.T) {
 	w := sample()
 	for i := range streamExtra {
@@ -304,7 +304,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// TestProgressOnlyRises: however much work is reported, the sum stops at 1, and nobody needs to listen.
+// TestProgressOnlyRises: however much work is reported, the sum stops at 1; the callback is optional.
 func TestProgressOnlyRises(t *testing.T) {
 	var list []float64
 	p := progress{report: func(done float64) { list = append(list, done) }}

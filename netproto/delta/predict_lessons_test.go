@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plainLessons is the table of lessons as the format says it, without the shortcut.
+// plainLessons is the correction cache as the format defines it, without the shortcut.
 type plainLessons struct {
 	from [1 << 6]uint64
 	move [1 << 6]int32
@@ -28,7 +28,7 @@ func (p *plainLessons) find(old uint64) (uint64, bool) {
 	return old + uint64(int64(p.move[p.place(old)])), true
 }
 
-// TestLessons: the table gives what the plain one gives, for any lessons, also when they take each other's place.
+// TestLessons: the table equals the plain one for any entries, also when entries replace each other.
 func TestLessons(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		address := rapid.OneOf(rapid.Uint64Range(0, 40), rapid.Uint64(), rapid.Uint64Range(0x400000, 0x400100))
@@ -49,7 +49,7 @@ func TestLessons(t *testing.T) {
 	})
 }
 
-// TestLessonsAtTheirEdges: address 0 stays until something else is learned in its place; what moved too far is not learned.
+// TestLessonsAtTheirEdges: address 0 keeps its displacement until its slot is reused; too large displacements are not stored.
 func TestLessonsAtTheirEdges(t *testing.T) {
 	l := newLessons(learnBits)
 	if to, known := l.find(0); !known || to != 0 {
@@ -205,7 +205,7 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestMoves compares with the rule by hand: who covers an old place, or else the nearer neighbour.
+// TestMoves compares with a direct implementation: the match that covers an old offset, or else the nearer neighbour.
 func TestMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size = 5000

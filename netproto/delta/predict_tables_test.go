@@ -123,7 +123,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestLearning: a target that the matches map wrongly is wrong the first time only.
+// TestLearning: a target that the matches map wrongly is mispredicted only the first time.
 func TestLearning(t *testing.T) {
 	var a, b []byte
 	for range 50 {

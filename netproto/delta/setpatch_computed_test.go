@@ -61,7 +61,7 @@ func TestSetPatchFormFollowsFromSize(t *testing.T) {
 	}
 }
 
-// TestComputedSetPatchSavesTheDigests: what it does not carry is all that makes the two differ.
+// TestComputedSetPatchSavesTheDigests: the two forms differ exactly by the digests.
 func TestComputedSetPatchSavesTheDigests(t *testing.T) {
 	t.Parallel()
 	old, fresh := trivial()
@@ -71,7 +71,7 @@ func TestComputedSetPatchSavesTheDigests(t *testing.T) {
 	}
 }
 
-// TestComputedSetPatchIsKnownWhenApplied: nothing is said of the new set before all of it is proven.
+// TestComputedSetPatchIsKnownWhenApplied: the new set is unknown until it is verified.
 func TestComputedSetPatchIsKnownWhenApplied(t *testing.T) {
 	t.Parallel()
 	old, fresh := trivial()
@@ -114,7 +114,7 @@ func TestComputedSetPatchIsKnownWhenApplied(t *testing.T) {
 	}
 }
 
-// TestComputedSetPatchTellsWhoseFaultItIs: of a patch that does not apply the old files are to blame, or it is.
+// TestComputedSetPatchTellsWhoseFaultItIs: after a failure, either old files are damaged or the patch is.
 func TestComputedSetPatchTellsWhoseFaultItIs(t *testing.T) {
 	t.Parallel()
 	old, fresh := trivial()

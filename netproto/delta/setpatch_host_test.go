@@ -19,8 +19,8 @@ func hosted(t tree, host string) delta.SetSide {
 	return side
 }
 
-// TestHostStandsAlone: a client that keeps its host loses nothing of a set patch that changes it, and the patch says what the new
-// set is without it.
+// TestHostStandsAlone: a client that keeps its host gets everything else of a set patch that changes it, and the patch
+// gives the new listing without it.
 func TestHostStandsAlone(t *testing.T) {
 	old, changes := tree{}, tree{}
 	for _, name := range []string{"Lathe", "Lathe.so", "Core.zip", "README"} {

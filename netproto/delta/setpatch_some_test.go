@@ -48,7 +48,7 @@ func (h holed) Open(i int) (delta.SetFile, error) {
 	return h.treeSource.Open(i)
 }
 
-// TestApplySome: groups stand for themselves, whatever is wanted of them and whatever is wrong with the old files.
+// TestApplySome: groups are independent, whatever is wanted of them and whatever is wrong with the old files.
 func TestApplySome(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
@@ -71,7 +71,7 @@ func TestApplySome(t *testing.T) {
 	}
 }
 
-// openKnown opens a patch for who knows the new listing.
+// openKnown opens a patch for a client with the new listing.
 func openKnown(patch []byte, old, fresh release.Listing) (*delta.SetPatch, error) {
 	to, err := fresh.Digest()
 	if err != nil {

@@ -22,7 +22,7 @@ type path struct {
 	rate      float64 // bytes a second; 0 is any
 	queue     time.Duration
 	longest   int                    // bytes; longer datagrams are lost; 0 is any
-	drop      func(data []byte) bool // loses what it says, besides
+	drop      func(data []byte) bool // additionally loses matching datagrams
 }
 
 // fakeNet carries datagrams between fakeConns in one process, by the clock of its bubble.
@@ -79,7 +79,7 @@ func (n *fakeNet) dropping(drop func(data []byte) bool) {
 	n.path.drop = drop
 }
 
-// watch sets who sees each datagram.
+// watch sets a callback for each datagram.
 func (n *fakeNet) watch(seen func(from, to netip.AddrPort, data []byte)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 
 var keepAlive = []byte{20}
 
-// laps is how many messages go n times round the numbers where tests are whole, and once and a little further elsewhere: so
-// far every number comes up a second time soon after the wrap.
+// laps is how many messages pass n laps of the numbers in full runs, and slightly more than one lap otherwise: then
+// every number is reused soon after the wrap.
 func laps(n int) int {
 	if testlevel.Full() {
 		return n * numbers
@@ -27,8 +27,8 @@ func TestLapsOverCleanPath(t *testing.T) {
 	}
 }
 
-// TestLostAcknowledgementsPlantFewCopies loses acknowledgements only. What was delivered is sent again, so that a stale
-// copy comes one lap later, only where two acknowledgements in a row that say the same are lost.
+// TestLostAcknowledgementsPlantFewCopies loses acknowledgements only. A delivered message is retransmitted, and a stale
+// copy appears one lap later, only if two consecutive equal acknowledgements are lost.
 func TestLostAcknowledgementsPlantFewCopies(t *testing.T) {
 	testlevel.Slow(t)
 	for _, harmless := range [][]byte{keepAlive, nil} {
@@ -42,8 +42,8 @@ func TestLostAcknowledgementsPlantFewCopies(t *testing.T) {
 	}
 }
 
-// TestLapsOverAPathThatDoubles: each copy is acknowledged, and its number is burnt before it is used again. The old message
-// comes out once more, which can't be helped, in the place of a harmless one and not of a new one.
+// TestLapsOverAPathThatDoubles: each copy is acknowledged, and its number is burnt before it is reused. The stale
+// message appears once more, unavoidably, in place of a harmless one and not of a new one.
 func TestLapsOverAPathThatDoubles(t *testing.T) {
 	testlevel.Slow(t)
 	for _, harmless := range [][]byte{keepAlive, nil} {
@@ -56,7 +56,7 @@ func TestLapsOverAPathThatDoubles(t *testing.T) {
 	}
 }
 
-// TestLapsOverLossyPath loses both ways: numbers that were sent twice carry nothing that matters on later laps.
+// TestLapsOverLossyPath loses both ways: retransmitted numbers carry only harmless messages on later laps.
 func TestLapsOverLossyPath(t *testing.T) {
 	testlevel.Slow(t)
 	for name, most := range map[string]int{"short": 30, "long": 500} {

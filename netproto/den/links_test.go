@@ -85,7 +85,7 @@ func TestRefusedLinks(t *testing.T) {
 	})
 }
 
-// TestRefusedLinksAreFreed: there may be any number of them, and their states know nothing of them.
+// TestRefusedLinksAreFreed: any number of links may be refused, without a trace in their states.
 func TestRefusedLinksAreFreed(t *testing.T) {
 	protocols(t, func(t *testing.T, o Options) {
 		bubble(t, quick, o, func(t *testing.T, n *fakeNet, client, server *Conn) {

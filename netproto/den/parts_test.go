@@ -74,7 +74,7 @@ func TestFailedSizesAreTriedLessAndLess(t *testing.T) {
 	}
 }
 
-// TestBlackHoleForLargeParts loses every long datagram: all arrives in small ones.
+// TestBlackHoleForLargeParts loses every long datagram: all data arrives in small ones.
 func TestBlackHoleForLargeParts(t *testing.T) {
 	p := path{delay: time.Millisecond, longest: 1472}
 	bubble(t, p, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {

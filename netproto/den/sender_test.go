@@ -85,7 +85,7 @@ func TestLostAcknowledgementIsSettledByTheEleventh(t *testing.T) {
 	}
 }
 
-// TestLostMessageIsSentWhenTheEleventhStaysOut: and the eleventh once more, since it was dropped unseen.
+// TestLostMessageIsSentWhenTheEleventhStaysOut: the eleventh is retransmitted, too, since the receiver dropped it.
 func TestLostMessageIsSentWhenTheEleventhStaysOut(t *testing.T) {
 	w := newWire(t)
 	w.push(30)
@@ -103,8 +103,8 @@ func TestLostMessageIsSentWhenTheEleventhStaysOut(t *testing.T) {
 	}
 }
 
-// TestSecondAcknowledgementBurns a number that was sent once, whether it is still under way, or long done, or was taken as done by
-// what a later one said.
+// TestSecondAcknowledgementBurns a number that was sent once: while it is in flight, long after, and when a later
+// acknowledgement had covered it.
 func TestSecondAcknowledgementBurns(t *testing.T) {
 	w := newWire(t)
 	w.push(30)
@@ -140,7 +140,7 @@ func TestSecondAcknowledgementBurns(t *testing.T) {
 	}
 }
 
-// TestLoneMessageIsAskedAbout: a last message without answer gets harmless company, whose answers tell.
+// TestLoneMessageIsAskedAbout: an unanswered last message is followed by harmless ones, whose acknowledgements show its fate.
 func TestLoneMessageIsAskedAbout(t *testing.T) {
 	w := newWire(t)
 	w.push(1)
@@ -158,7 +158,7 @@ func TestLoneMessageIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestNothingIsMadeUpForASilentPeer: the first message of all may have to be the first.
+// TestNothingIsMadeUpForASilentPeer: the first message may have to be the first on the wire.
 func TestNothingIsMadeUpForASilentPeer(t *testing.T) {
 	w := newWire(t)
 	w.push(1)

@@ -118,7 +118,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotHeard has a third party send into a connection, and to the server, what it likes.
+// TestStrangersAreNotHeard: a third party sends random datagrams into a connection, and to the server.
 func TestStrangersAreNotHeard(t *testing.T) {
 	protocols(t, func(t *testing.T, o Options) {
 		bubble(t, quick, o, func(t *testing.T, n *fakeNet, client, server *Conn) {
@@ -180,7 +180,7 @@ func TestOneGoroutineForEachConnection(t *testing.T) {
 	})
 }
 
-// TestHostileMessagesTakeNoMemory declares long messages and sends little of them.
+// TestHostileMessagesTakeNoMemory declares long messages and sends little data.
 func TestHostileMessagesTakeNoMemory(t *testing.T) {
 	measure := func(f func()) uint64 {
 		var a, b runtime.MemStats

@@ -172,7 +172,7 @@ func TestIdleConnectionIsPinged(t *testing.T) {
 	}
 }
 
-// TestLimitOfThePeerIsKept sends no byte beyond it, and asks for news of it.
+// TestLimitOfThePeerIsKept sends no byte beyond the limit, and probes for a new one.
 func TestLimitOfThePeerIsKept(t *testing.T) {
 	l := newLine(t, false)
 	l.out.limit = 5000

@@ -247,7 +247,7 @@ func TestLostServerIsNoticed(t *testing.T) {
 	})
 }
 
-// TestReaderThatSleepsDoesNotStarveAcknowledgements: a device acknowledges within 250 ms whatever its application does.
+// TestReaderThatSleepsDoesNotStarveAcknowledgements: a device acknowledges within 250 ms, even if its application does not read.
 func TestReaderThatSleepsDoesNotStarveAcknowledgements(t *testing.T) {
 	bubble(t, quick, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {
 		start := time.Now()

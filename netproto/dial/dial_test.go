@@ -104,8 +104,8 @@ const (
 	basicSecret = "bWU6c2VjcmV0"
 )
 
-// TestProxyThatFails plays every way in which a proxy may not connect us. It is gone around only if it is its own fault
-// and nobody forbids it; it is always named, and its password never is.
+// TestProxyThatFails covers every failure of a proxy. It is bypassed only if the fault is its own and ProxyOnly is not
+// set. The error always names it, and never its password.
 func TestProxyThatFails(t *testing.T) {
 	const ok = "\x05\x00"
 	tests := []struct {
@@ -199,7 +199,7 @@ func closedPort(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestBothWaysFail names the proxy and what happened without it.
+// TestBothWaysFail names the proxy and the error of the direct attempt.
 func TestBothWaysFail(t *testing.T) {
 	proxy, server := closedPort(t), closedPort(t)
 	_, err := via(t, "http://"+credentials+proxy).DialContext(t.Context(), "tcp", server)
@@ -216,7 +216,7 @@ func TestBothWaysFail(t *testing.T) {
 	}
 }
 
-// TestWhatProxiesAreAsked compares the bytes that go to a proxy.
+// TestWhatProxiesAreAsked compares the bytes sent to a proxy.
 func TestWhatProxiesAreAsked(t *testing.T) {
 	const greet, login = "050100", "05020002" + "01026d6506736563726574"
 	tests := []struct{ proxy, server, want string }{
@@ -259,7 +259,7 @@ func TestWhatProxiesAreAsked(t *testing.T) {
 	}
 }
 
-// TestThroughProxy speaks with a peer whose name only the proxy can resolve.
+// TestThroughProxy connects to a peer whose name only the proxy can resolve.
 func TestThroughProxy(t *testing.T) {
 	server, _ := scripted(t, func(conn net.Conn) { io.Copy(conn, conn) })
 	proxy, err := transporttest.StartProxy(transporttest.ProxyOptions{User: "me", Password: "secret", Target: server})

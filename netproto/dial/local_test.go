@@ -23,7 +23,7 @@ func TestIsLocalHost(t *testing.T) {
 	}
 }
 
-// TestPublicOnly: neither an address nor a name leads to this machine, directly or through a proxy; the proxy itself may lie there.
+// TestPublicOnly: neither an address nor a name leads to this machine, directly or through a proxy; the proxy itself may be local.
 func TestPublicOnly(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -78,7 +78,7 @@ func TestProxyFromEnvironment(t *testing.T) {
 	}
 }
 
-// TestBadEnvironment is told with the variable's name and without the password, and does not keep us from connecting.
+// TestBadEnvironment: the error has the variable's name without the password, and the connection still succeeds.
 func TestBadEnvironment(t *testing.T) {
 	server, _ := scripted(t, silent)
 	_, port, _ := strings.Cut(server, ":")

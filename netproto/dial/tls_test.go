@@ -62,7 +62,7 @@ func hangsUp(c net.Conn) {
 	c.Close()
 }
 
-// TestTLSFaults wants words for each certificate that proves nothing, and for servers that don't speak TLS.
+// TestTLSFaults checks the texts for each kind of rejected certificate, and for servers without TLS.
 func TestTLSFaults(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	game := []string{"game.test"}
@@ -116,7 +116,7 @@ func TestTLSFaults(t *testing.T) {
 	}
 }
 
-// TestTLSThroughProxy names the proxy when the certificate is wrong: it may be the proxy's. It is not gone around.
+// TestTLSThroughProxy: the error of a wrong certificate names the proxy, which may be its source. The proxy is not bypassed.
 func TestTLSThroughProxy(t *testing.T) {
 	server, met := scripted(t, shake(t, newAuthority(t), transporttest.Spec{}, nil))
 	proxy, err := transporttest.StartProxy(transporttest.ProxyOptions{})
@@ -195,7 +195,7 @@ func TestClientTLS(t *testing.T) {
 	}
 }
 
-// TestWebSocketFaults wants words for servers that speak something else.
+// TestWebSocketFaults checks the texts for servers of other protocols.
 func TestWebSocketFaults(t *testing.T) {
 	tests := []struct {
 		name   string

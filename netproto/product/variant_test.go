@@ -8,7 +8,7 @@ import (
 	"collet/netproto/product"
 )
 
-// TestVariantNames is the list of names: changing one takes updates away from players who have it.
+// TestVariantNames is the list of names. A changed name would cut installed clients off from updates.
 func TestVariantNames(t *testing.T) {
 	for _, test := range []struct {
 		variant product.Variant

@@ -11,7 +11,7 @@ import (
 	"collet/netproto/release"
 )
 
-// vector buckets: changing one of them shuffles the players of every rollout that is under way.
+// buckets are vectors: a change of one would reshuffle the players of every running rollout.
 var buckets = []struct {
 	product, channel, install string
 	bucket                    uint32
@@ -127,8 +127,7 @@ func drawEntries(t *rapid.T) []release.Entry {
 	}), 0, 12, func(e release.Entry) uint64 { return e.Number }).Draw(t, "entries")
 }
 
-// TestChooseHolds: nobody goes down but from a killed release, nobody is offered a killed one, and asking again changes
-// nothing.
+// TestChooseHolds: a client goes down only from a killed release, is never offered a killed one, and gets the same choice again.
 func TestChooseHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -153,7 +152,7 @@ func TestChooseHolds(t *testing.T) {
 	})
 }
 
-// TestPruneStrandsNobody: who has a dropped release is offered a higher one, and all others get what they got before.
+// TestPruneStrandsNobody: a client with a dropped release is offered a higher one, and the choices of all others are unchanged.
 func TestPruneStrandsNobody(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

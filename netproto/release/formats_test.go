@@ -125,7 +125,7 @@ func TestGoldenDocuments(t *testing.T) {
 	}
 }
 
-// TestOthersAgreeOnTheForm: the canonical JSON of TUF's library gives the very bytes, so anybody can check a digest.
+// TestOthersAgreeOnTheForm: the canonical JSON of TUF's library gives the same bytes, so any implementation can check a digest.
 func TestOthersAgreeOnTheForm(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldens {

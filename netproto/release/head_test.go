@@ -167,7 +167,7 @@ func TestLaterFormat(t *testing.T) {
 	}
 }
 
-// TestUnwritableHeads: our own faults are not called those of a peer.
+// TestUnwritableHeads: faults of the caller are not reported as a peer's.
 func TestUnwritableHeads(t *testing.T) {
 	t.Parallel()
 	for reason, spoil := range map[string]func(*release.Head){

@@ -187,7 +187,7 @@ func zstdOf(t testing.TB, data []byte, options ...zstd.EOption) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// TestHostilePacks: what the head does not vouch for is not opened, and what it does is bounded all the same.
+// TestHostilePacks: an object that differs from the head's reference is not unpacked; one that matches is still bounded.
 func TestHostilePacks(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)

@@ -133,7 +133,7 @@ func TestSeveralDevices(t *testing.T) {
 	}
 }
 
-// TestComesBack: a device that vanishes in the middle of a push and comes back gets the rest by itself.
+// TestComesBack: a device that disconnects during a push gets the rest after it reconnects.
 func TestComesBack(t *testing.T) {
 	testlevel.Slow(t)
 	files := tree{"a": big(1, 3<<20), "b": big(2, 3<<20), "c": "small"}
@@ -194,7 +194,7 @@ func TestDeskIsKilled(t *testing.T) {
 	expectTree(t, other, files)
 }
 
-// TestHungDevice: one that answers nothing gets a new connection and another try, and then the push says what was awaited.
+// TestHungDevice: a device that does not answer gets a new connection and another attempt; then the push names the missing answer.
 func TestHungDevice(t *testing.T) {
 	testlevel.Slow(t)
 	b := newDeskBench(t, desk.Options{Times: desk.Times{Layout: 200 * time.Millisecond, Return: 5 * time.Second}}, tree{"a": "1"})
@@ -234,7 +234,7 @@ func TestHungDevice(t *testing.T) {
 	}
 }
 
-// TestAdmission: who is not let in is told nothing.
+// TestAdmission: a rejected device gets no information.
 func TestAdmission(t *testing.T) {
 	asked := make(chan string, 1)
 	b := newDeskBench(t, desk.Options{Admit: func(_ context.Context, name string, address netip.AddrPort) desk.Decision {
@@ -258,7 +258,7 @@ func TestAdmission(t *testing.T) {
 	expectTree(t, data, tree{})
 }
 
-// TestTooManyDevices: those above the cap are turned away, and may come when there is room.
+// TestTooManyDevices: devices above the cap are rejected, and accepted once there is room.
 func TestTooManyDevices(t *testing.T) {
 	b := newDeskBench(t, desk.Options{MaxDevices: 2}, nil)
 	first := b.released(t.TempDir(), "1", nil)

@@ -9,8 +9,8 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// TestNothingIsLeftOfABrokenWrite of a file that is gone from the working copy when the push goes on: the layout of a
-// released device does not list it.
+// TestNothingIsLeftOfABrokenWrite: the file was removed from the working copy before the push resumed, and the layout of
+// a released device does not list it.
 func TestNothingIsLeftOfABrokenWrite(t *testing.T) {
 	l := newLab(t, Options{}, map[string][]byte{"new/a": noise(1, 3*block), "b": {1}})
 	m := newModelDevice(wire.Released, nil)
@@ -35,8 +35,8 @@ func TestNothingIsLeftOfABrokenWrite(t *testing.T) {
 	}
 }
 
-// TestKilledDeskRemembers what it had begun on a released device, which does not look at its disk again: the file goes back
-// to what the layout of the device says, and still is written.
+// TestKilledDeskRemembers which files it had begun to write on a released device, which does not scan its disk again:
+// the file equals the device's layout again, and is still written.
 func TestKilledDeskRemembers(t *testing.T) {
 	was, became := noise(1, 3*block), noise(2, 3*block)
 	for name, size := range map[string]int{"same size": 3 * block, "longer": 3*block + 9, "shorter": block} {

@@ -20,8 +20,8 @@ func script(t testing.TB, first byte, messages ...wire.Message) []byte {
 	return data
 }
 
-// FuzzDesk lets a device say anything in any order while a push and a start are under way: the session neither panics nor
-// hands out more than its cap, always knows when to look again, and ends what it began once the device is silent.
+// FuzzDesk lets a device send anything in any order during a push and a start: the session does not panic, stays within
+// its cap, always has a next wake-up time, and ends its commands once the device is silent.
 func FuzzDesk(f *testing.F) {
 	greeting := &wire.ConnectRequest{SupportedFeatures: wire.FeatureCollet, Name: "d"}
 	hash := wire.HashOf([]byte("x"))

@@ -25,8 +25,8 @@ type device interface {
 
 func (m *modelDevice) waiting() int { return len(m.answers) }
 
-// lab runs one session against one model device on one goroutine: effects are done at once, in order, and answers arrive
-// when the test says so.
+// lab runs one session against one model device on one goroutine: effects are executed at once, in order, and answers
+// arrive when the test delivers them.
 type lab struct {
 	t       testing.TB
 	root    string

@@ -16,8 +16,8 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// TestScansAreShared: those who ask while one is under way that began late enough get it; others get one of their own; and
-// somebody's end is not that of the others.
+// TestScansAreShared: callers share a running scan that began late enough; others get their own. A caller's end does not end the scan of
+// others.
 func TestScansAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s scans
@@ -165,7 +165,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestClaim: one push at a time, another number while the old connection lives, and an end to waiting.
+// TestClaim: one push at a time, another number while the old connection lives, and a limit of the wait.
 func TestClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRegistry()
@@ -200,7 +200,7 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// TestRecordsAreForgotten, the oldest first, and never one that somebody waits for.
+// TestRecordsAreForgotten: the oldest first, and never one that a push waits for.
 func TestRecordsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRegistry()

@@ -100,7 +100,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestTurnedAway: whoever begins with anything else, is not let in, or says nothing.
+// TestTurnedAway: a device that begins with another message, is rejected, or stays silent.
 func TestTurnedAway(t *testing.T) {
 	first := newRaw(wire.Released, false)
 	if closing(first.take(&wire.KeepAlive{})) == nil {

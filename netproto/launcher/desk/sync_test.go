@@ -288,7 +288,7 @@ func TestAnswersInFlightAreDrained(t *testing.T) {
 	}
 }
 
-// TestHopelessEnds: a device on which nothing works is given up soon.
+// TestHopelessEnds: a push to a device on which everything fails ends soon.
 func TestHopelessEnds(t *testing.T) {
 	ours := map[string][]byte{}
 	for n := range 100 {
@@ -304,7 +304,7 @@ func TestHopelessEnds(t *testing.T) {
 	}
 }
 
-// TestFileChangesWhileSent: it is sent again, until it stays as it is; one that never does is named.
+// TestFileChangesWhileSent: a changing file is sent again until it stays the same; one that never does is named.
 func TestFileChangesWhileSent(t *testing.T) {
 	for _, times := range []int{1, 1000} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {

@@ -60,7 +60,7 @@ func TestWatchdogs(t *testing.T) {
 	}
 }
 
-// TestPushIsGivenUp: what was handed out and not sent is dropped, and the next push works.
+// TestPushIsGivenUp: queued effects are dropped, and the next push works.
 func TestPushIsGivenUp(t *testing.T) {
 	ours := map[string][]byte{"a": noise(1, 5*block), "b": {1}}
 	l := newLab(t, Options{}, ours)
@@ -97,7 +97,7 @@ func TestBrokenLayoutEndsThePush(t *testing.T) {
 	}
 }
 
-// TestHostileAnswers: sizes, counts and paths of a device that lies lead nowhere.
+// TestHostileAnswers: false sizes, counts and paths of a device have no effect.
 func TestHostileAnswers(t *testing.T) {
 	ours := map[string][]byte{"a": noise(1, 3*block)}
 	l := newLab(t, Options{}, ours)

@@ -118,7 +118,7 @@ func TestUnsentBlocksKeepTheirBytes(t *testing.T) {
 	expectNoParts(t, root)
 }
 
-// TestWhatIsWrongIsAnswered: every request gets its answer, and no file is touched.
+// TestWhatIsWrongIsAnswered: every invalid request gets its answer, and no file changes.
 func TestWhatIsWrongIsAnswered(t *testing.T) {
 	root, o := newData(t, map[string]string{"f": "old"})
 	desk := greeted(t, o)
@@ -228,7 +228,7 @@ func TestBlockHashesOfADevice(t *testing.T) {
 	}
 }
 
-// TestGoodManners: what nobody knows is ignored, what is broken is survived.
+// TestGoodManners: unknown messages are ignored, and malformed ones are tolerated.
 func TestGoodManners(t *testing.T) {
 	_, o := newData(t, nil)
 	desk := greeted(t, o)
@@ -278,7 +278,7 @@ func TestOneDeviceAFolder(t *testing.T) {
 	}
 }
 
-// TestCacheOfADevice: what was written is not read again, by the next device neither.
+// TestCacheOfADevice: written files are not read again, not even by the next process.
 func TestCacheOfADevice(t *testing.T) {
 	root := t.TempDir()
 	dir := &launchertest.Watched{FS: launchertest.Open(t, root)}

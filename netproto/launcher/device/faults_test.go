@@ -124,7 +124,7 @@ var modes = []struct {
 	{"own", den.ProtocolCollet, pushOwn},
 }
 
-// try pushes to a device that may be broken at any point. It reports false if there was no device.
+// try pushes to a device that may fail at any point. It returns false if the device did not start.
 func try(t *testing.T, mode int, fsys platform.FS) (ok bool) {
 	t.Helper()
 	probe, err := device.New(device.Options{FS: fsys, Name: "d"})
@@ -162,8 +162,8 @@ func known(name string) bool {
 	return was || will
 }
 
-// TestKilledAtEveryOperation stops the device before, in and after each change of its disk. What it leaves is whole, and the
-// next push completes it; so it does after a power cut.
+// TestKilledAtEveryOperation stops the device before, during and after each change of its disk. The remaining files are
+// whole, and the next push completes them; the same holds after a power failure.
 func TestKilledAtEveryOperation(t *testing.T) {
 	for mode, m := range modes {
 		t.Run(m.name, func(t *testing.T) {

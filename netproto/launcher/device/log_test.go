@@ -29,7 +29,7 @@ func (d *deskEnd) logs(wait time.Duration) (lines []*wire.Logs) {
 	}
 }
 
-// TestLinesAreCut: at line ends, and where they are longer than anybody reads; what arrives is the text again.
+// TestLinesAreCut: at line ends, and above the longest sent line; the parts give the original text.
 func TestLinesAreCut(t *testing.T) {
 	bubble(t, setting{}, func(t *testing.T, o setting) {
 		desk := greeted(t, o)
@@ -68,7 +68,7 @@ func TestLogsWait(t *testing.T) {
 	})
 }
 
-// TestLogRate: a game that logs without end does not fill the line; what is left out is counted.
+// TestLogRate: a game that logs endlessly does not fill the connection; dropped lines are counted.
 func TestLogRate(t *testing.T) {
 	bubble(t, setting{}, func(t *testing.T, o setting) {
 		desk := greeted(t, o)

@@ -204,7 +204,7 @@ func TestOwnFiles(t *testing.T) {
 	expectNoParts(t, root)
 }
 
-// TestOwnFilesThatFail: the desk hears it once, as soon as it is known, with a reason.
+// TestOwnFilesThatFail: the desk gets one answer, at once, with a reason.
 func TestOwnFilesThatFail(t *testing.T) {
 	root, desk := ownData(t, map[string]string{"f": "old"})
 	content := strings.Repeat("x", 2500)

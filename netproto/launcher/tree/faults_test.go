@@ -133,7 +133,7 @@ func TestFilesThatGoMeanwhile(t *testing.T) {
 	}
 }
 
-// TestTooManyFiles: a folder that nobody can mean is refused before it takes all memory.
+// TestTooManyFiles: a folder with too many files is rejected before it takes all memory.
 func TestTooManyFiles(t *testing.T) {
 	testlevel.Lab(t) // it makes 200 001 files
 	disk := faultfs.New(faultfs.Config{})

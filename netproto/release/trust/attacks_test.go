@@ -23,7 +23,7 @@ import (
 
 // The attacks of TUF's own list, each against a repository in memory that is also what the client fetches from.
 
-// TestRollbackAttack: an old state of the folder, complete and well signed, is not taken by whoever has seen a newer one.
+// TestRollbackAttack: a client that has seen a newer state rejects an old one of the folder, although it is complete and correctly signed.
 func TestRollbackAttack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -41,7 +41,7 @@ func TestRollbackAttack(t *testing.T) {
 	s.wants(8)
 }
 
-// TestRollbackOfTheSnapshot: with the timestamp's stolen key the snapshot before the last can be named, and is refused.
+// TestRollbackOfTheSnapshot: an attacker with the timestamp's key names the snapshot before the last, which is rejected.
 func TestRollbackOfTheSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -59,7 +59,7 @@ func TestRollbackOfTheSnapshot(t *testing.T) {
 	s.refuses(trust.FaultRolledBack, 8)
 }
 
-// TestRollbackOfTheList: with both online keys the list before the last can be named under a newer snapshot, and is refused.
+// TestRollbackOfTheList: an attacker with both online keys names the list before the last under a newer snapshot, which is rejected.
 func TestRollbackOfTheList(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -84,7 +84,7 @@ func TestRollbackOfTheList(t *testing.T) {
 	s.refuses(trust.FaultRolledBack, 8)
 }
 
-// TestNumbersRise: even whoever holds the release key can't make players forget a number: it may be killed, not vanish.
+// TestNumbersRise: even an attacker with the release key can't make clients forget a number: a release may be killed, but not vanish.
 func TestNumbersRise(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -104,7 +104,7 @@ func TestNumbersRise(t *testing.T) {
 	s.refuses(trust.FaultRolledBack, 0)
 }
 
-// TestFreezeAttack: kept on an old state, the client stops claiming to be current, says why, and plays.
+// TestFreezeAttack: a client kept on an old state stops reporting it as current, gives the reason, and the game still starts.
 func TestFreezeAttack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -148,7 +148,7 @@ func TestExpiryOfEachRole(t *testing.T) {
 	}
 }
 
-// TestMixAndMatchAttack: documents of different states do not go together, whoever puts them side by side.
+// TestMixAndMatchAttack: documents of different states are rejected in combination.
 func TestMixAndMatchAttack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -176,8 +176,8 @@ func TestMixAndMatchAttack(t *testing.T) {
 	}
 }
 
-// TestFastForwardAttack: stolen online keys drive all numbers to the end, so that nothing newer can come. A root that
-// replaces these keys ends it, and so does one that replaces either of them.
+// TestFastForwardAttack: an attacker with the online keys sets all version numbers to the maximum, which blocks updates.
+// A root that replaces both keys, or either of them, ends that.
 func TestFastForwardAttack(t *testing.T) {
 	t.Parallel()
 	for _, replaced := range [][]trust.KeyRole{{trust.RoleTimestamp, trust.RoleSnapshot}, {trust.RoleTimestamp}, {trust.RoleSnapshot}} {
@@ -220,8 +220,8 @@ func (s *stage) refusesOldKeys(stays uint64) {
 	s.must(s.folder.Save("metadata/timestamp.json", now))
 }
 
-// TestFastForwardOfNumbers: a stolen release key drives the release number to the end. A root without that key ends it,
-// although a signature that was never made stands beside the stolen one.
+// TestFastForwardOfNumbers: an attacker with a release key sets the release number to the maximum. A root without that
+// key ends that, although an invalid signature is listed beside the attacker's.
 func TestFastForwardOfNumbers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -332,7 +332,7 @@ func (n stuck) Fetch(ctx context.Context, name string, limit int64) (trust.Unver
 	return trust.Unverified{}, ctx.Err()
 }
 
-// TestSlowRetrievalAttack: whatever never comes, Refresh ends with its context, and the client plays what it knows.
+// TestSlowRetrievalAttack: whatever file never arrives, Refresh ends with its context, and the known release still starts.
 func TestSlowRetrievalAttack(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"root.json", "timestamp.json", "snapshot.json", "targets.json", ""} {
@@ -440,7 +440,7 @@ func TestSignedButUnfit(t *testing.T) {
 	}
 }
 
-// TestUnfitTimestamps: whoever stole the timestamp's key can't even make the client stumble.
+// TestUnfitTimestamps: an attacker with the timestamp's key can't crash the client.
 func TestUnfitTimestamps(t *testing.T) {
 	t.Parallel()
 	for what, meta := range map[string]map[string]*metadata.MetaFiles{
@@ -604,7 +604,7 @@ func TestArbitrarySoftware(t *testing.T) {
 	}
 }
 
-// TestExtraneousDependencies: nothing but what the list names for this very client is fetched, and nobody may delegate.
+// TestExtraneousDependencies: only files that the list names for this client are fetched, and delegations are rejected.
 func TestExtraneousDependencies(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -691,7 +691,7 @@ func TestDamagedMetadata(t *testing.T) {
 	s.wants(8)
 }
 
-// TestRefusedBytesAreKeptApart: for whoever looks into it, under a name that says what they are.
+// TestRefusedBytesAreKeptApart: rejected bytes are saved for analysis, under a name that marks them as unverified.
 func TestRefusedBytesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -306,7 +306,7 @@ func TestDamagedStore(t *testing.T) {
 				t.Errorf("%s %s: passed over %q", name, what, passed)
 			}
 			if name == "numbers.json" && what == "changed" {
-				continue // a valid file of higher numbers; nobody but this machine writes it
+				continue // a valid file with higher numbers; only this machine writes it
 			}
 			s.wants(7)
 		}
@@ -315,7 +315,7 @@ func TestDamagedStore(t *testing.T) {
 	}
 }
 
-// TestTogether: several callers ask while a publisher goes on; nobody sees a lower number than before.
+// TestTogether: several callers refresh while a publisher publishes; none sees a lower number than before.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -489,7 +489,7 @@ func TestLostRootKey(t *testing.T) {
 	s.wants(8)
 	draft, err := s.repo.DraftRoot(trust.RootPlan{})
 	s.must(err)
-	for _, k := range []*trust.PrivateKey{left[0], lost} { // whoever finds it can do nothing with it
+	for _, k := range []*trust.PrivateKey{left[0], lost} { // the lost key no longer counts
 		draft, err = trust.SignRoot(draft, k)
 		s.must(err)
 	}
@@ -513,7 +513,7 @@ func TestLostReleaseKey(t *testing.T) {
 	s.wants(8)
 }
 
-// TestStolenTimestampKey is the drill: until the root names another key a thief can keep clients where they are, and no more.
+// TestStolenTimestampKey is the drill: until the root names another key an attacker can freeze clients, and no more.
 func TestStolenTimestampKey(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -193,7 +193,7 @@ func (s *stage) refuses(fault trust.Fault, stays uint64) {
 	}
 }
 
-// network is the way to the folder. Its fields let somebody sit on the line.
+// network is the connection to the folder. Its fields simulate an attacker on the path.
 type network struct {
 	folder *trust.MemoryStore
 	swap   func(name string, data []byte, err error) ([]byte, error) // what becomes of an answer
@@ -249,7 +249,7 @@ func (s *stage) read(name string) []byte {
 	return data
 }
 
-// forge reads a document, lets change edit it, signs it with these keys and puts it back. Nobody asks whether they may.
+// forge reads a document, lets change edit it, signs it with these keys and saves it, without the checks of Repo.
 func forge[T metadata.Roles](s *stage, name string, keys []*trust.PrivateKey, change func(*T)) []byte {
 	s.t.Helper()
 	m, err := new(metadata.Metadata[T]).FromBytes(s.read(name))
@@ -281,8 +281,7 @@ func (s *stage) latest(kind string) string {
 	return name
 }
 
-// chain makes timestamp and snapshot fit the newest targets file again, with the keys of the repository, as whoever has
-// stolen them would.
+// chain updates timestamp and snapshot for the newest targets file, with the keys of the repository, as an attacker with these keys would.
 func (s *stage) chain() {
 	s.t.Helper()
 	var targets, snapshot struct{ Signed struct{ Version int64 } }
