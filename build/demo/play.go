@@ -113,11 +113,15 @@ func (s *story) watchSplash(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(windows) != 1 {
+	switch len(windows) {
+	case 0:
+		return nil // it is not open yet
+	case 1:
+	default:
 		return fmt.Errorf("the host shows %d windows during the download, want its splash: %v", len(windows), windows)
 	}
 	s.colours, err = s.photograph("splash.png", windows[0].Bounds)
-	s.splash = s.colours >= enoughColours // a window that was not drawn yet is looked at again, as long as the download lasts
+	s.splash = s.colours >= enoughColours // one that was not drawn yet is looked at again, as long as the download lasts
 	return err
 }
 

@@ -80,7 +80,7 @@ func lastLine(text string) string {
 func TestDemo(t *testing.T) {
 	dir, kept := needs(t), filepath.Join(t.TempDir(), "kept")
 	var out, errs bytes.Buffer
-	code := run([]string{"demo", "--programs", dir, "--keep", kept, "--screen", "virtual", "--data", "6", "--lang", "en"}, &out, &errs)
+	code := run([]string{"demo", "--programs", dir, "--keep", kept, "--screen", "virtual", "--data", "6", "--rate", "1500", "--lang", "en"}, &out, &errs)
 	if code != 0 || lastLine(out.String()) != "demo: ok" || errs.Len() > 0 {
 		t.Fatalf("code %d, %s\n%s", code, errs.String(), out.String())
 	}
