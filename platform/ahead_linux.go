@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WriteAhead has the system begin to bring bytes from..to of an open file to the disk, with sync_file_range(2), so that less is
-// left to do for Sync when the rest has arrived. It waits for nothing, promises nothing, and does nothing with a file of another
-// kind.
+// WriteAhead starts writing the bytes from..to of an open file back to the disk, with sync_file_range(2), so that a later Sync has
+// less to do. It does not wait, guarantees nothing, and ignores other implementations of File.
 func WriteAhead(f File, from, to int64) {
 	if disk, is := f.(*os.File); is {
 		if raw, err := disk.SyscallConn(); err == nil {

@@ -2,5 +2,5 @@
 
 package platform
 
-// WriteAhead has the system begin to bring bytes from..to of an open file to the disk. This one has no call for that.
+// WriteAhead does nothing: this system has no call to start writing a range back to the disk.
 func WriteAhead(File, int64, int64) {}

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// beneath looks names up with openat2(2), which goes from the root to a file in one system call and refuses by itself to leave
-// the folder. os.Root opens and closes every folder on the way: with 500 files five folders deep that is 60,000 calls.
+// beneath looks names up with openat2(2), which resolves a name in one system call and refuses to leave the folder. os.Root opens and
+// closes every folder on the way: 60,000 calls for 500 files five folders deep.
 //
-// Whatever is not plain success or plain absence is asked again of os.Root, whose answer counts.
+// Results other than success and absence are requested again from os.Root, whose answer counts.
 type beneath struct {
 	*os.Root
 	dir *os.File // the root
 }
 
-// within is how names are resolved: nothing leads out of the folder. Links inside it are followed, as os.Root does.
+// within resolves names inside the folder only. Links inside it are followed, as by os.Root.
 const within = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 
 // quickNames is the fastest lookup that the system has. Kernels before 5.6 and some sandboxes have no openat2.
@@ -37,7 +37,7 @@ func quickNames(root *os.Root) names {
 	return b
 }
 
-// Close lets go of the root.
+// Close closes the root.
 func (b *beneath) Close() error {
 	err := b.dir.Close()
 	if closed := b.Root.Close(); err == nil {
@@ -46,7 +46,7 @@ func (b *beneath) Close() error {
 	return err
 }
 
-// open is openat2(2) from the root. The caller closes what it gets.
+// open is openat2(2) from the root. The caller closes fd.
 func (b *beneath) open(name string, flag int, perm fs.FileMode) (fd int, err error) {
 	how := unix.OpenHow{Flags: uint64(flag) | unix.O_CLOEXEC | unix.O_LARGEFILE, Resolve: within}
 	if flag&unix.O_CREAT != 0 {
@@ -61,7 +61,7 @@ func (b *beneath) open(name string, flag int, perm fs.FileMode) (fd int, err err
 	}
 }
 
-// plain are the names that mean the same to the kernel and to os.Root.
+// plain reports whether the kernel and os.Root resolve a name in the same way.
 func plain(name string) bool { return name != "." && fs.ValidPath(name) }
 
 // OpenFile implements names.
@@ -139,7 +139,7 @@ func (b *beneath) Remove(name string) error {
 	}
 }
 
-// inFolders does something with the folders of two names, which are open meanwhile.
+// inFolders opens the folders of two names and calls do with them.
 func (b *beneath) inFolders(x, y string, do func(inX, inY int) error) error {
 	folder, other := path.Dir(x), path.Dir(y)
 	inX, err := b.open(folder, unix.O_PATH|unix.O_DIRECTORY, 0)

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// quickNames is os.Root, whose errors are made to tell a missing folder from a file that stands where a folder should be.
-// Windows answers ERROR_PATH_NOT_FOUND to both, and Go calls that syscall.ENOTDIR.
+// quickNames is os.Root with errors that distinguish a missing folder from a file in the place of a folder. Windows reports
+// ERROR_PATH_NOT_FOUND for both, and Go maps that to syscall.ENOTDIR.
 func quickNames(root *os.Root) names { return plainNames{root} }
 
-// plainNames are names below a root. What is missing is ERROR_FILE_NOT_FOUND, and ERROR_PATH_NOT_FOUND is left for files in
-// the way.
+// plainNames are names below a root. ERROR_FILE_NOT_FOUND means a missing file or folder, ERROR_PATH_NOT_FOUND a file in the place of
+// a folder.
 type plainNames struct{ *os.Root }
 
-// OpenFile makes no file of a name that ends like a folder's: os.Root makes it first and complains then.
+// OpenFile rejects creating a file with a folder's name before it calls os.Root, which would create the file and then fail.
 func (n plainNames) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if flag&os.O_CREATE != 0 && strings.HasSuffix(name, `\`) {
 		return nil, &fs.PathError{Op: "openat", Path: name, Err: windows.ERROR_DIRECTORY}
@@ -39,18 +39,18 @@ func (n plainNames) Stat(name string) (fs.FileInfo, error) {
 	return info, n.plain(err, name)
 }
 
-// Rename is os.Root's: it asks for POSIX semantics (FileRenameInformationEx), by which a file that somebody has open and
-// shares for deletion is replaced, and for the older call where a volume does not know those. Neither replaces a program or
-// a library that runs: that is renamed aside first.
+// Rename is os.Root's. It uses POSIX semantics (FileRenameInformationEx), which replace an open file that is shared for deletion, or
+// the older call if the volume does not support them. Neither replaces a running program or a loaded library: these have to be renamed
+// first.
 func (n plainNames) Rename(oldName, newName string) error {
 	return n.plain(n.Root.Rename(oldName, newName), oldName, newName)
 }
 
-// Remove is os.Root's, with POSIX semantics where the volume has them: the name is gone although somebody has the file open
-// and shares it for deletion.
+// Remove is os.Root's, with POSIX semantics if the volume supports them: the name of an open file that is shared for deletion is removed
+// at once.
 func (n plainNames) Remove(name string) error { return n.plain(n.Root.Remove(name), name) }
 
-// plain looks which of the two it was.
+// plain replaces ERROR_PATH_NOT_FOUND by ERROR_FILE_NOT_FOUND, unless a file is in the place of a folder.
 func (n plainNames) plain(err error, names ...string) error {
 	if !errors.Is(err, windows.ERROR_PATH_NOT_FOUND) {
 		return err
@@ -72,7 +72,7 @@ func (n plainNames) plain(err error, names ...string) error {
 	}
 }
 
-// fileAbove reports whether a file stands where one of the folders of a name should be.
+// fileAbove reports whether a file is in the place of one of the folders of a name.
 func (n plainNames) fileAbove(name string) bool {
 	for dir := filepath.Dir(name); dir != "." && dir != `\`; dir = filepath.Dir(dir) {
 		if info, err := n.Root.Stat(dir); err == nil {

@@ -14,11 +14,11 @@ import (
 // Dir is an FS on the disk. Use OpenDir to make one.
 type Dir struct {
 	root  *os.Root
-	names names  // does what is done to many files
+	names names  // for operations on many files
 	path  string // absolute
 }
 
-// names looks names up below a folder, as os.Root does; *os.Root is one. Nothing leads out of the folder.
+// names looks names up below a folder and never leaves it. *os.Root implements it.
 type names interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Lstat(name string) (fs.FileInfo, error)
@@ -30,7 +30,7 @@ type names interface {
 
 var _ FS = (*Dir)(nil)
 
-// OpenDir opens an existing folder. The folder may be renamed while it is open; Path then tells the old name.
+// OpenDir opens an existing folder. The folder may be renamed while it is open; Path then returns the old name.
 func OpenDir(name string) (*Dir, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -43,8 +43,8 @@ func OpenDir(name string) (*Dir, error) {
 	return &Dir{root: root, names: quickNames(root), path: abs}, nil
 }
 
-// OpenFile implements FS. It opens files and folders only: it never waits for the other end of a pipe, and never drives a
-// device. What is to be written is not opened through a link, also where that leads to another file of the folder.
+// OpenFile implements FS. It opens regular files and folders only: it never waits for the other end of a pipe, and never opens a
+// device. For writing it does not follow links, even to another file of the folder.
 func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := d.open(name, flag, perm)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *Dir) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return f, nil
 }
 
-// writes are the flags with which a file may change. With O_CREATE and O_EXCL no link is followed anyway.
+// writes are the flags that allow changing a file. With O_CREATE and O_EXCL no link is followed anyway.
 const writes = os.O_WRONLY | os.O_RDWR | os.O_CREATE | os.O_TRUNC
 
 func (d *Dir) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
@@ -86,8 +86,8 @@ func (d *Dir) Link(oldName, newName string) error {
 	return d.root.Link(filepath.FromSlash(oldName), filepath.FromSlash(newName))
 }
 
-// Exchange implements FS. Both folders are opened through the root, and the system call names files in them, so that
-// nothing can lead it out.
+// Exchange implements FS. Both folders are opened through the root, and the system call gets file names in them, so it can't leave the
+// root.
 func (d *Dir) Exchange(a, b string) error {
 	if err := d.exchange(a, b); err != nil {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
@@ -112,7 +112,7 @@ func (d *Dir) exchange(a, b string) error {
 	return exchange(dirA, path.Base(a), dirB, path.Base(b))
 }
 
-// isFile refuses the names of folders that only their parent can tell: "x/.." would be outside of what root checks.
+// isFile reports whether a name ends in a real element. "x/.." would bypass the checks of the root.
 func isFile(name string) bool { return path.Base(name) != "." && path.Base(name) != ".." }
 
 // Remove implements FS.
@@ -125,7 +125,7 @@ func (d *Dir) MkdirAll(name string, perm fs.FileMode) error {
 
 // ReadDir implements FS.
 func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
-	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|noWait, 0) // so that entries know where they lie
+	f, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|noWait, 0) // through os.Root, so that entries resolve their Info
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +169,7 @@ func (d *Dir) MayWrite(name string) error {
 	return nil
 }
 
-// sized refuses what a file system says of its room where it says that it has none at all, used or free: ramfs and some FUSE
-// file systems don't count, and take whatever is written.
+// sized rejects the numbers of a file system without a total size: ramfs and some FUSE file systems don't count their space.
 func sized(total uint64) error {
 	if total == 0 {
 		return fmt.Errorf("the file system does not count its room: %w", errors.ErrUnsupported)

@@ -18,7 +18,7 @@ func exchange(dirA *os.File, a string, dirB *os.File, b string) error {
 	return err
 }
 
-// inode reads stat(2)'s number and change time.
+// inode reads the inode number and change time of stat(2).
 func inode(info fs.FileInfo) (number uint64, changed time.Time) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

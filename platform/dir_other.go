@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// exchange is not offered by the remaining systems.
+// exchange is not supported on the remaining systems.
 func exchange(_ *os.File, _ string, _ *os.File, _ string) error { return errors.ErrUnsupported }
 
-// inode is read only where it was tried.
+// inode is not read on the remaining systems, where it was not tested.
 func inode(fs.FileInfo) (number uint64, changed time.Time) { return 0, time.Time{} }

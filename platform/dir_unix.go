@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncDir makes the names of an open folder durable: fsync(2) on a folder. Some network file systems refuse it with
-// EINVAL, which says that there is nothing to do.
+// syncDir makes the names of an open folder durable: fsync(2) on a folder. Some network file systems return EINVAL, which means that no
+// sync is needed.
 func syncDir(dir *os.File) error {
 	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return err
@@ -19,7 +19,7 @@ func syncDir(dir *os.File) error {
 	return nil
 }
 
-// free asks statfs(2) for the blocks that an ordinary user may still take.
+// free returns the bytes of statfs(2) that an ordinary user may still use.
 func free(path string) (uint64, error) {
 	var stat unix.Statfs_t
 	err := unix.Statfs(path, &stat)
@@ -32,7 +32,7 @@ func free(path string) (uint64, error) {
 	return uint64(stat.Bavail) * uint64(stat.Bsize), nil
 }
 
-// freeFiles asks statfs(2) for the inodes that are left. Of 0 inodes nothing is left nor used: the file system does not count them.
+// freeFiles returns the free inodes of statfs(2). A total of 0 means that the file system does not count inodes.
 func freeFiles(path string) (uint64, error) {
 	var stat unix.Statfs_t
 	err := unix.Statfs(path, &stat)
@@ -45,5 +45,5 @@ func freeFiles(path string) (uint64, error) {
 	return uint64(stat.Ffree), nil
 }
 
-// mayWrite is access(2). Root may nearly always, but not on a volume that is read-only.
+// mayWrite is access(2). For root it fails nearly only on read-only volumes.
 func mayWrite(path string) error { return unix.Access(path, unix.W_OK) }

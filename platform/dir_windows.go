@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// exchange has no system call on Windows.
+// exchange is not supported: Windows has no system call for it.
 func exchange(_ *os.File, _ string, _ *os.File, _ string) error { return errors.ErrUnsupported }
 
-// syncDir has no meaning on Windows: NTFS logs its metadata, and FlushFileBuffers on a folder is denied.
+// syncDir does nothing on Windows: NTFS logs its metadata, and FlushFileBuffers on a folder is denied.
 func syncDir(*os.File) error { return nil }
 
-// inode is not in what FindFirstFile returns, so there is none.
+// inode is zero: FindFirstFile does not return it.
 func inode(fs.FileInfo) (number uint64, changed time.Time) { return 0, time.Time{} }
 
-// free asks GetDiskFreeSpaceEx for the bytes this user may still take.
+// free returns the bytes of GetDiskFreeSpaceEx that this user may still use.
 func free(path string) (uint64, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -35,12 +35,12 @@ func free(path string) (uint64, error) {
 	return available, nil
 }
 
-// freeFiles: Windows' file systems have no limit of their own for the number of files.
+// freeFiles is not supported: the file systems of Windows have no separate limit for the number of files.
 func freeFiles(path string) (uint64, error) {
 	return 0, &os.PathError{Op: "freefiles", Path: path, Err: errors.ErrUnsupported}
 }
 
-// mayWrite knows only the read-only attribute of files: who may write to a folder can't be told without trying.
+// mayWrite checks only the read-only attribute of files: write permission for a folder can't be determined without trying.
 func mayWrite(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o200 == 0 {
 		return fs.ErrPermission

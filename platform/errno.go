@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Reason drops the operation and the path from an error of the file system, for texts that already name them.
+// Reason returns an error of the file system without operation and path, for texts that already name them.
 func Reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -15,37 +15,37 @@ func Reason(err error) error {
 	return err
 }
 
-// IsDiskFull reports whether err says that the volume or a quota is exhausted.
+// IsDiskFull reports whether err means that the volume is full or a quota is used up.
 func IsDiskFull(err error) bool { return isDiskFull(err) || errors.Is(err, syscall.ENOSPC) }
 
-// IsLocked reports whether err says that another process holds the file. It is not about ErrLocked.
+// IsLocked reports whether err means that another process holds the file. ErrLocked is not such an error.
 func IsLocked(err error) bool { return isLocked(err) }
 
-// IsReadOnly reports whether err says that the whole volume can't be written.
+// IsReadOnly reports whether err means that the volume is read-only.
 func IsReadOnly(err error) bool { return isReadOnly(err) }
 
-// IsUnreadable reports whether err says that the disk can't give back what was written: a bad sector, not a file that is
-// missing, held or forbidden.
+// IsUnreadable reports whether err means that the disk can't read its data, such as a bad sector. Missing, locked or forbidden files
+// are not meant.
 func IsUnreadable(err error) bool { return isUnreadable(err) }
 
-// IsCrossDevice reports whether err says that a rename would lead to another volume.
+// IsCrossDevice reports whether err means that a rename would lead to another volume.
 func IsCrossDevice(err error) bool { return isCrossDevice(err) }
 
-// Passing is what an error that is not the system's own may implement; MayBeLocked asks it, too.
+// Passing may be implemented by errors that don't come from the system, for MayBeLocked.
 type Passing interface {
-	// MayPass reports whether the call may succeed once another process let go of the file.
+	// MayPass reports whether the call may succeed after another process has closed the file.
 	MayPass() bool
 }
 
-// MayBeLocked reports whether err, of a rename, a removal or an opening, may go away when another process lets go of the
-// file: IsLocked, and on Windows "access denied" (5), which is what an open or loaded file answers there to some calls.
+// MayBeLocked reports whether a rename, a removal or an open that failed with err may succeed after another process has closed the
+// file: IsLocked, and on Windows "access denied" (5), which some calls return for an open or loaded file.
 func MayBeLocked(err error) bool {
 	var own Passing
 	return IsLocked(err) || mayBeLocked(err) || errors.As(err, &own) && own.MayPass()
 }
 
-// IsRefused reports whether err says that a machine was reached and takes no connections there.
+// IsRefused reports whether err means that a machine was reached and refused the connection.
 func IsRefused(err error) bool { return isRefused(err) }
 
-// IsNotProgram reports whether a file could not be started because it is no program for this system and processor.
+// IsNotProgram reports whether err means that a file is not a program for this system and processor.
 func IsNotProgram(err error) bool { return isNotProgram(err) }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// isOneOf compares with Windows' own numbers (winerror.h).
+// isOneOf compares an error with numbers of winerror.h.
 func isOneOf(err error, numbers ...syscall.Errno) bool {
 	var number syscall.Errno
 	return errors.As(err, &number) && slices.Contains(numbers, number)
@@ -19,7 +19,7 @@ func isDiskFull(err error) bool {
 	return isOneOf(err, windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// isRefused: 10061. A search for it goes through all that err joins: an attempt at several addresses, or over a proxy and without.
+// isRefused: 10061. errors.Is also finds it in joined errors: of attempts at several addresses, or with and without a proxy.
 func isRefused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
 
 // isLocked: 32 sharing violation, 33 lock violation, 170 and 148 in use, 303 removed but still open somewhere, 1224 mapped
@@ -29,8 +29,8 @@ func isLocked(err error) bool {
 		windows.ERROR_DELETE_PENDING, windows.ERROR_USER_MAPPED_FILE)
 }
 
-// mayBeLocked: 5 is what a rename over a loaded module, the removal of one, and a name whose removal is pending answer. It
-// is also what missing permissions answer; only time tells them apart.
+// mayBeLocked: 5 is returned for replacing or removing a loaded module, and for a name whose removal is pending. It is also returned
+// for missing permissions; only repeated attempts distinguish the two.
 func mayBeLocked(err error) bool { return isOneOf(err, windows.ERROR_ACCESS_DENIED) }
 
 // isReadOnly: 19, write protect.

@@ -14,10 +14,9 @@ import (
 	"strings"
 )
 
-// DataFolder is the folder in which programs keep data of one user, absolute, without a name of its own below it: LOCALAPPDATA
-// or else APPDATA on Windows, HOME/Library/Application Support on macOS, elsewhere XDG_DATA_HOME if it is absolute (as its
-// specification demands) or else HOME/.local/share (fonline reference, section 3.7). getenv is os.Getenv. It makes
-// nothing, and the folder need not exist.
+// DataFolder is the system's folder for per-user data, absolute, without a folder for this program. It is LOCALAPPDATA or else APPDATA
+// on Windows, HOME/Library/Application Support on macOS, elsewhere XDG_DATA_HOME if it is absolute (as its specification demands) or
+// else HOME/.local/share. The engine uses the same folders. getenv is os.Getenv. The folder need not exist and is not created.
 func DataFolder(getenv func(string) string) (string, error) { return dataFolder(runtime.GOOS, getenv) }
 
 func dataFolder(goos string, getenv func(string) string) (string, error) {
@@ -53,17 +52,17 @@ func absolute(goos, name string) bool {
 	return strings.HasPrefix(name, `\\`) || len(name) > 2 && name[1] == ':' && strings.ContainsRune(`\/`, rune(name[2]))
 }
 
-// Writable reports whether files can be made in a folder: nil, or why not. It makes and removes an empty file of a random
-// name that begins with ".collet-", because permissions, lists of access, mounts and virtual folders can't be told
-// otherwise. A stop in the middle leaves that file.
+// Writable returns nil if files can be created in a folder, else the error. It creates and removes an empty file with a random name
+// that begins with ".collet-", because permissions, access control lists, mounts and virtual folders can't be checked otherwise. A
+// crash in between leaves that file.
 func Writable(dir string) error {
 	return probe(filepath.Join(dir, probeName()), os.Remove, func(name string, flag int, perm fs.FileMode) (io.Closer, error) {
 		return os.OpenFile(name, flag, perm)
 	})
 }
 
-// MakeWritable makes a folder that belongs to this user alone, as the XDG Base Directory Specification has it, unless it is there. It
-// reports why no files can be made in it, or nil.
+// MakeWritable creates a folder with access for this user only, as in the XDG Base Directory Specification, unless it exists. It returns
+// nil if files can be created in it, else the error.
 func MakeWritable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -80,7 +79,7 @@ func WritableIn(fsys FS, folder string) error {
 
 func probeName() string { return fmt.Sprintf(".collet-%016x", rand.Uint64()) }
 
-// probe makes a file and takes it away again, also from a virus scanner that looks at it first.
+// probe creates a file and removes it again. It waits for a virus scanner that has the file open.
 func probe(name string, remove func(string) error, open func(string, int, fs.FileMode) (io.Closer, error)) error {
 	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

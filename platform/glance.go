@@ -11,14 +11,14 @@ import (
 	"sync/atomic"
 )
 
-// Glancer is what an FS may do to look at many files at once.
+// Glancer may be implemented by an FS to examine many files at once.
 type Glancer interface {
-	// LstatAll is Lstat for each name, faster. What is not there, or can't be told, is nil: Lstat says why.
+	// LstatAll is Lstat for each name, faster. The result is nil for a missing file or after an error: Lstat returns the error.
 	LstatAll(names []string) []fs.FileInfo
 }
 
-// LstatAll implements Glancer. Each folder is opened once, and folders are looked into beside each other: a lookup from the
-// root down to every file would cost three times as much.
+// LstatAll implements Glancer. It opens each folder once, and examines folders concurrently. A lookup from the root for every file would
+// cost three times as much.
 func (d *Dir) LstatAll(names []string) []fs.FileInfo {
 	infos := make([]fs.FileInfo, len(names))
 	folders := map[string][]int{}
@@ -46,7 +46,7 @@ func (d *Dir) LstatAll(names []string) []fs.FileInfo {
 	return infos
 }
 
-// lstatIn looks at names of one folder.
+// lstatIn fills infos for the wanted names of one folder.
 func (d *Dir) lstatIn(folder string, names []string, wanted []int, infos []fs.FileInfo) {
 	local := filepath.FromSlash(folder)
 	if info, err := d.names.Stat(local); err != nil || !info.IsDir() {
@@ -64,5 +64,5 @@ func (d *Dir) lstatIn(folder string, names []string, wanted []int, infos []fs.Fi
 	}
 }
 
-// closeRoot lets go of a folder that was only looked into.
+// closeRoot closes a folder that was only read, and ignores the error.
 func closeRoot(r *os.Root) { _ = r.Close() }

@@ -39,9 +39,9 @@ func (d *Dir) lock(name string, alone bool) (io.Closer, error) {
 	}
 }
 
-// openLock opens the file of a lock beneath the root, and makes it if need be. Who can open it can hold the lock, so that is
-// for those who may write to its folder: the user whose folder it is, and all others only where they may write there, too. One
-// that is there is opened without O_CREATE, which Linux refuses for files of others in folders that everybody may write to.
+// openLock opens the file of a lock beneath the root, and creates it if needed. A user that can open the file can hold the lock, so its
+// permissions allow only users that may write to its folder. An existing file is opened without O_CREATE, which Linux refuses for other
+// users' files in world-writable folders.
 func (d *Dir) openLock(name string, flag int) (*os.File, error) {
 	info, err := d.names.Lstat(filepath.FromSlash(name))
 	made := errors.Is(err, fs.ErrNotExist)
@@ -59,7 +59,7 @@ func (d *Dir) openLock(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// narrow gives the file of a lock the permissions that its folder calls for. Only its owner can; that of another user stays.
+// narrow sets the permissions of a lock's file according to its folder. Only the owner can; another user's file is left unchanged.
 func (d *Dir) narrow(f *os.File, folder string, made bool) {
 	info, err := f.Stat()
 	around, aroundErr := d.names.Stat(filepath.FromSlash(folder))
@@ -67,7 +67,7 @@ func (d *Dir) narrow(f *os.File, folder string, made bool) {
 		return
 	}
 	others := around.Mode().Perm() & 0o022
-	others |= others << 1 // to write is to open
+	others |= others << 1 // users that may write may also read
 	mode := info.Mode().Perm() &^ (0o077 &^ others)
 	if made {
 		mode |= others
@@ -77,13 +77,13 @@ func (d *Dir) narrow(f *os.File, folder string, made bool) {
 	}
 }
 
-// heldLock is a lock until it is closed.
+// heldLock is a held lock.
 type heldLock struct {
 	once sync.Once
 	file *os.File
 }
 
-// Close gives the lock back. A second call does nothing.
+// Close releases the lock. A second call does nothing.
 func (l *heldLock) Close() (err error) {
 	l.once.Do(func() { err = errors.Join(unlock(l.file), l.file.Close()) })
 	return err

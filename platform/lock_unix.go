@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noWait opens the end of a pipe without waiting for the other one. It means nothing to files and folders.
+// noWait opens a pipe without waiting for its other end. It has no effect on files and folders.
 const noWait = unix.O_NONBLOCK
 
-// isNoPeer reports whether err says that a pipe without a reader, or a socket, was to be opened.
+// isNoPeer reports whether err means that the opened name is a pipe without a reader, or a socket.
 func isNoPeer(err error) bool { return errors.Is(err, unix.ENXIO) }
 
-// tryLock is flock(2). held is false where another one has the lock.
+// tryLock is flock(2). held is false if the lock is held already.
 func tryLock(f *os.File, alone bool) (held bool, err error) {
 	how := unix.LOCK_SH
 	if alone {
@@ -31,7 +31,7 @@ func tryLock(f *os.File, alone bool) (held bool, err error) {
 	}
 }
 
-// unlock gives a lock back also where a process that is being started still has the file open.
+// unlock releases a lock even if a process that is being started still has the file open.
 func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
@@ -42,5 +42,5 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// needsWriting reports whether a lock may be had on a file that is open for writing.
+// needsWriting reports whether err means that the file must be open for writing.
 func needsWriting(err error) bool { return errors.Is(err, unix.EBADF) || errors.Is(err, unix.EIO) }

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// noWait means nothing on Windows, where pipes don't lie in folders.
+// noWait is 0 on Windows, where pipes are not files of a folder.
 const noWait = 0
 
 func isNoPeer(error) bool { return false }
 
-// tryLock is LockFileEx on the first byte. held is false where another one has the lock.
+// tryLock is LockFileEx on the first byte. held is false if the lock is held already.
 func tryLock(f *os.File, alone bool) (held bool, err error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if alone {
@@ -25,7 +25,7 @@ func tryLock(f *os.File, alone bool) (held bool, err error) {
 	return err == nil, err
 }
 
-// unlock gives a lock back at once: the system does so some time after the file was closed.
+// unlock releases a lock at once: after closing the file, the system releases it with a delay.
 func unlock(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{})
 }

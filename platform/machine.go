@@ -4,28 +4,25 @@ import (
 	"path/filepath"
 )
 
-// BootID is a text that is another one after each boot of the machine, and the same one until then as far as the system
-// can tell: on Windows a clock that is set changes it, too. It is empty where it is not known. A container has that of its
-// machine.
+// BootID is a text that changes with each boot of the machine, and only then as far as the system knows: on Windows setting the clock
+// changes it, too. It is empty if unknown. In a container it is the machine's.
 func BootID() string { return bootID() }
 
 // Holder is a process that has a file open or mapped.
 type Holder struct {
 	PID  int
-	Name string // what the system calls the process; shortened by some systems, and empty where it is not told
+	Name string // the system's name of the process; shortened by some systems, and empty if unknown
 }
 
-// maxHolders is how many holders are told: as many as a message can name.
+// maxHolders is how many holders are returned: as many as a message can name.
 const maxHolders = 8
 
-// Holders tells which other processes have a file open or mapped, as far as the system says and lets this user see. It is
-// for messages: it takes up to half a second, and what it says may be over when it returns. nil means: unknown, or nobody.
-// path is absolute.
+// Holders lists the other processes that have a file open or mapped, as far as this user may see them. It is for messages: it takes up
+// to half a second, and the result may be outdated when it returns. nil means unknown or none. path is absolute.
 func Holders(path string) []Holder { return holders(path) }
 
-// VolumeOf is the volume that path is on, in the words of the system: the mount point, on Windows the drive or folder at
-// which it is mounted. What of path does not exist yet is taken to lie where its nearest existing folder does. Where the
-// system does not say, it is path itself. path is absolute.
+// VolumeOf is the volume of path, as the system names it: the mount point, on Windows the drive or folder where it is mounted. For a
+// path that does not exist, it is the volume of the nearest existing folder above. If unknown it is path itself. path is absolute.
 func VolumeOf(path string) string { return volumeOf(path) }
 
 // existing is path, or the nearest folder above it that exists, with links resolved.

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootID is sysctl(3) kern.bootsessionuuid, which is drawn at each boot, or kern.boottime where that is missing.
+// bootID is sysctl(3) kern.bootsessionuuid, which is random for each boot, or kern.boottime if that is missing.
 func bootID() string {
 	if id, err := unix.Sysctl("kern.bootsessionuuid"); err == nil && id != "" {
 		return id
@@ -18,7 +18,7 @@ func bootID() string {
 	return strconv.FormatInt(boot.Sec, 10)
 }
 
-// holders is left out: the system tells only through libproc, for one's own processes.
+// holders is not implemented: only libproc reports them, for processes of the same user.
 func holders(string) []Holder { return nil }
 
 // volumeOf is f_mntonname of statfs(2).

@@ -15,7 +15,7 @@ import (
 	"collet/platform/text"
 )
 
-// bootID reads what the kernel drew at random when it started.
+// bootID reads the random id that the kernel generates at boot.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -25,25 +25,25 @@ func bootID() string {
 }
 
 const (
-	// maxMounts is how many bytes of the list of mounts are read: thousands of them.
+	// maxMounts is how many bytes of the list of mounts are read: thousands of mounts.
 	maxMounts = 4 << 20
-	// maxMaps is how many bytes of the list of one process' mappings are read: a large browser has a few 100 kB.
+	// maxMaps is how many bytes of one process' mappings are read: a large browser has a few 100 kB.
 	maxMaps = 4 << 20
-	// holdersTime bounds the look at all processes.
+	// holdersTime limits the examination of all processes.
 	holdersTime = 500 * time.Millisecond
 )
 
-// volumeOf looks into mountinfo, see proc_pid_mountinfo(5).
+// volumeOf reads mountinfo, see proc_pid_mountinfo(5).
 func volumeOf(path string) string {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return path
 	}
 	defer f.Close()
-	return mountOf(io.LimitReader(f, maxMounts), existing(path), "/") // whose mount is not told within a changed root
+	return mountOf(io.LimitReader(f, maxMounts), existing(path), "/") // after chroot the mount of "/" is not listed
 }
 
-// mountOf is the mount point that is nearest above path, or otherwise if there is none.
+// mountOf is the nearest mount point above path; otherwise if not found.
 func mountOf(mounts io.Reader, path, otherwise string) string {
 	best := ""
 	for lines := bufio.NewScanner(mounts); lines.Scan(); {
@@ -63,7 +63,7 @@ func above(folder, path string) bool {
 	return folder == path || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// unescaped takes octal escapes back: \040 for a space, \011, \012 and \134.
+// unescaped replaces octal escapes: \040 for a space, \011, \012 and \134.
 func unescaped(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -79,8 +79,8 @@ func unescaped(text string) string {
 	return out.String()
 }
 
-// holders looks at the open files and the mappings of every process in /proc, see proc_pid_fd(5) and proc_pid_maps(5).
-// Those of other users are seen by root only.
+// holders examines the open files and the mappings of every process in /proc, see proc_pid_fd(5) and proc_pid_maps(5). Only root sees
+// those of other users.
 func holders(path string) []Holder {
 	want, err := wanted(path)
 	if err != nil {
@@ -99,8 +99,8 @@ func holders(path string) []Holder {
 	return found
 }
 
-// held is the file whose holders are looked for. Its name alone would not do: a process may see other mounts, or hold an
-// older file of the same name.
+// held is the file whose holders are searched. Its name alone is not enough: a process may see other mounts, or hold an older file of
+// the same name.
 type held struct {
 	base  string
 	info  os.FileInfo
@@ -124,7 +124,7 @@ func wanted(path string) (held, error) {
 	return h, nil
 }
 
-// processes are all but this one.
+// processes are the ids of all processes except this one.
 func processes() (pids []int) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -141,8 +141,8 @@ func processes() (pids []int) {
 	return pids
 }
 
-// openIn reads what the links of the open files say, and asks about a file only when its name fits, so that neither a
-// device nor a network is touched. Going through the link leads to the very file, whatever that process' mounts are.
+// openIn reads the links to the open files, and calls stat only for matching names, so that it accesses neither devices nor network
+// file systems. stat through the link reaches the file itself, whatever the mounts of that process are.
 func (h held) openIn(proc string) bool {
 	folder, err := os.Open(proc + "/fd")
 	if err != nil {
@@ -167,7 +167,7 @@ func (h held) openIn(proc string) bool {
 	return false
 }
 
-// mapping is the fifth field of a line of maps, and the rest of the line.
+// mapping is the inode (fifth field) and the name (rest) of a line of maps.
 func mapping(line string) (inode, name string) {
 	for range 5 {
 		inode, line, _ = strings.Cut(line, " ")
@@ -175,7 +175,7 @@ func mapping(line string) (inode, name string) {
 	return inode, unescaped(strings.TrimLeft(line, " "))
 }
 
-// mappedIn compares inode and name. The device is left out, because some file systems tell another one there.
+// mappedIn compares inode and name. It ignores the device, because some file systems report another one there.
 func (h held) mappedIn(proc string) bool {
 	f, err := os.Open(proc + "/maps")
 	if err != nil {

@@ -2,11 +2,11 @@
 
 package platform
 
-// bootID is not asked for on the remaining systems.
+// bootID is not implemented on the remaining systems.
 func bootID() string { return "" }
 
-// holders is not asked for on the remaining systems.
+// holders is not implemented on the remaining systems.
 func holders(string) []Holder { return nil }
 
-// volumeOf leaves the path.
+// volumeOf returns the path.
 func volumeOf(path string) string { return path }

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// bootStep is in which steps the time of the boot is told. The system knows it by subtracting GetTickCount64 from a clock
-// that is kept right in small steps; two boots are further apart.
+// bootStep is the resolution of the boot time, which is the clock minus GetTickCount64. The clock is adjusted in smaller steps, and two
+// boots are further apart.
 const bootStep = 10 * time.Second
 
-// bootID is when GetTickCount64 began to count.
+// bootID is the time when GetTickCount64 began to count.
 func bootID() string {
 	return strconv.FormatInt(time.Now().Add(-windows.DurationSinceBoot()).Round(bootStep).Unix(), 10)
 }
 
-// volumeOf asks GetVolumePathName.
+// volumeOf is GetVolumePathName.
 func volumeOf(path string) string {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func volumeOf(path string) string {
 	return windows.UTF16ToString(point)
 }
 
-// What restartmanager.h says.
+// Constants of restartmanager.h.
 const (
 	sessionKeyLength = 32 // CCH_RM_SESSION_KEY
 	maxAppName       = 255
@@ -52,11 +52,11 @@ type process struct {
 	restartable int32
 }
 
-// The list of processes is an array, so one of them has the size that the system thinks it has.
+// The list of processes is an array, so the size of an element must be the system's.
 var _ [668]byte = [unsafe.Sizeof(process{})]byte{}
 
-// holders asks the Restart Manager (rstrtmgr.dll: RmStartSession, RmRegisterResources, RmGetList, RmEndSession), which
-// knows who has a file open or loaded, without ending anything.
+// holders asks the Restart Manager (rstrtmgr.dll: RmStartSession, RmRegisterResources, RmGetList, RmEndSession) for the processes that
+// have a file open or loaded. It ends no process.
 func holders(path string) []Holder {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -78,8 +78,8 @@ func holders(path string) []Holder {
 	return affected(manager, session)
 }
 
-// called calls a function that answers ERROR_SUCCESS or what went wrong. What the numbers point to stays where it is
-// until it returns.
+// called calls a function that returns ERROR_SUCCESS or an error code, and reports success. The memory behind args stays in place until
+// it returns.
 //
 //go:uintptrescapes
 func called(dll *windows.LazyDLL, name string, args ...uintptr) bool {
@@ -91,8 +91,8 @@ func called(dll *windows.LazyDLL, name string, args ...uintptr) bool {
 	return result == uintptr(windows.ERROR_SUCCESS)
 }
 
-// affected is what RmGetList tells, without this process. If there are more than four times as many as a message names, it
-// answers ERROR_MORE_DATA and they stay unknown.
+// affected is the result of RmGetList without this process. With more than 4 × maxHolders processes RmGetList returns ERROR_MORE_DATA,
+// and the result is nil.
 func affected(manager *windows.LazyDLL, session uint32) (found []Holder) {
 	var list [4 * maxHolders]process
 	var needed, reasons uint32

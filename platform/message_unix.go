@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// messageShown is how long a message that failed must have been there to count as shown: no person closes one sooner, and a program that can't
-// reach the display says so at once. Programs end with 1 where the message was closed in another way than by its button, too.
+// messageShown is how long a program must have run to count as successful despite its exit code. Users take longer to close a message,
+// and a program without access to the display fails at once. Programs also exit with 1 if the message was not closed by its button.
 const messageShown = time.Second
 
-// showMessage tries the programs that may be there, one after the other, until one has shown the message.
+// showMessage tries the known programs one after the other, until one has shown the message.
 func showMessage(ctx context.Context, title, text string) error {
 	for _, p := range messagePrograms(runtime.GOOS, os.Getenv, title, text) {
 		path, err := exec.LookPath(p.name)
@@ -36,15 +36,15 @@ func showMessage(ctx context.Context, title, text string) error {
 	return ErrNoMessage
 }
 
-// messageProgram is one way to show a message.
+// messageProgram is a program that shows a message.
 type messageProgram struct {
 	name  string
 	args  []string
 	input string
 }
 
-// messagePrograms are the ways to show a message, the best for this desktop first. The text is never read as markup, a script or a
-// switch.
+// messagePrograms are the programs for a message, the best for this desktop first. None of them interprets the text as markup, script
+// or option.
 func messagePrograms(goos string, getenv func(string) string, title, text string) []messageProgram {
 	if goos == "darwin" {
 		return []messageProgram{{name: "/usr/bin/osascript", args: []string{
@@ -57,7 +57,7 @@ func messagePrograms(goos string, getenv func(string) string, title, text string
 	if getenv("DISPLAY") == "" && getenv("WAYLAND_DISPLAY") == "" {
 		return nil
 	}
-	rich := "<qt>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br/>") + "</qt>" // kdialog guesses what is markup
+	rich := "<qt>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br/>") + "</qt>" // kdialog guesses whether a text is markup
 	programs := []messageProgram{
 		{name: "zenity", args: []string{"--error", "--no-markup", "--title=" + title, "--text=" + text}},
 		{name: "kdialog", args: []string{"--title=" + title, "--error=" + rich}},

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// showMessage is MessageBoxW, in front of other windows. Its thread is left behind when ctx ends: nothing can end it, and the process is
-// about to end.
+// showMessage is MessageBoxW, in front of other windows. When ctx ends its thread stays blocked: it can't be ended, and the process is
+// about to exit.
 func showMessage(ctx context.Context, title, text string) error {
 	box := windows.NewLazySystemDLL("user32.dll").NewProc("MessageBoxW")
 	says, err := windows.UTF16PtrFromString(text)

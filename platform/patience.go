@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// patience is how long a held file is waited for altogether: virus scanners and indexers let go of a new file within a
-	// second, and nobody wonders about a window that stands for two.
+	// patience is the time limit of all attempts together: virus scanners and indexers close a new file within a second, and a
+	// window that does not respond for two is acceptable.
 	patience = 2 * time.Second
 	// firstPause is the first pause between two attempts, longestPause the last; each is twice the one before.
 	firstPause   = 10 * time.Millisecond
 	longestPause = 250 * time.Millisecond
 )
 
-// Patiently calls try until it does not fail with an error for which MayBeLocked holds, for at most two seconds and what
-// the calls themselves take. The pauses grow and are jittered, so that two who wait for each other don't meet again. It
-// returns what the last call returned. When ctx ends first the error is ctx's as well; a first call is made even then.
+// Patiently repeats try while it fails with an error for which MayBeLocked holds, for at most two seconds plus the time of the
+// calls themselves. The pauses grow and are jittered, so that two processes that wait for each other don't collide again. It returns the
+// error of the last call. If ctx ends first, the error is joined with ctx's; the first call is made even then.
 func Patiently(ctx context.Context, try func() error) error {
 	err, start := try(), time.Now()
 	for pause := firstPause; MayBeLocked(err); pause = min(2*pause, longestPause) {

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// PrivateFolder makes the folder path, and the ones above it, if they are not there, and closes it to other users. The error says
-// why it can't be trusted: it is another user's, or others could write to it until now. On Windows folders inherit who may use
-// them, and nothing is changed or checked.
+// PrivateFolder creates the folder path and its parents, if missing, and removes all access for other users. It returns an error if the
+// folder can't be trusted: another user owns it, or others could write to it so far. On Windows folders inherit their permissions, and
+// no permission is changed or checked.
 func PrivateFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -34,8 +34,8 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// CheckPrivate is an error unless the file or socket path belongs to this user and others may do nothing with it. Links are not
-// followed. On Windows only its presence is checked.
+// CheckPrivate returns an error unless this user owns the file or socket path and others have no access. Links are not followed. On
+// Windows only its existence is checked.
 func CheckPrivate(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// ownedByUs is an error if a file belongs to another user.
+// ownedByUs returns an error if another user owns a file.
 func ownedByUs(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("it belongs to another user (number %d)", stat.Uid)
@@ -17,5 +17,5 @@ func ownedByUs(info fs.FileInfo) error {
 	return nil
 }
 
-// othersMay are the permissions of everybody but the owner.
+// othersMay are the permissions of all users except the owner.
 func othersMay(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() & 0o077 }

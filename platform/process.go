@@ -15,33 +15,32 @@ import (
 // ControlFlag is the first argument of every process that StartProcess starts. What follows it goes to OpenControl.
 const ControlFlag = "--control="
 
-// outputGrace is how long the output of a process is read after its end. Usually the pipes are closed by then; only
-// something that the process started and left running holds them open, and nobody waits longer than this for it.
+// outputGrace is how long the output of a process is read after its end. Usually the pipes are closed by then; only a process that the
+// child started and left running keeps them open.
 const outputGrace = time.Second
 
-// Command says which process to start. The zero value of every field but Exe is useful.
+// Command is the process to start. Only Exe is required.
 type Command struct {
 	Exe  string   // absolute path
 	Args []string // without the name of the program; ControlFlag is put before them
 	Env  []string // "name=value"; nil is the environment of this process
 	Dir  string   // working folder; empty is that of this process
-	// Stdout and Stderr are handed what the process prints, line by line without the end of line, each from one goroutine
-	// of its own. A line over 4096 bytes arrives in pieces; a last line without an end arrives when the process has
-	// ended. While they work the process waits: there is no queue that could grow. nil discards.
+	// Stdout and Stderr are called with the output of the process, line by line without the end of line, each on its own goroutine.
+	// A line over 4096 bytes arrives in pieces; a last line without an end arrives when the process has ended. Output is not
+	// queued: while they run, the process may block. nil discards the output.
 	Stdout, Stderr func(line string)
-	// Streams gives the process the standard streams of this one instead; Stdout and Stderr are not used then.
+	// Streams gives the process the standard streams of this process; Stdout and Stderr are not used then.
 	Streams bool
 }
 
-// Process is a running child with a private pair of pipes, its control handles, beside its standard streams. Its
-// standard input is empty, unless it has the streams of this process.
+// Process is a running child with a private pair of pipes, its control handles, beside its standard streams. Its standard input is
+// empty, unless it has the streams of this process.
 //
-// It dies with this process: Linux kills it, Windows ends its job, and on every system From and To break, which the
-// child has to notice by reading. It has a process group of its own, so that Ctrl-C in a terminal reaches this process
-// and not the child.
+// It ends with this process: Linux kills it, Windows ends its job, and on every system From and To break, which the child has to notice
+// by reading. It has its own process group, so that Ctrl-C in a terminal reaches this process and not the child.
 //
-// All methods are safe for concurrent use. Done is closed, whoever waits for it or not, when the process is gone and
-// its output was handed over. The control handles belong to the caller, who closes them.
+// All methods are safe for concurrent use. Done is closed when the process has ended and its output was delivered. The caller closes
+// the control handles.
 type Process struct {
 	From *os.File // what the child writes
 	To   *os.File // what the child reads
@@ -52,11 +51,11 @@ type Process struct {
 
 	mu     sync.Mutex
 	tree   tree
-	over   bool // tree was given back
-	killed bool // Kill met a living process
+	over   bool // tree was released
+	killed bool // Kill ended a running process
 }
 
-// StartProcess starts c. The error is an *os.PathError or *os.SyscallError of the call that the system refused.
+// StartProcess starts c. The error is an *os.PathError or *os.SyscallError of the failed call.
 func StartProcess(c Command) (*Process, error) {
 	pipes, err := newControlPipes()
 	if err != nil {
@@ -90,13 +89,13 @@ func StartProcess(c Command) (*Process, error) {
 	return p, nil
 }
 
-// own starts cmd and waits for its end on one thread that does nothing else: Linux kills the child when the thread that
-// started it ends, not when the process does. The goroutine ends by closing p.done.
+// own starts cmd and waits for its end on a dedicated thread: Linux kills the child when the thread that started it ends, not when the
+// process does. At the end the goroutine closes p.done.
 func (p *Process) own(cmd *exec.Cmd, started chan<- error, finish ...func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) { // os/exec's word on Windows for a path without a file
+		if errors.Is(err, exec.ErrNotFound) { // the error of os/exec on Windows for a missing file
 			err = &os.PathError{Op: "start", Path: cmd.Path, Err: os.ErrNotExist}
 		}
 		started <- err
@@ -117,7 +116,7 @@ func (p *Process) own(cmd *exec.Cmd, started chan<- error, finish ...func()) {
 	close(p.done)
 }
 
-// endOfWait judges what Wait left behind.
+// endOfWait converts the result of Wait.
 func endOfWait(err error, state *os.ProcessState, killed bool) ProcessEnd {
 	if state == nil {
 		return ProcessEnd{Code: -1, Err: err}
@@ -127,20 +126,20 @@ func endOfWait(err error, state *os.ProcessState, killed bool) ProcessEnd {
 	return end
 }
 
-// Pid is the number of the process.
+// Pid is the id of the process.
 func (p *Process) Pid() int { return p.pid }
 
-// Done is closed when the process has ended and its output was handed over.
+// Done is closed when the process has ended and its output was delivered.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// End tells how the process ended. It is valid once Done is closed.
+// End waits for Done and returns how the process ended.
 func (p *Process) End() ProcessEnd {
 	<-p.done
 	return p.end
 }
 
-// Kill ends the process and what it started, as far as that stayed in its process group (Unix) or job (Windows). It
-// does not wait; Done follows. After the end it does nothing. What the process started survives an end without Kill.
+// Kill ends the process and its descendants in its process group (Unix) or job (Windows). It does not wait; Done follows. After the end
+// it does nothing. If the process ends without Kill, its descendants survive.
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,14 +152,14 @@ func (p *Process) Kill() {
 type ProcessEnd struct {
 	Code    int    // exit code, -1 if a signal ended it or the end is unknown; on Windows an exception is its own code
 	Signal  string // name of the signal ("SIG…") or exception that ended it; empty if it exited by itself
-	Meaning string // the signal or exception in words, "segmentation fault"
+	Meaning string // description of the signal or exception, "segmentation fault"
 	Core    bool   // the system wrote a core file
-	Asked   bool   // somebody asked the program to end: the session, the terminal, SIGTERM
+	Asked   bool   // the program was asked to end: by the session, the terminal or SIGTERM
 	Killed  bool   // Process.Kill ended it
-	Err     error  // why the end could not be learned; nil otherwise
+	Err     error  // why the end is unknown; nil otherwise
 }
 
-// String says it as the end of a sentence: "exited with code 3", "ended by signal SIGSEGV (segmentation fault)".
+// String describes the end as a predicate: "exited with code 3", "ended by signal SIGSEGV (segmentation fault)".
 func (e ProcessEnd) String() string {
 	switch {
 	case e.Err != nil:
@@ -209,9 +208,9 @@ func (p *controlPipes) closeAll() {
 	p.to.Close()
 }
 
-// OpenControl opens the control handles in the child. numbers is what stood behind ControlFlag: "R,W", the handle to
-// read and the one to write. From then on nothing that this process starts inherits them, so call it before anything
-// else is started. Numbers that are not two pipes of the right direction are an error and stay untouched.
+// OpenControl opens the control handles in the child. numbers is the value of ControlFlag: "R,W", the handle to read and the one to
+// write. After the call no started process inherits them, so call it before starting any. Numbers that are not two pipes of the right
+// direction are an error, and their handles are not changed.
 func OpenControl(numbers string) (in, out *os.File, err error) {
 	r, w, both := strings.Cut(numbers, ",")
 	read, errR := strconv.ParseUint(r, 10, 32)

@@ -2,8 +2,8 @@ package platform
 
 import "strings"
 
-// SetVariable returns env, a list of "name=value", with name set to value exactly once. Appending would leave an older
-// entry in front, and programs read the first one. env itself is not changed.
+// SetVariable returns env, a list of "name=value", with name set to value exactly once. With duplicate entries programs would read the
+// first, older one. env itself is not changed.
 func SetVariable(env []string, name, value string) []string {
 	return append(DropVariable(env, name), name+"="+value)
 }
@@ -19,8 +19,8 @@ func DropVariable(env []string, name string) []string {
 	return kept
 }
 
-// variableName is what stands before the first "=" that is not the first character: Windows keeps the current folder of
-// each drive in entries such as "=C:=C:\games".
+// variableName is the text before the first "=" that is not the first character: Windows keeps the current folder of each drive in
+// entries such as "=C:=C:\games".
 func variableName(entry string) string {
 	if entry == "" {
 		return ""

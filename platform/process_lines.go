@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxOutputLine caps one line of a child's output, in bytes: long enough for any message meant for people, short enough
-// that a child which never ends its lines costs one page of memory.
+// maxOutputLine is the largest line of a child's output, in bytes: long enough for messages to users. A child that never ends its lines
+// costs one page of memory.
 const maxOutputLine = 4096
 
-// lineWriter cuts what is written to it into lines. The zero value of held is an empty line. It is not safe for
-// concurrent use.
+// lineWriter splits its input into lines. The zero value of held is an empty line. It is not safe for concurrent use.
 type lineWriter struct {
 	emit func(line string)
 	held []byte // the line so far, at most maxOutputLine bytes
@@ -35,7 +34,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish hands over a last line that has no end.
+// finish emits a last line without an end.
 func (w *lineWriter) finish() {
 	if len(w.held) > 0 {
 		w.emitLine()
@@ -47,7 +46,7 @@ func (w *lineWriter) emitLine() {
 	w.held = w.held[:0]
 }
 
-// emitPiece hands over a full buffer, but keeps back the beginning of a character that is not complete.
+// emitPiece emits a full buffer, except for an incomplete character at its end.
 func (w *lineWriter) emitPiece() {
 	cut := len(w.held)
 	for back := 1; back < utf8.UTFMax; back++ {

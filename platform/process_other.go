@@ -7,12 +7,11 @@ import (
 	"syscall"
 )
 
-// childAttributes has no way to tie the child to this process; the child notices that its control pipe breaks.
+// childAttributes can't tie the child to this process here; the child notices that its control pipe breaks.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// Halt ends this process at once, without running exit handlers of loaded libraries: kill(2) with SIGKILL to itself,
-// because exit(3), which the Go runtime uses here, runs them. code is lost. Deferred functions don't run either. Only a
-// main passes it on.
+// Halt ends this process at once, without exit handlers of loaded libraries and without deferred functions: kill(2) with SIGKILL to
+// itself, because exit(3), which the Go runtime uses here, runs the handlers. code is lost. Only a main function passes it on.
 func Halt(code int) {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	syscall.Exit(code)

@@ -15,7 +15,7 @@ import (
 // firstExtra is the number that exec(3) gives the first of exec.Cmd.ExtraFiles; 0, 1 and 2 are the standard streams.
 const firstExtra = 3
 
-// attach hands the child its ends as the numbers 3 and 4 and gives it a process group of its own (setpgid(2)).
+// attach passes the child its pipe ends as file descriptors 3 and 4, and gives it its own process group (setpgid(2)).
 func attach(cmd *exec.Cmd, pipes *controlPipes) (numbers string, err error) {
 	cmd.ExtraFiles = []*os.File{pipes.childFrom, pipes.childTo}
 	cmd.SysProcAttr = childAttributes()
@@ -27,9 +27,9 @@ type tree struct{ leader *os.Process }
 
 func newTree(leader *os.Process) tree { return tree{leader} }
 
-// kill is kill(2) with SIGKILL, first for the leader, which may have left its group, then for the group. It reports
-// whether the leader was there to be killed: the os package knows when its number was given back, and then the number of
-// the group is not ours either. A group without members is fine.
+// kill is kill(2) with SIGKILL, first for the leader, which may have left its group, then for the group. It reports whether the leader
+// was still running: the os package knows when its id was released, and then the id of the group may belong to others. An empty group
+// is not an error.
 func (t tree) kill() bool {
 	if t.leader.Kill() != nil {
 		return false
@@ -38,7 +38,7 @@ func (t tree) kill() bool {
 	return true
 }
 
-// release has nothing to give back; what is left of the group goes on.
+// release does nothing; the rest of the group continues.
 func (t tree) release() {}
 
 // endOf reads the wait status of wait4(2).
@@ -49,17 +49,17 @@ func endOf(state *os.ProcessState) ProcessEnd {
 	}
 	sig := status.Signal()
 	end := ProcessEnd{Code: -1, Signal: unix.SignalName(sig), Meaning: sig.String(), Core: status.CoreDump()}
-	if end.Signal == "" { // a real-time signal has a number only
+	if end.Signal == "" { // a real-time signal has only a number
 		end.Signal, end.Meaning = "SIG"+strconv.Itoa(int(sig)), ""
 	}
 	end.Asked = sig == unix.SIGTERM || sig == unix.SIGINT || sig == unix.SIGHUP
 	return end
 }
 
-// isKill reports whether e is what kill leaves behind.
+// isKill reports whether e is the end by kill.
 func isKill(e ProcessEnd) bool { return e.Signal == "SIGKILL" }
 
-// checkControl asks fstat(2) for the kind and fcntl(2) for the direction. The standard streams are never taken.
+// checkControl checks the kind with fstat(2) and the direction with fcntl(2). It rejects the standard streams.
 func checkControl(handle uintptr, write bool) error {
 	fd := int(handle)
 	if fd < firstExtra {

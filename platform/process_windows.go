@@ -14,9 +14,8 @@ import (
 // killCode is the exit code of a process that os.Process.Kill ended; the job uses the same.
 const killCode = 1
 
-// attach lets the child inherit its two ends and nothing else (PROC_THREAD_ATTRIBUTE_HANDLE_LIST), under the numbers that
-// they have here. CREATE_NEW_PROCESS_GROUP keeps Ctrl-C from it. os.Pipe makes inheritable handles, so the ends that stay
-// here are made private first.
+// attach lets the child inherit only its two pipe ends (PROC_THREAD_ATTRIBUTE_HANDLE_LIST), with the same handle numbers as here.
+// CREATE_NEW_PROCESS_GROUP keeps Ctrl-C from it. os.Pipe makes inheritable handles, so the ends of this process are made private first.
 func attach(cmd *exec.Cmd, pipes *controlPipes) (numbers string, err error) {
 	for _, f := range []*os.File{pipes.from, pipes.to} {
 		if err := windows.SetHandleInformation(windows.Handle(f.Fd()), windows.HANDLE_FLAG_INHERIT, 0); err != nil {
@@ -31,15 +30,15 @@ func attach(cmd *exec.Cmd, pipes *controlPipes) (numbers string, err error) {
 	return fmt.Sprintf("%d,%d", read, write), nil
 }
 
-// tree is a process and the job that it and its descendants belong to. job is 0 where the system refused one, as it does
-// inside some foreign jobs; then the breaking control pipe has to do.
+// tree is a process and the job of it and its descendants. job is 0 if the system refused one, as inside of some foreign jobs; then only
+// the broken control pipe ends the child.
 type tree struct {
 	leader *os.Process
 	job    windows.Handle
 }
 
-// newTree puts the process into a job that ends with its last handle, which is ours: however this process ends, the job
-// goes with it. What the child started before it was in the job is not in it, so a child waits for a word from here.
+// newTree puts the process into a job that ends with its last handle, which this process has: the job always ends with this process.
+// Processes that the child starts before it is in the job don't belong to it, so a child waits for its first order.
 func newTree(leader *os.Process) tree {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -69,8 +68,7 @@ func limitJob(job windows.Handle, flags uint32) error {
 	return err
 }
 
-// kill is TerminateProcess for the leader, then TerminateJobObject for what is left. It reports whether the leader was
-// there to be killed.
+// kill is TerminateProcess for the leader, then TerminateJobObject for the rest. It reports whether the leader was still running.
 func (t tree) kill() bool {
 	if t.leader.Kill() != nil {
 		return false
@@ -81,7 +79,7 @@ func (t tree) kill() bool {
 	return true
 }
 
-// release lets what the process left running live on, and gives the job back.
+// release closes the job and lets the remaining processes continue.
 func (t tree) release() {
 	if t.job != 0 {
 		_ = limitJob(t.job, 0)
@@ -89,8 +87,8 @@ func (t tree) release() {
 	}
 }
 
-// Codes with which the system ends a process. They are NTSTATUS values (ntstatus.h); DBG_TERMINATE_PROCESS is what the
-// end of the session leaves behind.
+// Exit codes of processes that the system ended: NTSTATUS values (ntstatus.h). DBG_TERMINATE_PROCESS is the code after the end of the
+// session.
 var exceptions = map[uint32]ProcessEnd{
 	0xC0000005: {Signal: "STATUS_ACCESS_VIOLATION", Meaning: "access violation"},
 	0xC000001D: {Signal: "STATUS_ILLEGAL_INSTRUCTION", Meaning: "illegal instruction"},
@@ -105,10 +103,10 @@ var exceptions = map[uint32]ProcessEnd{
 	0x40010004: {Signal: "DBG_TERMINATE_PROCESS", Meaning: "the session ended", Asked: true},
 }
 
-// firstError is where the NTSTATUS values of severity "error" begin; no program exits with such a code by itself.
+// firstError is the first NTSTATUS value of severity "error"; programs don't exit with such a code themselves.
 const firstError = 0xC0000000
 
-// endOf reads the exit code, which is the exception's number where one ended the process.
+// endOf reads the exit code, which is the exception's number if an exception ended the process.
 func endOf(state *os.ProcessState) ProcessEnd {
 	code := uint32(state.ExitCode())
 	end, known := exceptions[code]
@@ -119,10 +117,10 @@ func endOf(state *os.ProcessState) ProcessEnd {
 	return end
 }
 
-// isKill reports whether e is what kill leaves behind.
+// isKill reports whether e is the end by kill.
 func isKill(e ProcessEnd) bool { return e.Code == killCode }
 
-// checkControl asks GetFileType. Windows doesn't tell the direction of a pipe.
+// checkControl checks the kind with GetFileType. Windows does not report the direction of a pipe.
 func checkControl(handle uintptr, _ bool) error {
 	kind, err := windows.GetFileType(windows.Handle(handle))
 	if err != nil {
@@ -134,7 +132,7 @@ func checkControl(handle uintptr, _ bool) error {
 	return nil
 }
 
-// openControl takes the handle out of what children inherit before anything else.
+// openControl first makes the handle private, so that children don't inherit it.
 func openControl(handle uintptr, name string) (*os.File, error) {
 	if err := windows.SetHandleInformation(windows.Handle(handle), windows.HANDLE_FLAG_INHERIT, 0); err != nil {
 		return nil, os.NewSyscallError("SetHandleInformation", err)
@@ -142,9 +140,8 @@ func openControl(handle uintptr, name string) (*os.File, error) {
 	return os.NewFile(handle, name), nil
 }
 
-// Halt ends this process at once, without running exit handlers of loaded libraries: TerminateProcess on itself, because
-// ExitProcess calls every library and waits for the loader's lock. Deferred functions don't run either. Only a main passes
-// it on.
+// Halt ends this process at once, without exit handlers of loaded libraries and without deferred functions: TerminateProcess on itself,
+// because ExitProcess calls every library and waits for the loader's lock. Only a main function passes it on.
 func Halt(code int) {
 	_ = windows.TerminateProcess(windows.CurrentProcess(), uint32(code))
 	windows.ExitProcess(uint32(code))

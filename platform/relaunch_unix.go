@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Relaunch replaces this process by exe, which keeps its number, its terminal and its standard streams: execve(2). args
-// are without the name of the program; env nil is the environment of this process. It returns only an error. Children
-// that StartProcess started, locks and open files end with the old program.
+// Relaunch replaces the program of this process by exe: execve(2). Process id, terminal and standard streams stay. args are without the
+// name of the program; env nil is the environment of this process. It only returns after an error. Children of StartProcess, locks and
+// open files end with the old program.
 func Relaunch(exe string, args, env []string) error {
 	if env == nil {
 		env = os.Environ()

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Relaunch starts exe beside this process, with the same standard streams: Windows can't replace a running program. args
-// are without the name of the program; env nil is the environment of this process. When it returns nil the caller gives
-// up its locks and exits at once; the new process has to wait for those locks.
+// Relaunch starts exe as a second process with the same standard streams: Windows can't replace the program of a process. args are
+// without the name of the program; env nil is the environment of this process. After nil the caller releases its locks and exits at
+// once; the new process has to wait for those locks.
 func Relaunch(exe string, args, env []string) error {
 	process, err := os.StartProcess(exe, append([]string{exe}, args...), &os.ProcAttr{
 		Env:   env,

@@ -2,5 +2,5 @@
 
 package platform
 
-// OnSessionEnd does nothing: signals tell of the end of a session here (EndSignals).
+// OnSessionEnd does nothing: here the end of a session arrives as a signal (EndSignals).
 func OnSessionEnd(func()) (release func()) { return func() {} }

@@ -18,14 +18,13 @@ const (
 	wmRelease         = 0x8000 // WM_APP: ours, the watch is over
 )
 
-// shutdownLevel is when this process is asked among those of a session: before those with the standard level 0x280, which the
-// processes that it started have.
+// shutdownLevel is the shutdown order of this process: before processes with the standard level 0x280, such as its children.
 const shutdownLevel = 0x3F0
 
-// OnSessionEnd calls asked, from a goroutine of its own, when the session ends or the windows of this program are asked to close:
-// a program without a console, or with one and a window library, hears of that by window messages only (WM_ENDSESSION, WM_CLOSE).
-// Windows may end the process as soon as the message is answered, so the answer waits for release. It makes a window that is never
-// shown; where that fails nothing is watched. release returns when the window is gone.
+// OnSessionEnd calls asked, on its own goroutine, when the session ends or the windows of this program are asked to close. A program
+// without a console, or with a window library, gets only window messages for that (WM_ENDSESSION, WM_CLOSE). Windows may end the
+// process as soon as the message is answered, so the answer waits for release. OnSessionEnd creates a window that is never shown; if
+// that fails, asked is not called. release returns when the window is closed.
 func OnSessionEnd(asked func()) (release func()) {
 	w := &sessionWindow{asked: sync.OnceFunc(asked), released: make(chan struct{})}
 	opened, closed := make(chan uintptr), make(chan struct{})
@@ -69,7 +68,7 @@ type windowMessage struct {
 	x, y, private int32
 }
 
-// run owns the window from its beginning to its end, on one thread. It sends the window's handle, 0 for none.
+// run creates the window and handles its messages on one thread until it is closed. It sends the window's handle, 0 after an error.
 func (w *sessionWindow) run(opened chan<- uintptr) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -79,7 +78,7 @@ func (w *sessionWindow) run(opened chan<- uintptr) {
 	procedure := syscall.NewCallback(func(window, message, wParam, lParam uintptr) uintptr {
 		switch {
 		case message == wmQueryEndSession:
-			return 1 // who stays in the way is asked to leave, and others may still refuse
+			return 1 // agree; other programs may still refuse
 		case message == wmEndSession && wParam != 0:
 			w.asked()
 			<-w.released

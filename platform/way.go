@@ -8,21 +8,21 @@ import (
 	"syscall"
 )
 
-// InTheWayError says that something else stands where a file or a folder belongs: a folder, a file, a link or a pipe. A person has
-// to move it away.
+// InTheWayError says that the place of a file or a folder is taken by another kind: a folder, a file, a link or a pipe. The user has to
+// move it away.
 type InTheWayError struct {
 	Path string // absolute
-	Err  error  // what the system said
+	Err  error  // the system's error
 }
 
 func (e *InTheWayError) Error() string { return e.Err.Error() }
 
-// Unwrap gives what the system said.
+// Unwrap returns the system's error.
 func (e *InTheWayError) Unwrap() error { return e.Err }
 
-// InTheWay finds what stands in the way of a file that could not be used with err: a link, a pipe or a file where a folder of its name
-// belongs, or something at its own place that the error speaks of. name is relative to the folder, with slashes. It is empty if
-// nothing does; it only looks.
+// InTheWay finds the obstacle for a file that could not be used with err: a link, a pipe or a file in the place of a folder of its name,
+// or another kind in its own place, if err means that. name is relative to the folder, with slashes. The result is an absolute path;
+// empty if not found. It changes nothing.
 func InTheWay(fsys FS, name string, err error) string {
 	if name = path.Clean(name); name == "." || !fs.ValidPath(name) {
 		return ""

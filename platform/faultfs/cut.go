@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// Cut is a power cut: how much of what was not synced survives it, and which choices it makes. One cut of one state gives
-// one result.
+// Cut is a power cut: the shares of unsynced changes that survive, and the seed of its choices. One cut of one state gives one result.
 type Cut struct {
 	Names     int    // percent of the unsynced changes of names, permissions and times that survive
 	Data      int    // percent of the unsynced changes of file content that survive
@@ -16,7 +15,7 @@ type Cut struct {
 	Unordered bool   // names survive in any order, as without a journal; otherwise in the order in which they were changed
 }
 
-// Keep is a cut with one share of everything.
+// Keep is a cut with the same share for names and data.
 func Keep(percent int, seed uint64) Cut { return Cut{Names: percent, Data: percent, Seed: seed} }
 
 func (c Cut) String() string {
@@ -27,8 +26,8 @@ func (c Cut) String() string {
 	return text
 }
 
-// Crash is the volume as the machine finds it after a power cut now. The disk itself stays as it is, with its processes,
-// so that many cuts can be looked at; what comes out has no unsynced changes, no locks and no processes.
+// Crash returns the volume after a power cut at this moment. The disk itself and its processes are unchanged, so that many cuts can be
+// examined. The result has no unsynced changes, no locks and no processes.
 func (d *Disk) Crash(c Cut) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,8 +91,8 @@ func (d *Disk) found(n *node, c Cut, names map[*node]map[string]entry, before ma
 	return m
 }
 
-// Clone is a second volume in the same state, what is not synced included. It has no processes and no locks, and files
-// that only a process still had open are gone.
+// Clone returns a second volume in the same state, with its unsynced changes. It has no processes and no locks, and no files without a
+// name.
 func (d *Disk) Clone() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,8 +189,8 @@ func joined(folder, name string) string {
 	return folder + "/" + name
 }
 
-// Files is everything below the folder, as a reader sees it: content by name. The name of a folder ends in a slash, and
-// what a link says stands behind "-> ".
+// Files is all files below the folder, as a reader sees them: content by name. The name of a folder ends in a slash, and the content of
+// a link is "-> " and its target.
 func (d *Disk) Files() map[string]string {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

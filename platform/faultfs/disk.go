@@ -21,7 +21,7 @@ const (
 // birth is where the disk's own clock begins.
 var birth = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Config is what a volume is like. The zero value is like an ordinary volume of Linux.
+// Config has the properties of a volume. The zero value is an ordinary volume of Linux.
 type Config struct {
 	Path       string           // absolute path of the folder, which exists nowhere; empty means a made-up one
 	Capacity   int64            // room for file content in bytes; 0 means 1 TiB. Names and empty files take none
@@ -31,7 +31,7 @@ type Config struct {
 	Now        func() time.Time // stamps; nil means a clock that starts in 2020 and goes 1 ms a look. It must not call the disk
 }
 
-// Disk is a volume with what the system keeps in memory of it. It is safe for concurrent use. Use New to make one.
+// Disk is a volume with the system's unsynced state of it. It is safe for concurrent use. Use New to make one.
 type Disk struct {
 	cfg Config
 
@@ -40,7 +40,7 @@ type Disk struct {
 	number  uint64        // of the newest node
 	ticks   time.Duration // of the disk's own clock
 	used    int64         // bytes that take room
-	claimed *uint64       // what Free answers whatever is true; nil: the truth
+	claimed *uint64       // the result of Free; nil: the real free space
 	namings []*naming     // changes of names that are not durable, in order
 	locks   []*lock       // those that are held
 }
@@ -67,28 +67,28 @@ func (d *Disk) now() time.Time {
 	return birth.Add(d.ticks)
 }
 
-// SetFree makes the volume as large as what is on it and n bytes more: somebody else filled it, or made room.
+// SetFree sets the capacity to the used bytes plus n, as if other programs had filled the volume or made room.
 func (d *Disk) SetFree(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cfg.Capacity = d.used + n
 }
 
-// ClaimFree lets Free answer n from now on, whatever is true.
+// ClaimFree makes Free return n from now on.
 func (d *Disk) ClaimFree(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.claimed = &n
 }
 
-// Used is how many bytes the volume's files take.
+// Used is the number of bytes that the volume's files take.
 func (d *Disk) Used() int64 {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.used
 }
 
-// Settle makes everything durable, as a long pause does.
+// Settle makes all changes durable, as after a long pause.
 func (d *Disk) Settle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,8 +99,8 @@ func (d *Disk) Settle() {
 	}
 }
 
-// Plant makes a durable file, and the folders above it, as if it had been there for long. A file that is there is
-// replaced. What was done to names in those folders before becomes durable, too.
+// Plant creates a durable file and its parent folders. An existing file is replaced. Earlier changes of names in those folders become
+// durable, too.
 func (d *Disk) Plant(name, content string) error {
 	return d.planted("plant", name, func() error {
 		if err := d.mkdirAll(path.Dir(name), 0o755); err != nil {
@@ -119,7 +119,7 @@ func (d *Disk) Plant(name, content string) error {
 	})
 }
 
-// Symlink plants a durable symbolic link. A target that leads out is allowed: nothing follows it.
+// Symlink creates a durable symbolic link. A target outside of the folder is allowed: it is never followed.
 func (d *Disk) Symlink(target, name string) error {
 	return d.planted("symlink", name, func() error {
 		p, err := d.walk(name, false)
@@ -150,8 +150,7 @@ func (d *Disk) planted(what, name string, make func() error) error {
 	return nil
 }
 
-// Chtimes sets the time of the last change of a file's content, as somebody does who hides a change; the inode's own time
-// goes on.
+// Chtimes sets a file's modification time, as a program does that hides a change; the inode's change time is set to now.
 func (d *Disk) Chtimes(name string, modified time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

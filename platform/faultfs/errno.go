@@ -2,12 +2,12 @@ package faultfs
 
 import "errors"
 
-// ErrStopped is what every call returns when the process has come to its end: it was killed, or it reached a stop.
+// ErrStopped is returned by every call of an ended process: one that was killed, or reached a stop.
 var ErrStopped = errors.New("the process has ended")
 
-// Errno is a fault of a disk as one system numbers it. On that system it wraps the system's own error. On others it wraps
-// the one by which they tell the same, so that platform.IsDiskFull, IsLocked, MayBeLocked, IsReadOnly,
-// IsCrossDevice and errors.Is with fs.ErrPermission give one answer everywhere.
+// Errno is an error number of one system. On that system it wraps the system's own error. On others it wraps the corresponding error,
+// so that platform.IsDiskFull, IsLocked, MayBeLocked, IsReadOnly, IsCrossDevice and errors.Is with fs.ErrPermission have the same result
+// everywhere.
 type Errno struct {
 	Name string // as the system's documentation calls it
 	here error
@@ -17,7 +17,7 @@ func (e *Errno) Error() string { return e.Name + ": " + e.here.Error() }
 
 func (e *Errno) Unwrap() error { return e.here }
 
-// MayPass implements platform.Passing: Windows denies access to what others have open, too.
+// MayPass implements platform.Passing: on Windows access is also denied to files that other processes have open.
 func (e *Errno) MayPass() bool { return e == ErrorAccessDenied }
 
 // What disks and systems answer. On Unix the first group is the system's own, on Windows the second.

@@ -131,7 +131,7 @@ func (f *FS) FreeFiles() (uint64, error) {
 	return 0, &fs.PathError{Op: "freefiles", Path: ".", Err: errors.ErrUnsupported}
 }
 
-// MayWrite implements platform.FS: everybody may.
+// MayWrite implements platform.FS: it is always nil.
 func (f *FS) MayWrite(string) error { return nil }
 
 // Path implements platform.FS. The path exists nowhere.

@@ -39,7 +39,7 @@ type lock struct {
 	free   bool
 }
 
-// take gives a lock to who asks, unless somebody is in the way; d.mu is held.
+// take acquires a lock, unless a conflicting one is held; d.mu is held.
 func (d *Disk) take(l *lock) error {
 	for _, other := range d.locks {
 		if other.node == l.node && !(other.shared && l.shared) {
@@ -50,10 +50,10 @@ func (d *Disk) take(l *lock) error {
 	return nil
 }
 
-// give takes locks back; d.mu is held.
+// give releases locks; d.mu is held.
 func (d *Disk) give(those func(*lock) bool) { d.locks = slices.DeleteFunc(d.locks, those) }
 
-// Close gives the lock back. A second time it does nothing.
+// Close releases the lock. A second call does nothing.
 func (l *lock) Close() error {
 	return l.fs.call(Op{Verb: Unlock, Name: l.name}, func(int) error {
 		return l.fs.writing(func() error {

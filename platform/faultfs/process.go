@@ -14,15 +14,15 @@ import (
 // maxTrace is how many operations the trace keeps, the first ones: more than a process in a test makes, and 16 MB.
 const maxTrace = 1 << 17
 
-// Options are how a process is watched. The functions are called by the goroutine that makes the call, while the disk is
-// not locked, so that they may cut its power, change files through another process, or kill this one.
+// Options configure the observation of a process. The functions are called on the goroutine of the call, while the disk is not locked,
+// so that they may cut its power, change files through another process, or kill this one.
 type Options struct {
 	Reads  bool     // calls that change nothing are counted, too
 	Before func(Op) // called before each counted operation that is going to happen
 	After  func(Op) // called after each, unless the process ended with it
 }
 
-// FS is a disk as one process uses it. It is safe for concurrent use. Disk.Open makes one.
+// FS is a disk as seen by one process. It is safe for concurrent use. Disk.Open makes one.
 type FS struct {
 	disk    *Disk
 	options Options
@@ -94,8 +94,8 @@ func (f *FS) Ops() []Op {
 	return slices.Clone(f.trace)
 }
 
-// Kill ends the process: its files are closed, its locks are free, and every call returns ErrStopped without an effect.
-// What it wrote stays as it is, in memory where it was not synced.
+// Kill ends the process: its files are closed, its locks are released, and every call returns ErrStopped without an effect. Its writes
+// are kept, in memory if they were not synced.
 func (f *FS) Kill() {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()

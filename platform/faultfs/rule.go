@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Rule is a fault that is injected: the calls that match it fail. Rules are asked in the order in which they were given;
-// the first that fails a call counts for it.
+// Rule is an injected fault: matching calls fail. Rules apply in their order; the first one that fails a call counts.
 type Rule struct {
 	Verb  Verb   // empty matches every verb
 	Name  string // pattern; empty matches every name. Of two names one has to match
@@ -18,7 +17,7 @@ type Rule struct {
 	Late  bool   // the call has its effect and fails nevertheless, as over a network
 }
 
-// verdict is what becomes of a call.
+// verdict is the decision about a call.
 type verdict struct {
 	err    error // what it returns; nil: what its effect says
 	limit  int   // so many bytes go through; negative: all
@@ -36,7 +35,7 @@ type armed struct {
 	left         int64 // of Bytes
 }
 
-// judge decides about a call. ok is false where the rule has nothing to say.
+// judge decides about a call. ok is false if the rule does not apply.
 func (a *armed) judge(o Op) (v verdict, ok bool) {
 	if !a.matches(o) {
 		return pass, false
@@ -53,7 +52,7 @@ func (a *armed) judge(o Op) (v verdict, ok bool) {
 	return a.fail(o), true
 }
 
-// fail is what becomes of a call that fails.
+// fail is the verdict for a call that fails.
 func (a *armed) fail(o Op) verdict {
 	through := int64(a.Short)
 	if a.Bytes > 0 {

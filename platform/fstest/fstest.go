@@ -1,5 +1,5 @@
-// Package fstest holds implementations of platform.FS against its promises. The disk and every fake that stands in for it
-// run the same suite, so that a test on the fake says something about the disk. Only tests import it.
+// Package fstest is the conformance suite of platform.FS. The disk and every fake run the same suite, so that a test with a fake is
+// valid for the disk. Only tests import it.
 package fstest
 
 import (
@@ -15,13 +15,13 @@ import (
 
 // Fixture is one implementation of platform.FS under test.
 type Fixture struct {
-	// Fresh makes an empty folder; the suite closes nothing, so Fresh registers what has to be cleaned up.
+	// Fresh makes an empty folder and registers its clean-up; the suite closes nothing.
 	Fresh func(t *testing.T) platform.FS
-	// Link plants a symbolic link, or is nil where there are none.
+	// Link creates a symbolic link; nil if links are not supported.
 	Link func(t *testing.T, fsys platform.FS, target, name string)
 }
 
-// Run runs every promise of platform.FS as a subtest, each in a folder of its own.
+// Run tests every promise of platform.FS in a subtest with its own folder.
 func Run(t *testing.T, f Fixture) {
 	for name, test := range map[string]func(*testing.T, platform.FS){
 		"open":               conformOpen,
@@ -66,10 +66,10 @@ func Run(t *testing.T, f Fixture) {
 	}
 }
 
-// UnderWine reports whether these are the files of Wine, which promises less than Windows in some places.
+// UnderWine reports whether the test runs in Wine, which guarantees less than Windows in some cases.
 func UnderWine() bool { return underWine() }
 
-// NotWines skips a test of something that Windows has and Wine has not. reason says what that is.
+// NotWines skips a test of a feature that Windows has and Wine lacks. reason names it.
 func NotWines(t testing.TB, reason string) {
 	t.Helper()
 	if UnderWine() {
@@ -92,7 +92,7 @@ func Put(t *testing.T, fsys platform.FS, name, content string) {
 	}
 }
 
-// Get is a file's content, or "-" where there is none.
+// Get is a file's content, or "-" if it does not exist.
 func Get(t *testing.T, fsys platform.FS, name string) string {
 	t.Helper()
 	data, err := platform.ReadFile(fsys, name, 1<<20)
@@ -105,7 +105,7 @@ func Get(t *testing.T, fsys platform.FS, name string) string {
 	return string(data)
 }
 
-// Listing is the names in a folder, folders with a slash behind. Each entry has to tell its Info.
+// Listing is the names in a folder, those of folders with a slash at the end. It checks the Info of each entry.
 func Listing(t *testing.T, fsys platform.FS, name string) string {
 	t.Helper()
 	entries, err := fsys.ReadDir(name)

@@ -80,7 +80,7 @@ func conformLockShared(t *testing.T, fsys platform.FS) {
 	WantError(t, "lock in a missing folder", err, fs.ErrNotExist)
 }
 
-// conformLockReadOnly locks a file that nobody may write to, in a folder that nobody may write to.
+// conformLockReadOnly locks a read-only file in a read-only folder.
 func conformLockReadOnly(t *testing.T, fsys platform.FS) {
 	if err := fsys.MkdirAll("d", 0o755); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
-// Package interrupt has waits and reads that end with a context. It imports nothing, so that packages use it that may not have package
-// platform with its system calls.
+// Package interrupt has waits and reads that end with a context. It imports only the standard library, for packages that must not
+// import package platform with its system calls.
 //
-// Their error is ctx.Err() and not the cause, because callers tell a cancellation from a fault by context.Canceled. A context that ended
-// before the call always wins.
+// The error is ctx.Err(), not the cause, because callers recognize a cancellation by context.Canceled. A context that has ended before
+// the call always takes precedence.
 package interrupt
 
 import (
@@ -26,7 +26,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Reader reads from r until ctx ends. A Read of r that is under way is not broken off.
+// Reader reads from r until ctx ends. It does not interrupt a Read of r that is under way.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return &reader{ctx, r} }
 
 type reader struct {

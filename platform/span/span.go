@@ -1,4 +1,4 @@
-// Package span has half-open intervals [Start, End) of bytes or numbers, and sets of them: what of a file has arrived, which numbers a
+// Package span has half-open intervals [Start, End) of bytes or numbers, and sets of them: received ranges of a file, numbers that a
 // receiver has seen.
 //
 // A Set is a sorted slice. Its spans are not empty, do not overlap and do not touch, so that two sets with the same members are equal.
@@ -32,7 +32,7 @@ func (s Span[N]) Len() N { return s.End - s.Start }
 // Set is a set of numbers, as spans in order.
 type Set[N Number] []Span[N]
 
-// Add puts one into the set and joins it with what it overlaps or touches.
+// Add adds a span to the set and joins it with the spans that it overlaps or touches.
 func (s *Set[N]) Add(one Span[N]) { s.AddLimited(one, math.MaxInt) }
 
 // AddLimited is Add for untrusted input: it reports false and changes nothing if the set would have more than limit spans.
@@ -51,7 +51,7 @@ func (s *Set[N]) AddLimited(one Span[N], limit int) bool {
 	return true
 }
 
-// Remove takes one out of the set.
+// Remove removes a span from the set.
 func (s *Set[N]) Remove(one Span[N]) {
 	list := *s
 	lo, hi := list.touching(one)
@@ -73,7 +73,7 @@ func (s *Set[N]) Remove(one Span[N]) {
 	}
 }
 
-// touching finds the spans that overlap or touch one: those from lo up to but not including hi. It does not hold for an empty one.
+// touching finds the spans that overlap or touch one: indexes lo to hi-1. It is not valid for an empty span.
 func (s Set[N]) touching(one Span[N]) (lo, hi int) {
 	lo, hi = s.search(one.Start), s.search(one.End)
 	if hi < len(s) && s[hi].Start <= one.End {
@@ -119,7 +119,7 @@ func (s Set[N]) Gaps(within Span[N]) (gaps Set[N]) {
 	return gaps
 }
 
-// Prefix is how many numbers from 0 on are in the set without a gap.
+// Prefix is the number of members from 0 to the first gap.
 func (s Set[N]) Prefix() N {
 	if len(s) == 0 || s[0].Start > 0 {
 		return 0

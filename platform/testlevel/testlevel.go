@@ -1,11 +1,12 @@
-// Package testlevel says how much of the tests runs. There are three levels, one for each command:
+// Package testlevel is the scope of a test run. It has three levels, one for each command:
 //
 //	make check      testing.Short()       unit tests in seconds; no program is built or started, nothing is drawn
-//	make test       neither               everything that a change could break here; enumerations are sampled
-//	make test-all   COLLET_TESTS=all      the lab, too: enumerations are whole, laps of all numbers, sizes, other systems
+//	make test       neither               everything that a change can break on this system; enumerations are sampled
+//	make test-all   COLLET_TESTS=all      the lab, too: complete enumerations, all sizes, other systems
 //
-// The level is known when a test runs, not yet when its package is initialised. A sampled enumeration tries the same cases at each run, so that Go's test cache holds. Under the race detector the
-// samples are the same: the whole enumerations run without it. Only tests import this package.
+// The level is known when a test runs, but not while its package is initialised. A sampled enumeration tries the same cases in each
+// run, so that Go's test cache applies. The race detector uses the same samples: complete enumerations run without it. Only tests
+// import this package.
 package testlevel
 
 import (
@@ -16,7 +17,7 @@ import (
 // Variable is the environment variable that asks for the lab's level with the value "all".
 const Variable = "COLLET_TESTS"
 
-// Full reports whether enumerations are to be whole.
+// Full reports whether enumerations are complete.
 func Full() bool { return os.Getenv(Variable) == "all" }
 
 // Lab skips a test that only `make test-all` runs.
@@ -35,7 +36,7 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Stride returns 1 where enumerations are whole, sampled in make test, and short in make check: try every so-manyth case.
+// Stride is the step of an enumeration: 1 in make test-all, sampled in make test, short in make check.
 func Stride(sampled, short int) int {
 	switch {
 	case Full():

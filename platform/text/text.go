@@ -1,18 +1,18 @@
-// Package text makes foreign text harmless before a person sees it. Foreign is every text that another program chose: names
-// in a peer's lists, messages of servers, devices and games, output of tools. It must not steer a terminal, forge a line of
-// a log, hide characters, or turn the direction of writing.
+// Package text sanitizes foreign text before it is shown. Foreign is every text that another program chose: names in a peer's lists,
+// messages of servers, devices and games, output of tools. It must not control a terminal, forge a line of a log, hide characters, or
+// change the direction of writing.
 //
-// There is one rule, for every terminal, log, page and window:
+// One rule applies to every terminal, log, page and window:
 //
 //   - A character is visible if it is the ASCII space or has a Unicode category L, M, N, P or S. Visible characters stay.
 //   - White space of other kinds (tabs, line breaks, Unicode spaces) becomes an ASCII space. Lines keeps line breaks.
-//   - What is left becomes U+FFFD: control characters (C0, DEL and C1), marks that change the direction of writing and other
+//   - All other characters become U+FFFD: control characters (C0, DEL and C1), marks that change the direction of writing and other
 //     format characters (zero width included), private use, unassigned characters, and bytes that are not UTF-8.
 //     Inside JSON it becomes an escape instead, so that no information is lost.
 //
 // Line and Lines are for single texts. NewWriter and NewJSONWriter are for a whole stream: a terminal, or a log file.
-// Visible is the same rule as a check, for names that are rejected and not changed. The rule is the one of unicode.IsPrint,
-// which is that of the Unicode tables in the Go release that built the program.
+// Visible is the same rule as a check, for names that are rejected rather than changed. The rule is that of unicode.IsPrint, with the
+// Unicode tables of the Go release that built the program.
 package text
 
 import (
@@ -25,13 +25,13 @@ import (
 	"unicode/utf8"
 )
 
-// replacement stands for what must not be shown.
+// replacement replaces characters that must not be shown.
 const replacement = utf8.RuneError
 
-// tab is what Lines makes of a tab, so that columns of logs stay readable.
+// tab replaces a tab in Lines, so that columns of logs stay readable.
 const tab = "    "
 
-// Visible reports whether s is valid UTF-8 of visible characters only. U+FFFD is not visible here: it tells of text that was
+// Visible reports whether s is valid UTF-8 with visible characters only. U+FFFD does not count as visible: it marks text that was
 // damaged before.
 func Visible(s string) bool {
 	for _, r := range s {
@@ -42,12 +42,11 @@ func Visible(s string) bool {
 	return true
 }
 
-// Line is s on one line.
+// Line is s, sanitized, on one line.
 func Line(s string) string { return strings.Map(harmless, strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// Shorten is Line without white space at its ends and with single spaces only, cut to limit characters (at least 1): what is
-// longer loses its middle, where an ellipsis stands, since both ends of a path are worth reading. Its cost depends on limit
-// and not on the length of s.
+// Shorten is Line, trimmed and with single spaces only, cut to limit characters (at least 1). An ellipsis replaces the middle of a
+// longer text, because both ends of a path are worth reading. Its cost depends on limit, not on the length of s.
 func Shorten(s string, limit int) string {
 	if end := limit * utf8.UTFMax; len(s) > 2*end {
 		s = s[:end] + "…" + s[len(s)-end:]
@@ -55,8 +54,7 @@ func Shorten(s string, limit int) string {
 	return Cut(strings.Join(strings.Fields(Line(s)), " "), limit)
 }
 
-// Cut is s with an ellipsis in place of its middle, so that it has at most limit characters (at least 1). It makes nothing
-// harmless.
+// Cut is s with an ellipsis in place of its middle, so that it has at most limit characters (at least 1). It does not sanitize.
 func Cut(s string, limit int) string {
 	runes := []rune(s)
 	if len(runes) <= limit {
@@ -78,10 +76,10 @@ func Clip(s string, limit int) string {
 // MaxQuoted is how many bytes of a text Quote shows.
 const MaxQuoted = 64
 
-// Quote is the beginning of s in quotation marks, with escapes for what can't be shown.
+// Quote is the beginning of s in quotation marks, with escapes for characters that can't be shown.
 func Quote(s string) string { return strconv.Quote(Clip(s, MaxQuoted)) }
 
-// Lines is s with its line breaks ("\n", "\r\n"); a tab becomes four spaces. Other white space stays as many spaces.
+// Lines is s, sanitized, with its line breaks ("\n", "\r\n"). A tab becomes four spaces, any other white space one space.
 func Lines(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' {
@@ -91,7 +89,7 @@ func Lines(s string) string {
 	}, strings.NewReplacer("\r\n", "\n", "\t", tab).Replace(s))
 }
 
-// harmless is r where it is visible, and what stands for it otherwise.
+// harmless is r if it is visible, else its replacement.
 func harmless(r rune) rune {
 	switch {
 	case unicode.IsPrint(r):
@@ -103,29 +101,28 @@ func harmless(r rune) rune {
 	}
 }
 
-// NewWriter returns a writer that makes a stream harmless before it reaches w, which is a terminal or a file of text. Tabs
-// and line breaks ("\n", "\r\n") stay. A character may be split between writes; an incomplete character at the end of the
-// stream is dropped. Each Write is at most one write to w. It is safe for
-// concurrent use.
+// NewWriter returns a writer that sanitizes a stream to w, a terminal or a text file. Tabs and line breaks ("\n", "\r\n") stay. A
+// character may be split between writes; an incomplete character at the end of the stream is dropped. Each Write is at most one write
+// to w. It is safe for concurrent use.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w, append: appendText} }
 
 // NewJSONWriter is NewWriter for a stream of JSON values: a character that must not be shown becomes its escape (\u009b),
 // which is the same text to a reader of JSON.
 func NewJSONWriter(w io.Writer) *Writer { return &Writer{to: w, append: appendJSON} }
 
-// Writer makes a stream harmless: see NewWriter and NewJSONWriter.
+// Writer sanitizes a stream: see NewWriter and NewJSONWriter.
 type Writer struct {
 	to     io.Writer
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the fields below
 	append func(out []byte, r rune) []byte
-	begun  []byte // of a character that a Write began and did not end
-	out    []byte // of the last Write, used again
+	begun  []byte // bytes of an incomplete character of the last Write
+	out    []byte // buffer of the last Write, reused
 }
 
-// Raw is the writer below: for colours and cursor movements of the program itself, and never for foreign text.
+// Raw is the underlying writer: for colours and cursor movements of the program itself, never for foreign text.
 func (w *Writer) Raw() io.Writer { return w.to }
 
-// Write implements io.Writer: it takes all of p, or returns the error of the writer below.
+// Write implements io.Writer: it writes all of p, or returns the error of the underlying writer.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
