@@ -41,8 +41,8 @@ func (m *Handshake) accepted(g Generation) (own *Handshake, is bool) {
 // answer of G1 and G2a is shorter; that of G2b has a bool where C1 has its family.
 const smallestAnswerC1 = 4 + 4 + 1 + 1 + 4 + 2 + 4
 
-// taken is the generation of an answer: C1 if the server accepted our offer. Then there is no cipher, and none was used
-// so far: an offering client sends nothing else before the answer.
+// taken is the generation of an answer: C1 if the server accepted our offer. Then there is no cipher. No enciphered byte
+// was sent before, because an offering client waits for the answer.
 func (c *Conn) taken(g Generation, body []byte) Generation {
 	if !c.out.offered.Load() || len(body) < smallestAnswerC1 || binary.LittleEndian.Uint32(body)>>16 != familyC1 {
 		return g

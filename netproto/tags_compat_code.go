@@ -56,7 +56,7 @@ func (t *tagCoder) next(number uint16) (value []byte, found bool) {
 	return nil, false
 }
 
-// unframed removes the position from a value's fault, which has none in the stream.
+// unframed is the fault of a value without its position, which is unknown in the stream.
 func unframed(err error) error {
 	var format *FormatError
 	if errors.As(err, &format) {

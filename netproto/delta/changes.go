@@ -16,19 +16,19 @@ import (
 //	magic   "CC" 1
 //	steps   their number
 //	step*   from: first 8 bytes of the SHA-256 of an older listing; size of its block. The newest first
-//	block*  in this order: what became of the files that changed after that listing, without those of earlier blocks;
+//	block*  in this order: the state of the files that changed after that listing, without those of earlier blocks;
 //	        0 bytes if there are none
 //
 // Numbers are unsigned LEB128. A block is:
 //
-//	coded   size of the body as it lies there<<1, plus 1 if it is by brotli
-//	raw     size of the body, if it is by brotli
+//	coded   size of the encoded body<<1, plus 1 if it is compressed with brotli
+//	raw     size of the body, if it is compressed
 //	body    size of the ops; op*; text
-//	sums    32 bytes each, in the order in which ops ask for them
+//	sums    32 bytes each, in the order of their use by ops
 //
-//	op      kind, 1 byte: 1 the file is gone, and nothing but its path follows · use<<1 · 8 it is a program ·
+//	op      kind, 1 byte: 1 the file is removed, and only its path follows · use<<1 · 8 it is a program ·
 //	          encoding<<4: 0 stored, 1 zstd, 2 brotli, 3 it has a content of an earlier op · 64 there is a chunk index
-//	        path: bytes shared with the path of the op before; bytes behind those, which stand in text
+//	        path: bytes shared with the path of the op before; number of further bytes, which are in text
 //	        content, of encoding 3: how many contents of ops with another encoding ago (0: the last one). Else its size,
 //	          and its digest from sums; unless it is stored, size of the whole object, and its digest from sums; if there
 //	          is an index, how many objects with indexes ago (1: the last new one), or 0 for a new one, its size and its

@@ -11,9 +11,9 @@ import (
 // unsigned LEB128; signed ones are zigzag: 0, −1, 1, −2, …):
 //
 //	magic    "CS"
-//	form     1 byte: 1 the sums are there, 2 they are to be computed
-//	coded    size of the delta as it lies there<<1, plus 1 if it is by brotli
-//	raw      size of the delta, if it is by brotli
+//	form     1 byte: 1 the sums are included, 2 they are to be computed
+//	coded    size of the encoded delta<<1, plus 1 if it is compressed with brotli
+//	raw      size of the delta, if it is compressed
 //	delta    see setpatch_delta.go
 //	sums     of form 1: SHA-256 of each new content, in the order of the stream
 //	group*   for each group of the delta its bytes

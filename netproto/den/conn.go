@@ -63,7 +63,7 @@ type Conn struct {
 	inbox    []Message
 	unread   int    // bytes in inbox
 	readable signal // inbox, err
-	writable signal // what is pending, err
+	writable signal // changes of what is queued, err
 	verified bool   // the peer sent more than its connection request
 	opened   time.Time
 	message  time.Time // of the last message from the peer, or of our keep-alive

@@ -97,7 +97,7 @@ func (b *bulker) plan(w fileWrite, p ownPlan) []effect {
 	case base != "":
 		j.base, j.write.blocks = base, []uint32{}
 	case part.Size == w.file.Size && part.Have >= uint64(w.block):
-		// What is there of this very content is better than what a comparison with older content could find. It serves once.
+		// A kept beginning of this very content is better than a comparison with older content. It can be used once.
 		delete(p.parts, w.file.Hash)
 		j.start = min(part.Have, w.file.Size) / uint64(w.block) * uint64(w.block)
 		j.write.blocks = blocksFrom(uint32(j.start/uint64(w.block)), w.count())
@@ -170,7 +170,7 @@ func (b *bulker) done() bool {
 	return len(b.last)+len(b.queue)+len(b.asked)+len(b.open)+len(b.batches) == 0
 }
 
-// pump hands out batches, files and blocks as long as not too much is under way, and the deletes of bases at the end.
+// pump hands out batches, files and blocks up to the limit of unconfirmed bytes, and the deletes of bases at the end.
 func (b *bulker) pump() (out []effect) {
 	for b.under < MaxUnconfirmed {
 		switch {

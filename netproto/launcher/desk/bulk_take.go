@@ -162,7 +162,7 @@ func (b *bulker) takeClosed(m *wire.FileClosed) bool {
 		b.current = nil
 	}
 	switch {
-	case j.failed != nil: // said already
+	case j.failed != nil: // already reported
 	case m.Result == wire.Success && j.finishing:
 		b.tally.files++
 	default:

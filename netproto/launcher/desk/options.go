@@ -134,7 +134,7 @@ const (
 	MaxSettle = 5 * time.Second
 )
 
-// withDefaults fills in what is zero.
+// withDefaults replaces zero fields by their defaults.
 func (t Times) withDefaults() Times {
 	for _, f := range []struct {
 		value *time.Duration

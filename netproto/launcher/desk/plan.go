@@ -54,7 +54,7 @@ func (w fileWrite) length(index uint32) int {
 	return int(min(uint64(w.block), w.file.Size-min(begin, w.file.Size)))
 }
 
-// bytes is what has to be sent.
+// bytes is the number of bytes to send.
 func (w fileWrite) bytes() (n int64) {
 	if w.blocks == nil {
 		return int64(w.file.Size)

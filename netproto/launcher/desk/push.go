@@ -222,7 +222,7 @@ func (p *pusher) stays() func(path string) bool {
 func (p *pusher) startOwn(in planInput) []effect {
 	own := ownPlan{plan: p.plan, parts: maps.Clone(p.theirs.parts), bases: findBases(in, p.plan)}
 	for _, w := range p.plan.writes {
-		if in.blocked[w.file.Path] { // what is there may be the fault
+		if in.blocked[w.file.Path] { // the present file may be the fault
 			delete(own.parts, w.file.Hash)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// runOp is a start or a stop under way.
+// runOp is a start or a stop in progress.
 //
 //	stop:  asked ─Stop passed→ killed ─Kill passed→ failed        stopped → done
 //	start: the same first if the game runs, then started ─Start passed→ failed        running → done

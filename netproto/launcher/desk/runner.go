@@ -25,7 +25,7 @@ type runner struct {
 	running chan struct{} // the same for starts and stops
 
 	mu      sync.Mutex
-	tickets map[int]chan error // of commands under way
+	tickets map[int]chan error // of commands in progress
 	number  int                // of the last ticket
 
 	group sync.WaitGroup // goroutines of effects

@@ -13,7 +13,7 @@ type scans struct {
 	current *oneScan
 }
 
-// oneScan is a scan under way, or the last one.
+// oneScan is a scan in progress, or the last one.
 type oneScan struct {
 	began time.Time
 	done  chan struct{}

@@ -30,7 +30,7 @@ type DeviceInfo struct {
 // PushPhase is where the push to one device is.
 type PushPhase string
 
-// The phases. After PushDone, PushFailed and PushIdle nothing is under way.
+// The phases. After PushDone, PushFailed and PushIdle no push is in progress.
 const (
 	PushIdle     PushPhase = "idle"     // none since the device is known
 	PushWaiting  PushPhase = "waiting"  // for the device to reconnect

@@ -14,7 +14,7 @@ const maxOpenReleased = 32
 // perBlock is added to a block's bytes while it is unconfirmed, so that empty blocks count, too.
 const perBlock = 64
 
-// mismatchText is what a wrong hash at the end of a file means.
+// mismatchText explains a wrong hash at the end of a file.
 const mismatchText = "what arrived is not what the file was: it changed under way, or the storage of the device is damaged"
 
 // effect is an action that a state machine requests. The order of effects is the order on the wire.
@@ -124,14 +124,14 @@ type syncer struct {
 	asked    []*job    // in order of the questions
 	open     []*job    // in order of opening
 	current  *job      // the last of open, while it has blocks to send
-	under    int       // what is unconfirmed of all
+	under    int       // sum of under over all jobs
 	whole    []string  // paths of files that ended well
 	failures []failure // of files that certainly can't be written, or read here, in order of arrival
 	refused  []failure // of files that were refused, as a device does with every file after another one's failure
 	tally    tally
 }
 
-// tally counts what a push says of itself.
+// tally is the counts of an attempt.
 type tally struct {
 	files, filesTotal int
 	bytes, bytesTotal int64
@@ -163,7 +163,7 @@ func newSyncer(run int, draft bool, p plan, times Times) (*syncer, []effect) {
 	return s, append(out, s.pump()...)
 }
 
-// failing reports whether nothing new is asked for.
+// failing reports whether the attempt drains: it opens and requests no further files.
 func (s *syncer) failing() bool { return len(s.failures)+len(s.refused) > 0 }
 
 // done reports whether all answers are in, or, after a failure, all that are certain to come.
@@ -180,7 +180,7 @@ func (j *job) owesHashes() bool { return !j.theirsIn }
 // owes reports whether the device still has to answer about an opened file.
 func (j *job) owes() bool { return !j.answered || !j.refused && (j.finishing || len(j.under) > 0) }
 
-// pump opens files and hands out blocks as long as little is under way.
+// pump opens files and hands out blocks up to the limit of unconfirmed bytes.
 func (s *syncer) pump() (out []effect) {
 	for !s.failing() && s.under < MaxUnconfirmedReleased {
 		if s.current == nil {

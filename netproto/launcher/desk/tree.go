@@ -93,7 +93,7 @@ type layouts struct {
 	mu      sync.Mutex
 	trees   map[wire.Hash]*wire.Layout
 	order   []wire.Hash          // oldest first
-	devices map[string]wire.Hash // of each device, as far as known
+	devices map[string]wire.Hash // of each device, if known
 }
 
 func newLayouts() *layouts {

@@ -8,5 +8,5 @@
 //	Away → Dialing → Greeting → Connected → Away …       Stopped is final
 //	stopped → starting → running → stopping → stopped
 //
-// An error of a desk ends its connection or refuses one request, and nothing more.
+// An error of a desk ends its connection or fails one request, and nothing more.
 package device

@@ -139,7 +139,7 @@ const (
 	PropertyDefaultProfile = "profiles.default"
 )
 
-// Hash is a SHA-256. The zero value stands for no hash: no content is known to have it.
+// Hash is a SHA-256. The zero value means that the hash is unknown.
 type Hash [32]byte
 
 // String is the 64 lowercase hexadecimal digits that go over the wire.
