@@ -243,7 +243,7 @@ func TestT4KnownTagsAreStrict(t *testing.T) {
 	}
 }
 
-// TestT4UnknownTagsAreSkipped puts tags that nobody knows before, between and behind the others.
+// TestT4UnknownTagsAreSkipped puts unknown tags before, between and behind the others.
 func TestT4UnknownTagsAreSkipped(t *testing.T) {
 	for _, unknown := range []uint16{0, 12, 19, 26, 27, 28, 29, 300, math.MaxUint16} {
 		h, err := readHello(t, helloTail(t, fullHello()).With(unknown, []byte("later")))
