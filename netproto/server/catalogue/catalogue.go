@@ -1,5 +1,5 @@
-// Package catalogue holds what an update server offers at one moment: files with their indexes and digests, and the list of them
-// for each target.
+// Package catalogue finds and checks the files that an update server offers at one moment: their indexes and digests, and the
+// list of files for each target.
 //
 // # Plain folders
 //
@@ -7,30 +7,31 @@
 //
 //	<ClientResources>/<entry>.zip      common files, in the order of Baking.ClientResourceEntries, "Embedded" left out;
 //	                                   without a list every *.zip of the folder, sorted
-//	<PlatformBinaries>/<target>/<file> the target's own files, sorted; names only, so a folder in there is refused
+//	<PlatformBinaries>/<target>/<file> the target's own files, sorted; no subfolders: clients receive only names
 //
-// Each file has one global index, its position in that list, whatever target it belongs to. A client is sent the common files and
-// those of its target; a target without a folder gets the common files only. FileAt finds any index for any client. Every file is
+// Each file has one global index, its position in that list, independent of its target. A client is sent the common files and
+// those of its target; a target without a folder has only the common files. FileAt finds any index for any client. Every file is
 // read once, in one pass that computes FNV-1a-64 (the engine's) and SHA-256 (C1).
 //
-// In memory mode the content stays in RAM. In disk mode files stay open, up to a limit, while a holder uses their catalogue (Hold,
-// Release). A file that is no longer the one that was hashed (size, time of modification or inode) is a *ChangedError. Holders of a
-// replaced catalogue may finish with an open file whose name belongs to another file by now.
+// In memory mode the content stays in RAM. In disk mode files stay open, up to a limit, while a holder uses their catalogue
+// (Hold, Release). A file that differs from the hashed one (size, modification time or inode) is a *ChangedError. Holders of a
+// replaced catalogue may finish with an open file whose name already belongs to another file.
 //
 // # Release folders
 //
-// With Settings.Release a Catalogue is built of a release folder (package release) instead: of the newest release for all clients of
-// each target of a channel. The folder is verified from its root of trust to the objects to which clients can be led; what is
-// incomplete or not signed is refused. Folder opens its files by name. Metadata is served from memory as it was verified. Other files
-// have the size in the signed list, or were found to have the digest in their name. Plain files come from the folder or are unpacked
-// into a cache, which drops a content when no catalogue uses it. Reopen carries over trust, the highest numbers seen, and digests.
+// With Settings.Release a Catalogue is built from a release folder (package release) instead: from the newest release for all
+// clients of each target of a channel. The folder is verified from its root of trust to the objects that clients can reach; an
+// incomplete or unsigned folder is refused. Folder opens its files by name. Verified metadata is served from memory. Other files
+// have the size in the signed list, or were checked against the digest in their name. Plain files come from the folder or are
+// unpacked into a cache, which removes a blob when no catalogue uses it. Reopen carries over the trust state, the highest version
+// numbers seen, and digests.
 //
 // # Compatibility
 //
-// The sidecar of a native module says its logic version. OfferTo chooses what a judged client is offered. Declared is what the
-// catalogue and its settings bring to package compat, and Snapshot how clients are judged without an operator.
+// The sidecar of a native module has its logic version. OfferTo selects the offer for a judged client. Declared is the input of
+// package compat from the catalogue and its settings. Snapshot judges clients on a server without an operator.
 //
-// A Catalogue is immutable and safe for concurrent use. Errors for the operator are *Error: the file, the fault, and what to do.
+// A Catalogue is immutable and safe for concurrent use. Errors for the operator are *Error: the file, the fault, and a hint.
 package catalogue
 
 import (
@@ -43,16 +44,16 @@ import (
 	"collet/netproto/server/config"
 )
 
-// Entry is one offered file, for tools that show a catalogue. Digest is the SHA-256 and FNV the same content's FNV-1a-64.
+// Entry is one offered file, for tools that show a catalogue. Digest is its SHA-256, and FNV its FNV-1a-64.
 type Entry struct {
 	release.File
 	FNV    uint64
 	Target string // binary target the file is offered to; empty for every target
 }
 
-// Catalogue is what a server offers at one moment. It is immutable once Open returned it and safe for concurrent use;
-// in disk mode it holds open files and digests, in memory mode the files themselves. A catalogue that no server owns is
-// to be closed.
+// Catalogue is the set of files that a server offers at one moment. It is immutable once Open returned it and safe for concurrent
+// use; in disk mode it holds open files and digests, in memory mode the files themselves. The owner closes it: the server, or
+// else the caller of Open.
 type Catalogue struct {
 	compatibility  string
 	metadata       string // metadata version of the packs; empty if they have none
@@ -64,18 +65,18 @@ type Catalogue struct {
 	folder         *Folder // nil: no release folder is offered
 	editions       []edition
 	declared       declaration
-	snapshot       *compat.Snapshot  // by which clients are judged without an operator
-	idle           bool              // no file was read, and none is handed out
-	resourceOffers map[string]*Offer // by target: what is offered beside native modules, where the server has logic versions
+	snapshot       *compat.Snapshot  // judges clients without an operator
+	idle           bool              // no file was read, and none is served
+	resourceOffers map[string]*Offer // by target: the files except native modules, if the server has logic versions
 }
 
 // Compatibility is the compatibility version that the files belong to.
 func (c *Catalogue) Compatibility() string { return c.compatibility }
 
-// Metadata is the metadata version that G2b clients are told, empty if none is known.
+// Metadata is the metadata version for G2b clients, empty if unknown.
 func (c *Catalogue) Metadata() string { return c.metadata }
 
-// Declared is what the catalogue and its settings bring to compatibility. It must not be written to.
+// Declared is the input of package compat from the catalogue and its settings. It is read-only.
 func (c *Catalogue) Declared() *compat.Declared { return &c.declared.Declared }
 
 // Storage is "memory" or "disk".
@@ -84,13 +85,13 @@ func (c *Catalogue) Storage() string { return c.storage }
 // Targets are the names of all targets that have files of their own, sorted.
 func (c *Catalogue) Targets() []string { return slices.Sorted(maps.Keys(c.offers)) }
 
-// Snapshot is by which clients are judged without an operator. It must not be written to.
+// Snapshot judges clients on a server without an operator. It is read-only.
 func (c *Catalogue) Snapshot() *compat.Snapshot { return c.snapshot }
 
-// Folder is the release folder that is offered; nil for none.
+// Folder is the offered release folder, or nil.
 func (c *Catalogue) Folder() *Folder { return c.folder }
 
-// ManifestFor is the component manifest with which clients of a logic version are compared; nil for none.
+// ManifestFor is the component manifest for comparison with clients of a logic version, or nil.
 func (c *Catalogue) ManifestFor(logic int32) *compat.Manifest { return c.declared.manifestFor(logic) }
 
 // Len is the number of files.
@@ -132,7 +133,7 @@ func (c *Catalogue) FileAt(index uint32) (*File, bool) {
 	return c.files[index], true
 }
 
-// assemble numbers the files and sorts them into offers. Every offer is checked as a client will check it.
+// assemble numbers the files and sorts them into offers. Every offer is checked by the rules of the clients.
 func assemble(set config.Settings, found []*File) (*Catalogue, error) {
 	c := &Catalogue{
 		compatibility: set.CompatibilityVersion,

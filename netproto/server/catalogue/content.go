@@ -7,7 +7,7 @@ import (
 	"collet/netproto/release"
 )
 
-// identify finds out the identities of the packs that are offered: that for everybody, and those of the targets whose are others.
+// identify derives the identities of the offered packs: the common one, and those of targets with different packs.
 func (c *Catalogue) identify(d *declaration) {
 	d.Content = c.common.content()
 	for name, o := range c.offers {
@@ -30,8 +30,8 @@ func (o *Offer) content() string {
 	return compat.DerivedContent(packs)
 }
 
-// warnContent tells of an identity in the settings that the packs on offer can't have: clients would fetch them, find that out, and not
-// play.
+// warnContent warns if Compat.Content names an identity that the offered packs do not have: clients would fetch them, find the
+// difference, and not play.
 func (c *Catalogue) warnContent(log zerolog.Logger) {
 	named := c.declared.Content
 	if !compat.IsDerivedContent(named) {

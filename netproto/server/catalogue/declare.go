@@ -15,24 +15,24 @@ import (
 	"collet/netproto/server/config"
 )
 
-// declaration is what a catalogue and its settings bring to compatibility, with what is not for judging: the server's own manifest,
-// and where each payload's files are.
+// declaration is the input of package compat from a catalogue and its settings, with the released manifests and the offer of each
+// payload.
 type declaration struct {
 	compat.Declared
 	released map[int32]*compat.Manifest // baselines
 	payloads map[string][]payload       // by target, in the order of Declared.Targets
 }
 
-// payload is a native module on offer, with what belongs to it.
+// payload is a native module with its offer.
 type payload struct {
 	compat.Payload
 	offer *Offer // nil in a declaration without files
 }
 
-// maxBaselines is how many files of baselines are read: a game has a few dozen logic versions in its life.
+// maxBaselines is the largest number of baseline files: a game has a few dozen logic versions in its lifetime.
 const maxBaselines = 1000
 
-// readDeclaration reads what the settings say of the server's own build. Targets are added when files are known.
+// readDeclaration reads the declaration of the server's own build. offerTo adds the targets.
 func readDeclaration(s config.Settings) (declaration, error) {
 	c := s.Compat
 	d := declaration{Declared: compat.Declared{
@@ -115,7 +115,7 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readBaselines reads every manifest of a folder. Those of versions that are supported no more are passed over.
+// readBaselines reads every manifest of a folder, and skips those of unsupported versions.
 func readBaselines(folder string, supported compat.Range) (map[int32]*compat.Manifest, error) {
 	all := map[int32]*compat.Manifest{}
 	if folder == "" {
@@ -150,15 +150,15 @@ func readBaselines(folder string, supported compat.Range) (map[int32]*compat.Man
 	return all, nil
 }
 
-// globbed escapes what filepath.Glob would take for a pattern.
+// globbed escapes the pattern characters of filepath.Glob.
 func globbed(path string) string {
 	if filepath.Separator == '\\' {
-		return path // which has no escapes there
+		return path // filepath.Glob has no escapes on Windows
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// offerTo adds the payloads of each target, and by which targets' names they are found.
+// offerTo adds the targets with their payloads, the newest logic version first.
 func (d *declaration) offerTo(payloads map[string][]payload) {
 	d.payloads, d.Targets = payloads, make(map[string]compat.Target, len(payloads))
 	for name, all := range payloads {
@@ -173,7 +173,7 @@ func (d *declaration) offerTo(payloads map[string][]payload) {
 	}
 }
 
-// offerOf is what belongs to a payload that a judgement found; nil for none.
+// offerOf is the offer of a judgement's payload, or nil.
 func (d *declaration) offerOf(target string, p *compat.Payload) *Offer {
 	for i := range d.payloads[target] {
 		if found := &d.payloads[target][i]; p != nil && found.Payload == *p {
@@ -183,8 +183,8 @@ func (d *declaration) offerOf(target string, p *compat.Payload) *Offer {
 	return nil
 }
 
-// manifestFor is the manifest with which clients of a logic version are compared: its baseline, or the server's own where that is of
-// this version or the version has no baseline; nil without either.
+// manifestFor is the manifest for comparison with clients of a logic version: its baseline, or the server's own manifest if that
+// is of this version or the version has no baseline; nil without either.
 func (d *declaration) manifestFor(logic int32) *compat.Manifest {
 	if m := d.released[logic]; m != nil && (d.Manifest == nil || logic != d.Build.Logic) {
 		return m

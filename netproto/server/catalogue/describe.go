@@ -15,8 +15,8 @@ import (
 	"collet/netproto/server/config"
 )
 
-// Describe writes everything that is offered as a table for people: one line for each file, then one for each target
-// with what its clients see. Sizes are bytes; digests are those that clients compare.
+// Describe writes the offered files as tables: one line for each file, then one for each target with what its clients receive.
+// Sizes are bytes; digests are those that clients compare.
 func (c *Catalogue) Describe(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "INDEX\tTARGET\tFILE\tSIZE\tFNV-1A-64\tSHA-256")
@@ -50,7 +50,7 @@ func (c *Catalogue) Describe(w io.Writer) error {
 	return c.describePayloads(w)
 }
 
-// nativeUpdate says in a word what an outdated client of this target is told.
+// nativeUpdate describes in a word whether an outdated client of this target can be updated.
 func (o *Offer) nativeUpdate() string {
 	switch {
 	case o.target == "":
@@ -64,7 +64,7 @@ func (o *Offer) nativeUpdate() string {
 	}
 }
 
-// warn logs what is allowed but hardly meant.
+// warn logs settings and files that are valid but probably mistakes.
 func (c *Catalogue) warn(log zerolog.Logger) {
 	if len(c.files) == 0 {
 		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
@@ -82,7 +82,7 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 	c.warnVariants(log)
 }
 
-// warnFolders tells of packs in subfolders: an engine's client has no folders in its list of packs, and can't install them.
+// warnFolders warns about packs in subfolders: the engine's clients can't install them.
 func (c *Catalogue) warnFolders(log zerolog.Logger) {
 	told := 0
 	for _, f := range c.files {
@@ -106,7 +106,7 @@ func targetNames() (names []string) {
 	return names
 }
 
-// Announce logs the lines by which an operator recognises what is offered.
+// Announce logs what is offered.
 func (c *Catalogue) Announce(log zerolog.Logger) {
 	log.Info().Msgf("Compatibility version: %s", c.compatibility)
 	if c.metadata != "" {

@@ -10,8 +10,8 @@ import (
 	"text/tabwriter"
 )
 
-// describePayloads writes which native modules there are for whom: one line for each, and why one is not offered. Where the server has no
-// logic versions there is nothing to tell.
+// describePayloads writes one line for each native module, with the reason if it is not offered. Without logic versions it writes
+// nothing.
 func (c *Catalogue) describePayloads(w io.Writer) error {
 	if !c.declared.Versioned {
 		return nil

@@ -17,19 +17,19 @@ import (
 // File is one offered file. After load only Index is written, by assemble, and seen, by every session.
 type File struct {
 	Entry
-	path     string            // where it lies
-	identity platform.Identity // what it was when it was hashed; disk mode
+	path     string            // on disk
+	identity platform.Identity // of the hashed file; disk mode
 	Data     []byte            // memory mode: the content
 	InMemory bool
 	in       *os.File       // disk mode: open as long as the catalogue is held; nil: opened for each portion
-	plain    release.Digest // of a release: what the content must be
-	unpacked bool           // it lies in the cache
+	plain    release.Digest // of a release: the required digest
+	unpacked bool           // path is in the cache
 
-	seen atomic.Int64 // disk mode: when the file was found as it was announced, in nanoseconds of Unix time
+	seen atomic.Int64 // disk mode: the last successful Check, in nanoseconds of Unix time
 }
 
-// load reads the file once, computes both digests in that pass and, in memory mode, keeps the content. It refuses what
-// is no regular file and what changes meanwhile. In disk mode the file stays open if position allows it.
+// load reads the file once, computes both digests and, in memory mode, keeps the content. It refuses irregular files and files
+// that change meanwhile. In disk mode the file stays open if position is below maxHandles.
 func (f *File) load(ctx context.Context, inMemory bool, position int) error {
 	in, err := os.Open(f.path)
 	if err != nil {
@@ -45,8 +45,8 @@ func (f *File) load(ctx context.Context, inMemory bool, position int) error {
 	return nil
 }
 
-// loadAs is load for a file of a release, which must have a certain content; fits is false if that does not lie there. A
-// File that was hashed for an earlier catalogue, and is still that one, is not read again.
+// loadAs is load for a file of a release, whose size and digest are known; fits is false if path has another content or is
+// missing. A file that was hashed for an earlier catalogue and is unchanged is not read again.
 func (f *File) loadAs(ctx context.Context, inMemory bool, position int, known map[string]*File) (fits bool, err error) {
 	want, size := f.plain, f.Size
 	info, err := os.Stat(f.path)
@@ -102,7 +102,7 @@ var errMoving = errors.New("changed while it was being read; finish publishing f
 // hashBuffer is how many bytes of a file are hashed at a time, in each worker.
 const hashBuffer = 256 << 10
 
-// digest streams in through both hashes, and into f.data in memory mode.
+// digest streams in through both hashes, and into f.Data in memory mode.
 func (f *File) digest(ctx context.Context, in io.Reader) error {
 	sha, fnv := release.SHA256.NewHash(), release.FNV1a64.NewHash()
 	buf := make([]byte, min(hashBuffer, f.Size+1))
@@ -136,13 +136,13 @@ func (f *File) digest(ctx context.Context, in io.Reader) error {
 	return nil
 }
 
-// sameFile reports whether two looks at a path saw one unchanged file. The time of the inode's last change is left out
-// on purpose: a backup that makes a hard link moves it and leaves the content alone.
+// sameFile reports whether a and b are of one unchanged file. The inode's change time is not compared: a backup that creates a
+// hard link changes it, but not the content.
 func sameFile(a, b platform.Identity) bool {
 	return a.Size == b.Size && a.Modified.Equal(b.Modified) && a.Inode == b.Inode
 }
 
-// ChangedError says that a file on disk is not the one that was announced.
+// ChangedError says that a file on disk is not the hashed one.
 type ChangedError struct {
 	path    string
 	was, is platform.Identity
@@ -153,14 +153,14 @@ func (e *ChangedError) Error() string {
 		e.path, e.was.Size, e.was.Modified, e.is.Size, e.is.Modified)
 }
 
-// lookPeriod is how long a look at a file also stands for the next portions' first one, which only makes the difference
-// between a clear refusal and a broken connection; the look before a portion's last bytes is never left out.
+// lookPeriod is how long a Check also counts as the first check of the next portions. That check only decides between a clear
+// refusal and a broken connection; the check before a portion's last bytes is never skipped.
 const lookPeriod = 10 * time.Millisecond
 
 // IsUnseen reports whether the last Check of the file is older than lookPeriod.
 func (f *File) IsUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
 
-// Reopen is the file, and what to call when it is not needed any more.
+// Open returns the open file, and the function that ends its use.
 func (f *File) Open() (in *os.File, done func() error, err error) {
 	if f.in != nil {
 		return f.in, func() error { return nil }, nil

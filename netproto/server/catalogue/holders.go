@@ -9,21 +9,21 @@ import (
 	"collet/platform"
 )
 
-// maxHandles is how many files of one catalogue are kept open. Others are opened for each portion. With the catalogue
-// before it, which its last client still uses, that is a quarter of the 8192 descriptors that small systems allow.
+// maxHandles is how many files of one catalogue stay open. Others are opened for each portion. Together with the previous
+// catalogue, which old connections still use, that is a quarter of the 8192 descriptors that small systems allow.
 const maxHandles = 1024
 
-// keepsHandles is false where an open file can't be replaced, which would keep releases from being published.
+// keepsHandles is false on systems on which an open file can't be replaced, because open files would prevent publishing.
 const keepsHandles = runtime.GOOS != "windows"
 
-// holders counts who uses a catalogue: the server that offers it, and every connection that was greeted with it. The last
-// one to let go closes the files.
+// holders counts the users of a catalogue: the server that offers it, and every connection that was greeted with it. The last
+// Release closes the files.
 type holders struct {
 	count   atomic.Int64
-	retired atomic.Bool // the server offers another one
+	retired atomic.Bool // the owner has released it
 }
 
-// Hold counts one more holder. It fails if the last one has let go.
+// Hold adds a holder. It fails if the files are already closed.
 func (c *Catalogue) Hold() bool {
 	for {
 		n := c.held.count.Load()
@@ -36,14 +36,14 @@ func (c *Catalogue) Hold() bool {
 	}
 }
 
-// Release is a holder's end.
+// Release removes a holder.
 func (c *Catalogue) Release() {
 	if c.held.count.Add(-1) == 0 {
 		c.close()
 	}
 }
 
-// Close ends the hold of the owner. The files are closed when the last holder has let go.
+// Close removes the owner as a holder. The files are closed after the last Release.
 func (c *Catalogue) Close() {
 	if !c.held.retired.Swap(true) {
 		c.Release()
@@ -56,7 +56,7 @@ func (c *Catalogue) close() {
 	c.folder.close()
 }
 
-// closeFiles closes the offered files, and gives up those that were unpacked for this catalogue.
+// closeFiles closes the offered files, and drops those that were unpacked for this catalogue from the cache.
 func (c *Catalogue) closeFiles() {
 	for _, f := range c.files {
 		if f.in != nil {
@@ -68,7 +68,7 @@ func (c *Catalogue) closeFiles() {
 	}
 }
 
-// keep leaves in open for the portions to come, if there is room for it, and reports whether it did.
+// keep keeps in open for later portions, if there is room, and reports whether it did.
 func (f *File) keep(in *os.File, position int) bool {
 	if !keepsHandles || f.InMemory || position >= maxHandles {
 		return false
@@ -77,12 +77,12 @@ func (f *File) keep(in *os.File, position int) bool {
 	return true
 }
 
-// closeAll is for files that no catalogue came to hold.
+// closeAll closes files that are in no catalogue.
 func closeAll(files []*File) { (&Catalogue{files: files}).close() }
 
-// Check makes sure that in, of which a portion has just been read, is the file that was announced. What lies under its name
-// by now does not matter: a publisher renames the next release's files into place before the server is told, and clients of
-// this catalogue go on with what is open.
+// Check verifies that in, of which a portion has just been read, is the hashed file. The file now at its path does not matter: a
+// publisher renames the next release's files into place before a reload, and clients of this catalogue continue with the open
+// ones.
 func (f *File) Check(in *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *File) Check(in *os.File) error {
 	return nil
 }
 
-// Handles is how many files the catalogue keeps open at most.
+// Handles is the largest number of files that the catalogue keeps open.
 func (c *Catalogue) Handles() int {
 	if !keepsHandles || c.storage != "disk" {
 		return 0

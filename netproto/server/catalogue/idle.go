@@ -10,7 +10,8 @@ import (
 	"collet/netproto/server/config"
 )
 
-// OpenIdle is a catalogue from which nothing is served, of checked settings; of plain files only names and sidecars are read. A release folder is opened as by a server, because its signed lists say what is in it.
+// OpenIdle opens a catalogue that serves no files, from validated settings. Of plain files only names and sidecars are read. A
+// release folder is opened as by a server, because its signed lists describe its files.
 func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	var c *Catalogue
 	var err error
@@ -33,7 +34,7 @@ func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Ca
 	return c, nil
 }
 
-// listPlain lists the files of Baking's folders and reads none.
+// listPlain lists the files of Baking's folders without reading them.
 func listPlain(set config.Settings) (*Catalogue, error) {
 	packs, packsFault := findPacks(set.Baking, zerolog.Nop())
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)

@@ -15,10 +15,9 @@ import (
 	"collet/platform/text"
 )
 
-// metadataOf is the metadata version that clients of G2b are told: the one that the settings force, or else the one that
-// the packs carry. Two packs that disagree come from two bakes and are refused, unless a version is forced. A file in
-// another layout, as packs of G1's time have it, counts as none. Without any version it is empty, which such a client compares with
-// its own.
+// metadataOf is the metadata version for G2b clients: the forced one of the settings, or else that of the packs. Packs with
+// different versions come from different bakes and are refused, unless a version is forced. A file in another layout, as in old
+// packs of G1, counts as no version. Without any version it is empty, and such a client compares that with its own.
 func metadataOf(set config.Settings, found []*File, log zerolog.Logger) (string, error) {
 	forced := set.Network.ForceMetadataVersion
 	version, owner, apart := "", (*File)(nil), false
@@ -48,7 +47,7 @@ func metadataOf(set config.Settings, found []*File, log zerolog.Logger) (string,
 	return cmp.Or(forced, version), nil
 }
 
-// metadata reads a pack's own metadata version. The pack was loaded before.
+// metadata reads the metadata version of a loaded pack.
 func (f *File) metadata() (string, error) {
 	switch {
 	case f.InMemory:

@@ -9,7 +9,7 @@ import (
 	"collet/netproto/release"
 )
 
-// Offer is what clients of one target are told: the common files, then the target's own. It is immutable once assembled.
+// Offer is the file list for clients of one target: the common files, then the target's own. It is immutable once assembled.
 type Offer struct {
 	target     string // empty for the common-only offer
 	folder     string // of a payload of another logic version; empty otherwise
@@ -27,7 +27,7 @@ func (o *Offer) add(f *File) {
 	}
 }
 
-// check applies the rules that every client applies to a list.
+// check applies the clients' rules for a list.
 func (o *Offer) check() error {
 	files := make([]release.File, len(o.files))
 	for i, f := range o.files {
@@ -44,7 +44,7 @@ func (o *Offer) check() error {
 	return &Error{Subject: subject, Path: path, Err: err, Hint: "rename the file; clients would refuse the whole list"}
 }
 
-// hosts are the names of programs among the files: those that load a module of the offer.
+// hosts are the names of programs among the files that load a module of the offer.
 func (o *Offer) hosts() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range o.files {
@@ -55,8 +55,8 @@ func (o *Offer) hosts() map[string]bool {
 	return names
 }
 
-// encode lays the list out for both generations, once. An engine's client takes every file whose name begins with that of its
-// module and a dot, its own program too, and has nothing but a checksum to tell it by: it is not told of programs.
+// encode encodes the list once, for the engine's clients and for C1. An engine's client takes every file whose name begins with
+// that of its module and a dot, including its own program, and has only a checksum to verify it: its list leaves programs out.
 func (o *Offer) encode() error {
 	entries, hosts := make([]netproto.Entry, 0, len(o.files)), o.hosts()
 	o.list = make([]netproto.ListedFile, len(o.files))
@@ -72,12 +72,12 @@ func (o *Offer) encode() error {
 	return err
 }
 
-// InitData is the list for an engine's client. There is no game here whose properties could be told.
+// InitData is the list for an engine's client. It has no game properties, because there is no game here.
 func (o *Offer) InitData(clock int64) *netproto.InitData {
 	return &netproto.InitData{Descriptor: o.descriptor, Time: clock}
 }
 
-// FileList is the list for a C1 client. Encoding a message touches its fields, so every connection has a copy.
+// FileList is the list for a C1 client. Encoding a message modifies its fields, so every connection gets a copy.
 func (o *Offer) FileList() *netproto.FileList {
 	return &netproto.FileList{Files: slices.Clone(o.list)}
 }

@@ -19,13 +19,12 @@ import (
 	"collet/platform"
 )
 
-// Error says which file or folder keeps a catalogue from being built, and what to do. It is the operator's to
-// fix, not a client's fault.
+// Error says which file or folder prevents a catalogue from being built, with a hint. The operator can fix it.
 type Error struct {
-	Subject string // what the path is for, for example "client resources"
+	Subject string // purpose of the path, for example "client resources"
 	Path    string
 	Err     error
-	Hint    string // what to do; may be empty
+	Hint    string // may be empty
 }
 
 func (e *Error) Error() string {
@@ -39,15 +38,15 @@ func (e *Error) Error() string {
 // Unwrap gives the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Open finds, checks and hashes everything that the settings offer. It reads every file once and takes as long as the
-// disk needs; it stops early when ctx ends. Nothing of the catalogue is usable on failure, and no file stays open.
+// Open finds, checks and hashes everything that the settings offer. It reads every file once and takes as long as the disk needs;
+// it stops early when ctx ends. On failure the catalogue is nil and no file stays open.
 //
-// Errors are *config.Error, *Error, several joined where several files or folders are wrong, or ctx's.
+// Errors are *config.Error, *Error (several joined for several files or folders), or ctx's.
 func Open(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	return Reopen(ctx, set, nil, log)
 }
 
-// Reopen is Open. What was found out with the catalogue before, if there is one, need not be found out again.
+// Reopen is Open with a previous catalogue, or nil, whose digests and trust state are reused.
 func Reopen(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	if err := set.Validate(); err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func Reopen(ctx context.Context, set config.Settings, before *Catalogue, log zer
 	return c, nil
 }
 
-// openPlain builds a catalogue of Baking's folders.
+// openPlain builds a catalogue from Baking's folders.
 func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*Catalogue, error) {
 	packs, packsFault := findPacks(set.Baking, log)
 	binaries, binariesFault := findBinaries(set.Baking.PlatformBinaries)
@@ -100,11 +99,11 @@ func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*C
 	return c, nil
 }
 
-// embeddedEntry is the entry of Baking.ClientResourceEntries that is linked into the client and never served.
+// embeddedEntry is the entry of Baking.ClientResourceEntries that is part of the client's program and never served.
 const embeddedEntry = "Embedded"
 
-// findPacks lists the common files: the configured entries in their order, or every pack of the folder but those that no client
-// could take because of how the disk spells their names.
+// findPacks lists the common files: the configured entries in their order, or every pack of the folder except those whose names
+// are not in Unicode's form NFC, which no client could install.
 func findPacks(b config.Baking, log zerolog.Logger) ([]*File, error) {
 	entries := b.ClientResourceEntries
 	if entries == nil {
@@ -152,7 +151,7 @@ func packsIn(folder string) ([]string, error) {
 	return entries, nil
 }
 
-// maxTargets is how many target folders are accepted. The source knows eighteen names; the cap stops a wrong path.
+// maxTargets is the largest number of target folders. The source has eighteen names; the cap detects a wrong path.
 const maxTargets = 256
 
 // findBinaries lists the files of every target folder, sorted by target and name. A missing folder offers nothing, as in
@@ -178,8 +177,8 @@ func findBinaries(folder string) ([]*File, error) {
 	return found, errors.Join(faults...)
 }
 
-// findTarget lists one target's files. Only their names reach the client, so a folder among them would lose its files
-// or let two of them collide, and is refused.
+// findTarget lists one target's files. Clients receive only their names, so a subfolder could lose files or make two names
+// collide; it is refused.
 func findTarget(folder, target string) ([]*File, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
@@ -215,8 +214,8 @@ func newFile(name, path, target string) *File {
 	return f
 }
 
-// mustBeReadable looks before opening: opening a pipe would wait for its other end. All that is missing or may not be read
-// is found before hours of hashing.
+// mustBeReadable checks the type before opening, because opening a pipe would block. It finds missing and unreadable files before
+// hours of hashing.
 func (f *File) mustBeReadable() error {
 	info, err := os.Stat(f.path)
 	switch {
@@ -234,11 +233,11 @@ func (f *File) mustBeReadable() error {
 	return in.Close()
 }
 
-// maxHashers is how many files are hashed at once at most; a disk gains nothing from more.
+// maxHashers is the largest number of files that are hashed at once; more do not help a disk.
 const maxHashers = 4
 
-// loadAll loads the files with a few workers and returns when all of them have stopped. The error is that of the first
-// File in the list that failed.
+// loadAll loads the files with a few workers and returns when all of them have stopped. The error is that of the first failed
+// file in the list.
 func loadAll(ctx context.Context, files []*File, load func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -262,7 +261,7 @@ func loadAll(ctx context.Context, files []*File, load func(ctx context.Context, 
 	return firstFault(files, faults)
 }
 
-// firstFault prefers a file's own fault to the cancellation that it caused in others.
+// firstFault returns a file's own fault rather than the cancellation of the others.
 func firstFault(files []*File, faults []error) error {
 	var cancelled error
 	for i, err := range faults {

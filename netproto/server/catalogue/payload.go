@@ -21,17 +21,17 @@ import (
 	"collet/platform/text"
 )
 
-// A native module says which logic version it is of in a file beside it, its sidecar (compat reference, section 3.8, B7):
+// The logic version of a native module is in a file beside it, its sidecar (compat reference, section 3.8, B7):
 //
 //	FoGame.so                {"logic": 7, "patch": 2, "set_hash": "4c37681f163b1204",
 //	FoGame.so.compat.json     "build": {"id": "v1.7.2", "branch": "main", "time": 1772460300, "seq": 841}}
 //
-// A manifest.json of compatgen is one, too; what else it says is passed over. A module without one is not offered where the
-// server has logic versions: an update that does not fit would be asked for again and again. Older logic versions lie in
-// Compat.Payloads, in folders like PlatformBinaries in folders of their number.
+// A manifest.json of compatgen is a sidecar, too; its other fields are ignored. A server with logic versions does not offer a
+// module without a sidecar: clients would request an unsuitable update again and again. Modules of older logic versions are in
+// Compat.Payloads, as <logic>/<target>/<file>.
 const sidecarExt = ".compat.json"
 
-// sidecar is what one says.
+// sidecar is the content of a sidecar.
 type sidecar struct {
 	Logic int32  `json:"logic"`
 	Patch uint32 `json:"patch"`
@@ -44,16 +44,16 @@ type sidecar struct {
 	} `json:"build"`
 }
 
-// maxLogicFolders is how many logic versions are kept payloads of.
+// maxLogicFolders is the largest number of logic versions in Compat.Payloads.
 const maxLogicFolders = 100
 
-// withoutSidecars takes from a target's files those that clients have no use for.
+// withoutSidecars removes the sidecars from a target's files.
 func withoutSidecars(found []*File) []*File {
 	return slices.DeleteFunc(found, func(f *File) bool { return f.Target != "" && strings.HasSuffix(f.Path, sidecarExt) })
 }
 
-// declare completes a catalogue with what its settings bring to compatibility: the server's own build, and which logic version each
-// module is of. It loads the modules of older versions.
+// declare adds the compatibility data to a catalogue: the server's own build, and the logic version of each module. It loads the
+// modules of older versions.
 func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 	set.CompatibilityVersion = c.compatibility
 	if _, _, derived := compat.ParseDerived(c.compatibility); derived && set.Release.Folder != "" && set.Compat.Versioned() {
@@ -95,16 +95,16 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 	return nil
 }
 
-// configured is the snapshot of a server without an operator: everything that the build supports may connect.
+// configured is the snapshot of a server without an operator: all supported logic versions may connect.
 func configured(d compat.Declared) *compat.Snapshot {
 	s := d.Snapshot(compat.Defaults(d), time.Time{})
 	s.Revision = 0
 	return s
 }
 
-// OfferTo is the offer for a judged client. A client that is to fetch a module is offered that module. A client that plays is offered
-// the same or a newer module for its own logic version. Any other client is offered the packs alone, so that it never fetches a
-// module that can't help. A server without logic versions offers everything.
+// OfferTo is the offer for a judged client. A client that must fetch a module is offered that module. A client that may play is
+// offered the same or a newer module for its own logic version. Any other client is offered only the packs, so it never fetches a
+// useless module. A server without logic versions offers everything.
 func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j compat.Judgement) *Offer {
 	target := hello.Target
 	if !snapshot.Versioned {
@@ -128,7 +128,7 @@ func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j com
 	return found
 }
 
-// successor is the newest module for a client's own logic version that is not older than the client's; nil for none.
+// successor is the newest module for a client's own logic version that is not older than the client's, or nil.
 func (d *declaration) successor(target string, h compat.Hello) *Offer {
 	logic := h.Logic()
 	for _, p := range d.payloads[target] {
@@ -140,7 +140,7 @@ func (d *declaration) successor(target string, h compat.Hello) *Offer {
 	return nil
 }
 
-// resourcesFor is what is offered to clients of a target for whom there is no native module here.
+// resourcesFor is the offer for clients of a target without a suitable native module.
 func (c *Catalogue) resourcesFor(target string) *Offer {
 	if o, known := c.resourceOffers[target]; known {
 		return o
@@ -148,7 +148,7 @@ func (c *Catalogue) resourcesFor(target string) *Offer {
 	return c.common
 }
 
-// payloadOf finds out what an offer's module is.
+// payloadOf reads the sidecars of an offer's modules.
 func (c *Catalogue) payloadOf(o *Offer) payload {
 	p := undeclared(o, "")
 	for _, f := range o.files {
@@ -172,13 +172,13 @@ func (c *Catalogue) payloadOf(o *Offer) payload {
 	return p
 }
 
-// undeclared is a module that is offered to no client.
+// undeclared is a module that is not offered, with the reason.
 func undeclared(o *Offer, why string) payload {
 	unknown := compat.Payload{Logic: compat.NoLogic, Undeclared: true, Build: compat.Build{Logic: compat.NoLogic}, Why: why}
 	return payload{Payload: unknown, offer: o}
 }
 
-// sidecar reads what lies beside a module: on disk, or in the same offer of a release.
+// sidecar reads the sidecar of a module: from disk, or from the same offer of a release.
 func (f *File) sidecar(o *Offer) (compat.Payload, error) {
 	path := f.path + sidecarExt
 	for _, other := range o.files {
@@ -196,7 +196,7 @@ func (f *File) sidecar(o *Offer) (compat.Payload, error) {
 	return parseSidecar(data)
 }
 
-// ofRelease is what a release says of its module by its compatibility version, if that is a derived one.
+// ofRelease derives a module's payload from the release's compatibility version, if that is a derived one.
 func (c *Catalogue) ofRelease(target string) (compat.Payload, error) {
 	for _, e := range c.editions {
 		if logic, sum, derived := compat.ParseDerived(e.head.Compatibility); derived && e.Target == target {
@@ -229,7 +229,7 @@ func parseSidecar(data []byte) (compat.Payload, error) {
 	}, nil
 }
 
-// addOlder loads the modules of Compat.Payloads and makes an offer of each folder.
+// addOlder loads the modules of Compat.Payloads and creates an offer for each folder.
 func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads map[string][]payload) error {
 	folders, err := logicFolders(set.Compat.Payloads)
 	if err != nil {
@@ -276,13 +276,13 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 	return nil
 }
 
-// olderOffer begins an offer with what clients of the target have in common, whatever module they have.
+// olderOffer is a new offer with the target's files except native modules.
 func (c *Catalogue) olderOffer(target, folder string) *Offer {
 	o := c.resources(target)
 	return &Offer{target: target, folder: folder, files: o.files}
 }
 
-// resources is what is offered to clients of a target beside native modules.
+// resources is the offer of a target's files except native modules.
 func (c *Catalogue) resources(target string) *Offer {
 	o := &Offer{target: target}
 	for _, f := range c.offerFor(target).files {
@@ -293,7 +293,7 @@ func (c *Catalogue) resources(target string) *Offer {
 	return o
 }
 
-// logicFolders are the folders of logic versions in a folder of payloads, by number.
+// logicFolders lists the folders of logic versions in Compat.Payloads.
 func logicFolders(folder string) ([]string, error) {
 	children, err := os.ReadDir(folder)
 	if err == nil && len(children) > maxLogicFolders {

@@ -19,37 +19,37 @@ import (
 )
 
 const (
-	// runPrefix begins the name of the folder of one running server in a cache, so that several can share one.
+	// runPrefix begins the name of a running server's own folder in a cache, so several servers can share a cache.
 	runPrefix = "run-"
 	// runLock is the file in it that is locked while that server runs.
 	runLock = "lock"
-	// runTries is how often a server tries to make its folder while others sweep.
+	// runTries is how often a server tries to create its folder while others sweep.
 	runTries = 20
-	// cacheReserve is how much of a disk a cache leaves free, in bytes: logs and the next publication need some.
+	// cacheReserve is how many bytes of the disk a cache leaves free for logs and the next publication.
 	cacheReserve = 256 << 20
 )
 
-// cache holds contents of releases that lie in no plain file, unpacked, one file for each, named by its SHA-256. A content
-// that no catalogue uses any more is removed. It makes a folder of its own in the operator's with the first content, and
-// takes it away with the last. It is safe for concurrent use.
+// cache holds unpacked blobs of releases that have no plain file, one file for each, named by its SHA-256. A blob without users
+// is removed. The cache creates its own folder in the configured one with the first blob, and removes it with the last. It is
+// safe for concurrent use.
 type cache struct {
-	dir  string // that the settings name
-	ours bool   // the settings name none, so it goes with the last content
+	dir  string // Release.CacheFolder
+	ours bool   // dir is the default folder and is removed with the last blob
 	most int64  // bytes
 
 	mu    sync.Mutex
-	run   *platform.Dir // nil: nothing is unpacked
+	run   *platform.Dir // nil: the cache is empty
 	lock  io.Closer
 	size  int64
 	users map[release.Digest]*cached
 }
 
-// cached is one content.
+// cached is one blob.
 type cached struct {
 	path    string
 	size    int64
 	holders int
-	ready   chan struct{} // closed when it is there, or when err is set
+	ready   chan struct{} // closed when the file is complete or err is set
 	err     error
 }
 
@@ -57,8 +57,7 @@ func newCache(r config.Release) *cache {
 	return &cache{dir: r.CacheFolder(), ours: r.Cache == "", most: r.CacheSize, users: map[release.Digest]*cached{}}
 }
 
-// hold gives the file of a content, which unpack writes on first use. Each caller calls drop when it is not
-// needed any more.
+// hold returns the path of a blob's file, which unpack writes on first use. Each caller calls drop after its use.
 func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writer) error) (string, error) {
 	c.mu.Lock()
 	entry, known := c.users[content]
@@ -84,7 +83,7 @@ func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writ
 	return entry.path, nil
 }
 
-// enter makes room for a content. The lock is held.
+// enter adds an entry for a blob. The caller holds the lock.
 func (c *cache) enter(content release.Digest, size int64) (*cached, error) {
 	if c.size+size > c.most {
 		return nil, fmt.Errorf("%d bytes more than the %d in it would be above the %d of Release.CacheSize", size, c.size, c.most)
@@ -101,9 +100,8 @@ func (c *cache) enter(content release.Digest, size int64) (*cached, error) {
 	return entry, nil
 }
 
-// Reopen makes this server's folder and removes those of servers that are gone. The lock is held. Another server that does the same
-// at this moment may take our folder for one that was left, as long as its lock is not held, or the cache itself away with its
-// own last content: then there is another try.
+// open creates this server's folder and removes those of ended servers. The caller holds the lock. Until the folder's lock file
+// is locked, another server may sweep it, or remove the whole cache with its own last blob; then open tries again.
 func (c *cache) open() (err error) {
 	if c.run != nil {
 		return nil
@@ -116,7 +114,7 @@ func (c *cache) open() (err error) {
 	return err
 }
 
-// claim makes a folder that is ours once its lock is held and it is still there.
+// claim creates a folder, locks it, and checks that it still exists.
 func (c *cache) claim() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
@@ -134,15 +132,14 @@ func (c *cache) claim() error {
 	if err != nil {
 		return errors.Join(err, run.Close())
 	}
-	if _, err := os.Lstat(run.Path(runLock)); err != nil { // it was swept before it was locked
+	if _, err := os.Lstat(run.Path(runLock)); err != nil { // swept before it was locked
 		return errors.Join(err, lock.Close(), run.Close())
 	}
 	c.run, c.lock = run, lock
 	return nil
 }
 
-// sweep removes what servers left that were killed. A folder is removed while its lock is held, so that none is whose server has
-// just locked it.
+// sweep removes the folders of killed servers. It holds a folder's lock meanwhile, so no running server loses its folder.
 func (c *cache) sweep() {
 	children, _ := os.ReadDir(c.dir)
 	for _, child := range children {
@@ -156,7 +153,7 @@ func (c *cache) sweep() {
 		}
 		lock, err := dir.Lock(runLock)
 		if err == nil {
-			_ = os.RemoveAll(name) // Windows leaves the lock itself
+			_ = os.RemoveAll(name) // on Windows the open lock file remains
 			_ = lock.Close()
 		}
 		_ = dir.Close()
@@ -166,7 +163,7 @@ func (c *cache) sweep() {
 	}
 }
 
-// drop is a holder's end.
+// drop removes a user of a blob.
 func (c *cache) drop(content release.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,12 +181,12 @@ func (c *cache) drop(content release.Digest) {
 		c.run = nil
 		os.RemoveAll(name)
 		if c.ours {
-			os.Remove(c.dir) // if no other server has something in it
+			os.Remove(c.dir) // fails if another server uses it
 		}
 	}
 }
 
-// write makes a file and gives it its content.
+// write creates a file and lets unpack write it.
 func write(path string, unpack func(out io.Writer) error) error {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
@@ -198,7 +195,7 @@ func write(path string, unpack func(out io.Writer) error) error {
 	return errors.Join(unpack(out), out.Close())
 }
 
-// unpackFrom writes a content from its whole object. The caller that loads the result hashes it.
+// unpackFrom unpacks a blob from its whole object. The caller hashes the result when it loads it.
 func (f *Folder) unpackFrom(ctx context.Context, s release.Source, size int64, out io.Writer) error {
 	encoding, known := chunk.ParseEncoding(string(s.Encoding))
 	if !known {

@@ -19,30 +19,30 @@ import (
 	"collet/platform"
 )
 
-// Folder is a release folder as one catalogue hands it out: to C1 clients by GetObject, to any client over HTTP. It is
-// immutable apart from what lies on the disk, and safe for concurrent use.
+// Folder is the release folder of one catalogue: it serves C1 clients by GetObject, and any client over HTTP. It is immutable
+// except for the files on disk, and safe for concurrent use.
 //
-// Of metadata only what was verified is handed out, from memory, and older documents of it. Of everything else that is
-// named by its digest, files that the signed list leads to must have the size that they should; any other file was read
-// once and has the digest that its name says. So what a publisher has copied half is not there.
+// Of metadata it serves the verified documents, from memory, and older versions of them. Of the files that are named by their
+// digest, those in the signed list must have the signed size; any other file is read once and must have the digest in its name. A
+// half-copied file therefore counts as missing.
 type Folder struct {
 	path   string
 	root   *os.Root
 	trust  *trustState
 	small  map[string]Blob    // verified metadata by name
-	newest map[string]int64   // by role: the highest version that is handed out
-	sizes  map[[32]byte]int64 // of heads and objects that the signed list leads to
-	parts  map[[32]byte]parts // of its heads, for the next catalogue
+	newest map[string]int64   // by role: the highest version that is served
+	sizes  map[[32]byte]int64 // of heads and objects reachable from the signed list
+	parts  map[[32]byte]parts // by head, for the next catalogue
 }
 
-// Blob is a file that is handed out. One that is not in memory is open and is the caller's to close.
+// Blob is a served file, in memory or open. The caller closes it.
 type Blob struct {
 	Data      []byte
 	File      *os.File // nil: in memory
 	identity  platform.Identity
 	Size      int64  // bytes
 	ETag      string // of HTTP, quoted
-	Immutable bool   // nothing else will ever have this name
+	Immutable bool   // the name never gets another content
 }
 
 // Close closes the file of a blob that is not in memory.
@@ -52,7 +52,7 @@ func (b Blob) Close() {
 	}
 }
 
-// CheckUnchanged makes sure that the open file is as it was when it was opened.
+// CheckUnchanged verifies that the open file has not changed since it was opened.
 func (b Blob) CheckUnchanged(name string) error {
 	info, err := b.File.Stat()
 	if err != nil {
@@ -64,7 +64,7 @@ func (b Blob) CheckUnchanged(name string) error {
 	return nil
 }
 
-// inMemory makes a blob of bytes.
+// inMemory is a blob of bytes.
 func inMemory(data []byte, immutable bool) Blob {
 	sum, _ := release.ObjectOf(data).Sum.SHA256()
 	return Blob{Data: data, Size: int64(len(data)), ETag: etagOf(sum), Immutable: immutable}
@@ -72,8 +72,8 @@ func inMemory(data []byte, immutable bool) Blob {
 
 func etagOf(sum [32]byte) string { return `"` + hex.EncodeToString(sum[:]) + `"` }
 
-// Reopen finds what is handed out under a name. What is not is an error for which errors.Is(err, fs.ErrNotExist) holds;
-// others are the disk's.
+// Open opens the file of a name. A name that is not served is an error for which errors.Is(err, fs.ErrNotExist) holds; other
+// errors are the disk's.
 func (f *Folder) Open(name string) (Blob, error) {
 	if !netproto.IsObjectName(name) {
 		return Blob{}, fs.ErrNotExist
@@ -96,7 +96,7 @@ func (f *Folder) Timestamp() []byte { return f.small["metadata/timestamp.json"].
 // RootVersion is the highest version of the root document.
 func (f *Folder) RootVersion() uint64 { return uint64(f.newest["root.json"]) }
 
-// openSequel opens a file that is replaced with every publication, and that is not signed.
+// openSequel opens an unsigned file that every publication replaces.
 func (f *Folder) openSequel(name string) (Blob, error) {
 	in, info, err := openRegular(f.root, name)
 	if err != nil {
@@ -111,7 +111,7 @@ func (f *Folder) openSequel(name string) (Blob, error) {
 	return b, nil
 }
 
-// openDocument reads a document of metadata that is older than the newest one.
+// openDocument reads an older version of a metadata document.
 func (f *Folder) openDocument(name, document string) (Blob, error) {
 	number, role, _ := strings.Cut(document, ".")
 	version, err := strconv.ParseInt(number, 10, 64)
@@ -153,7 +153,7 @@ func (f *Folder) openNamed(name string) (Blob, error) {
 	return b, nil
 }
 
-// sumOfName is the digest that a name of a head or an object says.
+// sumOfName is the digest in the name of a head or an object.
 func sumOfName(name string) (sum [32]byte, err error) {
 	digits := strings.TrimSuffix(path.Base(name), ".release")
 	if n, err := hex.Decode(sum[:], []byte(digits)); n != len(sum) || err != nil {
@@ -162,7 +162,7 @@ func sumOfName(name string) (sum [32]byte, err error) {
 	return sum, nil
 }
 
-// openRegular opens a file and looks before: opening a pipe would wait for its other end.
+// openRegular opens a regular file. It checks the type first, because opening a pipe would block.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	name = filepath.FromSlash(name)
 	info, err := root.Stat(name)
@@ -183,14 +183,14 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return in, info, nil
 }
 
-// close lets go of the folder.
+// close closes the folder.
 func (f *Folder) close() {
 	if f != nil {
 		f.root.Close()
 	}
 }
 
-// diskStore reads a release folder. It is trust.Store without Save, which has no use on a folder that is only read.
+// diskStore reads a release folder. It implements trust.Store; Save fails, because the folder is only read.
 type diskStore struct{ root *os.Root }
 
 // Load implements trust.Store.
@@ -214,18 +214,17 @@ func (d diskStore) Load(name string, limit int64) ([]byte, error) {
 func (diskStore) Save(string, []byte) error { return fs.ErrPermission }
 
 const (
-	// maxProven is how many files are remembered whose digest was checked; beyond it they are read again. Each takes some
-	// 150 bytes.
+	// maxVerified is how many checked digests are remembered; further files are read again. Each takes some 150 bytes.
 	maxVerified = 200_000
-	// maxProving is how many files are being read for it at a time.
+	// maxVerifying is how many files are read at a time.
 	maxVerifying = 2
 )
 
-// digestCache remembers of files that were read whether they had the digest that their name says. It is safe for concurrent use.
+// digestCache remembers which files have the digest in their name. It is safe for concurrent use.
 type digestCache struct {
 	mu      sync.Mutex
 	known   map[[32]byte]verifiedFile
-	reading map[[32]byte]chan struct{} // closed when it has been read
+	reading map[[32]byte]chan struct{} // closed after the read
 	slots   chan struct{}
 }
 
@@ -233,7 +232,7 @@ func newDigestCache() *digestCache {
 	return &digestCache{known: map[[32]byte]verifiedFile{}, reading: map[[32]byte]chan struct{}{}, slots: make(chan struct{}, maxVerifying)}
 }
 
-// verify is nil if b has the digest sum. It reads a file of which that is not known, once for all who ask at the time.
+// verify is nil if b has the digest sum. It reads an unknown file, once for all concurrent callers.
 func (p *digestCache) verify(sum [32]byte, b Blob) error {
 	for {
 		p.mu.Lock()
@@ -262,10 +261,10 @@ func (p *digestCache) verify(sum [32]byte, b Blob) error {
 	return err
 }
 
-// verifiedFile is what reading a file showed.
+// verifiedFile is the result of reading a file.
 type verifiedFile struct {
-	identity platform.Identity // the file as it was
-	verdict  error             // nil: it has its digest
+	identity platform.Identity // of the file that was read
+	verdict  error             // nil: the digest matches
 }
 
 func (p *digestCache) read(sum [32]byte, b Blob) error {

@@ -20,7 +20,7 @@ import (
 	"collet/platform/text"
 )
 
-// edition is the release of one target that a catalogue offers to those who know nothing of release folders.
+// edition is the release of one target that a catalogue offers to clients without support for release folders.
 type edition struct {
 	release.Entry
 	head    release.Head
@@ -28,7 +28,7 @@ type edition struct {
 	sources release.Sources
 }
 
-// openRelease builds a catalogue of a release folder.
+// openRelease builds a catalogue from a release folder.
 func openRelease(ctx context.Context, set config.Settings, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	var earlier *Folder
 	if before != nil {
@@ -47,7 +47,7 @@ func openRelease(ctx context.Context, set config.Settings, before *Catalogue, lo
 	return c, nil
 }
 
-// catalogue makes a catalogue of the current releases of the settings' channel.
+// catalogue builds a catalogue from the current releases of the configured channel.
 func (f *Folder) catalogue(ctx context.Context, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
 	editions, err := f.editions(set.Release, entries, log)
 	if err != nil {
@@ -115,7 +115,7 @@ func tracksOf(entries []release.Entry) map[track]bool {
 	return lines
 }
 
-// product is the one that the settings name, or the only one of the channel.
+// product is the configured product, or the only one of the channel.
 func (f *Folder) product(r config.Release, entries []release.Entry) (string, error) {
 	products, channels := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
@@ -140,7 +140,7 @@ func (f *Folder) product(r config.Release, entries []release.Entry) (string, err
 	}
 }
 
-// edition reads everything that is said of a release.
+// edition reads head, listing and sources of a release.
 func (f *Folder) edition(e release.Entry) (one edition, err error) {
 	one.Entry = e
 	if one.head, err = f.head(e); err != nil {
@@ -153,7 +153,7 @@ func (f *Folder) edition(e release.Entry) (one edition, err error) {
 	return one, err
 }
 
-// compatibility is the version that all editions agree on.
+// compatibility is the common compatibility version of all editions.
 func (f *Folder) compatibility(editions []edition) (string, error) {
 	first := editions[0].head.Compatibility
 	var each []string
@@ -176,7 +176,7 @@ func (f *Folder) compatibility(editions []edition) (string, error) {
 	}
 }
 
-// arrange makes the files and offers: what all targets have alike, and what each has of its own.
+// arrange creates the files and offers: files that all targets share, and each target's own.
 func (c *Catalogue) arrange(editions []edition) {
 	alike := map[release.ListedFile]int{}
 	for _, e := range editions {
@@ -216,7 +216,7 @@ func newListed(l release.ListedFile, target string) *File {
 	return f
 }
 
-// contents says where each content comes from.
+// contents maps each blob to its source.
 func contents(editions []edition) map[release.Digest]release.Source {
 	all := map[release.Digest]release.Source{}
 	for _, e := range editions {
@@ -227,7 +227,7 @@ func contents(editions []edition) map[release.Digest]release.Source {
 	return all
 }
 
-// loadPlain finds every file as a plain one, or unpacks it. Earlier publishers had no folder for plain files.
+// loadPlain finds every file as a plain one, or unpacks it. Earlier publishers had no separate folder for plain files.
 func (c *Catalogue) loadPlain(ctx context.Context, set config.Settings, before *Catalogue, sources map[release.Digest]release.Source) error {
 	known := before.byPath()
 	return loadAll(ctx, c.files, func(ctx context.Context, i int) error {
@@ -244,7 +244,7 @@ func (c *Catalogue) loadPlain(ctx context.Context, set config.Settings, before *
 	})
 }
 
-// unpack gets a file's content from its object.
+// unpack unpacks a file from its object.
 func (c *Catalogue) unpack(ctx context.Context, f *File, position int, inMemory bool, sources map[release.Digest]release.Source) error {
 	source, found := sources[f.plain]
 	if !found {
@@ -265,7 +265,7 @@ func (c *Catalogue) unpack(ctx context.Context, f *File, position int, inMemory 
 	return nil
 }
 
-// byPath are the files of a catalogue as they were when they were hashed.
+// byPath maps paths to the hashed files of a catalogue, which may be nil.
 func (c *Catalogue) byPath() map[string]*File {
 	known := map[string]*File{}
 	if c == nil {
@@ -277,7 +277,7 @@ func (c *Catalogue) byPath() map[string]*File {
 	return known
 }
 
-// encode checks and lays out all offers.
+// encode checks and encodes all offers.
 func (c *Catalogue) encode() error {
 	for _, o := range c.allOffers() {
 		if err := o.check(); err != nil {
@@ -290,13 +290,13 @@ func (c *Catalogue) encode() error {
 	return nil
 }
 
-// announce logs what is offered now.
+// announce logs the offered release.
 func (e edition) announce(log zerolog.Logger) {
 	log.Info().Str("target", e.Target).Uint64("release", e.Number).Str("version", e.head.Version).
 		Msgf("Offers release %d of %s (%s) for %s", e.Number, e.Channel, e.head.Version, e.Target)
 }
 
-// warnExpiry logs what an operator should do about the folder.
+// warnExpiry warns if the folder's signatures have expired or expire soon.
 func (f *Folder) warnExpiry(ctx context.Context, c *Catalogue, log zerolog.Logger) {
 	first := c.editions[0].Entry
 	current, err := f.trust.client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
@@ -308,5 +308,5 @@ func (f *Folder) warnExpiry(ctx context.Context, c *Catalogue, log zerolog.Logge
 	}
 }
 
-// soonExpired is how long before the end of a signature an operator is told: a weekend and a day.
+// soonExpired is how long before the expiry of signatures the warning begins: a weekend and a day.
 const soonExpired = 3 * 24 * time.Hour

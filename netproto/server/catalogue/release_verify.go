@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// maxNamed is how many heads and objects of a release folder are known by their size: 200 releases of 10 000 contents.
-	// Each takes some 60 bytes.
+	// maxNamed is the largest number of heads and objects of a release folder: 200 releases of 10 000 blobs. Each takes some 60
+	// bytes.
 	maxNamed = 2_000_000
-	// maxIndex is the largest set of chunk indexes in bytes that is looked into for its packs: what one holds, not packed.
+	// maxIndex is the largest set of chunk indexes in bytes that is parsed for its packs.
 	maxIndex = chunk.MaxIndexSet
 )
 
-// trustState is what a server knows of a release folder beyond one catalogue: whom it trusts, the highest numbers it has seen,
-// what it has read, and what it has unpacked. A folder whose keys or numbers do not follow from those that were offered
-// before is refused until the server is started again.
+// trustState is a server's state about a release folder across catalogues: the trusted root, the highest version numbers seen,
+// the checked digests, and the unpacked blobs. A folder whose keys or numbers do not follow from the previous ones is refused
+// until the server is restarted.
 type trustState struct {
 	*digestCache
 	cache  *cache
-	by     config.Release // the settings it was made with
+	by     config.Release // its settings
 	root   []byte
 	client *trust.Client
 }
 
-// newTrustState begins with the root that the settings name.
+// newTrustState starts with the configured root.
 func newTrustState(r config.Release, root *os.Root) (*trustState, error) {
 	first, err := firstRoot(r, root)
 	if err != nil {
@@ -59,7 +59,7 @@ func rootName(r config.Release) string {
 	return filepath.Join(r.Folder, "metadata", "1.root.json")
 }
 
-// firstRoot reads the root with which trust begins.
+// firstRoot reads the initial root of trust.
 func firstRoot(r config.Release, root *os.Root) ([]byte, error) {
 	var data []byte
 	var err error
@@ -78,8 +78,8 @@ func firstRoot(r config.Release, root *os.Root) ([]byte, error) {
 	return data, nil
 }
 
-// continues reports whether v goes on under the settings of today. Where no root is named, what lies in the folder does
-// not change whom the server trusts; a named root that is another one now does.
+// continues reports whether v stays valid under the current settings. Without a configured root, the root in the folder does not
+// change the trust; a configured root with another content does.
 func (v *trustState) continues(r config.Release) bool {
 	was := v.by
 	if was.Folder != r.Folder || was.CacheFolder() != r.CacheFolder() || was.CacheSize != r.CacheSize || was.TrustRoot != r.TrustRoot {
@@ -92,7 +92,7 @@ func (v *trustState) continues(r config.Release) bool {
 	return err == nil && bytes.Equal(v.root, root)
 }
 
-// openFolder opens and verifies the release folder of the settings. What was learned with the catalogue before counts.
+// openFolder opens and verifies the configured release folder. It reuses the trust state of the previous folder.
 func openFolder(ctx context.Context, r config.Release, before *Folder, log zerolog.Logger) (f *Folder, entries []release.Entry, err error) {
 	root, err := os.OpenRoot(r.Folder)
 	if err != nil {
@@ -118,7 +118,7 @@ func openFolder(ctx context.Context, r config.Release, before *Folder, log zerol
 	return f, entries, nil
 }
 
-// verify walks the metadata from the root to the list of releases.
+// verify verifies the metadata from the root to the list of releases.
 func (f *Folder) verify(ctx context.Context) ([]release.Entry, error) {
 	client := f.trust.client
 	_, err := client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{})
@@ -143,7 +143,7 @@ func (f *Folder) verify(ctx context.Context) ([]release.Entry, error) {
 	return entries, nil
 }
 
-// refused says what keeps a release folder from being offered.
+// refused adds a hint to an error of the verification.
 func (f *Folder) refused(err error) error {
 	hint := "finish copying the release folder, timestamp.json last"
 	var fault *trust.Error
@@ -158,11 +158,11 @@ func (f *Folder) refused(err error) error {
 	return &Error{Subject: "release folder", Path: f.path, Err: err, Hint: hint}
 }
 
-// parts are the files that a head leads to, beside itself.
+// parts are the files that a head references.
 type parts struct{ objects []release.Object }
 
-// checkObjects learns which files the signed list leads to, and makes sure that those are there which a client may be led to
-// today: of each product, channel and target from the newest release for everybody upwards.
+// checkObjects collects the files that the signed list references. It checks the presence of those that clients may need now: for
+// each track, from the newest release for all clients upwards.
 func (f *Folder) checkObjects(ctx context.Context, entries []release.Entry, log zerolog.Logger) error {
 	known := f.parts
 	f.parts, f.sizes = map[[32]byte]parts{}, map[[32]byte]int64{}
@@ -195,7 +195,7 @@ func (f *Folder) checkObjects(ctx context.Context, entries []release.Entry, log 
 	return firstFaults(faults)
 }
 
-// maxFaults is how many releases that are not whole are named in one error.
+// maxFaults is how many incomplete releases are named in one error.
 const maxFaults = 20
 
 func firstFaults(faults []error) error {
@@ -206,12 +206,12 @@ func firstFaults(faults []error) error {
 	return errors.Join(faults...)
 }
 
-// track is what releases share whose numbers are compared.
+// track is a series of releases with comparable numbers.
 type track struct{ product, channel, target string }
 
 func trackOf(e release.Entry) track { return track{e.Product, e.Channel, e.Target} }
 
-// currentOf is the newest release for everybody on each line.
+// currentOf is the newest release for all clients of each track.
 func currentOf(entries []release.Entry) map[track]release.Entry {
 	current := map[track]release.Entry{}
 	for _, e := range entries {
@@ -222,7 +222,7 @@ func currentOf(entries []release.Entry) map[track]release.Entry {
 	return current
 }
 
-// addSizes makes the files of a head known.
+// addSizes records the sizes of a head and its files.
 func (f *Folder) addSizes(head release.Object, p parts) error {
 	for _, o := range append([]release.Object{head}, p.objects...) {
 		sum, _ := o.Sum.SHA256()
@@ -234,7 +234,7 @@ func (f *Folder) addSizes(head release.Object, p parts) error {
 	return nil
 }
 
-// checkComplete makes sure that the files of a release are there in their sizes.
+// checkComplete checks that the files of a release exist with their sizes.
 func (f *Folder) checkComplete(e release.Entry, p parts) error {
 	var missing []string
 	for _, o := range p.objects {
@@ -262,7 +262,7 @@ func (f *Folder) head(e release.Entry) (release.Head, error) {
 	return trust.OpenHead(trust.UnverifiedBytes(data), e)
 }
 
-// sources reads where the contents of a release come from.
+// sources reads the sources of a release's blobs.
 func (f *Folder) sources(h release.Head) (release.Sources, error) {
 	data, err := diskStore{f.root}.Load(h.Sources.Path(), h.Sources.Size)
 	if err != nil {
@@ -271,7 +271,7 @@ func (f *Folder) sources(h release.Head) (release.Sources, error) {
 	return release.UnpackSources(data, h.Sources)
 }
 
-// listing reads what a release is.
+// listing reads the file list of a release.
 func (f *Folder) listing(h release.Head) (release.Listing, error) {
 	data, err := diskStore{f.root}.Load(h.Listing.Object.Path(), h.Listing.Object.Size)
 	if err != nil {
@@ -280,7 +280,7 @@ func (f *Folder) listing(h release.Head) (release.Listing, error) {
 	return release.UnpackListing(data, h.Listing)
 }
 
-// partsOf reads what an entry leads to.
+// partsOf reads the files that an entry references.
 func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	h, err := f.head(e)
 	if err != nil {
@@ -324,14 +324,14 @@ func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	return p, nil
 }
 
-// packsOf adds the packs that the used entries of a set of chunk indexes lead to.
+// packsOf adds the packs of the used entries of a set of chunk indexes.
 func (f *Folder) packsOf(index release.Object, used []uint32, add func(release.Object)) error {
 	if index.Size > maxIndex {
 		return fmt.Errorf("it has %d bytes, more than %d", index.Size, maxIndex)
 	}
 	data, err := diskStore{f.root}.Load(index.Path(), index.Size)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // which is told of as a part that is missing
+		return nil // checkComplete reports it as missing
 	}
 	if err == nil {
 		err = index.Verify(data)

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// Stamp is a number that changes when a pack or a platform binary of the settings is added, removed, replaced or written
-// to; of a release folder, when its timestamp is, with which a publication becomes visible. It reads folders and what they say about files, no content, so that it may be taken often. What can't be read is
-// part of the stamp.
+// Stamp is a hash that changes when a configured pack or platform binary is added, removed, replaced or written. For a release
+// folder it changes with timestamp.json, which makes a publication visible. It reads only folders and file attributes, so it may
+// be called often. Unreadable files are part of the stamp.
 func Stamp(set config.Settings) uint64 {
 	sum := fnv.New64a()
 	note := func(path string, info fs.FileInfo, err error) {
@@ -33,7 +33,7 @@ func Stamp(set config.Settings) uint64 {
 	return sum.Sum64()
 }
 
-// watchedPaths are the paths of everything that Open looks at.
+// watchedPaths are the paths that Open reads.
 func watchedPaths(s config.Settings) []string {
 	older := watchedCompat(s.Compat)
 	if r := s.Release; r.Folder != "" {
@@ -58,7 +58,7 @@ func watchedPaths(s config.Settings) []string {
 	return paths
 }
 
-// watchedCompat are the paths of everything that a catalogue reads about compatibility.
+// watchedCompat are the paths of the compatibility files.
 func watchedCompat(c config.Compat) (paths []string) {
 	if c.Manifest != "" {
 		paths = append(paths, c.Manifest)

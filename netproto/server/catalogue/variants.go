@@ -10,13 +10,13 @@ import (
 	"collet/netproto/release"
 )
 
-// maxUnmatched is of how many files of a target a warning is logged: more of them have one cause.
+// maxUnmatched is how many files are named in warnings of one kind; more of them have the same cause.
 const maxUnmatched = 10
 
-// Game is the name of the game as its modules have it; empty where they are named after several, or where there are none.
+// Game is the name of the game in its modules' names; empty if they differ or there are no modules.
 func (c *Catalogue) Game() string { return product.GameOf(c.bases()) }
 
-// bases are the base names of all modules, and so often as there are modules.
+// bases are the base names of all modules, with duplicates.
 func (c *Catalogue) bases() (bases []string) {
 	for _, o := range c.allOffers()[1:] {
 		bases = append(bases, o.bases()...)
@@ -35,7 +35,7 @@ func (o *Offer) bases() (bases []string) {
 	return bases
 }
 
-// Variants are those of the game that clients of a target are offered, in the order of the files.
+// Variants are the game's variants that clients of a target are offered, in the order of the files.
 func (c *Catalogue) Variants(target string) (list []product.Variant) {
 	o, known := c.offers[target]
 	if !known {
@@ -50,7 +50,7 @@ func (c *Catalogue) Variants(target string) (list []product.Variant) {
 	return list
 }
 
-// variantWords names the variants of a target for people; where the game is unknown, by their base names.
+// variantWords describes the variants of a target, by their base names if the game is unknown.
 func (c *Catalogue) variantWords(o *Offer) string {
 	words := o.bases()
 	if c.Game() != "" {
@@ -65,7 +65,7 @@ func (c *Catalogue) variantWords(o *Offer) string {
 	return strings.Join(words, "; ")
 }
 
-// warnVariants logs which variants there are, and which files are none: no client takes them.
+// warnVariants logs the offered variants, and warns about files that no client takes.
 func (c *Catalogue) warnVariants(log zerolog.Logger) {
 	bases := c.bases()
 	if len(bases) == 0 {

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// Address is where the settings say to listen.
+// Address is the address for plain TCP: every address of the machine, at Network.ServerPort.
 func (s Settings) Address() string { return net.JoinHostPort("", strconv.Itoa(s.Network.ServerPort)) }
 
-// Addresses say where a server listens for what, each as HOST:PORT; an empty one is not listened on.
+// Addresses are the addresses of a server for each transport, as HOST:PORT; empty: not listened on.
 type Addresses struct {
 	TCP             string
 	TLS             string
-	WebSocket       string // plain: for a network of one's own, or behind something that speaks TLS
+	WebSocket       string // plain: for a private network, or behind a TLS proxy
 	SecureWebSocket string
 }
 
-// Addresses are those of the settings: every address of the machine at the ports that are set.
+// Addresses are the addresses of the settings: every address of the machine at the configured ports.
 func (s Settings) Addresses() Addresses {
 	at := func(port int) string {
 		if port == 0 {
@@ -36,11 +36,10 @@ func (s Settings) Addresses() Addresses {
 // MetricsHere, as Operations.MetricsAddress, puts metrics on the port of Operations.HTTPAddress.
 const MetricsHere = "http"
 
-// MonitorAddress is where the settings want health, the dashboard and a release folder to be served: loopback if they name
-// no host, "" if they want none.
+// MonitorAddress is the address for health, the dashboard and a release folder: loopback without a host, "" for none.
 func (s Settings) MonitorAddress() string { return orLoopback(s.Operations.HTTPAddress) }
 
-// MetricsAddress is where the settings want metrics to be served by themselves: loopback if they name no host, "" if nowhere.
+// MetricsAddress is the separate address for metrics: loopback without a host, "" for none.
 func (s Settings) MetricsAddress() string {
 	if s.Operations.MetricsAddress == MetricsHere {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"collet/netproto/release"
 )
 
-// Validate checks ranges and forms; it looks at no disk. The errors are *Error without file and line, joined.
+// Validate checks ranges and forms without disk access. The errors are *Error without file and line, joined.
 func (s Settings) Validate() error {
 	var faults []error
 	for _, check := range []func() (key, fault string){
@@ -31,7 +31,7 @@ func (s Settings) compatibilityFault() (key, fault string) {
 	case s.Release.Folder != "" && v != "":
 		fault = "is what the releases in Release.Folder say: leave it out"
 	case s.Release.Folder != "":
-	case v == "" && s.Compat.Versioned(): // it is made of the logic version and the components
+	case v == "" && s.Compat.Versioned(): // derived from the logic version and the components
 	case v == "":
 		fault = "is not set: give the compatibility version of the client that you serve"
 	case len(v) > MaxCompatibility:

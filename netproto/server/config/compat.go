@@ -10,47 +10,47 @@ import (
 	"collet/netproto/compat"
 )
 
-// Compat are the settings about compatibility that a configuration decides, and that no operator changes while the server runs.
-// All empty, the server knows no logic versions: it compares compatibility versions and nothing else.
+// Compat has the compatibility settings that are fixed at start; an operator does not change them at run time. If all are empty
+// the server has no logic versions and compares only compatibility versions.
 type Compat struct {
-	// Store is the file in which the operator's settings, the audit log and the floors of players are kept. Without one nothing can
-	// be changed while the server runs, and there are no floors.
+	// Store is the file with the operator's settings, the audit log and the players' floors. Without it nothing can be changed at
+	// run time, and there are no floors.
 	Store string
-	// Supported is the range of logic versions that the server's code can serve, like "5-8" or "7". Empty: there are none.
+	// Supported is the range of logic versions that the server's code can serve, like "5-8" or "7". Empty: no logic versions.
 	Supported string
 	// Logic is the server's own logic version, within Supported; empty is that of Manifest, or else the newest supported one.
 	Logic string
-	// Manifest is the file that compatgen wrote for the server's own build: its components, and when and from what it was built.
+	// Manifest is the file that compatgen wrote for the server's own build: its components, build time and source revision.
 	Manifest string
 	// Baselines is a folder with the manifests of released logic versions, as compatgen release writes them.
 	Baselines string
 	// Payloads is a folder with native modules for older logic versions: <logic>/<target>/<file>, each with its sidecar.
 	Payloads string
-	// Build names the server's build, in place of what Manifest says: at most compat.MaxBuildID bytes.
+	// Build overrides the build's name in Manifest: at most compat.MaxBuildID bytes.
 	Build string
-	// Branch is its branch, at most compat.MaxBranch bytes.
+	// Branch overrides the build's branch in Manifest: at most compat.MaxBranch bytes.
 	Branch string
-	// Content is the identity of the packs that are served, at most netproto.MaxContent bytes; ContentOfPacks is what they are by
-	// themselves. Clients that name another one, or none, are told to fetch packs first. Empty: not compared.
+	// Content is the identity of the served packs, at most netproto.MaxContent bytes; ContentOfPacks derives it from the packs.
+	// Clients that send another identity, or none, are told to fetch packs first. Empty: not compared.
 	Content string
-	// Development says that this is a developer's server: differences are shown, and no client's build is replaced.
+	// Development marks a developer's server: differences are shown, and no client's build is replaced.
 	Development bool
-	// Lax allows the server to run without enforcing components though it is no developer's.
+	// Lax allows a server for players to run without enforcing components.
 	Lax bool
-	// FloorsByAPI leaves it to the API to raise floors. Otherwise a client that is let in raises that of the account which it says
-	// is its own, without a proof.
+	// FloorsByAPI restricts raising floors to the API. Otherwise a client that may play raises the floor of the account that it
+	// names, without proof of ownership.
 	FloorsByAPI bool
-	// Hosts are "host:port" by which clients know this server, so that a redirect to itself is refused.
+	// Hosts are this server's public "host:port" names. A redirect to one of them is refused.
 	Hosts []string
 }
 
-// ContentOfPacks as Compat.Content stands for the identity that the packs on offer have by themselves (compat.DerivedContent).
+// ContentOfPacks as Compat.Content stands for the identity derived from the offered packs (compat.DerivedContent).
 const ContentOfPacks = "packs"
 
 // Versioned reports whether the server has logic versions.
 func (c Compat) Versioned() bool { return c.Supported != "" }
 
-// SupportedRange reads Supported.
+// SupportedRange parses Supported.
 func (c Compat) SupportedRange() (compat.Range, error) {
 	low, high, several := strings.Cut(c.Supported, "-")
 	if !several {
@@ -64,7 +64,7 @@ func (c Compat) SupportedRange() (compat.Range, error) {
 	return compat.Range{Min: int32(from), Max: int32(to)}, nil
 }
 
-// compatFault checks what is said about compatibility.
+// compatFault checks the compatibility settings.
 func (s Settings) compatFault() (key, fault string) {
 	c := s.Compat
 	for _, needs := range []struct{ key, value string }{
@@ -107,7 +107,7 @@ func (c *Compat) resolve(base string) {
 	}
 }
 
-// compatLayer is what a part of a settings file says about Compat.
+// compatLayer is one layer of Compat.
 type compatLayer struct {
 	Store, Supported, Logic, Manifest, Baselines, Payloads, Build, Branch, Content *string
 	Development, Lax, FloorsByAPI                                                  *bool

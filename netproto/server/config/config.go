@@ -1,14 +1,14 @@
-// Package config holds the settings of an update server: what an operator can decide before it starts.
+// Package config holds the settings of an update server: defaults, settings file, validation and printing.
 //
 // Load reads a TOML file. Settings are the defaults, then the file's own values, then those of the chosen [SubConfig.<name>]
 // after those of its parents. Names are those of the source (fonline reference, section 4). Relative paths are relative to the
-// file's folder. The result is a value; loading looks at no other file.
+// file's folder. The result is a value; loading reads no other file.
 //
-// Every fault is an *Error: the file, the line, the full name of the setting, and what would be right. Validate finds all faults
-// at once. An unknown name is a fault, with the nearest known name as advice.
+// Every fault is an *Error: the file, the line, the full name of the setting, and the expected value. Validate reports all faults
+// at once. An unknown name is a fault, with the nearest known name as a hint.
 //
-// Names, Describe and Print have one source, the table in fault.go: each setting with its kind of value, its default and its
-// purpose. Print writes a settings file that means the same.
+// Names, Describe and Print share the table in fault.go: each setting with its type, its default and its purpose. Print writes an
+// equivalent settings file.
 //
 // Limits bound what clients can make a server spend. Each has a default and a reason.
 package config
@@ -22,22 +22,21 @@ const (
 	DefaultSpread = 4
 	// DefaultPortion is the source's default of Network.UpdateFileMaxPortionSize, in bytes.
 	DefaultPortion = 1_000_000
-	// MaxPortion is the largest portion that settings may ask for, in bytes: each connection that is being served from
-	// disk holds one portion in memory, and a client must take it as one frame. The source's largest known use is 5 MB.
+	// MaxPortion is the largest configurable portion in bytes: a client must receive a portion as one frame. The source's largest
+	// known use is 5 MB.
 	MaxPortion = 16 << 20
 	// MaxCompatibility is the longest compatibility version in bytes. The engine's is 16 characters; 256 leaves room for
 	// hand-written ones and keeps the hello within one small frame.
 	MaxCompatibility = 256
-	// PackExt is what the source appends to an entry to find its pack.
+	// PackExt is the extension that the source appends to an entry's name.
 	PackExt = ".zip"
 )
 
-// Settings are what an operator decides. The names are those of the source (fonline reference, section 4). It is a value;
-// folders are used as they stand, so Load and ForFolder join relative ones to their base. The zero value
-// serves nothing: start from Defaults.
+// Settings are the settings of a server, with the source's names (fonline reference, section 4). It is a value. Paths are used as
+// they are; Load and ForFolder join relative ones to their base. The zero value is not valid: start from Defaults.
 type Settings struct {
-	// CompatibilityVersion is the gameplay version that is served. Clients that say another one are outdated. With a release
-	// folder it is empty: the releases say it.
+	// CompatibilityVersion is the served gameplay version. Clients with another one are outdated. It is empty with a release
+	// folder: the releases contain it.
 	CompatibilityVersion string
 
 	Network       Network
@@ -53,39 +52,39 @@ type Settings struct {
 type Network struct {
 	ServerPort               int  // TCP port, 1..65535, on every address of the machine
 	UpdateFileMaxPortionSize int  // bytes in one answer, 1..MaxPortion
-	TlsPort                  int  // TCP port for clients that speak TLS, 0 for none
+	TlsPort                  int  // TCP port for TLS, 0 for none
 	WebSocketPort            int  // TCP port for WebSocket, 0 for none; the newer source's default is 4001
-	SecuredWebSockets        bool // WebSocketPort speaks TLS too
+	SecuredWebSockets        bool // WebSocketPort uses TLS
 	DisableZlibCompression   bool // engine's generations: send plain instead of one zlib stream. Not negotiated, clients must agree
 
-	// CongestionControl is CongestionAuto, CongestionSystem, or the name of an algorithm of the operating system's. It counts
-	// where the system lets a program choose (Linux).
+	// CongestionControl is CongestionAuto, CongestionSystem, or the name of an algorithm of the operating system. It has an
+	// effect on Linux only.
 	CongestionControl string
-	// SpreadConnections is how many connections a C1 client is asked to have where its line loses packets and the congestion
-	// control is not BBR, 1..netproto.MaxLines; 1 is never more than one. Four carried five times as much as one over a link of
-	// 100 ms that loses 1 % (perf reference, section 5).
+	// SpreadConnections is how many connections a C1 client is asked to open if its line loses packets and the congestion control
+	// is not BBR, 1..netproto.MaxLines; 1 disables the request. Four carried five times as much as one over a link of 100 ms that
+	// loses 1 % (perf reference, section 5).
 	SpreadConnections int
 
-	// ForceMetadataVersion is told to G2b clients instead of the version that the packs carry; empty means that one.
+	// ForceMetadataVersion is sent to G2b clients instead of the packs' own version; empty: the packs' own.
 	ForceMetadataVersion string
 }
 
 // ServerNetwork are the settings of the server alone.
 type ServerNetwork struct {
-	TlsCertificate      string // PEM file of the certificate and those that lead to its authority
+	TlsCertificate      string // PEM file of the certificate chain
 	TlsPrivateKey       string // PEM file of its key
-	WssCertificate      string // the same for WebSocketPort, by the source's names; both empty: those of TLS
+	WssCertificate      string // the same for WebSocketPort, with the source's names; both empty: those of TLS
 	WssPrivateKey       string
 	UpdateFilesInMemory bool // keep every offered file in RAM instead of reading it for each portion
 }
 
-// Baking says where the files are.
+// Baking has the folders of the offered files.
 type Baking struct {
 	PlatformBinaries string // folder with one folder of native modules for each target; may be missing
 	ClientResources  string // folder of the resource packs
 	CacheResources   string // the source's folder for cached digests; accepted, unused: files are hashed at each start
-	// ClientResourceEntries are the packs to offer, without ".zip", in the order of the list; "Embedded" is skipped. nil
-	// means every *.zip directly in ClientResources, sorted; an empty list means none.
+	// ClientResourceEntries are the packs to offer, without ".zip", in the order of the list; "Embedded" is skipped. nil offers
+	// every *.zip directly in ClientResources, sorted; an empty list offers none.
 	ClientResourceEntries []string
 }
 
@@ -117,7 +116,7 @@ func (b *Baking) resolve(base string) {
 	}
 }
 
-// Storage is the word for where portions come from: "memory" or "disk".
+// Storage is where portions come from: "memory" or "disk".
 func (s Settings) Storage() string {
 	if s.ServerNetwork.UpdateFilesInMemory {
 		return "memory"

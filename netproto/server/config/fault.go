@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// The words for what a value must be.
+// Descriptions of the types of values.
 const (
 	aText   = "a text in quotes"
 	aNumber = "a whole number"
@@ -20,7 +20,7 @@ const (
 	aTable  = "a table of settings"
 )
 
-// kind is a setting's full name, what its value must be, its default in words, and what it is for.
+// kind is a setting's full name, the description of its type, its default in words, and its purpose.
 type kind struct{ name, want, standard, help string }
 
 // kinds are all settings, in the order of the documentation. A test compares them with the fields of layer and with
@@ -100,7 +100,7 @@ func Names() []string {
 	return names
 }
 
-// ownName is a setting's name without the sub-config that it stands in.
+// ownName is a setting's name without its sub-config.
 func ownName(key toml.Key) string {
 	if len(key) > 2 && strings.EqualFold(key[0], "SubConfig") {
 		key = key[2:]
@@ -108,7 +108,7 @@ func ownName(key toml.Key) string {
 	return strings.Join(key, ".")
 }
 
-// wanted says what must stand at a name. Names are folded because the decoder folds them too.
+// wanted is the description of a setting's type. Names are case-folded as in the decoder.
 func wanted(key toml.Key) string {
 	name := ownName(key)
 	if len(key) == 3 && strings.EqualFold(name, "Parent") {
@@ -122,7 +122,7 @@ func wanted(key toml.Key) string {
 	return aTable
 }
 
-// decodeFault turns the decoder's errors into ours: a file, a line, a full name and a sentence without Go's types.
+// decodeFault converts the decoder's errors to *Error: file, line, full name and a text without Go's types.
 func decodeFault(file string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) {
@@ -141,7 +141,7 @@ func decodeFault(file string, err error) error {
 	return &Error{File: file, Line: line, Key: strings.Join(key, "."), Text: decodeText(key, decode.Error())}
 }
 
-// wrongType is how the decoder words a value of the wrong type; the rest of its sentence names types of Go.
+// wrongType matches the decoder's text for a value of the wrong type; the rest of that text names Go types.
 var wrongType = regexp.MustCompile(`^cannot (?:decode TOML|store an?) ([a-z ]+?) in`)
 
 func decodeText(key toml.Key, text string) string {
@@ -162,13 +162,13 @@ func unknownSetting(file string, missing *toml.DecodeError) error {
 	}
 }
 
-// places tells on which line a setting stands. Keys are full names as in Error.Key, folded.
+// places maps settings to their lines. Keys are full names as in Error.Key, case-folded.
 type places map[string]int
 
-// line is 0 for a name that does not stand in the file.
+// line is the line of a name; 0 if the file does not have it.
 func (p places) line(name string) int { return p[strings.ToLower(name)] }
 
-// placesOf walks a document that the decoder accepted.
+// placesOf parses a document that the decoder has accepted.
 func placesOf(data []byte) places {
 	found := places{}
 	var parser unstable.Parser
@@ -186,7 +186,7 @@ func placesOf(data []byte) places {
 	return found
 }
 
-// add enters a key and, for an inline table, the keys in it.
+// add adds a key and, for an inline table, the keys in it.
 func (p places) add(parser *unstable.Parser, node *unstable.Node, table string) {
 	name, line := keyOf(parser, node)
 	p[table+name] = line

@@ -14,16 +14,16 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// maxSettingsFile is the largest settings file in bytes. Ours are a few hundred; the cap keeps a wrong path (a pack, a
-// log) from being read whole.
+// maxSettingsFile is the largest settings file in bytes. Usual ones have a few hundred; the cap bounds the read of a wrong path
+// (a pack, a log).
 const maxSettingsFile = 1 << 20
 
-// Error says which setting is wrong, where it stands, and what would be right. It is the operator's to fix.
+// Error says which setting is wrong, its position, and the expected value. The operator can fix it.
 type Error struct {
-	File string // as it was given; empty for settings that came from no file
-	Line int    // 1-based; 0 where no line is to blame
+	File string // as given; empty without a settings file
+	Line int    // 1-based; 0 for none
 	Key  string // full name, for example "Network.ServerPort"; empty for a fault of the whole file
-	Text string // what is wrong and what would be right
+	Text string // the fault and the expected value
 }
 
 func (e *Error) Error() string {
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 	return b.String() + e.Text
 }
 
-// layer is what one part of a settings file says. A nil field says nothing.
+// layer is one layer of settings: the file's own, or a sub-config. A nil field is not set in it.
 type layer struct {
 	CompatibilityVersion *string
 	Network              struct {
@@ -74,7 +74,7 @@ type layer struct {
 	Compat     compatLayer
 }
 
-// overlay is one [SubConfig.<name>]: settings that replace those of the file, after those of its Parent.
+// overlay is one [SubConfig.<name>]: its settings replace those of the file and of its Parent.
 type overlay struct {
 	layer
 	Parent *string
@@ -86,10 +86,9 @@ type document struct {
 	SubConfig map[string]*overlay
 }
 
-// Load reads a TOML settings file: the defaults, then the file's own settings, then those of the chosen
-// [SubConfig.<name>] after those of its parents. subConfig "" chooses none. Folders are relative to the file's folder.
-// Errors are *Error, several joined where several names are unknown or several values wrong, or the system's where the file can't be
-// read.
+// Load reads a TOML settings file: the defaults, then the file's own settings, then those of the chosen [SubConfig.<name>] after
+// those of its parents. subConfig "" selects none. Folders are relative to the file's folder. Errors are *Error, several of them
+// joined, or the system's error if the file can't be read.
 func Load(path, subConfig string) (Settings, error) {
 	set, _, err := LoadWithOrigins(path, subConfig)
 	return set, err
@@ -174,10 +173,10 @@ func (d *document) unknownSubConfig(name string) string {
 	return fmt.Sprintf("no sub-config %q%s; the file has %s", name, DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// sources remembers which layer gave a setting its value, by full name: "" is the file itself.
+// sources maps a setting's full name to the layer that set it: "" is the file itself.
 type sources map[string]string
 
-// apply copies what the layer says into set.
+// apply copies the values of a layer into set.
 func (s sources) apply(set *Settings, l *layer, prefix string) {
 	take(s, prefix, "CompatibilityVersion", &set.CompatibilityVersion, l.CompatibilityVersion)
 	takeInt(s, prefix, "Network.ServerPort", &set.Network.ServerPort, l.Network.ServerPort)
@@ -204,7 +203,7 @@ func take[T any](s sources, prefix, key string, to, from *T) {
 	}
 }
 
-// takeInt narrows: a number that int can't hold is out of any setting's range, and any such number serves to say so.
+// takeInt converts to int. A number that int can't hold becomes -1, which is out of every setting's range.
 func takeInt(s sources, prefix, key string, to *int, from *int64) {
 	if from == nil {
 		return
@@ -215,7 +214,7 @@ func takeInt(s sources, prefix, key string, to *int, from *int64) {
 	}
 }
 
-// locate adds file and line to what Validate found.
+// locate adds file and line to the errors of Validate.
 func locate(err error, file string, places places, from sources) error {
 	if several, is := err.(interface{ Unwrap() []error }); is {
 		var located []error

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Describe writes the reference of the settings file for people: every name, its default, what it means.
+// Describe writes the reference of the settings file: every name with its default and its meaning.
 func Describe(w io.Writer) error {
 	fmt.Fprintln(w, "\nSettings in FILE:")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -21,7 +21,7 @@ func Describe(w io.Writer) error {
 	return err
 }
 
-// Summary is what the settings come to, for people; address is where the server would listen.
+// Summary describes the settings in a few lines; address is where the server would listen.
 func (s Settings) Summary(address string) string {
 	compression := "zlib for clients of the engine"
 	if s.Network.DisableZlibCompression {

@@ -8,79 +8,77 @@ import (
 	"time"
 )
 
-// Limits bound what clients can make a server spend. Sizes are bytes, rates bytes or connections in a second. They are
-// read once, by New.
+// Limits bound what clients can make a server spend. Sizes are bytes, rates bytes or connections per second. They are fixed for a
+// server's lifetime.
 type Limits struct {
-	// Connections is how many clients are served at once. An idle one costs about 30 KB and a descriptor, one
-	// that is served from disk a portion more: the default is well above a full game world and below the 1 GB of a small
-	// machine.
+	// Connections is how many clients are served at once. An idle one costs about 30 KB and a descriptor; one that receives a
+	// file costs a buffer more. The default is well above a full game world and below the 1 GB of a small machine.
 	Connections int
-	// ConnectionsPerAddress is how many of them may come from one IPv4 address or one IPv6 /64: a household has a handful,
-	// a mobile network hides dozens behind one address.
+	// ConnectionsPerAddress is how many of them one IPv4 address or IPv6 /64 may have: a household has a handful, a mobile
+	// network dozens behind one address.
 	ConnectionsPerAddress int
-	// ConnectionsPerSecond is how fast connections are taken from the system; those above it wait in its queue. A start
-	// costs a list and a few packets; a thousand of them a second leave a core most of its time.
+	// ConnectionsPerSecond is the rate at which connections are accepted; further ones wait in the system's queue. A start costs
+	// a list and a few packets; a thousand per second use a small part of a core.
 	ConnectionsPerSecond int
-	// ConnectionsPerSecondPerAddress is how fast one address may open connections, with a second's worth at once. A
-	// client opens one, or one for each generation that it tries.
+	// ConnectionsPerSecondPerAddress is the rate at which one address may open connections, with a burst of one second. A client
+	// opens one, or one for each generation that it tries.
 	ConnectionsPerSecondPerAddress int
-	// ExemptAddresses are addresses or prefixes that stand for many clients, such as a proxy's: they are counted in total
-	// only. Loopback is one of them by default, because what comes from there is a proxy, a test or the operator.
+	// ExemptAddresses are addresses or prefixes that stand for many clients, such as a proxy's: they count in total only.
+	// Loopback is one of them by default: connections from there are a proxy's, a test's or the operator's.
 	ExemptAddresses []string
-	// HTTPConnections is how many connections there may be at once for files of a release folder over HTTP; each counts as one
-	// of Connections, too. A browser or an updater has two to eight, a CDN a few hundred.
+	// HTTPConnections is how many connections may fetch files of a release folder over HTTP at once; each counts as one of
+	// Connections, too. A browser or an updater has two to eight, a CDN a few hundred.
 	HTTPConnections int
-	// HandshakeTime is how long a connection may stay without a complete handshake, TLS included. The client speaks first
-	// and needs one packet; 10 s is patient with a lost one and short for port scanners.
+	// HandshakeTime is how long a connection may stay without a complete handshake, TLS included. The client speaks first and
+	// needs one packet; 10 s allows for a lost one and is short for port scanners.
 	HandshakeTime time.Duration
-	// ProgressTime is how long a client may take for 64 KiB of what it asked for. Pings are no progress. 30 s make 2 KB/s
-	// the slowest client that is served.
+	// ProgressTime is how long a client may take to receive 64 KiB of an answer. Pings do not count as progress. With 30 s the
+	// slowest served client has 2 KB/s.
 	ProgressTime time.Duration
-	// PingTime is the source's ServerNetwork.ClientPingTime: a question at once after the handshake, then a period after
-	// each answer; one that is unanswered for a period ends the connection.
+	// PingTime is the source's ServerNetwork.ClientPingTime: a question follows the handshake at once, and each answer after this
+	// period. A question without an answer for the period ends the connection.
 	PingTime time.Duration
-	// IdleTime is how long a client may ask for nothing. Pings don't count: an updater that compares is silent while it
-	// hashes, and hashing 100 GB from a slow disk takes half an hour.
+	// IdleTime is how long a client may stay without a request. Pings don't count. An updater sends no requests while it hashes,
+	// and hashing 100 GB from a slow disk takes half an hour.
 	IdleTime time.Duration
-	// DrainTime is how long a server that is being stopped lets answers finish that are under way. A portion takes 8 s at
-	// 1 Mbit/s.
+	// DrainTime is how long a stopping server lets pending answers finish. A portion takes 8 s at 1 Mbit/s.
 	DrainTime time.Duration
-	// MessageSize is the largest message that a client may send, the source's ServerNetwork.MaxMessageSize. The largest
-	// real one is a handshake of a few hundred bytes.
+	// MessageSize is the largest message of a client, the source's ServerNetwork.MaxMessageSize. The largest usual one is a
+	// handshake of a few hundred bytes.
 	MessageSize int
-	// RequestsInFlight is how many requests a C1 client may have unanswered. At 100 ms round-trip and the default
-	// portion, 32 keep 2 Gbit/s busy.
+	// RequestsInFlight is how many requests a C1 client may have unanswered. At a round trip of 100 ms and the default portion,
+	// 32 fill 2 Gbit/s.
 	RequestsInFlight int
-	// ClientBandwidth is what the connections of one address get together, of an exempt address each connection; 0 is
-	// all they can take, because one client alone should have the whole link.
+	// ClientBandwidth is the bandwidth of all connections of one address together; each connection of an exempt address has it by
+	// itself. 0 is unlimited, because a single client should be able to use the whole link.
 	ClientBandwidth int64
-	// TotalBandwidth is what all clients get together, in equal shares for those that want more; 0 is unlimited, because
-	// what the link bears is the operator's to know.
+	// TotalBandwidth is the bandwidth of all clients together, in equal shares for those that want more; 0 is unlimited, because
+	// only the operator knows the link.
 	TotalBandwidth int64
 }
 
-// Operations say how an operator looks at a running server and talks to it.
+// Operations are the settings for monitoring and controlling a running server.
 type Operations struct {
-	// HTTPAddress is where health, readiness, the dashboard, the admin API and a release folder are served; empty: nowhere.
-	// Without a host it is loopback.
+	// HTTPAddress serves health, readiness, the dashboard, the admin API and a release folder; empty: none. Without a host it is
+	// loopback.
 	HTTPAddress string
-	// HTTPCertificate and HTTPPrivateKey are PEM files; with them that port speaks TLS, and HTTP/2.
+	// HTTPCertificate and HTTPPrivateKey are PEM files; with them that port uses TLS and HTTP/2.
 	HTTPCertificate, HTTPPrivateKey string
-	// MetricsAddress is where metrics are served, with health and readiness; empty: nowhere. Without a host it is loopback,
-	// and MetricsHere is HTTPAddress.
+	// MetricsAddress serves metrics, health and readiness; empty: none. Without a host it is loopback; MetricsHere adds metrics
+	// to HTTPAddress.
 	MetricsAddress string
-	// MetricsFrom are the addresses or prefixes that may ask about health and for metrics; others are told that there is
-	// nothing. nil is loopback at HTTPAddress where a release folder is handed out, which is for all, and any address
-	// otherwise. Behind a proxy all have the proxy's address.
+	// MetricsFrom are the addresses or prefixes that may request health and metrics; others receive 404. nil allows loopback
+	// where a release folder is served over HTTP, and any address otherwise. Behind a proxy all requests have the proxy's
+	// address.
 	MetricsFrom []string
-	// ControlSocket is the path of the socket through which `collet-server reload` reaches the server; empty: none. Only
-	// the server's own user may connect to it.
+	// ControlSocket is the path of the socket for `collet-server reload`; empty: none. Only the server's own user may connect to
+	// it.
 	ControlSocket string
-	// WatchTime is how often packs and binaries are looked at to offer what was published; 0: never.
+	// WatchTime is the period of checks for published files; 0: never.
 	WatchTime time.Duration
 }
 
-// DefaultLimits are the limits of a server whose operator says nothing.
+// DefaultLimits are the default limits.
 func DefaultLimits() Limits {
 	return Limits{
 		Connections:                    8192,
@@ -99,15 +97,15 @@ func DefaultLimits() Limits {
 	}
 }
 
-// The ranges of limits, beyond which a value is a slip.
+// Ranges of limits; a value outside is taken for a mistake.
 const (
-	maxCount     = 1_000_000   // connections, or connections in a second
+	maxCount     = 1_000_000   // connections, or connections per second
 	maxInFlight  = 1024        // requests; each is remembered
 	maxMessage   = 16 << 20    // bytes that one client may make the server hold
 	minMessage   = 1 << 10     // bytes; a request with room to spare
-	minBandwidth = 1 << 10     // bytes in a second; less is a unit mistaken
+	minBandwidth = 1 << 10     // bytes per second; less is probably a wrong unit
 	maxBandwidth = 1 << 50     // bytes in a second
-	minTime      = time.Second // a packet that is lost takes as long
+	minTime      = time.Second // as long as the retransmission of a lost packet
 	maxTime      = 30 * 24 * time.Hour
 )
 
@@ -141,7 +139,7 @@ func (s Settings) numberFaults() (faults []error) {
 	return faults
 }
 
-// timeFaults checks what is a time.
+// timeFaults checks the times.
 func (s Settings) timeFaults() (faults []error) {
 	l := s.Limits
 	for _, t := range []struct {
@@ -169,7 +167,7 @@ func (s Settings) exemptFault() (key, fault string) {
 	return addressFault("Limits.ExemptAddresses", s.Limits.ExemptAddresses)
 }
 
-// httpFault checks what HTTP needs.
+// httpFault checks the settings for HTTP.
 func (s Settings) httpFault() (key, fault string) {
 	o := s.Operations
 	if (o.HTTPCertificate == "") != (o.HTTPPrivateKey == "") {
@@ -190,7 +188,7 @@ func addressFault(key string, texts []string) (string, string) {
 	return "", ""
 }
 
-// ParsePrefix reads a prefix, or an address as the prefix that holds it alone.
+// ParsePrefix parses a prefix, or an address as the prefix that contains only it.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return netip.PrefixFrom(addr, addr.BitLen()), nil
@@ -199,7 +197,7 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-// limitsLayer is what a part of a settings file says about Limits.
+// limitsLayer is one layer of Limits.
 type limitsLayer struct {
 	Connections, ConnectionsPerAddress, ConnectionsPerSecond, ConnectionsPerSecondPerAddress *int64
 	HTTPConnections                                                                          *int64
@@ -209,7 +207,7 @@ type limitsLayer struct {
 	ClientBandwidth, TotalBandwidth                                                          *int64
 }
 
-// operationsLayer is what a part of a settings file says about Operations.
+// operationsLayer is one layer of Operations.
 type operationsLayer struct {
 	HTTPAddress, HTTPCertificate, HTTPPrivateKey *string
 	MetricsAddress                               *string
@@ -218,7 +216,7 @@ type operationsLayer struct {
 	WatchTime                                    *string
 }
 
-// applyLimits copies what the layer says into set.
+// applyLimits copies the values of a layer into set.
 func (s sources) applyLimits(set *Limits, l *limitsLayer, prefix string) {
 	takeInt(s, prefix, "Limits.Connections", &set.Connections, l.Connections)
 	takeInt(s, prefix, "Limits.ConnectionsPerAddress", &set.ConnectionsPerAddress, l.ConnectionsPerAddress)
@@ -247,8 +245,7 @@ func (s sources) applyOperations(set *Operations, l *operationsLayer, prefix str
 	takeTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)
 }
 
-// takeTime reads what time.ParseDuration reads: anything else is out of any setting's range, and any such time serves to
-// say so.
+// takeTime parses a time by time.ParseDuration. Any other text becomes -1, which is out of every setting's range.
 func takeTime(s sources, prefix, key string, to *time.Duration, from *string) {
 	if from == nil {
 		return

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Origins say where settings have their values from, by full name: a file and its line, or an option. Those that are
-// missing have their default.
+// Origins maps a setting's full name to the origin of its value: a file and its line, or an option. Missing settings have their
+// defaults.
 type Origins map[string]string
 
-// LoadWithOrigins is Load and also says where each setting came from.
+// LoadWithOrigins is Load with the origin of each setting.
 func LoadWithOrigins(path, subConfig string) (Settings, Origins, error) {
 	set, sources, places, err := loadSettings(path, subConfig)
 	if err != nil {
@@ -27,7 +27,7 @@ func LoadWithOrigins(path, subConfig string) (Settings, Origins, error) {
 	return set, from, nil
 }
 
-// Print writes all settings as a settings file that means the same, each with where it came from.
+// Print writes all settings as an equivalent settings file, each with its origin.
 func (s Settings) Print(w io.Writer, from Origins) error {
 	var text bytes.Buffer
 	table := ""
@@ -50,7 +50,7 @@ func (s Settings) Print(w io.Writer, from Origins) error {
 	return err
 }
 
-// value finds a setting by its full name, which is that of its field.
+// value is the setting of a full name, which is the path of its field.
 func (s Settings) value(name string) any {
 	v := reflect.ValueOf(s)
 	for part := range strings.SplitSeq(name, ".") {
@@ -59,7 +59,7 @@ func (s Settings) value(name string) any {
 	return v.Interface()
 }
 
-// written is a setting as it stands in a file. A list that is not set differs from an empty one, and is left out.
+// written is a setting as a line of a settings file. A list that is not set differs from an empty one, and is commented out.
 func written(name string, value any) string {
 	text := fmt.Sprint(value)
 	switch v := value.(type) {
@@ -80,7 +80,7 @@ func written(name string, value any) string {
 	return name + " = " + text
 }
 
-// quoteText writes a text as TOML does: without the escapes that only Go knows. Settings hold no control characters.
+// quoteText quotes a text for TOML, without escapes that only Go has. Settings contain no control characters.
 func quoteText(s string) string {
 	if !strings.ContainsAny(s, "'\n") {
 		if strings.ContainsAny(s, `"\`) {

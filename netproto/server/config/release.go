@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	// DefaultChannel is the channel of a release folder that is offered unless the operator says another one.
+	// DefaultChannel is the default of Release.Channel.
 	DefaultChannel = "stable"
-	// DefaultCacheSize is how many bytes of unpacked files a server keeps at most: a large game for three targets, twice,
-	// because during a reload both catalogues have theirs.
+	// DefaultCacheSize is the default limit of unpacked files in bytes: a large game for three targets, twice, because during a
+	// reload both catalogues have files in the cache.
 	DefaultCacheSize = 64 << 30
-	// DefaultHTTPPrefix is where the files of a release folder begin over HTTP. Their first folders are metadata, releases
-	// and objects, so they don't meet /metrics, /healthz and /readyz.
+	// DefaultHTTPPrefix is the default path of a release folder over HTTP. The folder's first path elements (metadata, releases,
+	// objects, sequels) differ from /metrics, /healthz and /readyz.
 	DefaultHTTPPrefix = "/"
-	// cacheFolder is the cache below the release folder, where the settings name none.
+	// cacheFolder is the default cache, below the release folder.
 	cacheFolder = ".collet-server"
 )
 
-// Release says which release folder is offered, in place of Baking's folders.
+// Release selects a release folder, which is offered instead of Baking's folders.
 type Release struct {
 	Folder    string // the release folder; empty: Baking's folders are offered
-	Channel   string // of which the current releases are offered
-	Product   string // empty: the only one that the channel has
-	TrustRoot string // file of the root that vouches for the folder; empty: the folder's own first root
-	Cache     string // folder for files that must be unpacked; empty: one in the release folder
-	CacheSize int64  // bytes in it at most
-	// HTTPPrefix is the path under which the folder's files are handed out over HTTP; it begins and ends with a slash.
-	// Empty: they are not.
+	Channel   string // its current releases are offered
+	Product   string // empty: the only product of the channel
+	TrustRoot string // file of the root of trust; empty: the folder's own first root
+	Cache     string // folder for unpacked files; empty: cacheFolder in the release folder
+	CacheSize int64  // limit of the cache in bytes
+	// HTTPPrefix is the path of the folder's files over HTTP; it begins and ends with a slash. Empty: they are not served over
+	// HTTP.
 	HTTPPrefix string
 }
 
@@ -39,7 +39,7 @@ func ForRelease(folder string) Settings {
 	return s
 }
 
-// CacheFolder is where files are unpacked.
+// CacheFolder is the folder for unpacked files.
 func (r Release) CacheFolder() string {
 	if r.Cache != "" {
 		return r.Cache
@@ -56,7 +56,7 @@ func (r *Release) resolve(base string) {
 	}
 }
 
-// releaseLayer is what a part of a settings file says about Release.
+// releaseLayer is one layer of Release.
 type releaseLayer struct {
 	Folder, Channel, Product, TrustRoot, Cache, HTTPPrefix *string
 	CacheSize                                              *int64
@@ -72,7 +72,7 @@ func (s sources) applyRelease(set *Release, l *releaseLayer, prefix string) {
 	take(s, prefix, "Release.HTTPPrefix", &set.HTTPPrefix, l.HTTPPrefix)
 }
 
-// releaseFault checks what is said about a release folder.
+// releaseFault checks the settings of a release folder.
 func (s Settings) releaseFault() (key, fault string) {
 	r := s.Release
 	if r.Folder == "" {
@@ -92,7 +92,7 @@ func (s Settings) releaseFault() (key, fault string) {
 	}
 }
 
-// goodPrefix reports whether requests can begin with p: clean, and the same however it is escaped.
+// goodPrefix reports whether p is a valid prefix of request paths: clean, and equal in every escaping.
 func goodPrefix(p string) bool {
 	if !strings.HasPrefix(p, "/") || !strings.HasSuffix(p, "/") {
 		return false

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// DidYouMean proposes the known name that is nearest to a mistyped one, as the end of a sentence. It is empty where
-// nothing is near: half of the longer name may differ, so that a name under the wrong table is still found.
+// DidYouMean suggests the known name that is nearest to a mistyped one, as the end of a sentence; empty if none is near. Half of
+// the longer name may differ, so a name under the wrong table is still found.
 func DidYouMean(name string, known []string) string {
 	nearest, least := "", len(name)
 	for _, candidate := range known {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// applyTransport copies what a layer says about ways to connect.
+// applyTransport copies a layer's settings of the transports.
 func (s sources) applyTransport(set *Settings, l *layer, prefix string) {
 	takeInt(s, prefix, "Network.TlsPort", &set.Network.TlsPort, l.Network.TlsPort)
 	takeInt(s, prefix, "Network.WebSocketPort", &set.Network.WebSocketPort, l.Network.WebSocketPort)
@@ -25,7 +25,7 @@ func (n *ServerNetwork) resolve(base string) {
 	}
 }
 
-// otherPortsFault checks the ports beside that of plain TCP.
+// otherPortsFault checks the ports of the other transports.
 func (s Settings) otherPortsFault() (key, fault string) {
 	taken := map[int]string{s.Network.ServerPort: "Network.ServerPort"}
 	for _, port := range []struct {
