@@ -1,15 +1,13 @@
 // Package abi is the contract between the host and a native runtime module: client_runtime.h and its Go mirror.
 //
-// The header is the contract; the Raw types repeat its structs so that Go code can lay them into memory that C reads and
-// writes. A test compiles the header and compares every size, offset and constant, so that the two can't drift apart;
-// another holds docs/ABI.md against both. Metadata, Result and Services are what the rest of the project uses: Go values
-// whose strings were copied, so that they outlive the module.
+// The header is the contract; the Raw types repeat its structs, so that Go code can place them in memory that C reads and writes. A test
+// compiles the header and compares every size, offset and constant with the Raw types; another one compares docs/ABI.md with both. The
+// rest of the project uses Metadata, Result and Services: Go values with copied strings, which outlive the module.
 //
-// What both ways to a module share, the loaded library and the client that is linked in, is here, too: Ask makes the
-// conversation in which a module shows its table, Argv lays out a command line, Receiver takes what a module says while
-// it runs. None of it knows how the module got into memory.
+// The package also has the common code for loaded libraries and the linked-in client: Ask queries a module's table, Argv lays out a
+// command line, Receiver handles a module's calls while it runs. It does not depend on how the module was loaded.
 //
-// Strings of a module are taken as they are. The contract says that they are UTF-8; whoever needs that checks it.
+// Strings of a module are copied unchecked. The contract requires UTF-8; callers that depend on it check it.
 package abi
 
 import (
@@ -18,7 +16,7 @@ import (
 	"fmt"
 )
 
-// Header is the text of client_runtime.h, for whoever compiles modules.
+// Header is the text of client_runtime.h, for compiling modules.
 //
 //go:embed client_runtime.h
 var Header string
@@ -29,30 +27,30 @@ var Header string
 var AreasHeader string
 
 const (
-	// HostABIVersion is the version of the contract that the host asks for first (fonline reference, section 1).
+	// HostABIVersion is the version of the contract that the host requests first. The numbers are the engine's.
 	HostABIVersion = 3
-	// OldestHostABIVersion is the one it asks for next. Between the two only meaning changed, no layout.
+	// OldestHostABIVersion is the version that it requests next. The two differ in semantics, not in layout.
 	OldestHostABIVersion = 2
 	// ServicesVersion is the version of RawServices.
 	ServicesVersion = 2
 
-	// QuerySymbol is what every module exports (seed 000, "Runtime ABI").
+	// QuerySymbol is the function that every module exports, with the engine's name.
 	QuerySymbol = "FO_QueryClientRuntimeExports"
-	// ServicesSymbol and ComponentsSymbol are what a module may export.
+	// ServicesSymbol and ComponentsSymbol are functions that a module may export.
 	ServicesSymbol   = "Collet_SetHostServices"
 	ComponentsSymbol = "Collet_QueryComponents"
 )
 
-// ResultKind says how Run ended. The numbers cross the ABI (fonline reference, section 3.6).
+// ResultKind is how Run ended. The numbers are part of the ABI, as in the engine.
 type ResultKind uint32
 
 const (
-	Shutdown        ResultKind = 0 // the player is done
-	ReloadRequested ResultKind = 1 // load the module at RequestedRuntimePath and run that
-	FatalError      ResultKind = 2 // the module can't go on
+	Shutdown        ResultKind = 0 // the game has ended
+	ReloadRequested ResultKind = 1 // load the module at RequestedRuntimePath and run it
+	FatalError      ResultKind = 2 // the module can't continue
 )
 
-// String is the word used in logs.
+// String is the name for logs.
 func (k ResultKind) String() string {
 	switch k {
 	case Shutdown:
@@ -66,7 +64,7 @@ func (k ResultKind) String() string {
 	}
 }
 
-// Levels of Services.Log. The numbers cross the ABI.
+// Levels of Services.Log. The numbers are part of the ABI.
 const (
 	LogDebug int32 = 0
 	LogInfo  int32 = 1
@@ -74,18 +72,18 @@ const (
 	LogError int32 = 3
 )
 
-// Metadata is who a module is. The zero value is nobody.
+// Metadata is the identity of a module. The zero value is none.
 type Metadata struct {
 	ABIVersion           uint32 // the version whose rules the module follows; never 0
 	RuntimeName          string // name of the game
-	BuildHash            string // which build this is
-	CompatibilityVersion string // which servers it can play on
+	BuildHash            string // identifies the build
+	CompatibilityVersion string // identifies the compatible servers
 
-	// Components are what it shares with servers; nil: it does not say. They are not to be changed.
+	// Components are the components that it shares with servers; nil if it exports none. They must not be changed.
 	Components *Components
 }
 
-// Result is how Run ended. The zero value is a shutdown that the module does not call a success.
+// Result is the result of Run. The zero value is a shutdown without success.
 type Result struct {
 	Kind                          ResultKind
 	Success                       bool
@@ -93,18 +91,17 @@ type Result struct {
 	RequestedCompatibilityVersion string // may be empty
 }
 
-// Services is what the host offers a module while it runs. Each function may be nil. They are called from any thread,
-// also from several at once, only while Run runs, and Run does not return before they have. A text is one message and may
-// have several lines.
+// Services are the host's services for a running module. Each function may be nil. They are called from any thread, also concurrently,
+// and only during Run; Run does not return before they have returned. A text is one message and may have several lines.
 type Services struct {
 	Ready func()                         // the first frame is on the screen
-	Log   func(level int32, text string) // levels other than the known ones come through
+	Log   func(level int32, text string) // unknown levels are passed on
 
-	// Stopping reports whether the host wants Run to return soon. It is asked often and returns at once.
+	// Stopping reports whether Run should return soon. It is called often and returns at once.
 	Stopping func() bool
 }
 
-// Faults of a module's answers. Ask and RawResult.Copy return them, mostly wrapped.
+// Errors of a module's answers. Ask and the Copy methods return them, mostly wrapped.
 var (
 	ErrRefused      = fmt.Errorf("module refuses ABI versions %d and %d", HostABIVersion, OldestHostABIVersion)
 	ErrStructSize   = errors.New("struct has another size than the contract says")
@@ -117,5 +114,5 @@ var (
 	ErrNoPath       = errors.New("reload was requested without a path")
 )
 
-// ErrZeroByte says that an argument can't be handed to C, where a zero byte ends a string.
+// ErrZeroByte says that an argument can't be passed to C, where a zero byte ends a string.
 var ErrZeroByte = errors.New("argument contains a zero byte")

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// What a module may say of its components (compat reference, section 3.6).
+// Limits of a module's table of components.
 const (
 	MaxComponents    = 4096
 	MaxComponentName = 128 // bytes
@@ -45,19 +45,20 @@ type RawComponents struct {
 	Reserved     uintptr
 }
 
-// Sizes in bytes. What is wide stands first and pointers come in pairs, so that no compiler puts gaps of its own between. On 64-bit systems they are 40 and 80 (client_runtime.h).
+// Sizes in bytes. Wide fields come first and pointers in pairs, so that compilers insert no padding. On 64-bit systems they are 40 and
+// 80 (client_runtime.h).
 const (
 	ComponentSize  = 24 + 2*pointerSize
 	ComponentsSize = 48 + 4*pointerSize
 )
 
-// These lines don't compile where the mirror has another size than the contract says.
+// These lines don't compile if the mirror has another size than the contract.
 var (
 	_ [ComponentSize]byte  = [unsafe.Sizeof(RawComponent{})]byte{}
 	_ [ComponentsSize]byte = [unsafe.Sizeof(RawComponents{})]byte{}
 )
 
-// ErrComponents says that a module's table of components breaks the contract.
+// ErrComponents says that a module's table of components violates the contract.
 var ErrComponents = errors.New("table of components breaks the contract")
 
 // Component is one component that a module shares with servers.
@@ -66,11 +67,11 @@ type Component struct {
 	WireID    uint16
 	Hash      uint64 // never 0
 	ChangedAt int64  // seconds since 1970; 0 is unknown
-	Since     int32  // logic version that brought it; 0 is from the beginning
+	Since     int32  // logic version that introduced it; 0 is the first
 }
 
-// Components is what a module was built from. Strings and entries are copies. Whether names and hashes fit together is not
-// looked at: who compares them checks that.
+// Components are the build and the components of a module. Strings and entries are copies. The consistency of names and hashes is not
+// checked; callers that compare them check it.
 type Components struct {
 	Logic     int32 // at least 0
 	Patch     uint32
@@ -83,8 +84,8 @@ type Components struct {
 	Entries   []Component
 }
 
-// AskComponents asks a module for its components with a fresh table, zero but for its size, with Spare bytes behind it. Nil
-// is a module that has nothing to say.
+// AskComponents queries a module's components with a new table, zero except for its size, with Spare bytes after it. The result is nil
+// if the module has no table.
 func AskComponents(query func(table *RawComponents) bool) (*Components, error) {
 	room := new(struct {
 		table RawComponents
@@ -97,8 +98,8 @@ func AskComponents(query func(table *RawComponents) bool) (*Components, error) {
 	return room.table.Copy()
 }
 
-// Copy copies a filled table and checks it: sizes are those of the contract, counts and strings within their limits, no hash
-// is 0, and no name is null or empty. The error wraps ErrComponents, ErrStructSize, ErrNullString or ErrUnterminated.
+// Copy copies a filled table and checks it: sizes are the contract's, counts and strings are within their limits, no hash is 0, and no
+// name is null or empty. The error wraps ErrComponents, ErrStructSize, ErrNullString or ErrUnterminated.
 func (r *RawComponents) Copy() (*Components, error) {
 	switch {
 	case r.StructSize != ComponentsSize:
@@ -147,7 +148,7 @@ func (r *RawComponent) copy() (Component, error) {
 	return Component{Name: name, WireID: r.WireId, Hash: r.Hash, ChangedAt: r.ChangedAt, Since: r.SinceLogic}, nil
 }
 
-// copyShort copies a string that has at most so many bytes. It reads no further than that.
+// copyShort copies a string of at most most bytes. It reads at most one byte more.
 func copyShort(address uintptr, most int) (string, error) {
 	if address == 0 {
 		return "", nil

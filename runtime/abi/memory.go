@@ -9,17 +9,17 @@ import (
 	"unsafe"
 )
 
-// MaxString is the longest string that is taken from a module, in bytes. The longest that makes sense is a path of
-// Windows: 32 767 units of UTF-16, which are up to 98 301 bytes of UTF-8.
+// MaxString is the longest accepted string of a module, in bytes. The longest valid one is a path of Windows: 32 767 units of UTF-16,
+// which are up to 98 301 bytes of UTF-8.
 const MaxString = 128 << 10
 
-// CopyString copies a zero-ended string out of a module's memory. A null one is empty. One that does not end within
-// MaxString bytes is ErrUnterminated. An address that is not the module's ends the process.
+// CopyString copies a zero-terminated string from a module's memory. Null is the empty string. A string that does not end within
+// MaxString bytes is ErrUnterminated. An invalid address crashes the process.
 func CopyString(address uintptr) (string, error) {
 	if address == 0 {
 		return "", nil
 	}
-	start := *(*unsafe.Pointer)(unsafe.Pointer(&address)) // memory of the module, which no collector moves
+	start := *(*unsafe.Pointer)(unsafe.Pointer(&address)) // memory of the module, which is not garbage-collected
 	for n := range MaxString {
 		if *(*byte)(unsafe.Add(start, n)) == 0 {
 			return string(unsafe.Slice((*byte)(start), n)), nil
@@ -28,14 +28,14 @@ func CopyString(address uintptr) (string, error) {
 	return "", ErrUnterminated
 }
 
-// Argv is a command line as C wants it: addresses of zero-ended strings, and a null after the last. Its memory is the
-// caller's until Release; a module may write to it, as a main function may.
+// Argv is a command line for C: addresses of zero-terminated strings, and a final null. Its memory stays valid until Release; a module
+// may write to it, as a main function may.
 type Argv struct {
 	pointers []*byte
 	pins     runtime.Pinner
 }
 
-// NewArgv copies args. Release it when C is done with it. An argument with a zero byte inside is ErrZeroByte.
+// NewArgv copies args. The caller releases it when C no longer uses it. An argument with a zero byte is ErrZeroByte.
 func NewArgv(args []string) (*Argv, error) {
 	if len(args) > math.MaxInt32 {
 		return nil, fmt.Errorf("%d arguments are more than C counts", len(args))
@@ -60,22 +60,21 @@ func (a *Argv) Count() int32 { return int32(len(a.pointers) - 1) }
 // Pointer is C's argv.
 func (a *Argv) Pointer() **byte { return &a.pointers[0] }
 
-// Release lets the memory go.
+// Release unpins the memory.
 func (a *Argv) Release() { a.pins.Unpin() }
 
-// Receiver takes the calls that modules make to their host, and passes them on to the Services of the run that they
-// belong to. What tells them apart is the context that a module hands back. A call of another run than the one that is
-// on, from a thread that a module left behind, goes nowhere.
+// Receiver handles the calls of modules to their host, and passes them to the Services of their run. The context that a module passes
+// back identifies the run. A call of another run than the current one, from a leftover thread of a module, is ignored.
 //
 // The zero value is ready. The methods are safe for concurrent use.
 type Receiver struct {
 	mu       sync.RWMutex
-	run      uintptr // the run that is on, or the last one
+	run      uintptr // the current run, or the last one
 	on       bool
 	services Services
 }
 
-// Connect begins a run. It returns the run's context, which is never 0.
+// Connect begins a run and returns its context, which is never 0.
 func (r *Receiver) Connect(s Services) (context uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,14 +83,14 @@ func (r *Receiver) Connect(s Services) (context uintptr) {
 	return r.run
 }
 
-// Disconnect ends the run. It returns when no service is being called any more, and none will be.
+// Disconnect ends the run. It waits for service calls under way; no service is called afterwards.
 func (r *Receiver) Disconnect() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.on, r.services = false, Services{}
 }
 
-// Ready is the Ready callback. It reports whether the call belongs to the run that is on.
+// Ready is the Ready callback. It reports whether the call belongs to the current run.
 func (r *Receiver) Ready(context uintptr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -104,8 +103,7 @@ func (r *Receiver) Ready(context uintptr) bool {
 	return true
 }
 
-// Log is the Log callback; message is the address of a zero-ended string. It reports whether the call belongs to the run
-// that is on.
+// Log is the Log callback; message is the address of a zero-terminated string. It reports whether the call belongs to the current run.
 func (r *Receiver) Log(context uintptr, level int, message uintptr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -123,7 +121,7 @@ func (r *Receiver) Log(context uintptr, level int, message uintptr) bool {
 	return true
 }
 
-// Stopping is the Stopping callback: whether the run that the call belongs to should come to its end. One that is over should.
+// Stopping is the Stopping callback: it reports whether the run of the call should end. For a run that is over it is true.
 func (r *Receiver) Stopping(context uintptr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// RawMetadata mirrors ClientRuntimeMetadata. Strings are addresses of the module's memory.
+// RawMetadata mirrors ClientRuntimeMetadata. Strings are addresses in the module's memory.
 type RawMetadata struct {
 	StructSize           uint32
 	AbiVersion           uint32
@@ -40,7 +40,7 @@ type RawServices struct {
 	Stopping   uintptr
 }
 
-// Sizes in bytes. On 64-bit systems they are 32, 32, 48 and 40 (fonline reference, section 3.6; client_runtime.h).
+// Sizes in bytes. On 64-bit systems they are 32, 32, 48 and 40 (client_runtime.h).
 const (
 	MetadataSize = 8 + 3*pointerSize
 	ResultSize   = 8 + 3*pointerSize
@@ -50,7 +50,7 @@ const (
 	pointerSize = uint32(unsafe.Sizeof(uintptr(0)))
 )
 
-// These lines don't compile where the mirror has another size than the contract says.
+// These lines don't compile if the mirror has another size than the contract.
 var (
 	_ [MetadataSize]byte = [unsafe.Sizeof(RawMetadata{})]byte{}
 	_ [ResultSize]byte   = [unsafe.Sizeof(RawResult{})]byte{}
@@ -58,12 +58,11 @@ var (
 	_ [ServicesSize]byte = [unsafe.Sizeof(RawServices{})]byte{}
 )
 
-// Spare is how many bytes of nobody's stand behind a struct that a module fills. A module that was built for a longer
-// struct of a later time, and does not look at the size it is given, then writes into these and not into our memory. No
-// struct of the contract will ever come near this size.
+// Spare is the number of unused bytes after a struct that a module fills. A module that was built for a longer struct of a later version
+// and ignores the given size writes into these bytes, and not into other memory. No struct of the contract will ever be that large.
 const Spare = 1024
 
-// NewResult makes the struct that a module's main function fills: zero but for its size, with Spare bytes behind it.
+// NewResult makes the struct that a module's main function fills: zero except for its size, with Spare bytes after it.
 func NewResult() *RawResult {
 	room := new(struct {
 		result RawResult
@@ -73,7 +72,7 @@ func NewResult() *RawResult {
 	return &room.result
 }
 
-// newExports makes the struct that a module's query function fills, in the same way.
+// newExports makes the struct that a module's query function fills: zero except for its sizes, with Spare bytes after it.
 func newExports() *RawExports {
 	room := new(struct {
 		exports RawExports
@@ -83,8 +82,8 @@ func newExports() *RawExports {
 	return &room.exports
 }
 
-// Ask asks a module's query function with the newest version and, if it refuses that, with the oldest. Each time it gets
-// a fresh table, zero but for its sizes, with Spare bytes behind it. The table was checked with Check.
+// Ask calls a module's query function with the newest version and, if it refuses that, with the oldest. Each call gets a new table, zero
+// except for its sizes, with Spare bytes after it. The returned table was checked with Check.
 func Ask(query func(version uint32, table *RawExports) bool) (*RawExports, error) {
 	for _, version := range []uint32{HostABIVersion, OldestHostABIVersion} {
 		if table := newExports(); query(version, table) {
@@ -94,8 +93,7 @@ func Ask(query func(version uint32, table *RawExports) bool) (*RawExports, error
 	return nil, ErrRefused
 }
 
-// Check reports whether a filled table that was asked for with version has the shape that the contract says. What its
-// strings are is the business of RawMetadata.Copy.
+// Check checks a filled table, requested with version, against the contract. RawMetadata.Copy checks its strings.
 func (e *RawExports) Check(version uint32) error {
 	switch m := e.Metadata; {
 	case e.StructSize != ExportsSize:
@@ -113,7 +111,7 @@ func (e *RawExports) Check(version uint32) error {
 	}
 }
 
-// Copy copies what the metadata says. All three strings have to be there; they may be empty.
+// Copy copies the metadata. None of the three strings may be null; they may be empty.
 func (m RawMetadata) Copy() (Metadata, error) {
 	copied := Metadata{ABIVersion: m.AbiVersion}
 	for _, field := range []struct {
@@ -137,8 +135,7 @@ func (m RawMetadata) Copy() (Metadata, error) {
 	return copied, nil
 }
 
-// Copy copies what Run left and checks it: the size is the one that was handed over, the kind is a known one, and a
-// reload names a path.
+// Copy copies the result of Run and checks it: the size is unchanged, the kind is known, and a reload names a path.
 func (r *RawResult) Copy() (Result, error) {
 	if r.StructSize != ResultSize {
 		return Result{}, fmt.Errorf("result: %w: %d, want %d", ErrStructSize, r.StructSize, ResultSize)

@@ -1,35 +1,34 @@
-// Package area is the three places inside a built program that packaging fills in: what makes a client of one game out of
-// a client of any game, without a file beside it and without building it again.
+// Package area fills three areas inside of a built program. This turns a generic client into the client of one game, without
+// additional files and without a rebuild.
 //
-// A host and a module each hold one set. As the build leaves them:
+// A host and a module each have one set. After the build they contain:
 //
-//	area                what stands there                                         capacity
-//	embedded resources  bytes (i+42) mod 200, for i from 0                        multiple of 5 000 from 10 000; 200 000 as a rule
-//	internal config     ###InternalConfig###1234, decimal digits,                 from the first byte of the one marker to the
-//	                    ###InternalConfigEnd###                                   last of the other; 10 000 as a rule
-//	packaged name       ###NotPackaged###, zeros                                  128, always
+//	area                content                                                   capacity in bytes
+//	embedded resources  bytes (i+42) mod 200, for i from 0                        multiple of 5 000 from 10 000; by default 200 000
+//	internal config     ###InternalConfig###1234, decimal digits,                 from the first byte of the first marker to the
+//	                    ###InternalConfigEnd###                                   last byte of the end marker; by default 10 000
+//	packaged name       ###NotPackaged###, zeros                                  always 128
 //
-// As packaging leaves them:
+// After packaging they contain:
 //
 //	embedded resources  u32 little-endian length, so many bytes of a zip, then #
 //	internal config     ###Packaged###, a space, N, a space, the name, a newline; N bytes of settings in TOML, UTF-8; then #
-//	                    (TOML takes the first line and what follows the settings for comments)
+//	                    (for TOML the first line and the text after the settings are comments)
 //	packaged name       the name in UTF-8, at most 127 bytes, then zeros
 //
-// No capacity is agreed upon: it is found. Resources are looked for by their first 10 000 bytes and extended in steps of 5 000
-// for as long as the pattern goes on; a config reaches to its end marker. Where a marker stands more than once the first
-// one is the area, so a program must not hold the text of a marker anywhere else; the functions here put markers together
-// when they run. What is found must have the whole form of an area: otherwise it is somebody's code, and left alone.
+// Capacities are detected. Resources are found by their first 10 000 bytes and extended in steps of 5 000 while the pattern continues; a
+// config extends to its end marker. The first occurrence of a marker is the area, so a program must not contain the text of a marker
+// elsewhere; the functions here assemble markers at run time. A match must have the complete form of an area; otherwise it is code that
+// happens to contain the marker, and is not changed.
 //
-// The file's size never changes. The format of the program (ELF, PE, Mach-O) does not matter, except that a universal
-// Mach-O has one set for each of its processors, which all are filled. What depends on the bytes comes afterwards: signing on
-// Windows, and on macOS too, where the linker itself signs for arm64 and the system ends a program whose signature
-// does not fit its bytes any more.
+// The file's size never changes. The format of the program (ELF, PE, Mach-O) does not matter, except that a universal Mach-O has one set
+// for each processor, and all are filled. Signing comes afterwards, on Windows and on macOS: there the linker itself signs for arm64, and
+// the system kills a program whose signature does not match its bytes.
 //
-// A program can be filled once. A second time its markers are gone, and that is an error: packages are made of what the
-// build made. The first line of the config is what tells that a program was packaged, and as what: see Packaged.
+// A program can be filled once. A second attempt is an error, because the markers are gone: packages start from the output of the build.
+// The first line of the config identifies a packaged program and its name: see Packaged.
 //
-// The layout is that of the source (fonline reference, section 5.3), whose config is any text; the first line is ours, and Read does not insist on it.
+// The layout is the engine's, whose config is any text. The first line is an addition; Read does not require it.
 package area
 
 import (
@@ -38,35 +37,35 @@ import (
 	"strings"
 )
 
-// Kind is which of the areas.
+// Kind is one of the three areas.
 type Kind string
 
-// The three areas, by the words of errors.
+// The three areas, by their names in errors.
 const (
 	Resources Kind = "embedded resources"
 	Config    Kind = "internal config"
 	Name      Kind = "packaged name"
 )
 
-// Kinds are all of them, in the order of Contents.
+// Kinds are all kinds, in the order of Contents.
 var Kinds = []Kind{Resources, Config, Name}
 
-// Sizes in bytes (fonline reference, section 5.3).
+// Sizes in bytes, as in the engine.
 const (
-	// DefaultResources is the capacity for resources where nobody asks for another one: a picture and an icon.
+	// DefaultResources is the default capacity for resources: a picture and an icon.
 	DefaultResources = 200_000
-	// LeastResources is the smallest capacity for resources: by so many bytes they are looked for.
+	// LeastResources is the smallest capacity for resources, and the length of the pattern that is searched.
 	LeastResources = 10_000
-	// ResourcesStep is by how much a capacity for resources grows.
+	// ResourcesStep is the step of capacities for resources.
 	ResourcesStep = 5_000
-	// DefaultConfig is the capacity for settings where nobody asks for another one.
+	// DefaultConfig is the default capacity for settings.
 	DefaultConfig = 10_000
 	// NameSize is the capacity for a name, and MaxName the longest one: a zero ends it.
 	NameSize = 128
 	MaxName  = NameSize - 1
-	// MaxConfig is the longest settings in bytes: so much is read of a program that says where its settings are.
+	// MaxConfig is the largest settings in bytes: a limit for sizes that a program announces.
 	MaxConfig = 1 << 20
-	// MaxProgram is the largest program that is filled. It is held in memory; real ones have some tens of millions.
+	// MaxProgram is the largest program that is filled. It is read into memory; real ones have some tens of millions of bytes.
 	MaxProgram = 1 << 30
 
 	lengthSize = 4 // of the u32 before resources
@@ -75,7 +74,7 @@ const (
 	filler     = '#'
 )
 
-// What can be wrong; an *Error wraps one of them.
+// The faults of areas; an *Error wraps one of them.
 var (
 	ErrMissing   = errors.New("its marker is not there; take a program that was built with the areas, and nothing else changed since")
 	ErrPackaged  = errors.New("the program was packaged before; take what the build made")
@@ -86,12 +85,12 @@ var (
 	ErrPartly    = errors.New("packaging filled some areas and not this one; package the program anew")
 )
 
-// Error says what is wrong with which area. Errors of this package are of this type where an area is to blame.
+// Error is a fault of one area. All errors of this package about an area have this type.
 type Error struct {
 	Kind     Kind
-	Wanted   int    // bytes that were to be put there; 0 where nothing was
-	Capacity int    // bytes of the area; 0 where it was not found
-	Detail   string // more about it; may be empty
+	Wanted   int    // bytes to be written; 0 if none
+	Capacity int    // bytes of the area; 0 if it was not found
+	Detail   string // details; may be empty
 	Err      error  // one of the above
 }
 
@@ -113,11 +112,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the sentinel.
+// Unwrap returns the sentinel.
 func (e *Error) Unwrap() error { return e.Err }
 
-// marker puts the text of a marker together. It does so at run time: a constant would stand in every program that holds
-// this code, and might stand there before the area.
+// marker assembles the text of a marker at run time: a constant would be in every program with this code, perhaps before the area.
 func marker(word string) string {
 	fence := strings.Repeat(string(rune(filler)), 3)
 	return fence + word + fence

@@ -8,15 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Area is where an unfilled area lies in a program. Offset and Capacity are in bytes.
+// Area is the location of an unfilled area in a program. Offset and Capacity are in bytes.
 type Area struct {
 	Kind     Kind
 	Offset   int
 	Capacity int
 }
 
-// Find finds an area that was not filled yet: the first one. Its errors are ErrMissing, ErrPackaged and ErrMalformed, in an
-// *Error.
+// Find finds the first unfilled area of a kind. Its errors are ErrMissing, ErrPackaged and ErrMalformed, in an *Error.
 func Find(program []byte, kind Kind) (Area, error) {
 	a := Area{Kind: kind, Offset: -1}
 	fault := ErrMissing
@@ -38,8 +37,8 @@ func Find(program []byte, kind Kind) (Area, error) {
 	return Area{}, e
 }
 
-// Packaged looks into a program that packaging filled, without knowing where its areas were: what it is called and what its
-// settings are. Of a universal program it is the first part. Nobody vouches for what it gives.
+// Packaged finds the name and the settings in a packaged program, without knowing the locations of its areas. In a universal program it
+// reads the first part. The result is untrusted.
 func Packaged(program []byte) (name, config string, packaged bool) {
 	mark := []byte(isPackaged())
 	for {
@@ -63,7 +62,8 @@ func heading(name string, size int) string {
 // maxHeading is the longest heading in bytes.
 const maxHeading = 64 + NameSize
 
-// cutHeading gives the text behind a heading, and only that; false where there is no heading, or less text than it says.
+// cutHeading returns the name of a heading and exactly the text after it. is is false without a heading, or with less text than it
+// announces.
 func cutHeading(b []byte) (name string, text []byte, is bool) {
 	line, _, ended := bytes.Cut(b[:min(len(b), maxHeading)], []byte("\n"))
 	rest, marked := strings.CutPrefix(string(line), isPackaged()+" ")
@@ -84,7 +84,7 @@ func findResources(program []byte) (offset, capacity int) {
 		return -1, 0
 	}
 	capacity = LeastResources
-	step := pattern(ResourcesStep) // both sizes are multiples of the period, so it begins alike everywhere
+	step := pattern(ResourcesStep) // both sizes are multiples of the period, so each step begins with the same byte
 	for bytes.HasPrefix(program[offset+capacity:], step) {
 		capacity += ResourcesStep
 	}

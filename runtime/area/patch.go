@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// Contents is what the areas of a program hold. The zero value is what a program has that was not packaged.
+// Contents is the contents of a program's areas. The zero value is that of an unpackaged program.
 type Contents struct {
 	Resources []byte // a zip; empty for none
 	Config    string // settings in TOML, UTF-8; may be empty
-	Name      string // what the package calls the program, 1 to MaxName bytes; not empty means that it was packaged
+	Name      string // packaged name of the program, 1 to MaxName bytes; not empty means that it is packaged
 }
 
-// With is the contents with more lines behind the config, such as "ForceOpenGL = 1". They are for the top of the settings, so
-// the config must not open a table of TOML: its names are written out, as in ClientNetwork.ServerHost = "…".
+// With returns the contents with more lines at the end of the config, such as "ForceOpenGL = 1". These are top-level settings, so the
+// config must not open a TOML table: it uses dotted names, as in ClientNetwork.ServerHost = "…".
 func (c Contents) With(lines ...string) Contents {
 	for _, line := range lines {
 		if c.Config != "" && !strings.HasSuffix(c.Config, "\n") {
@@ -32,10 +32,10 @@ func (c Contents) With(lines ...string) Contents {
 	return c
 }
 
-// Patch fills all three areas of a program, in place. Either all are filled or, with an error, none. Its errors name the
-// area: ErrMissing, ErrPackaged, ErrTooLong, ErrMalformed, ErrContent.
+// Patch fills all three areas of a program in place. After an error none is filled. Its errors name the area: ErrMissing, ErrPackaged,
+// ErrTooLong, ErrMalformed, ErrContent.
 //
-// A universal Mach-O is filled for each processor. A program for macOS must be signed anew afterwards.
+// In a universal Mach-O it fills the areas of each processor. A program for macOS must be signed again afterwards.
 func Patch(program []byte, c Contents) error {
 	writes, err := plan(program, c)
 	for _, w := range writes {
@@ -44,8 +44,8 @@ func Patch(program []byte, c Contents) error {
 	return err
 }
 
-// PatchFile is Patch for a file. Only the areas are written, and only when all of them were found; the file keeps its size
-// and its permissions. A fault of the disk in the middle leaves a file to throw away.
+// PatchFile is Patch for a file. It writes only the areas, after all of them were found; size and permissions of the file stay. After an
+// error of the disk the file may be unusable.
 func PatchFile(name string, c Contents) (err error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -85,13 +85,13 @@ func read(f *os.File) ([]byte, error) {
 	return program, err
 }
 
-// write is bytes to put somewhere.
+// write is bytes to write at an offset.
 type write struct {
 	offset int
 	bytes  []byte
 }
 
-// plan says what to write where, or why nothing can be.
+// plan returns the writes for all areas, or an error.
 func plan(program []byte, c Contents) ([]write, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func withWanted(err error, wanted int) error {
 // span is a part of a file.
 type span struct{ from, to int }
 
-// programs are the parts of a file that each are one: the whole, or in a universal Mach-O several.
+// programs are the programs in a file: the whole file, or the parts of a universal Mach-O.
 func programs(program []byte) ([]span, error) {
 	if !bytes.HasPrefix(program, []byte{0xCA, 0xFE, 0xBA, 0xBE}) {
 		return []span{{0, len(program)}}, nil
@@ -147,7 +147,7 @@ func programs(program []byte) ([]span, error) {
 	return parts, nil
 }
 
-// Size is how many bytes an area needs for its contents, with what packaging adds to them.
+// Size is the number of bytes that the contents need in an area, with length prefix, heading or final zero.
 func (c Contents) Size(kind Kind) int {
 	switch kind {
 	case Resources:
@@ -159,7 +159,7 @@ func (c Contents) Size(kind Kind) int {
 	}
 }
 
-// fill makes the bytes of a whole area; nil where they don't fit.
+// fill returns the bytes of a whole area; nil if the contents don't fit.
 func (c Contents) fill(a Area) []byte {
 	if c.Size(a.Kind) > a.Capacity {
 		return nil
@@ -177,7 +177,7 @@ func (c Contents) fill(a Area) []byte {
 	return append(b, bytes.Repeat([]byte{rest}, a.Capacity-len(b))...)
 }
 
-// check refuses what could be written but not read back.
+// check rejects contents that could be written but not read back.
 func (c Contents) check() error {
 	refuse := func(kind Kind, detail string) error {
 		return &Error{Kind: kind, Wanted: c.Size(kind), Err: ErrContent, Detail: detail}
@@ -197,7 +197,7 @@ func (c Contents) check() error {
 	return nil
 }
 
-// checkName says what is wrong with a name; empty is nothing.
+// checkName returns why a name is invalid; empty if it is valid.
 func checkName(name string) string {
 	switch {
 	case name == "":

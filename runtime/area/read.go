@@ -13,9 +13,8 @@ type Set struct {
 	Name      []byte
 }
 
-// Read gives what packaging put into a set. packaged is false, and the contents are empty, where the program is as the
-// build made it. An area that was left out while another was filled is ErrPartly; one that is neither as it was
-// built nor as it is filled is ErrDamaged; both in an *Error.
+// Read returns the contents of a set. In an unpackaged program packaged is false and the contents are empty. An unfilled area beside a
+// filled one is ErrPartly; an area that is neither as built nor as packaged is ErrDamaged; both in an *Error.
 //
 // The contents share the memory of the set.
 func (s Set) Read() (c Contents, packaged bool, err error) {
@@ -58,7 +57,7 @@ func readConfig(b []byte) (text string, filled bool, err error) {
 		return "", false, nil
 	}
 	_, content, headed := cutHeading(b)
-	if !headed { // as a packer of the source leaves it
+	if !headed { // as written by the engine's packer
 		content = bytes.TrimRight(b, string(rune(filler)))
 	}
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {

@@ -21,10 +21,10 @@ import (
 	_ "collet/runtime/sample" // its embedded sources are the ones compiled here: a change there rebuilds this package
 )
 
-// ErrRunning says that the client runs, so that it can't be run again; the call came from one of its callbacks.
+// ErrRunning says that the client is running and can't be run again; the call came from one of its callbacks.
 var ErrRunning = errors.New("built-in client is running")
 
-// receiver takes the calls of the built-in client. There is one client in the process, so there is one receiver.
+// receiver handles the calls of the built-in client. The process has one client, so it has one receiver.
 var receiver abi.Receiver
 
 // Module is the built-in client. Open makes one. All methods are for the thread that opened it.
@@ -37,8 +37,7 @@ type Module struct {
 // Available reports whether this program has a built-in client.
 func Available() bool { return true }
 
-// handOver gives the client what packaging put into this program, in memory that is never freed: the client looks at it
-// whenever it likes.
+// handOver passes the program's package to the client, in memory that is never freed: the client may read it at any time.
 var handOver = sync.OnceValue(func() error {
 	contents, packaged, err := own.Read()
 	if packaged {
@@ -47,7 +46,7 @@ var handOver = sync.OnceValue(func() error {
 	return err
 })
 
-// Open asks the built-in client for its table, as a host asks a module.
+// Open queries the built-in client for its table, as a host queries a module.
 func Open() (*Module, error) {
 	if err := handOver(); err != nil {
 		return nil, fmt.Errorf("open built-in client: %w", err)
@@ -71,11 +70,11 @@ func Open() (*Module, error) {
 	return &Module{meta: meta, run: exports.Run}, nil
 }
 
-// Metadata is who the built-in client is.
+// Metadata is the metadata of the built-in client.
 func (m *Module) Metadata() abi.Metadata { return m.meta }
 
-// Run runs the client to its end with args, of which the first names the host program. An error means that it was not
-// run (ErrRunning, abi.ErrZeroByte), or that its result breaks the contract.
+// Run runs the client until it returns. The first of args names the host program. An error means that the client was not run
+// (ErrRunning, abi.ErrZeroByte), or that its result violates the contract.
 func (m *Module) Run(args []string, s abi.Services) (abi.Result, error) {
 	if m.running {
 		return abi.Result{}, ErrRunning

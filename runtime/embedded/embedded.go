@@ -1,11 +1,11 @@
-// Package embedded is the client that is linked into the host: the same sample game that also comes as a module,
-// compiled in, behind the same three methods as a loaded module. It runs where no module can be loaded.
+// Package embedded is the client that is linked into the host: the sample game that is also built as a module, with the same three
+// methods as a loaded module. It runs if no module can be loaded.
 //
-// What packaging put into the program (package runtime/area) is the client's, too: a program has one set of areas.
+// The client uses the package of the program (package runtime/area): a program has one set of areas.
 //
-// Where the program is built without cgo there is none: Available is false and Open returns ErrAbsent.
+// A program that is built without cgo has no built-in client: Available is false and Open returns ErrAbsent.
 //
-// Its symbols are hidden, so that a module of the same game, loaded beside it, keeps to its own.
+// Its symbols are hidden, so that a loaded module of the same game does not bind to them.
 package embedded
 
 import "errors"

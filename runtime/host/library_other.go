@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// On other systems no module can be loaded: openLibrary fails, so the other functions are never called.
+// On other systems modules can't be loaded: openLibrary fails, so the other functions are never called.
 
 func openLibrary(string) (uintptr, error) { return 0, errors.ErrUnsupported }
 

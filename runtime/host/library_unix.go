@@ -8,8 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// openLibrary is dlopen(3). All symbols are bound now, so that a missing one is found here and not in the middle of the
-// game, and none are lent to other libraries. The path has a slash, so no folders are searched.
+// openLibrary is dlopen(3). All symbols are bound now, so that a missing one is found here and not during the game. They are not visible
+// to other libraries. The path has a slash, so no folders are searched.
 func openLibrary(path string) (uintptr, error) {
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
@@ -20,6 +20,6 @@ func symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(
 // closeLibrary is dlclose(3).
 func closeLibrary(handle uintptr) error { return purego.Dlclose(handle) }
 
-// hold keeps a loaded file open for good. Otherwise its number could be given to a new file when it is deleted, and that
-// one would be taken for it.
+// hold keeps a loaded file open for the rest of the process. Otherwise, after its deletion, a new file could get its inode number and be
+// taken for it.
 func hold(f *os.File) *os.File { return f }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// openLibrary is LoadLibraryEx: libraries that the module needs are looked for beside it and in the system's folders,
-// never in the working folder. Go's runtime has switched off the system's message boxes about broken files.
+// openLibrary is LoadLibraryEx. Dependencies are searched beside the module and in the system's folders, never in the working folder.
+// Go's runtime has disabled the system's message boxes about invalid files.
 func openLibrary(path string) (uintptr, error) {
 	handle, err := windows.LoadLibraryEx(path, 0, windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR|windows.LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
 	return uintptr(handle), err
@@ -21,7 +21,7 @@ func symbol(handle uintptr, name string) (uintptr, error) {
 // closeLibrary is FreeLibrary.
 func closeLibrary(handle uintptr) error { return windows.FreeLibrary(windows.Handle(handle)) }
 
-// hold closes the file: an open one could not be renamed, which is how a loaded module is replaced on Windows.
+// hold closes the file: a loaded module is replaced on Windows by renaming it, and an open file could not be renamed.
 func hold(f *os.File) *os.File {
 	f.Close()
 	return nil

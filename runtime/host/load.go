@@ -7,7 +7,7 @@ import (
 	"collet/runtime/abi"
 )
 
-// Stage is where loading a module failed. The words stand in logs and cross the control pipe.
+// Stage is the stage at which loading a module failed. The values appear in logs and on the control pipe.
 type Stage string
 
 const (
@@ -20,9 +20,9 @@ const (
 	StageComponents Stage = "components"
 )
 
-// LoadError says which module could not be loaded, and at which stage. All errors of Load are of this type.
+// LoadError says which module could not be loaded, and at which stage. All errors of Load have this type.
 type LoadError struct {
-	Path  string // as Load was given it
+	Path  string // as passed to Load
 	Stage Stage
 	Err   error
 }
@@ -31,19 +31,18 @@ func (e *LoadError) Error() string {
 	return fmt.Sprintf("load module %q: %s: %v", e.Path, e.Stage, e.Err)
 }
 
-// Unwrap gives the reason: ErrResident, ErrNoSymbol, a fault of package abi, or what the system said.
+// Unwrap returns the cause: ErrResident, ErrNoSymbol, an error of package abi, or the system's.
 func (e *LoadError) Unwrap() error { return e.Err }
 
 var (
-	// ErrResident says that this process loaded the path or the file before and can't load it anew.
+	// ErrResident says that this process has loaded the path or the file before and can't load it again.
 	ErrResident = errors.New("this process has loaded it before; only a new process gets new code")
-	// ErrNoSymbol says that the file is a library but no module.
+	// ErrNoSymbol says that the file is a library but not a module.
 	ErrNoSymbol = errors.New("library does not export " + abi.QuerySymbol)
 )
 
-// Load maps the module at path and checks it. A relative path is one of the working folder; the system's folders are
-// never searched for the module, only for the libraries that it needs, after its own. A module that crashes in its
-// constructors takes this process with it.
+// Load maps the module at path and checks it. A relative path is relative to the working folder. The system's folders are never searched
+// for the module, only for its dependencies, after its own folder. A crash in the module's constructors ends this process.
 func Load(path string) (*Module, error) {
 	handle, err := openOnce(path)
 	if err != nil {
@@ -56,7 +55,7 @@ func Load(path string) (*Module, error) {
 	return m, nil
 }
 
-// query goes through the stages after open.
+// query performs the stages after open.
 func (m *Module) query() (Stage, error) {
 	entry, err := symbol(m.handle, abi.QuerySymbol)
 	if err != nil {

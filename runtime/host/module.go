@@ -10,30 +10,29 @@ import (
 var (
 	// ErrClosed says that the module was closed.
 	ErrClosed = errors.New("module is closed")
-	// ErrRunning says that the module runs, so that it can't be run again or closed; the call came from one of its
-	// callbacks.
+	// ErrRunning says that the module is running and can't be run again or closed; the call came from one of its callbacks.
 	ErrRunning = errors.New("module is running")
 )
 
-// Module is a loaded module. Load makes one, Close ends it. All methods are for the thread that loaded it.
+// Module is a loaded module. Load makes one, Close unloads it. All methods are for the thread that loaded it.
 type Module struct {
 	path   string
 	handle uintptr // 0: closed
 	meta   abi.Metadata
 	run    func(argc int32, argv **byte, result *abi.RawResult)
-	take   func(*abi.RawServices) bool // nil: the module wants no services
+	take   func(*abi.RawServices) bool // nil: the module does not use services
 
 	running bool
 }
 
-// Metadata is who the module says it is. It stays valid after Close.
+// Metadata is the module's metadata. It stays valid after Close.
 func (m *Module) Metadata() abi.Metadata { return m.meta }
 
-// Run runs the module to its end with args, of which the first names the host program. The services are offered before,
-// if the module wants them. The result's strings are copies.
+// Run runs the module until it returns. The first of args names the host program. Before that, the services are passed to the module, if
+// it uses them. The result's strings are copies.
 //
-// An error means that the module was not run (ErrClosed, ErrRunning, abi.ErrZeroByte), or that it ran and its result
-// breaks the contract (abi.ErrStructSize, abi.ErrUnknownKind, abi.ErrNoPath, abi.ErrUnterminated).
+// An error means that the module was not run (ErrClosed, ErrRunning, abi.ErrZeroByte), or that it ran and its result violates the
+// contract (abi.ErrStructSize, abi.ErrUnknownKind, abi.ErrNoPath, abi.ErrUnterminated).
 func (m *Module) Run(args []string, s abi.Services) (abi.Result, error) {
 	if err := m.idle(); err != nil {
 		return abi.Result{}, fmt.Errorf("run module %q: %w", m.path, err)
@@ -56,7 +55,7 @@ func (m *Module) Run(args []string, s abi.Services) (abi.Result, error) {
 	return result, nil
 }
 
-// idle reports why the module can be neither run nor closed, if so.
+// idle returns nil if the module can be run or closed, else ErrClosed or ErrRunning.
 func (m *Module) idle() error {
 	switch {
 	case m.handle == 0:
@@ -68,8 +67,8 @@ func (m *Module) idle() error {
 	}
 }
 
-// Close unmaps the module, as far as the module lets itself be unmapped; its path stays refused. Closing it again does
-// nothing. While it runs, which only a callback can see, it is not closed (ErrRunning).
+// Close unmaps the module, unless the module prevents that; its path stays rejected. A second call does nothing. From a callback of the
+// running module it returns ErrRunning and does not close it.
 func (m *Module) Close() error {
 	switch err := m.idle(); {
 	case errors.Is(err, ErrClosed):

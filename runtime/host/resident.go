@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// residents is what this process has loaded. The system's loader has one table for the process, so this one is for the
-// process, too. Nothing is ever removed.
+// residents are the files that this process has loaded. It is one table for the process, as in the system's loader. Entries are never
+// removed.
 var residents struct {
 	mu    sync.Mutex
 	files []resident
@@ -18,13 +18,13 @@ var residents struct {
 type resident struct {
 	path string // real and absolute
 	info os.FileInfo
-	held *os.File // keeps the file's identity from being given to another file; nil where the system needs that not
+	held *os.File // reserves the file's identity; nil if the system does not need it
 }
 
 var errNotRegular = errors.New("not a regular file")
 
-// openOnce has the system's loader open a file that it has not opened before. A file that it can't open is not noted: it
-// may be repaired and tried again.
+// openOnce opens a file with the system's loader, unless this process has loaded it before. A file that can't be opened is not recorded:
+// it may be repaired and tried again.
 func openOnce(path string) (handle uintptr, err error) {
 	candidate, err := identify(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func openOnce(path string) (handle uintptr, err error) {
 	return handle, nil
 }
 
-// identify opens a file to tell what it is. Anything but a regular file, such as a pipe, is not opened.
+// identify opens a file for its identity. Other files than regular ones, such as pipes, are not opened.
 func identify(path string) (r resident, err error) {
 	if r.path, err = filepath.Abs(path); err != nil {
 		return r, err

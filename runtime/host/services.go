@@ -6,23 +6,23 @@ import (
 	"collet/runtime/abi"
 )
 
-// receiver takes the calls of all modules of this process.
+// receiver handles the calls of all modules of this process.
 var receiver abi.Receiver
 
-// addresses are C's addresses of the callbacks, made when the first module wants them.
+// addresses are the callbacks' addresses for C, made for the first module that needs them.
 var addresses = sync.OnceValue(func() (a struct{ ready, log, stopping uintptr }) {
 	a.ready, a.log, a.stopping = callback(onReady), callback(onLog), callback(onStopping)
 	return a
 })
 
-// offered keeps the structs that modules were given, for good: 40 bytes a run. A thread that a module left behind against
-// the rules may look at one at any time, and must find its own run's context there.
+// offered keeps the structs that were passed to modules for the rest of the process: 40 bytes a run. A leftover thread of a module, which
+// the contract forbids, may read its struct at any time and must find its own run's context.
 var offered struct {
 	mu      sync.Mutex
 	structs []*abi.RawServices
 }
 
-// offer hands the services of a run to the module, if it wants any. Whether it takes them is its business.
+// offer passes the services of a run to the module, if it exports the function for them. Its result is ignored.
 func (m *Module) offer(context uintptr) {
 	if m.take == nil {
 		return
@@ -37,7 +37,7 @@ func (m *Module) offer(context uintptr) {
 	m.take(services)
 }
 
-// These take and return integers only: all that every system can pass.
+// The callbacks take and return integers only, which work on every system.
 
 func onReady(context uintptr) uintptr { return truth(receiver.Ready(context)) }
 

@@ -13,13 +13,13 @@ import (
 	"collet/runtime/abi"
 )
 
-// ErrNoCompiler says that there is no C compiler.
+// ErrNoCompiler says that no C compiler was found.
 var ErrNoCompiler = errors.New("no C compiler: install one, or name it in CC")
 
-// CompileError is what a C compiler had to say.
+// CompileError is the failure of a C compiler.
 type CompileError struct {
-	Output string // what was to be made
-	Said   string // may have many lines
+	Output string // path of the module
+	Said   string // the compiler's output; may have many lines
 	Err    error  // how the compiler ended
 }
 
@@ -27,13 +27,13 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("compile %s: %v\n%s", filepath.Base(e.Output), e.Err, e.Said)
 }
 
-// Unwrap gives the way in which the compiler ended.
+// Unwrap returns how the compiler ended.
 func (e *CompileError) Unwrap() error { return e.Err }
 
-// compilers are looked for in this order where none is named.
+// compilers are searched in this order if none is named.
 var compilers = []string{"cc", "gcc", "clang"}
 
-// command finds the compiler. What is named may be a path with spaces, or have arguments behind it, as in CC="ccache gcc".
+// command finds the compiler. named may be a path with spaces, or have arguments, as in CC="ccache gcc".
 func command(named string) ([]string, error) {
 	if named == "" {
 		named = os.Getenv("CC")
@@ -52,12 +52,11 @@ func command(named string) ([]string, error) {
 	return nil, ErrNoCompiler
 }
 
-// common are the flags for every module. Hidden by default means that a module exports what the contract names and nothing
-// else.
+// common are the flags for every module. With hidden visibility a module exports only the functions of the contract.
 var common = []string{"-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-fvisibility=hidden", "-shared"}
 
-// linking are the flags that depend on the system that the compiler makes modules for, which need not be this one.
-// -Bsymbolic keeps a module's own functions its own although the host may contain the same ones.
+// linking are the flags for the compiler's target system, which may be another one than this. -Bsymbolic binds a module to its own
+// functions even if the host contains the same ones.
 func linking(ctx context.Context, compiler []string) (flags, libraries []string, err error) {
 	cmd := exec.CommandContext(ctx, compiler[0], append(compiler[1:len(compiler):len(compiler)], "-dumpmachine")...)
 	machine, err := cmd.Output()
@@ -73,15 +72,15 @@ func linking(ctx context.Context, compiler []string) (flags, libraries []string,
 	}
 }
 
-// compile makes a module of some of the sources. They are laid out in a folder of their own and compiled there by relative
-// names, so that nothing of this machine gets into the module.
+// compile makes a module from some of the sources. They are compiled in a separate folder by relative names, so that the module contains
+// no paths of this machine.
 func compile(ctx context.Context, named, output string, files, flags []string) error {
 	return inFolder(func(folder string) error {
 		return link(ctx, named, filepath.Join(folder, "sample"), output, files, flags)
 	})
 }
 
-// compileText makes a module of a file that is not one of the sources.
+// compileText makes a module from a text that is not one of the sources.
 func compileText(ctx context.Context, text, output string) error {
 	return inFolder(func(folder string) error {
 		if err := os.WriteFile(filepath.Join(folder, "module.c"), []byte(text), 0o644); err != nil {
@@ -91,7 +90,7 @@ func compileText(ctx context.Context, text, output string) error {
 	})
 }
 
-// inFolder lays the sources out as folder/sample and folder/abi, and removes the folder afterwards.
+// inFolder writes the sources to folder/sample and folder/abi, calls work, and removes the folder.
 func inFolder(work func(folder string) error) (err error) {
 	folder, err := os.MkdirTemp("", "collet-sample-")
 	if err != nil {

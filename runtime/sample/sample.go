@@ -1,9 +1,8 @@
-// Package sample is the sample game and one faulty module for each way in which a module can fail, as C sources, with the
-// means to compile them.
+// Package sample has the sample game, and a faulty module for each kind of failure, as C sources, and compiles them.
 //
-// The game is a real small client: it reads the packs that the updater synchronised, opens a window through SDL2 (found
-// at run time; without it, or without a display, the game runs as text), shows its release and compatibility version, lets
-// the player steer something, and ends on Escape or when its window is closed. What its packs hold:
+// The game is a small complete client: it reads the packs that the updater synchronised, opens a window through SDL2 (found at run time;
+// without SDL2 or a display the game runs as text), shows its release and compatibility version, lets the player move a figure, and ends
+// on Escape or when its window is closed. The content of its packs:
 //
 //	Core.zip  game.txt     UTF-8 lines key=value; unknown keys and lines without = are ignored; of text, printable ASCII
 //	                       is taken. title (wanted), greeting, background, panel, accent (#rrggbb), items (wanted, 1..64)
@@ -13,9 +12,9 @@
 //
 // Entries are stored, not compressed or encrypted; a pack is at most 64 MB. Pictures are uncompressed BMP of 24 or 32 bits
 // (the fourth byte is ignored), bottom row first, with sides up to 2048 pixels and magenta (ff00ff) as the transparent
-// colour. Sizes and checksums are checked before anything is believed. Other packs are not opened.
+// colour. Sizes and checksums are checked before the content is used. Other packs are not opened.
 //
-// Its command line, behind the host's name:
+// Its command line, after the host's name:
 //
 //	--ClientResources DIR   where the packs are; wanted
 //	--ClientResourcesPatched DIR    packs that take precedence over those of their names there
@@ -33,15 +32,15 @@
 //	--crash, --crash-thread, --hang, --call-exit N     before anything else crash, crash in a thread, hang, call exit(N)
 //	--late                  do these after ready
 //
-// Packaged, it says in a line of the log and of its text what it found in its own settings, the window is called
-// Client.Title, and ForceOpenGL is said and changes nothing: it draws in one way.
+// A packaged game prints its own settings in a line of the log and of its text. The window's title is Client.Title. ForceOpenGL is
+// printed but has no effect, because the game has one renderer.
 //
 // Packs that can't be used end it with a fatal error and a line in the log.
 //
-// The areas for packaging are those of runtime/abi/client_areas.h, in the sizes as a rule.
+// The areas for packaging are those of runtime/abi/client_areas.h, in their default sizes.
 //
-// The sources are embedded for two reasons: tests and the demo compile modules from them wherever they run, and package
-// embedded, which compiles the same files into the host, is built again when they change.
+// The sources are embedded for two reasons: tests and the demo compile modules from them wherever they run, and package embedded, which
+// compiles the same files into the host, is rebuilt when they change.
 package sample
 
 import (
@@ -57,17 +56,17 @@ import (
 //go:embed game/*.c game/*.h faults/*.c faults/*.h
 var sources embed.FS
 
-// Options says which build of the game to make.
+// Options are the options of a build of the game.
 type Options struct {
-	Release       int    // number shown by the game, and of its build among all; at least 1
-	Compatibility string // for example "demo-2"; quotes, backslashes and control characters are refused, as in BuildHash
-	BuildHash     string // which build it is
+	Release       int    // number shown by the game, and sequence number of the build; at least 1
+	Compatibility string // for example "demo-2"; quotes, backslashes and control characters are rejected, as in BuildHash
+	BuildHash     string // identifies the build
 	Output        string // path of the module; its folder must exist
-	Compiler      string // C compiler, may have arguments; empty is $CC, else the first of cc, gcc and clang that there is
+	Compiler      string // C compiler, may have arguments; empty is $CC, else the first found of cc, gcc and clang
 }
 
-// Build compiles the game as a module for the system that the compiler makes programs for. The same options and compiler
-// give the same bytes. Where there is no compiler the error is ErrNoCompiler; where it fails, a *CompileError.
+// Build compiles the game as a module for the compiler's target system. The same options and compiler give the same bytes. The error is
+// ErrNoCompiler without a compiler, or a *CompileError if it fails.
 func Build(ctx context.Context, o Options) error {
 	if o.Release < 1 {
 		return fmt.Errorf("build the sample game: release %d is not a release", o.Release)
@@ -88,19 +87,17 @@ func Build(ctx context.Context, o Options) error {
 	return compile(ctx, o.Compiler, o.Output, list("game"), flags)
 }
 
-// BuildFault compiles the faulty module of this name, for example "short_struct", with the compiler that Build takes when
-// none is named.
+// BuildFault compiles the faulty module of this name, for example "short_struct", with the default compiler of Build.
 func BuildFault(ctx context.Context, name, output string) error {
 	return compile(ctx, "", output, []string{"faults/" + name + ".c"}, nil)
 }
 
-// BuildText compiles a module from one file of C that somebody else wrote. It includes the contract as
-// "client_runtime.h".
+// BuildText compiles a module from the text of one C file, which may include the contract as "client_runtime.h".
 func BuildText(ctx context.Context, text, output string) error {
 	return compileText(ctx, text, output)
 }
 
-// Faults lists the names that BuildFault takes, sorted.
+// Faults lists the names for BuildFault, sorted.
 func Faults() []string {
 	names := list("faults")
 	for i, name := range names {

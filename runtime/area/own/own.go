@@ -1,9 +1,8 @@
-// Package own holds the three areas of a Go program, the host: whoever imports it has them in the program's file, once, and
-// package area fills them there.
+// Package own has the three areas of a Go program, the host. A program that imports it has each of them once in its file, where package
+// area fills them.
 //
-// They are strings that the compiler puts together, so each is one run of bytes in the program's read-only data, in ELF,
-// PE and Mach-O alike; a test looks at all three. The strings are variables, so that nothing that the compiler knows of
-// their text gets into code that reads them.
+// They are strings that the compiler concatenates, so each is one run of bytes in the program's read-only data, in ELF, PE and Mach-O; a
+// test checks all three. The strings are variables, so that the compiler can't fold their text into the code that reads them.
 package own
 
 import (
@@ -24,12 +23,12 @@ const row = "" +
 const (
 	rows5  = row + row + row + row + row
 	rows50 = rows5 + rows5 + rows5 + rows5 + rows5 + rows5 + rows5 + rows5 + rows5 + rows5
-	digits = "56789012345678901234567890123456789012345678901234" // fifty; they go on after the 1234 of the marker
+	digits = "56789012345678901234567890123456789012345678901234" // fifty; they continue the 1234 of the marker
 	twenty = digits + digits + digits + digits + digits + digits + digits + digits + digits + digits +
 		digits + digits + digits + digits + digits + digits + digits + digits + digits + digits
 )
 
-// The areas, by their sizes as a rule: 1000 rows; 9953 digits between 24 and 23 bytes of markers; 128 bytes.
+// The areas, in their default sizes: 1000 rows; 9953 digits between 24 and 23 bytes of markers; 128 bytes.
 var (
 	resources = rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 +
 		rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50
@@ -41,14 +40,14 @@ var (
 	name = "###NotPackaged###" + zeros + zeros + zeros + "\x00\x00\x00"
 )
 
-// zeros are 36 of them.
+// zeros are 36 zero bytes.
 const zeros = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// Read gives what packaging put into this program: area.Set.Read.
+// Read returns the package of this program: area.Set.Read.
 func Read() (c area.Contents, packaged bool, err error) { return set().Read() }
 
-// set copies: a string's bytes are not to be written.
+// set copies the strings, whose bytes must not be written.
 func set() area.Set {
 	return area.Set{
 		Resources: []byte(resources), Config: []byte(config), Name: []byte(name),

@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// stepTime is how long a player may take for a step: a game that hangs is not waited for.
+	// stepTime is the time limit of a client for each step, for games that hang.
 	stepTime = 30 * time.Second
-	// maxPlayers is how many games a Host plays at once; who comes above that is hung up on. It is there to be looked at, not to be
-	// filled.
+	// maxPlayers is how many games a Host plays at once; further connections are closed. The Host is an example, not made for load.
 	maxPlayers = 64
 )
 
@@ -27,8 +26,8 @@ type Host struct {
 	conns  map[net.Conn]bool
 }
 
-// Open listens at an address such as "127.0.0.1:0". What came of each game that began is told to ended, by several goroutines at a
-// time; a game that is cut off by Close is one with an error. The caller closes the Host.
+// Open listens at an address such as "127.0.0.1:0". ended is called with the result of each game that began, from several goroutines
+// concurrently. A game that Close interrupts has an error. The caller closes the Host.
 func Open(address string, ended func(Played, error)) (*Host, error) {
 	listener, err := net.Listen("tcp4", address)
 	if err != nil {
@@ -39,10 +38,10 @@ func Open(address string, ended func(Played, error)) (*Host, error) {
 	return h, nil
 }
 
-// Addr is where games are played, as the game's --server takes it.
+// Addr is the server's address, for the game's --server.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
 
-// Close ends all games and waits for that. A second call does nothing.
+// Close ends all games and waits for them. A second call does nothing.
 func (h *Host) Close() error {
 	err := h.listener.Close()
 	h.mu.Lock()
@@ -62,10 +61,10 @@ func (h *Host) accept() {
 	for {
 		conn, err := h.listener.Accept()
 		if err != nil {
-			return // it is closed: nothing else ends a listener on this machine
+			return // the listener was closed
 		}
 		if !h.enter(conn) {
-			_ = conn.Close() // nothing was said on it
+			_ = conn.Close() // no data was exchanged
 			continue
 		}
 		h.work.Go(func() {
@@ -77,7 +76,7 @@ func (h *Host) accept() {
 	}
 }
 
-// enter takes a seat, if there is one.
+// enter registers a connection, unless the Host is full or closed.
 func (h *Host) enter(conn net.Conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,10 +91,10 @@ func (h *Host) leave(conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, conn)
-	_ = conn.Close() // all that was to be said on it was
+	_ = conn.Close() // the game is over
 }
 
-// paced is a connection whose every read and write has to come to something in stepTime.
+// paced is a connection with the time limit stepTime for each read and write.
 type paced struct{ net.Conn }
 
 // Read implements io.Reader.

@@ -1,10 +1,8 @@
-// Package protocol is what the sample game and a server of it share: the declarations that its components are made of, and a
-// way to play in step.
+// Package protocol is the common code of the sample game and its server: the declarations of its components, and a lockstep protocol.
 //
-// Both ends hold the same State and do the same Steps. The client sends what its player steers, and with each step the checksum
-// of its state; the server does the step too, and compares. Neither sends the state itself, so a difference would stay hidden
-// without the checksum. The client is the game itself, in C (world.c, sum.c and link.c of package sample); Game is one in Go. Host is
-// the server.
+// Both ends have the same State and perform the same Steps. The client sends the player's input and the checksum of its state with each
+// step. The server performs the step and compares. Neither sends the state itself, so only the checksum reveals a difference. The client
+// is the game itself, in C (world.c, sum.c and link.c of package sample); Game is a client in Go. Host is the server.
 //
 //	client  i32 logic version · u32 seed · field: i16 left, top, right, bottom, u16 width and height of player and piece · u16 pieces ─>
 //	client  u8 steering: 1 left, 2 right, 4 up, 8 down, 128 the player leaves · u64 checksum ─>
@@ -12,9 +10,9 @@
 //
 // All numbers are little-endian. The answer to a step comes before the next one.
 //
-// The declarations have versions: members with since= and until= are there for some logic versions only. An end that speaks
-// with an older one counts what that one has (compat.Checksum), so that builds of different versions stay in step as long as
-// the marks are right. The table, the manifest and the header of the C sources are generated; docs/COMPATIBILITY.md says how.
+// The declarations have versions: members with since= and until= exist in some logic versions only. With an older peer, an end includes
+// only the members of the older version in the checksum (compat.Checksum), so that builds of different versions stay in step if the marks
+// are right. The table, the manifest and the header of the C sources are generated; see docs/COMPATIBILITY.md.
 package protocol
 
 import (
@@ -26,7 +24,7 @@ import (
 
 //go:generate go run collet/build/compatgen gen .
 
-// Point is a place in the field, from its upper left corner.
+// Point is a position in the field, from its upper left corner.
 type Point struct {
 	X int16 `wire:"1"`
 	Y int16 `wire:"2"`
@@ -44,11 +42,11 @@ type Piece struct {
 type World struct {
 	Round  uint32  `wire:"1"`
 	Pieces []Piece `wire:"2"`
-	Still  uint16  `wire:"3,until=2"` // steps without a find; nobody looked at it
+	Still  uint16  `wire:"3,until=2"` // steps without a find; the rules do not use it
 	Wind   Point   `wire:"4,since=2"` // what it adds to every step
 }
 
-// Player is the one who steers.
+// Player is the player's figure.
 //
 //compat:component name=Lathe.Player id=2
 type Player struct {
@@ -57,7 +55,7 @@ type Player struct {
 	Streak uint16 `wire:"3,since=2"` // finds in a row without standing still
 }
 
-// Steer is what a player does in one step.
+// Steer is a player's input in one step.
 //
 //compat:input component=Lathe.Player
 type Steer struct {
@@ -67,7 +65,7 @@ type Steer struct {
 	Down  bool `wire:"4"`
 }
 
-// Parted is what a server says last when the states have come apart.
+// Parted is a server's last message when the states differ.
 //
 //compat:rpc component=Lathe.World id=1 to=client reliable
 type Parted struct {
@@ -75,14 +73,14 @@ type Parted struct {
 	Sum  uint64 `wire:"2"` // the server's
 }
 
-// Wealth is what the server alone knows.
+// Wealth is known to the server only.
 //
 //compat:component name=Lathe.Wealth id=3 side=server
 type Wealth struct {
 	Earned uint64 `wire:"1"`
 }
 
-// State is everything that both ends have.
+// State is the common state of both ends.
 type State struct {
 	World  World  `wire:"1"`
 	Player Player `wire:"2"`
@@ -91,8 +89,8 @@ type State struct {
 	seed  uint32
 }
 
-// Field is where a game is played, in pixels: what the player can reach, the sizes of the pictures, and how many pieces lie there. A
-// client's packs say so, and it tells the server.
+// Field is the field of a game, in pixels: the player's area, the sizes of the pictures, and the number of pieces. It comes from the
+// client's packs, and the client sends it to the server.
 type Field struct {
 	Left, Top, Right, Bottom  int16
 	PlayerWidth, PlayerHeight uint16

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// maxSteps is how many steps a server takes from one client: a day of sixty in a second.
+// maxSteps is how many steps a server accepts from one client: a day of sixty a second.
 const maxSteps = 60 * 60 * 60 * 24
 
 // The bits of a step's steering.
@@ -19,7 +19,7 @@ const (
 	bitEnd   = 128 // the last step: the player leaves
 )
 
-// greeting is what a client says first; step is what it says each time, and verdict what the server answers to that.
+// greeting is a client's first message; step is its message for each step, and verdict the server's answer to it.
 type (
 	greeting struct {
 		Logic int32
@@ -37,9 +37,9 @@ type (
 	}
 )
 
-// PartedError says that the states of both ends came apart.
+// PartedError says that the states of both ends differ.
 type PartedError struct {
-	Logic          int32 // version that both counted with
+	Logic          int32 // version of the checksums
 	Step           uint32
 	Client, Server uint64
 }
@@ -48,14 +48,14 @@ func (e *PartedError) Error() string {
 	return fmt.Sprintf("step %d in logic version %d: the client's state has the checksum %016x, the server's %016x: a rule or a since= or until= differs", e.Step, e.Logic, e.Client, e.Server)
 }
 
-// LogicError says that a client's logic version is not one that the server has.
+// LogicError says that the server does not support a client's logic version.
 type LogicError struct{ Logic int32 }
 
 func (e *LogicError) Error() string {
 	return fmt.Sprintf("logic version %d is not one from %d to %d", e.Logic, CompatSupportedMin, CompatLogic)
 }
 
-// Played is what a server knows of a game at its end.
+// Played is the result of a game on the server.
 type Played struct {
 	Logic int32
 	Steps uint32 // in which both ends had the same state
@@ -63,9 +63,9 @@ type Played struct {
 	State *State // the server's
 }
 
-// Serve plays one client's game in step with it until that leaves, which is no error, or the states come apart (*PartedError). Other
-// errors are *LogicError, *FieldError, and those of the connection. The client's word counts for nothing but its field and its
-// steering. Closing the connection ends it; that is the caller's business.
+// Serve plays a game in lockstep with one client until the client leaves, which is not an error, or the states differ (*PartedError).
+// Other errors are *LogicError, *FieldError, and those of the connection. Only the client's field and input are used; its checksums are
+// compared. Closing the connection ends the game; the caller closes it.
 func Serve(conn io.ReadWriter) (p Played, err error) {
 	var hello greeting
 	if err := binary.Read(conn, binary.LittleEndian, &hello); err != nil {
@@ -92,7 +92,7 @@ func Serve(conn io.ReadWriter) (p Played, err error) {
 	return p, errors.New("the game has no end")
 }
 
-// step does one step and answers.
+// step performs one step and answers.
 func (p *Played) step(conn io.Writer, told step) error {
 	p.State.Step(unpack(told.Steer), p.Logic)
 	sum, err := p.State.Sum(p.Logic)
@@ -110,7 +110,7 @@ func (p *Played) step(conn io.Writer, told step) error {
 	return nil
 }
 
-// Game is the client's end of a game. Begin makes one; it is for one goroutine.
+// Game is the client's end of a game, for one goroutine. Begin makes one.
 type Game struct {
 	State *State
 	Logic int32
@@ -119,7 +119,7 @@ type Game struct {
 	steps uint32
 }
 
-// Begin greets the server and sets up the first state. The error is a *FieldError or the connection's.
+// Begin sends the greeting and makes the first state. The error is a *FieldError or the connection's.
 func Begin(conn io.ReadWriter, logic int32, f Field, seed uint32) (*Game, error) {
 	state, err := NewState(f, seed)
 	if err != nil {
@@ -131,7 +131,7 @@ func Begin(conn io.ReadWriter, logic int32, f Field, seed uint32) (*Game, error)
 	return &Game{State: state, Logic: logic, conn: conn}, nil
 }
 
-// Step does a step and has the server compare. The error is a *PartedError if the states came apart.
+// Step performs a step and sends its checksum to the server. The error is a *PartedError if the states differ.
 func (g *Game) Step(steer Steer) error {
 	g.State.Step(steer, g.Logic)
 	sum, err := g.State.Sum(g.Logic)
@@ -157,7 +157,7 @@ func (g *Game) End() error {
 	return binary.Write(g.conn, binary.LittleEndian, step{Steer: bitEnd})
 }
 
-// steering pairs the bits with the members, so that both directions are one table.
+// steering lists the members in the order of bits, for packing and unpacking.
 func steering(s *Steer) []*bool { return []*bool{&s.Left, &s.Right, &s.Up, &s.Down} }
 
 var bits = []uint8{bitLeft, bitRight, bitUp, bitDown}
