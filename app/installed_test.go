@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// readOnly takes the right to write to a folder from everybody who runs the tests: by permissions, or, because those mean
-// nothing to the administrator, by a mount. The returned function gives it back.
+// readOnly makes a folder read-only for the user of the tests: by permissions, or by a mount for the administrator, who bypasses
+// permissions. restore undoes it.
 func readOnly(dir string) (restore func() error, err error) {
 	if os.Geteuid() != 0 {
 		return func() error { return chmodAll(dir, 0o200, 0) }, chmodAll(dir, 0, 0o222)

@@ -58,7 +58,7 @@ func (s *stage) fill(ts *testscript.TestScript, neg bool, args []string) {
 	check(ts, err)
 	check(ts, os.MkdirAll(filepath.Dir(output), 0o755))
 	// Another process writes it: this one may start programs of other scripts meanwhile, which would hold the file open for
-	// writing, and the system does not start what somebody writes.
+	// writing, and the system does not start a program that is open for writing.
 	cmd := exec.Command("sh", "-c", `cat > "$1" && chmod 755 "$1"`, "sh", output)
 	cmd.Stdin = bytes.NewReader(program)
 	if out, err := cmd.CombinedOutput(); err != nil {

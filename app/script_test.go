@@ -60,8 +60,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// TestScripts runs the scripts in testdata/script, one topic a file. Those named step-… are the local validation steps at
-// the end of seed 000, in its order.
+// TestScripts runs the scripts in testdata/script, one topic a file. Those named step-… are the local validation steps, in order.
 func TestScripts(t *testing.T) {
 	hangups := make(chan os.Signal, 1) // programs would inherit that it is ignored, as under nohup
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -112,7 +111,7 @@ func check(ts *testscript.TestScript, err error) {
 func (s *stage) install(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	// A copy would be open for writing for a moment, and a program that another script starts meanwhile would inherit that:
-	// the system does not start what somebody writes.
+	// the system does not start a program that is open for writing.
 	check(ts, os.MkdirAll(dir, 0o755))
 	program := filepath.Join(dir, args[1])
 	check(ts, os.RemoveAll(program))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDataFolderOfEverySystem is the table of the fonline reference, section 3.7.
+// TestDataFolderOfEverySystem is the table of the engine's data folders.
 func TestDataFolderOfEverySystem(t *testing.T) {
 	type env map[string]string
 	for _, c := range []struct {

@@ -127,7 +127,7 @@ func TestLockSharedWithAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestLockIsForThoseWhoMayWrite: who can open the file can hold the lock for good, so a reader of the folder can't.
+// TestLockIsForThoseWhoMayWrite: a user that can open the file can block the lock, so users that may only read the folder can't open it.
 func TestLockIsForThoseWhoMayWrite(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("has no such bits")

@@ -143,7 +143,7 @@ func changesInSequel(t *testing.T, p *publisher) {
 	wantLists(t, mirror, p.head(3), 0, 0, 0)
 }
 
-// changesInPart: who has the second release reads one window of large changes, and who has the first all that they need.
+// changesInPart: a client of the second release reads one window of large changes, a client of the first all that it needs.
 func changesInPart(t *testing.T, p *publisher) {
 	h := p.head(3)
 	if h.Changes.Size <= acquire.WholeChanges {
@@ -182,7 +182,7 @@ func changesTooFar(t *testing.T, p *publisher) {
 	}
 }
 
-// changesFromNowhere: who does not know what is installed has no use for changes.
+// changesFromNowhere: a client with an unknown installed release does not use the changes.
 func changesFromNowhere(t *testing.T, p *publisher) {
 	mirror := p.bareMirror()
 	c := newClient(t, p, mirror)
@@ -227,7 +227,7 @@ func changesOfPackage(t *testing.T, p *publisher) {
 	if n := mirror.count(p.head(2).Listing.Object.Path()); r.report.From != 2 || n != 1 {
 		t.Errorf("%v; the listing of the installed release was asked for %d times", r, n)
 	}
-	remove(t, c.disk, "Resources/"+script(499)) // release 3 has it no more, and nobody knows whose it is
+	remove(t, c.disk, "Resources/"+script(499)) // release 3 no longer has it, and its owner is unknown
 	c.holds(3)
 }
 
@@ -312,7 +312,7 @@ func (c *client) again(mirror *folderMirror) *client {
 	return next
 }
 
-// wantFallback runs a client of release 2 that is lied to by whoever signs, and comes to the right set all the same.
+// wantFallback runs a client of release 2 with wrong but signed changes, and checks that it gets the right set all the same.
 func wantFallback(t *testing.T, installed *client, h release.Head, listing, sources int) {
 	t.Helper()
 	mirror := installed.p.bareMirror()

@@ -35,7 +35,7 @@ func sequels() map[string]func(*testing.T, *publisher) {
 	}
 }
 
-// meet lets nobody answer before a number of requests are there: those that are sent without waiting for an answer.
+// meet delays all answers until n requests have arrived: those that are sent without waiting for an answer.
 func meet(t *testing.T, mirror *folderMirror, n int) {
 	var mu sync.Mutex
 	there, all := 0, make(chan struct{})
@@ -182,7 +182,7 @@ func sequelOld(t *testing.T, p *publisher) {
 	}
 }
 
-// sequelRollout: what not everybody is offered brings no patch that most would fetch in vain.
+// sequelRollout: the sequel to a partial rollout contains no patch, which most clients would fetch in vain.
 func sequelRollout(t *testing.T, p *publisher) {
 	p.change(8, func(e *release.Entry) { e.Percent = 1 })
 	mirror := p.mirror()

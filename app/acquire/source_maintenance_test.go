@@ -58,7 +58,7 @@ func TestMaintenanceOfSignedReleases(t *testing.T) {
 	}
 }
 
-// TestMaintenanceThatHasNothing: where nobody gives anything, the end is the maintenance and no fault.
+// TestMaintenanceThatHasNothing: if no mirror delivers during a maintenance, the outcome is the maintenance, not a fault.
 func TestMaintenanceThatHasNothing(t *testing.T) {
 	p := newGame(t)
 	c := newClient(t, p, p.when(2)).at(2)

@@ -42,7 +42,7 @@ func hostedAt1(t *testing.T, whole bool) (*publisher, *client) {
 	return p, c
 }
 
-// TestHostByPatch: one set patch brings set and host, and who keeps the host loses nothing by that.
+// TestHostByPatch: one set patch updates set and host; an install that keeps its host uses the same patch.
 func TestHostByPatch(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()
@@ -116,7 +116,7 @@ func (refusing) Connect(context.Context) (compat.Judgement, download.Mirror, err
 
 func (refusing) Close() error { return nil }
 
-// TestServerCallsForANewerHost: what the mirrors have may help where the server talks to nobody like us.
+// TestServerCallsForANewerHost: a newer host from the mirrors helps if the server rejects this one as too old.
 func TestServerCallsForANewerHost(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()

@@ -264,7 +264,7 @@ func noChunks(t *testing.T, p *publisher) {
 	}
 }
 
-// noWhole: without whole objects chunks are all there is, also for who has nothing.
+// noWhole: without whole objects chunks are used, even by an empty install.
 func noWhole(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.mirror())
 	for _, s := range p.sources(8) {
@@ -313,7 +313,7 @@ func packaged(t *testing.T, p *publisher) {
 	}
 	r := c.run()
 	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
-	remove(t, c.disk, "Resources/Small.txt") // release 8 has it no more, and nobody knows whose it is
+	remove(t, c.disk, "Resources/Small.txt") // release 8 no longer has it, and its owner is unknown
 	c.holds(8)
 	if r.report.From != 7 || r.report.Bytes[acquire.Patched] == 0 || r.report.Fetched > 20_000 {
 		t.Errorf("%v", r)
@@ -341,7 +341,7 @@ func attackRollback(t *testing.T, p *publisher) {
 	c.holds(8)
 }
 
-// attackFreeze: nobody lets us see anything new. What is there is played, and nobody claims that it is current.
+// attackFreeze: the mirrors withhold new releases. The installed release is played, and reported as possibly not current.
 func attackFreeze(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.mirror()).at(7)
 	c.mirrors = []download.Mirror{p.when(7)}

@@ -149,7 +149,7 @@ events {}
 http { access_log off; sendfile on; client_body_temp_path DIR; proxy_temp_path DIR; fastcgi_temp_path DIR; uwsgi_temp_path DIR; scgi_temp_path DIR;
 server { listen ADDR; root DIR/www; } }`)
 	if os.Getuid() == 0 {
-		text = "user root; " + text // else nobody may read the folder
+		text = "user root; " + text // the default user nobody can't read the folder
 	}
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		b.Fatal(err)

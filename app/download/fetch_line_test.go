@@ -97,8 +97,8 @@ func (f *lineFlow) Close() error {
 	return f.flow.Close()
 }
 
-// TestRangesWindow has a first answer that hangs: of the others no more comes than the window holds, and the first one is
-// asked for again on a connection that works, long before anybody's patience ends.
+// TestRangesWindow has a first answer that hangs: the others fetch no more than the window, and the first one is requested again on a
+// working connection, long before Patience.
 func TestRangesWindow(t *testing.T) {
 	testlevel.Slow(t)
 	data := random(24_000_000, 1)

@@ -77,7 +77,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestDripIsNoSilence has a mirror that is very slow, for much longer than anybody's patience.
+// TestDripIsNoSilence has a mirror that is very slow, for much longer than Patience.
 func TestDripIsNoSilence(t *testing.T) {
 	data := random(20_000, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestCap(t *testing.T) {
 		}
 		within(t, took, 15*time.Second, 15500*time.Millisecond)
 	})
-	synctest.Test(t, func(t *testing.T) { // a cap far below is nobody's fault
+	synctest.Test(t, func(t *testing.T) { // a low rate limit is not a mirror's fault
 		took, err := story(t, download.FetchOptions{Cap: 500}, data[:50_000], nil, remembering("a", data[:50_000]), remembering("b", data[:50_000]))
 		if err != nil {
 			t.Error(err)
@@ -286,7 +286,7 @@ func fetcherInBubble(t *testing.T, mirrors ...download.Mirror) *download.Fetcher
 	return f
 }
 
-// TestStuckConnection has one connection on which nothing comes, while another one works: nobody waits for it.
+// TestStuckConnection has a stalled connection while another one works: the fetcher does not wait for it.
 func TestStuckConnection(t *testing.T) {
 	data := random(800_000, 1)
 	for _, after := range []int64{0, 20_000} {

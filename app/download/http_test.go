@@ -155,7 +155,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestTLSFaults has a server that nobody vouches for, and one with an old version.
+// TestTLSFaults has a server with an untrusted certificate, and one with an old version of TLS.
 func TestTLSFaults(t *testing.T) {
 	data := random(1000, 1)
 	for name, config := range map[string]*tls.Config{"nobody vouches": nil, "old": {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}} {

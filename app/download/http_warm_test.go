@@ -107,7 +107,7 @@ func TestWarmAsksOnce(t *testing.T) {
 	}
 }
 
-// TestWarmFails: a fault of an early request is nobody's, and it is asked for anew.
+// TestWarmFails: the failure of an early request is ignored, and the request is made again.
 func TestWarmFails(t *testing.T) {
 	first := true
 	var mu sync.Mutex
@@ -141,7 +141,7 @@ func TestWarmIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWarmEndsWithItsTaker: whoever takes an early answer does not wait longer than it likes, and nobody waits behind Close.
+// TestWarmEndsWithItsTaker: an early answer ends with the context of its Get, and Close ends an unused one without waiting for it.
 func TestWarmEndsWithItsTaker(t *testing.T) {
 	hold := make(chan struct{})
 	s := newCounted(t, func(w http.ResponseWriter, r *http.Request) {
@@ -163,5 +163,5 @@ func TestWarmEndsWithItsTaker(t *testing.T) {
 		t.Error("it goes on")
 	}
 	_ = body.Close()
-	_ = w.Close() // ends the one that nobody took
+	_ = w.Close() // ends the unused one
 }

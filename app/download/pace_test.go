@@ -86,7 +86,7 @@ func TestPacerFindsKnee(t *testing.T) {
 	}
 }
 
-// TestThrottleIsFair lets several take from one throttle: the sum is right, and nobody starves.
+// TestThrottleIsFair has several callers of one throttle: the sum is right, and no caller starves.
 func TestThrottleIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		throttle := newThrottle(1000, time.Now)
@@ -117,7 +117,7 @@ func TestThrottleIsFair(t *testing.T) {
 	})
 }
 
-// TestThrottleSavesNothing takes after a long time in which nobody did.
+// TestThrottleSavesNothing takes after a long idle time.
 func TestThrottleSavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		throttle := newThrottle(1000, time.Now)

@@ -67,7 +67,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSpoolKeepsComplete closes a spool with a complete object: the next process has it without asking anybody.
+// TestSpoolKeepsComplete closes a spool with a complete object: the next process has it without a request.
 func TestSpoolKeepsComplete(t *testing.T) {
 	data := random(300_000, 1)
 	disk := faultfs.New(faultfs.Config{})
@@ -88,7 +88,7 @@ func TestSpoolKeepsComplete(t *testing.T) {
 	}
 }
 
-// TestDamagedPart finds out that the disk changed what had come, and gets all of that again, and nobody is blamed.
+// TestDamagedPart: bytes that the disk changed are fetched again, and no mirror is blamed.
 func TestDamagedPart(t *testing.T) {
 	data := random(300_000, 1)
 	o := object(data)

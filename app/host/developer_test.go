@@ -97,8 +97,8 @@ func installOf(t *testing.T, client compat.Manifest, more string) string {
 	return dir
 }
 
-// TestDevelopersSeeWhatDiffers is the sentence at the top of it all: who meets a server of another build is told which
-// components differ, how, and who is older, at once and without a download.
+// TestDevelopersSeeWhatDiffers: a client at a server of another build shows at once, without a download, which components differ, how,
+// and which end is older.
 func TestDevelopersSeeWhatDiffers(t *testing.T) {
 	client, later := older(t)
 	d := newDevelopers(t, later, compat.PolicyEnforce)
@@ -129,7 +129,7 @@ func TestToleratedDifferencesAreTold(t *testing.T) {
 	}
 }
 
-// TestPlayersAreNotToldOfDifferences: who shows no components is told nothing, unless the settings say developer.
+// TestPlayersAreNotToldOfDifferences: a client without components shows no differences, unless the settings enable development.
 func TestPlayersAreNotToldOfDifferences(t *testing.T) {
 	client, later := older(t)
 	d := newDevelopers(t, later, compat.PolicyWarn)

@@ -38,9 +38,9 @@ func (n *notebook) Ask(_ context.Context, e outcome) update.Action {
 	return n.answer
 }
 
-// TestPagesThatServersName: a page behind a button is a shop's, or that of a server that somebody vouches for.
+// TestPagesThatServersName: a button only opens pages of known shops, or of an authenticated server.
 func TestPagesThatServersName(t *testing.T) {
-	for page, want := range map[string][2]bool{ // without and with somebody who vouches
+	for page, want := range map[string][2]bool{ // of an unauthenticated and of an authenticated server
 		"https://play.google.com/store/apps/details?id=x": {true, true},
 		"https://APPS.apple.com/app/id1":                  {true, true},
 		"https://studio.itch.io/game":                     {true, true},
@@ -142,7 +142,7 @@ func TestAnswersToPopups(t *testing.T) {
 	}
 }
 
-// TestWhoWasToldMayPlay: only who was told that the set is not whole, and goes on, starts it; the next attempt asks again.
+// TestWhoWasToldMayPlay: an incomplete set starts only after the player's confirmation; the next attempt asks again.
 func TestWhoWasToldMayPlay(t *testing.T) {
 	for _, test := range []struct {
 		end    outcome

@@ -12,8 +12,7 @@ import (
 	"collet/platform"
 )
 
-// TestFullDiskIsExplained: whoever meets a full disk, the install or the spool, the player is told how much is needed, how
-// much there is, and what to do.
+// TestFullDiskIsExplained: a full disk, in the install or in the spool, is explained with the needed and the free bytes and a remedy.
 func TestFullDiskIsExplained(t *testing.T) {
 	const gb = 1_000_000_000
 	h := hostWith(setup{texts: assets.TextsFor("en")})

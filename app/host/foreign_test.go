@@ -26,7 +26,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestBare: a module is only asked for where nobody said what to run, and there is somebody to ask.
+// TestBare: an update may deliver the module only if no module was chosen explicitly and the start is not offline.
 func TestBare(t *testing.T) {
 	foreign := fmt.Errorf("no module; and the built-in client: %w: it is Lathe", errForeign)
 	for name, test := range map[string]struct {

@@ -40,7 +40,7 @@ func playing(t *testing.T, program string, game ...string) *host {
 	return h
 }
 
-// patient is a view whose toasts stay until their time is over or nobody waits any more.
+// patient is a view whose toasts stay until their time is over or the context ends.
 type patient struct {
 	notebook
 	took time.Duration

@@ -112,7 +112,7 @@ func TestRingAtNobody(t *testing.T) {
 	}
 }
 
-// TestRingAtAStranger is a port that somebody else has by now, who is silent or says anything.
+// TestRingAtAStranger: the port belongs to another program now, which is silent or sends anything.
 func TestRingAtAStranger(t *testing.T) {
 	for _, says := range []string{"", "220 mail\n", "forward", strings.Repeat("x", 1000) + "\n"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

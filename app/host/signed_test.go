@@ -110,7 +110,7 @@ func TestObjectWayFaults(t *testing.T) {
 	}
 }
 
-// TestOfflineNow: only what nobody can be reached for is played without asking.
+// TestOfflineNow: the installed set is played without asking only if no server could be reached.
 func TestOfflineNow(t *testing.T) {
 	h := hostWith(setup{}, func(h *host) { h.signed = signed{offline: time.Second}; h.loaded = true })
 	unreachable := update.Status{Outcome: update.Failed, Fault: &update.Fault{Cause: update.Unreachable}}

@@ -98,7 +98,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestATrialIsAskedToEnd: whoever ends the sponsor ends the trial, which is told by its wire.
+// TestATrialIsAskedToEnd: when the sponsor has to end, the closed connection asks the trial to end.
 func TestATrialIsAskedToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	folder := t.TempDir()

@@ -44,7 +44,7 @@ func with(s compat.Snapshot, change func(*compat.Snapshot)) compat.Snapshot {
 }
 
 // TestVerdictsEndAsTheTableSays starts the client against a server that gives each verdict: exit code, words on standard error,
-// and what was fetched (compat reference, section 3.5).
+// and fetched files.
 func TestVerdictsEndAsTheTableSays(t *testing.T) {
 	nowhere := map[string]compat.Target{}
 	store := map[string]compat.Target{"Linux-x64": {Store: true}}

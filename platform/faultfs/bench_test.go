@@ -122,7 +122,7 @@ func BenchmarkCrashPoint(b *testing.B) {
 	}
 }
 
-// readAll reads as one who hashes does.
+// readAll reads all files, as for hashing.
 func readAll(fsys platform.FS, folder string) error {
 	entries, err := fsys.ReadDir(folder)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// TestLocksBetweenProcesses is the table of who may have what beside whom.
+// TestLocksBetweenProcesses is the table of locks that may be held at once.
 func TestLocksBetweenProcesses(t *testing.T) {
 	take := map[string]func(*faultfs.FS) error{
 		"exclusive": func(f *faultfs.FS) error { return second(f.Lock("lock")) },

@@ -112,7 +112,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestPermissions are those of an ordinary user, whoever runs the test.
+// TestPermissions: permissions are those of an ordinary user, even if root runs the test.
 func TestPermissions(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("d/a", "A", "d/b", "B", "c", "C")

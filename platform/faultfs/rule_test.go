@@ -174,7 +174,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestLate does its work and fails: whoever tries again meets what was done.
+// TestLate: a late fault has its effect, which a second attempt finds.
 func TestLate(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("a", "A")

@@ -138,7 +138,7 @@ func (w *twin) open(name string) {
 		if f == nil {
 			continue
 		}
-		if info, err := f.Stat(); err != nil || info.IsDir() { // what an open folder does is of no use to anybody
+		if info, err := f.Stat(); err != nil || info.IsDir() { // operations on an open folder are not compared
 			f.Close()
 			continue
 		}

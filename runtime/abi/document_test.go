@@ -97,7 +97,7 @@ func TestDocumentIsNotStale(t *testing.T) {
 	}
 }
 
-// TestDocumentNamesEveryFault: whoever meets an error finds what it means.
+// TestDocumentNamesEveryFault: the document explains every error.
 func TestDocumentNamesEveryFault(t *testing.T) {
 	data, err := os.ReadFile(document)
 	if err != nil {

@@ -224,7 +224,7 @@ func TestPatchFile(t *testing.T) {
 	}
 }
 
-// TestPackaged: whoever looks into a filled program finds what it is, and believes nothing that only looks like it.
+// TestPackaged: Packaged finds the name and settings of a filled program, and rejects similar text.
 func TestPackaged(t *testing.T) {
 	filled := program()
 	if err := area.Patch(filled, contents()); err != nil {

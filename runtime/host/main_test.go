@@ -50,7 +50,7 @@ func child(path string, args []string) int {
 	return 0
 }
 
-// fault writes through a null pointer in Go, which is a panic that can be recovered as long as nobody took the signal.
+// fault writes through a null pointer in Go. The panic can be recovered unless another signal handler was installed.
 func fault() (recovered any) {
 	defer func() { recovered = recover() }()
 	var nowhere *int

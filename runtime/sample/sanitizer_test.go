@@ -22,7 +22,7 @@ const (
 	seed = 20
 )
 
-// TestSpoiledPacks reads packs that anybody may have written, with the compiler's sanitizers watching every access.
+// TestSpoiledPacks reads untrusted packs with the compiler's sanitizers.
 func TestSpoiledPacks(t *testing.T) {
 	spoiled := most / testlevel.Stride(4, 4)
 	checker := sanitized(t, "check", "art", "draw", "pack", "scene", "system", "world")
@@ -91,7 +91,7 @@ func spoil(t *testing.T, random *rand.Rand, turn int, c content, folder string) 
 	}
 }
 
-// TestSpoiledConfigs looks for settings in texts that anybody may have written.
+// TestSpoiledConfigs searches settings in untrusted texts.
 func TestSpoiledConfigs(t *testing.T) {
 	const spoiled = most
 	checker := sanitized(t, "config", "config")

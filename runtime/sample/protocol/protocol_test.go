@@ -104,8 +104,8 @@ func TestInStep(t *testing.T) {
 	}
 }
 
-// TestVersionedMembers checks what keeps in step and what does not: a change of a member that the version does not have is
-// nobody's business, one of a member that it has is found at once, by both ends.
+// TestVersionedMembers: a change of a member that the version does not have is ignored. A change of a member that it has is found at
+// once, by both ends.
 func TestVersionedMembers(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*protocol.State)
@@ -148,7 +148,7 @@ func TestVersionsThatNobodyHas(t *testing.T) {
 	}
 }
 
-// TestBrokenConnections checks that a connection that ends is an error of whoever waits.
+// TestBrokenConnections checks that the end of a connection is an error of the waiting call.
 func TestBrokenConnections(t *testing.T) {
 	near, far := net.Pipe()
 	near.Close()
@@ -205,7 +205,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestRules pins the game's rules: who changes them changes every version.
+// TestRules pins the game's rules: a change of them changes every version.
 func TestRules(t *testing.T) {
 	s := state(t, 20)
 	if s.Player.At != (protocol.Point{X: 272, Y: 152}) {
