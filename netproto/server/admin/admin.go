@@ -1,10 +1,10 @@
-// Package admin is how programs reach a server's operator: the admin API over HTTP, and the control socket.
+// Package admin serves a server's operator to programs: the admin API over HTTP, and the control socket.
 //
 // # API
 //
 //	GET    /api/compat                   State; its ETag is the revision
-//	PUT    /api/compat                   ChangeRequest, If-Match: "revision" → Outcome; 409 if it has another one by now
-//	POST   /api/compat/evaluate          EvaluateRequest → EvaluateAnswer: what a client would be told, or what settings would do
+//	PUT    /api/compat                   ChangeRequest, If-Match: "revision" → Outcome; 409 if the revision has changed
+//	POST   /api/compat/evaluate          EvaluateRequest → EvaluateAnswer: the verdict for a client, or the effect of settings
 //	POST   /api/compat/rollback          RollbackRequest, If-Match → Outcome
 //	GET    /api/compat/audit             ?before=N&limit=N → AuditAnswer, the newest first
 //	GET    /api/compat/audit/verify      VerifyAnswer
@@ -15,16 +15,16 @@
 //	GET    /api/players/{id}/floor       FloorAnswer
 //	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
 //
-// A request names its actor with "Authorization: Bearer TOKEN". Nothing else counts: an address, a name and headers prove
-// nothing, since a proxy or a forwarder on this machine asks for strangers. The first token comes from the control socket or from
-// Operator.FirstToken. Bodies are JSON of at most MaxAsk bytes; unknown keys are errors. Every answer but a manifest is JSON; a
-// failure is an APIError. There is no state between requests. The control socket answers at the same paths, see ServeControl.
+// A request names its actor with "Authorization: Bearer TOKEN". Addresses, names and other headers prove nothing, because a local
+// proxy or forwarder passes on requests of others. The first token comes from the control socket or from Operator.FirstToken.
+// Bodies are JSON of at most MaxAsk bytes; unknown keys are errors. Every answer but a manifest is JSON; a failure is an
+// APIError. The API is stateless. The control socket answers at the same paths, see ServeControl.
 //
 // # Control socket
 //
-// The control socket carries HTTP: POST /reload is answered with 200 once the new catalogue is offered, and with 500 and
-// the reason if the old one stays. A client that may connect may reload and use the API, and the permissions of the socket say which
-// may: the user that the server runs as, and root.
+// The control socket carries HTTP: POST /reload is answered with 200 once the new catalogue is offered, and with 500 and the
+// reason if the old one stays. A client that can connect may reload and use the API; the socket's permissions admit only the
+// server's own user and root.
 package admin
 
 import (
@@ -46,7 +46,7 @@ import (
 const (
 	apiCompat  = "/api/compat"
 	apiPlayers = "/api/players/"
-	// MaxAsk is the largest body of a request in bytes: a document of settings, and what goes with it.
+	// MaxAsk is the largest body of a request in bytes: a document of settings, and the rest of the request.
 	MaxAsk = compat.MaxSettings + 64<<10
 )
 
@@ -85,7 +85,7 @@ type TokenRequest struct {
 	Role operator.Role `json:"role"`
 }
 
-// TokenAnswer has the secret, which is not to be had again.
+// TokenAnswer has the secret, which is shown only once.
 type TokenAnswer struct {
 	Name   string        `json:"name"`
 	Role   operator.Role `json:"role"`
@@ -127,18 +127,18 @@ func Owns(path string) bool {
 	return path == apiCompat || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers)
 }
 
-// Door is what administration over HTTP needs of the server that it belongs to.
+// Door is the part of a server that administration over HTTP needs.
 type Door interface {
 	// Operator is nil without a store, and while the server starts.
 	Operator() *operator.Operator
-	// Recognised is told of a request with a valid token.
+	// Recognised is called for a request with a valid token.
 	Recognised(r *http.Request)
-	// Unrecognised counts a request without a valid token; wrong says that it had another one, which is logged. It is false if the
-	// address had too many of them lately.
+	// Unrecognised counts a request without a valid token; wrong means that it had an invalid one, which is logged. It is false
+	// if the address is above its limit.
 	Unrecognised(r *http.Request, wrong bool) bool
 }
 
-// New answers the admin API over HTTP, to all that have a token.
+// New is the handler of the admin API over HTTP, for requests with a valid token.
 func New(door Door) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -198,7 +198,7 @@ func RemoteOf(r *http.Request) string {
 	return from.Addr().Unmap().WithZone("").String()
 }
 
-// sourceHeader is how a program says what it is: nothing more than a word in the audit log.
+// sourceHeader names the program of a request, only for the audit log.
 const sourceHeader = "Collet-Source"
 
 func sourceOf(r *http.Request) string {
@@ -246,7 +246,7 @@ func answerError(w http.ResponseWriter, status int, e APIError) {
 	answerJSON(w, status, e)
 }
 
-// fail answers with what an operator's method said.
+// fail answers with an error of an operator's method.
 func fail(w http.ResponseWriter, err error) {
 	var stale *operator.StaleError
 	var confirm *operator.ConfirmError

@@ -33,7 +33,7 @@ const (
 	maxControlAnswer = 256 << 10
 )
 
-// ControlError says why a server can't be reached, or be made reachable, through a control socket.
+// ControlError says why a control socket can't be opened, or why a request through it failed.
 type ControlError struct {
 	Path string
 	Err  error
@@ -51,9 +51,9 @@ func (e *ControlError) Error() string {
 // Unwrap gives the underlying error.
 func (e *ControlError) Unwrap() error { return e.Err }
 
-// ListenControl opens the control socket. It is never reachable for others, not even for a moment: it is made in a folder
-// that only its owner may enter, and then put in its place. The leftover of a server that is gone is replaced; one that
-// answers is an error. Errors are *ControlError.
+// ListenControl opens the control socket. Other users can never connect: the socket is created in a folder with access for its
+// owner only, and then renamed. A leftover of an ended server is replaced; a socket that answers is an error. Errors are
+// *ControlError.
 func ListenControl(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, &ControlError{Path: path, Err: fmt.Errorf("is %d bytes long", len(path)), Hint: fmt.Sprintf("choose a shorter path, of at most %d bytes", maxSocketPath)}
@@ -78,7 +78,7 @@ func ListenControl(path string) (net.Listener, error) {
 	return &named{Listener: listener, path: path}, nil
 }
 
-// mayTake refuses a path at which something else than a leftover lies.
+// mayTake refuses a path at which there is anything but a leftover socket.
 func mayTake(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func (n *named) Close() error {
 	return n.Listener.Close()
 }
 
-// The bounds on requests through the control socket.
+// Limits of requests through the control socket.
 const (
 	// requestTime is how long a request may take to arrive.
 	requestTime = 5 * time.Second
@@ -126,9 +126,9 @@ const (
 const localActor = "local"
 
 // ServeControl answers requests through the control socket until ctx ends, and closes the listener: those to reload, and the
-// admin API of an operator, nil for none, at the same paths as over HTTP. A client of the socket may do everything there, without a
-// token: the user that the server runs as, and root. So the first token can be made, and one that was lost replaced, wherever
-// the HTTP port is. Reload returns when the new catalogue is offered. Answers under way are broken off at the end.
+// admin API of an operator, nil for none, at the same paths as over HTTP. Clients of the socket (the server's own user and root)
+// may do everything, without a token. So the first token can be created there, and a lost one replaced, independently of the HTTP
+// port. Reload returns when the new catalogue is offered. Pending answers are aborted at the end.
 func ServeControl(ctx context.Context, listener net.Listener, op *operator.Operator, reload func(context.Context) error, log zerolog.Logger) error {
 	mux := controls(ctx, reload, log)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
@@ -158,12 +158,12 @@ func ServeControl(ctx context.Context, listener net.Listener, op *operator.Opera
 	return err
 }
 
-// controls is what can be asked of any server. Ctx is that of the server, not of a request.
+// controls has the requests that every server answers. ctx is the server's, not a request's.
 func controls(ctx context.Context, reload func(context.Context) error, log zerolog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		log.Info().Msg("Asked to reload through the control socket")
-		// Whoever asked may go: the catalogue that is half built is wanted all the same.
+		// The reload continues if the client disconnects.
 		if err := reload(ctx); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

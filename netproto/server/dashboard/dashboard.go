@@ -1,4 +1,4 @@
-// Package dashboard is how people reach a server's operator with a browser:
+// Package dashboard has the operator's pages for a browser:
 //
 //	GET  /admin                 everything at a glance, and a form for each part of the settings
 //	GET  /admin/live            the part of it that shows who is connected, for the script
@@ -16,11 +16,11 @@
 //	POST /admin/language        keeps a language for this browser
 //	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
 //
-// Pages are made here and need no script: the script adds what happens during typing. Nothing is loaded from elsewhere, and the
-// content security policy lets nothing be. Rights are as with the admin API: a login with a token allows what its role
-// allows, and the login page tells how the first token is made. Each form carries a token of the browser's cookie, and a request from a page of another site is refused. A form that arrives when its session has ended changes
-// nothing, and is shown for review after the next login. Whatever clients, players and operators have written is text: the templates
-// escape it, and nothing of it becomes a link that is not one of ours.
+// Pages are rendered by the server and work without the script, which adds updates during typing. The content security policy
+// forbids loading from elsewhere. Rights are as with the admin API: a login with a token has the rights of its role, and the
+// login page explains how to create the first token. Each form carries a token derived from the browser's cookie, and cross-site
+// requests are refused. A form that arrives after its session has ended changes nothing, and is shown for review after the next
+// login. Texts of clients, players and operators are escaped by the templates and never become foreign links.
 package dashboard
 
 import (
@@ -41,7 +41,7 @@ const (
 	root = "/admin"
 	// maxForm is the largest form in bytes: a document of settings with every byte escaped.
 	maxForm = 3*compat.MaxSettings + 64<<10
-	// policy lets a page load its own style and script, and nothing else.
+	// policy allows a page to load only its own style, script and images.
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
@@ -53,7 +53,7 @@ func Owns(path string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 
-// dashboard is that of one server.
+// dashboard is the dashboard of one server.
 type dashboard struct {
 	logins
 	door      admin.Door
@@ -62,7 +62,7 @@ type dashboard struct {
 	matcher   language.Matcher
 }
 
-// New answers requests for the dashboard. The door is asked for every request: there may be no operator yet.
+// New answers requests for the dashboard. It reads the operator from the door at every request, because there may be none yet.
 func New(door admin.Door, log zerolog.Logger) http.Handler {
 	b := &dashboard{door: door, log: log}
 	b.languages, b.matcher = readWords()
@@ -82,10 +82,11 @@ type request struct {
 	again   bool   // a form that was kept over a login is shown
 }
 
-// handler is what answers a request at a request.
+// handler answers a request.
 type handler func(*request, http.ResponseWriter, *http.Request)
 
-// route is where a handler is, whether strangers may ask, and whether a form that comes too late is kept for after the login.
+// route is a handler, whether it is open without a login, and whether a form that arrives after its session has ended is kept
+// over the login.
 type route struct {
 	answer      handler
 	open, keeps bool
@@ -117,18 +118,18 @@ func routes() map[string]route {
 	}
 }
 
-// asset is one of the files of the pages, which are the same for all browsers.
+// asset is the name of a static file.
 func asset(path string) (name string, is bool) {
 	name = strings.TrimPrefix(path, root)
 	return strings.TrimPrefix(name, "/"), name == "/style.css" || name == "/script.js" || name == "/icon.svg"
 }
 
-// guarded are the headers of every answer: nothing is kept, framed, or taken for something else.
+// guarded sets the security headers of every answer: no caching, no framing, no content sniffing.
 func guarded(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
-	header.Set("Referrer-Policy", "same-origin") // with none at all browsers say that a form comes from nowhere
+	header.Set("Referrer-Policy", "same-origin") // with "no-referrer" browsers send "Origin: null" with forms
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Content-Security-Policy", policy)
@@ -170,7 +171,7 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	if method == http.MethodGet {
 		d.back = r.URL.RequestURI()
 		if found.open {
-			d.back = r.URL.Path // what strangers write behind it is none of ours
+			d.back = r.URL.Path // the query of a request without login is not repeated
 		}
 	} else if fault := d.readForm(w, r); fault != "" {
 		d.sorry(w, http.StatusForbidden, "sorry.form", fault)
@@ -186,7 +187,8 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	found.answer(d, w, r)
 }
 
-// stranger redirects to the login. A script is told instead, and a form is kept for after it.
+// stranger redirects a request without login to the login page. A script gets an error instead, and a form may be kept over the
+// login.
 func (d *request) stranger(w http.ResponseWriter, r *http.Request, keeps bool) {
 	switch {
 	case r.Header.Get(fragmentHeader) != "":
@@ -198,7 +200,7 @@ func (d *request) stranger(w http.ResponseWriter, r *http.Request, keeps bool) {
 	}
 }
 
-// readForm reads a form, and says why it is not one that we have given to this browser; empty if it is.
+// readForm reads a form, and returns why it was not created for this browser; empty if it was.
 func (d *request) readForm(w http.ResponseWriter, r *http.Request) (fault string) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	switch err := r.ParseForm(); {
@@ -213,7 +215,7 @@ func (d *request) readForm(w http.ResponseWriter, r *http.Request) (fault string
 	}
 }
 
-// crossSite reports whether a browser says that a page of another site made a request.
+// crossSite reports whether the headers show that a page of another site made the request.
 func crossSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	if origin := r.Header.Get("Origin"); origin != "" {

@@ -18,9 +18,9 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// The bounds on who is logged in.
+// Limits of logins.
 const (
-	// cookieName is what a browser is recognised by.
+	// cookieName is the cookie that identifies a browser.
 	cookieName = "collet_admin"
 	// cookieBytes is the randomness in it.
 	cookieBytes = 32
@@ -28,7 +28,8 @@ const (
 	loginIdle = 30 * time.Minute
 	// loginLong is how long at most: a working day.
 	loginLong = 12 * time.Hour
-	// maxLogins is how many browsers are logged in at once; of more the one that has been quiet the longest is forgotten.
+	// maxLogins is how many browsers are logged in at once; beyond it the login without a request for the longest time is
+	// dropped.
 	maxLogins = 256
 )
 
@@ -37,10 +38,10 @@ type logins struct {
 	key []byte // seals forms; set by begin, then fixed
 
 	mu  sync.Mutex
-	all map[string]*login // by the hash of the cookie, so that what is in memory is of no use to a thief
+	all map[string]*login // by the hash of the cookie, so a memory dump has no usable cookies
 }
 
-// login is one browser that has.
+// login is one logged-in browser.
 type login struct {
 	name, sum   string // of the token; where that is taken away the login is void
 	since, seen time.Time
@@ -104,8 +105,8 @@ func (v *logins) leave(id string) {
 	delete(v.all, operator.Sum(id))
 }
 
-// who is whose token a browser has logged in with, if find still finds that by its name and sum. Requests that a page makes by itself do not
-// prolong a login.
+// who is the token of a browser's login, if find still has it by name and sum. Automatic requests of a page do not prolong a
+// login.
 func (v *logins) who(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -185,9 +186,9 @@ func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 	d.page(w, status, "login.html", p)
 }
 
-// login accepts a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A
-// right one is let in even then: at 256 random bits the count is there for the log and the processor, and one that shut out the
-// right ones too would let any client of the same address lock the operators out.
+// login accepts a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A valid token is
+// accepted even above the limit. Tokens have 256 random bits, so the limit only protects the log and the processor; a limit on
+// valid tokens would let any client of the same address lock the operators out.
 func (d *request) login(w http.ResponseWriter, r *http.Request) {
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Authenticate(secret); known {

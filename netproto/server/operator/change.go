@@ -10,9 +10,9 @@ import (
 	"collet/netproto/compat"
 )
 
-// Change checks settings, writes them and their audit record to disk, and judges every handshake from then on by them. Settings that
-// are the same already change nothing and leave no record. The errors are *ForbiddenError, *StaleError, *compat.SettingsError,
-// *ConfirmError, *InputError and the store's.
+// Change checks settings, writes them and their audit record to disk, and applies them to all later handshakes. Equal settings
+// change nothing and leave no record. The errors are *ForbiddenError, *StaleError, *compat.SettingsError, *ConfirmError,
+// *InputError and the store's.
 func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, error) {
 	if err := by.may(c.Comment); err != nil {
 		return Outcome{}, err
@@ -22,7 +22,7 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	}
 	o.changing.Lock()
 	defer o.changing.Unlock()
-	if err := ctx.Err(); err != nil { // the caller left while another change was under way
+	if err := ctx.Err(); err != nil { // the caller gave up while it waited for another change
 		return Outcome{}, err
 	}
 	now := o.current.Load()
@@ -61,7 +61,7 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	return out, nil
 }
 
-// Propose are the settings in force with what a document changes. The error is an *InputError.
+// Propose are the settings in force with the keys of a document replaced. The error is an *InputError.
 func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 	if len(document) == 0 {
 		return compat.Settings{}, &InputError{Field: "settings", Why: "are missing"}
@@ -73,7 +73,7 @@ func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 	return s, nil
 }
 
-// commit stores settings with their record, and then judges by them. The lock is held.
+// commit stores settings with their record, and then applies them. The caller holds the lock.
 func (o *Operator) commit(s compat.Settings, d *compat.Declared, record compat.Audit) error {
 	next := o.chained(d, record)
 	if err := o.store.Commit(s.Encode(), s.Revision, next); err != nil {
@@ -84,13 +84,13 @@ func (o *Operator) commit(s compat.Settings, d *compat.Declared, record compat.A
 	return nil
 }
 
-// chained completes a record as the next one. The lock is held.
+// chained completes a record as the next one of the chain. The caller holds the lock.
 func (o *Operator) chained(d *compat.Declared, record compat.Audit) compat.Audit {
 	record.Time, record.Build = time.Now().UTC(), d.Build.ID
 	return compat.Chain(o.last, record)
 }
 
-// note appends a record about something else than settings. The lock is held.
+// note appends a record that is not about settings. The caller holds the lock.
 func (o *Operator) note(by Actor, comment, key string, before, after any) error {
 	record := compat.Audit{Actor: by.Name, Source: by.Source, Remote: by.Remote, Comment: comment, Keys: []string{key}}
 	var faults [2]error
@@ -107,14 +107,14 @@ func (o *Operator) note(by Actor, comment, key string, before, after any) error 
 	return nil
 }
 
-// apply makes settings those that handshakes are judged by. The lock is held.
+// apply puts settings into force. The caller holds the lock.
 func (o *Operator) apply(s compat.Settings, d *compat.Declared) {
 	o.current.Store(&current{settings: s, declared: d, snapshot: d.Snapshot(s, time.Now())})
 	o.metrics.applied(s)
 }
 
-// Rollback changes the settings back to what they were at an earlier revision. It is a change like any other, with a revision of
-// its own, and lowers the active range only with a comment and a confirmation. Besides Change's errors there is ErrUnknown.
+// Rollback restores the settings of an earlier revision. It is a change with a new revision, always needs a comment, and lowers
+// the active range only with a confirmation. Besides Change's errors there is ErrUnknown.
 func (o *Operator) Rollback(ctx context.Context, by Actor, to uint64, c Change) (Outcome, error) {
 	var err error
 	if c.Settings, err = o.Revision(to); err != nil {
@@ -139,14 +139,13 @@ func (o *Operator) Revision(number uint64) (compat.Settings, error) {
 	return s, nil
 }
 
-// Audit are at most limit records of what was changed, the newest first, beginning below the number before; 0 is the newest of
-// all.
+// Audit returns at most limit audit records, the newest first, with numbers below before; 0 begins with the newest.
 func (o *Operator) Audit(before uint64, limit int) ([]compat.Audit, error) {
 	return o.store.Records(before, min(max(limit, 1), MaxRecords))
 }
 
-// Verify walks the audit log and counts its records. The error is a *compat.ChainError that names the first bad one, or what
-// reading said. An end that was cut off is found too, as long as this server runs.
+// Verify verifies the chain of the audit log and counts its records. The error is a *compat.ChainError that names the first bad
+// record, or a read error. It detects a truncated log as well, by the stored number of records.
 func (o *Operator) Verify() (records int, err error) {
 	log, head, err := o.store.Log()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // ErrStoreFull says that no more accounts can have a floor.
 var ErrStoreFull = errors.New("the compatibility store has the most floors that it takes")
 
-// Floor is the lowest logic version with which an account may play; 0 is any. The error is *InputError or the store's.
+// Floor is the lowest logic version with which an account may play; 0: any. The error is *InputError or the store's.
 func (o *Operator) Floor(account string) (int32, error) {
 	if err := checkAccount(account); err != nil {
 		return 0, err
@@ -18,15 +18,14 @@ func (o *Operator) Floor(account string) (int32, error) {
 	return o.store.Floor(account)
 }
 
-// Accounts are those that have a floor, as Store.Accounts says.
+// Accounts lists accounts with a floor, see Store.Accounts.
 func (o *Operator) Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error) {
 	return o.store.Accounts(q)
 }
 
-// SetFloor changes an account's floor and returns what it was, and leaves a record. It is raised unless lower says that lowering it
-// is meant, which only makes sense where the account's state can be played with an older version, and needs a comment. A floor above
-// the active range would shut the account out and is refused. The errors are *ForbiddenError, *InputError, ErrStoreFull and the
-// store's.
+// SetFloor changes an account's floor, appends an audit record, and returns the previous floor. Lowering needs lower and a
+// comment, and only makes sense if the account's state can be played with an older version. A higher floor above the active range
+// would lock the account out and is refused. The errors are *ForbiddenError, *InputError, ErrStoreFull and the store's.
 func (o *Operator) SetFloor(by Actor, account string, floor int32, comment string, lower bool) (was int32, err error) {
 	return o.setFloor(by, account, floor, comment, func(was int32) error {
 		if floor < was && !lower {
@@ -36,14 +35,15 @@ func (o *Operator) SetFloor(by Actor, account string, floor int32, comment strin
 	})
 }
 
-// FloorMovedError says that an account's floor has changed since the caller looked. Nothing was changed; look again.
+// FloorMovedError says that an account's floor has changed since the caller read it. The call changed nothing.
 type FloorMovedError struct{ Asked, Current int32 }
 
 func (e *FloorMovedError) Error() string {
 	return fmt.Sprintf("the floor is %d by now, not %d: look at it again", e.Current, e.Asked)
 }
 
-// MoveFloor is SetFloor for a caller that has seen what it was: another floor by now is a *FloorMovedError, and lowering is meant.
+// MoveFloor is SetFloor for a caller that knows the current floor: if it is no longer from, the error is a *FloorMovedError. It
+// may lower the floor.
 func (o *Operator) MoveFloor(by Actor, account string, from, to int32, comment string) error {
 	_, err := o.setFloor(by, account, to, comment, func(was int32) error {
 		if was != from {
@@ -54,7 +54,7 @@ func (o *Operator) MoveFloor(by Actor, account string, from, to int32, comment s
 	return err
 }
 
-// setFloor changes a floor if what it was is as it should be.
+// setFloor changes a floor if should accepts the current one.
 func (o *Operator) setFloor(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
 	if err := errors.Join(by.may(comment), checkAccount(account)); err != nil {
 		return 0, err
@@ -85,8 +85,8 @@ func (o *Operator) setFloor(by Actor, account string, floor int32, comment strin
 	return was, o.note(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
 }
 
-// endSessions ends the sessions of an account that a floor would not let in again: what its player is about to be given an older version can't
-// play with. A client that comes again is told of the floor.
+// endSessions ends the sessions of an account that a raised floor no longer admits. The client learns of the floor when it
+// reconnects.
 func (o *Operator) endSessions(account string, floor int32) {
 	snapshot := o.Snapshot()
 	for _, s := range o.sessions.all() {

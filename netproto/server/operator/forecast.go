@@ -9,20 +9,20 @@ import (
 	"collet/netproto/product"
 )
 
-// Forecast says what would become of those who are connected now.
+// Forecast is the effect of proposed settings on the connected clients.
 type Forecast struct {
-	Now     map[string]int   `json:"now"`     // clients by the verdict that they would get if they came again
+	Now     map[string]int   `json:"now"`     // clients by the verdict of a reconnect
 	Then    map[string]int   `json:"then"`    // the same under the proposed settings
 	Changed []string         `json:"changed"` // keys
 	Lowers  bool             `json:"lowers"`  // the change needs a comment and a confirmation
-	Impact  compat.Impact    `json:"impact"`  // who could not come back, and who has played with a newer version than will be active
-	Groups  []ForecastGroup  `json:"groups"`  // who would get another verdict
-	Hints   []compat.Mistake `json:"hints"`   // what to know of the proposal
+	Impact  compat.Impact    `json:"impact"`  // clients that could not reconnect, and accounts with a floor above the proposed range
+	Groups  []ForecastGroup  `json:"groups"`  // clients whose verdict would change
+	Hints   []compat.Mistake `json:"hints"`   // hints about the proposal
 
-	shut compat.Impact // of those the ones whom this very change shuts out, for the record
+	shut compat.Impact // the part of Impact that this change causes, for the record
 }
 
-// ForecastGroup are clients who have logic version, target and change of verdict in common.
+// ForecastGroup is a number of clients with the same logic version, target and change of verdict.
 type ForecastGroup struct {
 	Logic  string `json:"logic"`
 	Target string `json:"target"`
@@ -31,7 +31,8 @@ type ForecastGroup struct {
 	Count  int    `json:"count"`
 }
 
-// DryRun says what proposed settings would do, and does nothing. Their revision is ignored. The error is a *compat.SettingsError.
+// DryRun is the effect of proposed settings, without applying them. Their revision is ignored. The error is a
+// *compat.SettingsError.
 func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
 	now := o.current.Load()
 	proposed.Revision = now.settings.Revision + 1
@@ -44,7 +45,7 @@ func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
 	return f, nil
 }
 
-// forecast judges every connected client as if it came again, now and under other settings.
+// forecast judges every connected client as if it reconnected, under the current and under other settings.
 func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
 	f := Forecast{Now: map[string]int{}, Then: map[string]int{}, Groups: []ForecastGroup{}}
 	next, known := now.declared.Snapshot(then, time.Now()), labelsOf(now.snapshot)
@@ -82,15 +83,16 @@ func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
 	return f
 }
 
-// judgeAgain judges a session's client as if it came again. Its packs are left aside: it is here to fetch them.
+// judgeAgain judges a session's client as if it reconnected. It ignores the client's packs: the client is connected to fetch
+// them.
 func (o *Operator) judgeAgain(s *compat.Snapshot, session *Session) compat.Judgement {
 	h := session.Hello
 	h.Developer, h.Now, h.Content = s.Developers[session.Account], time.Now(), s.ContentFor(h.Target)
 	return compat.Evaluate(s, &h)
 }
 
-// Evaluate says what a client would be told now. The floor and the rights of the account are looked up; an empty account has
-// none. A connection that says the same is told the same. The error is the store's.
+// Evaluate judges a client as a connection with the same hello would be judged now. It reads the account's floor and rights; an
+// empty account has none. The error is the store's.
 func (o *Operator) Evaluate(h compat.Hello, account string) (compat.Judgement, error) {
 	s := o.Snapshot()
 	if err := o.Complete(s, &h, account); err != nil {
@@ -99,7 +101,8 @@ func (o *Operator) Evaluate(h compat.Hello, account string) (compat.Judgement, e
 	return compat.Evaluate(s, &h), nil
 }
 
-// Complete adds to a hello what a server knows of its target and its account. On an error, the store's, it has no floor.
+// Complete adds the server's data about target and account to a hello. After an error, which is the store's, the hello has no
+// floor.
 func (o *Operator) Complete(s *compat.Snapshot, h *compat.Hello, account string) (err error) {
 	h.Now, h.Store = time.Now(), !product.Target(h.Target).CanSelfUpdate()
 	h.Floor, h.Developer = 0, false

@@ -8,8 +8,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// metrics count judgements, for Prometheus. Labels are limited to what the server knows, so
-// that the number of series does not depend on what clients say.
+// metrics count judgements, for Prometheus. Labels have only values that the server knows, so clients can't increase the number
+// of series.
 type metrics struct {
 	verdicts *prometheus.CounterVec // verdict, rule, logic, target
 	revision prometheus.Gauge
@@ -38,7 +38,7 @@ func (m *metrics) judged(j compat.Judgement, g Group) {
 	m.verdicts.WithLabelValues(j.Verdict.String(), strconv.Itoa(int(j.Rule)), g.Logic, g.Target).Inc()
 }
 
-// applied shows settings that are in force from now on.
+// applied records new settings in force.
 func (m *metrics) applied(s compat.Settings) {
 	m.revision.Set(float64(s.Revision))
 	m.active.WithLabelValues("min").Set(float64(s.ActiveMin))

@@ -10,10 +10,10 @@ import (
 	"collet/netproto/compat"
 )
 
-// Open opens the store in a file and reconciles what it says with what the build declares (boot rules B1 to B7 of package compat).
-// The caller closes the operator, after the server.
+// Open opens the store in a file and reconciles its settings with the build's declaration (boot rules B1 to B7 of package
+// compat). The caller closes the operator, after the server.
 //
-// The errors refuse to start: *StoreError, *compat.RollbackError, *compat.SettingsError.
+// The errors prevent a start: *StoreError, *compat.RollbackError, *compat.SettingsError.
 func Open(path string, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
 	store, err := OpenStore(path, log)
 	if err != nil {
@@ -26,10 +26,10 @@ func Open(path string, d *compat.Declared, opt Options, log zerolog.Logger) (*Op
 	return o, nil
 }
 
-// errNoSettings says that no server has written settings to a store.
+// errNoSettings says that a store has no settings yet.
 var errNoSettings = errors.New("is not there")
 
-// New is Open for another store, which the operator owns unless there is an error.
+// New is Open for any Store, which the operator owns unless there is an error.
 func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
 	o := &Operator{log: log, store: store, sessions: newSessions(), metrics: newMetrics(), closing: make(chan struct{})}
 	tokens, err := store.Tokens()
@@ -53,7 +53,7 @@ func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Ope
 	return o, nil
 }
 
-// Close ends what the operator does by itself, and closes the store. The server must have ended. A second call does nothing.
+// Close ends the operator's goroutines, and closes the store. The server must have ended. A second call does nothing.
 func (o *Operator) Close() error {
 	o.close.Do(func() { close(o.closing) })
 	o.running.Wait()
@@ -100,7 +100,7 @@ func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
 	return o.commit(s, d, bootRecord(stored, s, changes))
 }
 
-// bootRecord is the record of what a start changed.
+// bootRecord is the audit record of a start's changes.
 func bootRecord(stored *compat.Settings, s compat.Settings, changes []compat.Change) compat.Audit {
 	record := compat.Audit{Actor: compat.ActorBoot, Source: compat.SourceBoot, Before: []byte("null"), After: s.Encode(), Keys: []string{}}
 	old := compat.Settings{}
@@ -121,7 +121,7 @@ func bootRecord(stored *compat.Settings, s compat.Settings, changes []compat.Cha
 	return record
 }
 
-// Adopt judges by another declaration. It fails where the settings in force make no sense for that, and then nothing has changed.
+// Adopt switches to another declaration. It fails, without a change, if the settings in force contradict it.
 func (o *Operator) Adopt(d *compat.Declared) error {
 	o.changing.Lock()
 	defer o.changing.Unlock()
@@ -133,7 +133,7 @@ func (o *Operator) Adopt(d *compat.Declared) error {
 	return nil
 }
 
-// follow takes over what other servers change.
+// follow applies changes of other servers that share the store.
 func (o *Operator) follow(changed <-chan struct{}) {
 	for {
 		select {
@@ -150,7 +150,7 @@ func (o *Operator) follow(changed <-chan struct{}) {
 	}
 }
 
-// refresh judges by what the store says.
+// refresh applies the settings in the store.
 func (o *Operator) refresh() error {
 	o.changing.Lock()
 	defer o.changing.Unlock()
@@ -177,7 +177,7 @@ func (o *Operator) refresh() error {
 	return nil
 }
 
-// kick ends, after a countdown, the sessions that would not be let in again, unless the settings have changed once more by then.
+// kick ends, after a countdown, the sessions that the settings no longer admit, unless the settings have changed again by then.
 func (o *Operator) kick(after time.Duration, revision uint64) {
 	o.running.Go(func() {
 		countdown := time.NewTimer(after)

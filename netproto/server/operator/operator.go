@@ -13,53 +13,53 @@ import (
 	"collet/netproto/compat"
 )
 
-// Operator applies compatibility settings while a server runs. There is one for each running server whose settings name a store;
-// without one the server judges as its configuration says.
+// Operator applies compatibility settings while a server runs. A running server with a configured store has one; any other server
+// judges by its configuration.
 //
-// All methods are safe for concurrent use. Those that change something need an Actor whose role is RoleEdit, take effect wholly or
-// not at all, and return only when what they did is on disk. What they return belongs to the caller.
+// All methods are safe for concurrent use. Those that change something need an Actor with RoleEdit, take effect completely or not
+// at all, and return after the change is on disk. The caller owns the results.
 type Operator struct {
 	log      zerolog.Logger
 	store    Store
 	metrics  *metrics
 	sessions *sessions
-	boot     []compat.Change // what the start did or warned of
+	boot     []compat.Change // changes and warnings of the start
 	current  atomic.Pointer[current]
 	tokens   atomic.Pointer[[]Token]
 
 	changing sync.Mutex    // one change at a time
 	last     *compat.Audit // the newest record; nil for none. Guarded by changing
 	running  sync.WaitGroup
-	closing  chan struct{} // closed by Close: breaks off countdowns
+	closing  chan struct{} // closed by Close; ends countdowns
 	close    sync.Once
 }
 
-// current are the settings in force, with the declaration that they apply to.
+// current are the settings in force, with their declaration and snapshot.
 type current struct {
 	settings compat.Settings
 	declared *compat.Declared
 	snapshot *compat.Snapshot
 }
 
-// Options are how a store is opened.
+// Options are the options of Open.
 type Options struct {
-	AsStored       bool // nothing is reconciled with the build and nothing is written; a store without settings is an error
-	AcceptRollback bool // an older server than the last one is meant: boot rule B4 lowers the active range
+	AsStored       bool // settings are neither reconciled with the build nor written; a store without settings is an error
+	AcceptRollback bool // accept an older server than the last one: boot rule B4 lowers the active range
 }
 
-// Role says what an actor may do. The words stand in the store and in the API.
+// Role is the set of rights of an actor. The texts are part of the store and the API.
 type Role string
 
 const (
-	RoleView Role = "view" // look at everything
-	RoleEdit Role = "edit" // and change it
+	RoleView Role = "view" // read everything
+	RoleEdit Role = "edit" // read and change everything
 )
 
-// Actor is the author of a change, for the audit log. Authenticate makes one, or a caller in this process.
+// Actor is the author of a change, for the audit log. Authenticate returns one; a caller in this process may create one.
 type Actor struct {
-	Name   string // of a token, or another name that an audit record shows, at most MaxActor bytes
+	Name   string // of a token, or another name for the audit log, at most MaxActor bytes
 	Role   Role
-	Source string // compat.SourceAPI and its like
+	Source string // compat.SourceAPI and similar
 	Remote string // address; empty for none
 }
 
@@ -69,23 +69,23 @@ const (
 	MaxComment = compat.MaxComment
 )
 
-// ForbiddenError says that an actor's role does not allow what it wanted.
+// ForbiddenError says that an actor's role does not allow the call.
 type ForbiddenError struct{ Actor Actor }
 
 func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("%q may only look: this needs the role %q", e.Actor.Name, RoleEdit)
 }
 
-// StaleError says that the settings have changed since the caller looked. Nothing was changed; look again.
+// StaleError says that the settings have changed since the caller read them. The call changed nothing.
 type StaleError struct{ Asked, Current uint64 } // revisions
 
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("the settings are at revision %d by now, not %d: look at them again", e.Current, e.Asked)
 }
 
-// ConfirmError says that a change lowers an end of the active range, and what it lacks: a confirmation, a comment, or both.
+// ConfirmError says that a change lowers an end of the active range, and lacks a confirmation, a comment, or both.
 type ConfirmError struct {
-	Impact       compat.Impact // whom it would affect
+	Impact       compat.Impact // the affected sessions and accounts
 	NeedsComment bool
 	NeedsConfirm bool
 }
@@ -102,43 +102,42 @@ func (e *ConfirmError) Error() string {
 		strings.Join(lacks, " and "), e.Impact.Sessions, e.Impact.Floors)
 }
 
-// InputError says what is wrong with something that a caller said, beside settings, for which there is compat.SettingsError.
+// InputError describes an invalid argument other than settings, whose error is compat.SettingsError.
 type InputError struct{ Field, Why string }
 
 func (e *InputError) Error() string { return e.Field + ": " + e.Why }
 
-// ErrUnknown says that there is nothing by the name or number that was asked for.
+// ErrUnknown says that the requested name or number was not found.
 var ErrUnknown = errors.New("there is none")
 
-// Change is a wish to change the settings.
+// Change is a requested change of the settings.
 type Change struct {
-	Revision uint64          // that the caller has looked at; another current one is a *StaleError
-	Settings compat.Settings // wholly; their own revision is ignored
+	Revision uint64          // that the caller has read; if it is not the current one the error is a *StaleError
+	Settings compat.Settings // complete; their revision is ignored
 	Comment  string          // at most MaxComment bytes; needed for a lowering
-	Confirm  bool            // the caller knows what a lowering means
-	Kick     *time.Duration  // nil: sessions stay; otherwise those that would not be let in again are ended after it, at most MaxKick
+	Confirm  bool            // confirms a lowering
+	Kick     *time.Duration  // nil: sessions continue; otherwise the countdown after which sessions that are no longer admitted end, at most MaxKick
 }
 
-// MaxKick is the longest countdown before sessions are ended: an hour is enough to finish a transfer and short enough to be
-// remembered.
+// MaxKick is the longest countdown before sessions are ended: an hour is enough to finish a transfer.
 const MaxKick = time.Hour
 
-// Outcome is what a change came to.
+// Outcome is the result of a change.
 type Outcome struct {
 	Settings compat.Settings  `json:"settings"`
-	Changed  []string         `json:"changed"` // keys; none if the settings were the same already, and then there is no new revision
-	Impact   compat.Impact    `json:"impact"`  // of all that the settings mean, as a dry run tells it
-	Hints    []compat.Mistake `json:"hints"`   // what to know of settings that are valid
+	Changed  []string         `json:"changed"` // keys; empty if the settings were equal, without a new revision
+	Impact   compat.Impact    `json:"impact"`  // of the settings as a whole, as in a dry run
+	Hints    []compat.Mistake `json:"hints"`   // hints about valid settings
 }
 
-// Settings are those in force. The lists and maps in them must not be written to.
+// Settings are the settings in force. Their lists and maps are read-only.
 func (o *Operator) Settings() compat.Settings { return o.current.Load().settings }
 
-// Snapshot is what handshakes are judged by now. It must not be written to.
+// Snapshot is the current snapshot for handshakes. It is read-only.
 func (o *Operator) Snapshot() *compat.Snapshot { return o.current.Load().snapshot }
 
-// SnapshotFor is what handshakes are judged by that are offered what d declares. While a server replaces one declaration by another,
-// settings in force are applied to each: a client is never judged by one and offered the files of the other.
+// SnapshotFor is the snapshot for handshakes on the declaration d. While a server replaces one declaration by another, the
+// settings in force apply to each: a client is never judged by one and offered the files of the other.
 func (o *Operator) SnapshotFor(d *compat.Declared) *compat.Snapshot {
 	now := o.current.Load()
 	if now.declared == d {
@@ -147,10 +146,10 @@ func (o *Operator) SnapshotFor(d *compat.Declared) *compat.Snapshot {
 	return d.Snapshot(now.settings, time.Now())
 }
 
-// Manifest are the components of the server's own build; nil is unknown. It must not be written to.
+// Manifest has the components of the server's own build; nil if unknown. It is read-only.
 func (o *Operator) Manifest() *compat.Manifest { return o.current.Load().declared.Manifest }
 
-// may is nil or a *ForbiddenError or *InputError.
+// may checks an actor's rights, its name, and a comment. The error is a *ForbiddenError or *InputError.
 func (a Actor) may(comment string) error {
 	switch {
 	case a.Role != RoleEdit:

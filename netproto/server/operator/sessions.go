@@ -17,7 +17,7 @@ type Session struct {
 	Hello     compat.Hello
 	Account   string // empty for none
 	Judgement compat.Judgement
-	End       func() // ends the connection; it may be called more than once, at any time
+	End       func() // ends the connection; it may be called repeatedly and concurrently
 }
 
 // sessions are the connected clients, and the handshakes of the last hour. It is safe for concurrent use.
@@ -27,7 +27,7 @@ type sessions struct {
 	minutes   [historyMinutes]minute // a ring
 }
 
-// Connect counts a judged client, by the snapshot by which it was judged, and lists it as connected until remove is called.
+// Connect counts a judged client under the snapshot that judged it, and lists it as connected until remove is called.
 func (o *Operator) Connect(s *compat.Snapshot, session Session) (remove func()) {
 	group := labelsOf(s).group(session.Hello)
 	o.metrics.judged(session.Judgement, group)
@@ -43,10 +43,10 @@ type minute struct {
 const (
 	// historyMinutes is how far back handshakes are counted.
 	historyMinutes = 60
-	// maxGroups is how many kinds of clients are told apart in a minute: 8 logic versions on 10 targets with 10 verdicts are
-	// 800. Others are counted together.
+	// maxGroups is how many groups of clients are counted separately in a minute: 8 logic versions on 10 targets with 10 verdicts
+	// are 800. Others are counted together.
 	maxGroups = 1000
-	// OtherGroup stands for what is not told apart.
+	// OtherGroup stands for values that are not counted separately.
 	OtherGroup = "other"
 	// NoLogicGroup stands for clients that name no logic version.
 	NoLogicGroup = "none"
@@ -130,8 +130,8 @@ func grouped(counts map[Group]int) []Group {
 	return all
 }
 
-// labels are the logic versions and targets that a server knows: nothing else that a client says becomes a label of a metric or a
-// row of a table.
+// labels are the logic versions and targets that a server knows. Other values of clients become neither labels of metrics nor
+// rows of tables.
 type labels struct {
 	versions compat.Range
 	ranged   bool
@@ -142,7 +142,7 @@ func labelsOf(s *compat.Snapshot) labels {
 	return labels{versions: s.Supported, ranged: s.Versioned, targets: s.Targets}
 }
 
-// group is what a client counts as. Of unsupported logic versions the one below and the one above all others stand for the rest.
+// group is the group that a client is counted in. Unsupported logic versions and unknown targets count as OtherGroup.
 func (c labels) group(h compat.Hello) Group {
 	return Group{Logic: c.logic(h.Logic()), Target: c.target(h.Target)}
 }

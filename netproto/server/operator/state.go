@@ -10,29 +10,29 @@ import (
 	"collet/netproto/compat"
 )
 
-// State is everything that an operator may want to see, as GET /api/compat tells it. Hashes are 16 hex digits, because a JSON
-// number would lose bits in other programs.
+// State is the full state for display, as returned by GET /api/compat. Hashes are 16 hex digits, because other programs lose bits
+// of a JSON number.
 type State struct {
 	Settings      compat.Settings  `json:"settings"`
-	Versioned     bool             `json:"versioned"`         // there are ranges
-	Supported     compat.Range     `json:"supported"`         // what the build can serve; meaningless where not versioned
-	Compatibility string           `json:"compatibility"`     // what clients are compared with
-	Custom        bool             `json:"custom"`            // it is the game's own
+	Versioned     bool             `json:"versioned"`         // the server has logic versions
+	Supported     compat.Range     `json:"supported"`         // supported by the build; undefined unless versioned
+	Compatibility string           `json:"compatibility"`     // compared with the clients' version
+	Custom        bool             `json:"custom"`            // Compatibility is the game's own, not derived
 	Content       string           `json:"content,omitempty"` // identity of the packs that are served; empty: it is not compared
 	Development   bool             `json:"development"`
 	Build         BuildState       `json:"build"`
 	Baselines     []Baseline       `json:"baselines"` // of every supported version, the oldest first
 	Targets       []TargetState    `json:"targets"`   // by name
-	Connected     []Group          `json:"connected"` // who is connected now
+	Connected     []Group          `json:"connected"` // connected clients
 	LastHour      []Group          `json:"last_hour"` // handshakes of the last hour, by verdict too
-	Floors        []FloorCount     `json:"floors"`    // how many players may not come back with less than a version
+	Floors        []FloorCount     `json:"floors"`    // accounts by floor
 	Hints         []compat.Mistake `json:"hints"`
-	Boot          []BootState      `json:"boot"`    // what the start changed or warned of
-	Secured       bool             `json:"secured"` // there is a token, without which nothing but the control socket is answered
+	Boot          []BootState      `json:"boot"`    // changes and warnings of the start
+	Secured       bool             `json:"secured"` // there is a token; without one only the control socket is answered
 	Components    int              `json:"components"`
 }
 
-// BuildState is a build for people and other programs.
+// BuildState is a build in JSON.
 type BuildState struct {
 	Logic      int32  `json:"logic"` // -1 is unknown
 	Components string `json:"components,omitempty"`
@@ -42,18 +42,18 @@ type BuildState struct {
 	Branch     string `json:"branch,omitempty"`
 }
 
-// Baseline is what clients of a logic version are compared with.
+// Baseline is the component hash for comparison with clients of a logic version.
 type Baseline struct {
 	Logic      int32  `json:"logic"`
 	Components string `json:"components,omitempty"` // empty: unknown, and nothing is compared
 }
 
-// TargetState is what is on offer for the clients of one target.
+// TargetState has the native modules for the clients of one target.
 type TargetState struct {
 	Name      string         `json:"name"`
 	Store     bool           `json:"store"` // only a store can replace a module there
 	Payloads  []PayloadState `json:"payloads"`
-	NoBinary  bool           `json:"no_binary"` // there is nothing for its clients that would let them play: they can't be helped
+	NoBinary  bool           `json:"no_binary"` // no module would let its outdated clients play
 	Why       string         `json:"why,omitempty"`
 	Connected int            `json:"connected"`
 }
@@ -65,10 +65,10 @@ type PayloadState struct {
 	Components string     `json:"components,omitempty"`
 	Build      BuildState `json:"build"`
 	Active     bool       `json:"active"`        // within the active range
-	Why        string     `json:"why,omitempty"` // it is not offered because of this
+	Why        string     `json:"why,omitempty"` // why it is not offered
 }
 
-// Group is a number of clients that have something in common. Logic and Target are clamped: what is unusual is "other".
+// Group is a number of clients with the same properties. Unknown values of Logic and Target are "other".
 type Group struct {
 	Logic   string `json:"logic"`
 	Target  string `json:"target"`
@@ -76,13 +76,13 @@ type Group struct {
 	Count   int    `json:"count"`
 }
 
-// FloorCount says how many players have a floor.
+// FloorCount is the number of accounts with a floor.
 type FloorCount struct {
 	Logic int32 `json:"logic"`
 	Count int   `json:"count"`
 }
 
-// BootState is one thing that the start did.
+// BootState is one change or warning of the start.
 type BootState struct {
 	Step    string   `json:"step"`
 	Actor   string   `json:"actor,omitempty"` // empty for a warning
@@ -112,7 +112,7 @@ func (o *Operator) Show() State {
 	return s
 }
 
-// maxShown is how many logic versions are listed. A game has a few dozen in its life.
+// maxShown is how many logic versions are listed. A game has a few dozen in its lifetime.
 const maxShown = 1000
 
 // hints are never nil.
@@ -124,7 +124,7 @@ func buildState(b compat.Build) BuildState {
 	return BuildState{Logic: b.Logic, Components: HexSum(b.Components), Time: b.Time, Seq: b.Seq, ID: b.ID, Branch: b.Branch}
 }
 
-// HexSum is a hash as people compare it; empty for none.
+// HexSum is a hash as 16 hex digits; empty for 0.
 func HexSum(sum uint64) string {
 	if sum == 0 {
 		return ""
@@ -132,7 +132,7 @@ func HexSum(sum uint64) string {
 	return fmt.Sprintf("%016x", sum)
 }
 
-// Floors is how many players have each floor, the lowest first.
+// Floors is the number of accounts for each floor, the lowest first.
 func (o *Operator) Floors() []FloorCount {
 	floors := o.store.Floors()
 	counts := make([]FloorCount, 0, len(floors))
@@ -150,7 +150,7 @@ func bootStates(changes []compat.Change) []BootState {
 	return all
 }
 
-// targetStates says of each target what it has, and whether anything of it is of use.
+// targetStates lists the targets with their modules, and whether a module is usable.
 func targetStates(st *current, connected map[string]int) []TargetState {
 	unserved := map[string]string{}
 	for _, u := range st.snapshot.Unserved() {

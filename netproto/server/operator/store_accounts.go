@@ -12,13 +12,13 @@ type AccountFloor struct {
 	Floor   int32
 }
 
-// AccountQuery says which accounts are wanted.
+// AccountQuery selects accounts.
 type AccountQuery struct {
-	Prefix string           // that their names begin with; empty for all
-	After  string           // only names behind this one; empty for the first
-	Want   func(int32) bool // whether those with a floor are wanted
-	Limit  int              // at most so many are listed, at least 1
-	Looks  int              // and at most so many looked at, at least 1
+	Prefix string           // prefix of the names; empty for all
+	After  string           // only names after this one; empty for the first page
+	Want   func(int32) bool // selects by floor
+	Limit  int              // largest number of results, at least 1
+	Looks  int              // largest number of accounts that are read, at least 1
 }
 
 // Accounts implements Store.

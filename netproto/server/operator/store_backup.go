@@ -11,19 +11,19 @@ import (
 	"collet/platform"
 )
 
-// A store has a copy of itself beside it. The copy is made of a file that was just read wholly, at each start and after each change
-// of settings, under another name, which is then put in its place: so there is always one that is good.
+// A store has a copy beside it. The copy is written after the full check at each start, and after each change of settings. It is
+// written under another name and then renamed, so there is always a good copy.
 
-// copySuffix and partSuffix are what the names of a copy, and of one that is being written, end in.
+// copySuffix and partSuffix end the names of a copy, and of a copy that is being written.
 const (
 	copySuffix = ".copy"
 	partSuffix = ".copy.part"
 )
 
-// Backup is where the copy of the store in a file lies.
+// Backup is the path of the copy of a store.
 func Backup(path string) string { return path + copySuffix }
 
-// Exists is nil if there is a store in a file, or was, and a *StoreError otherwise. Opening tells of what is damaged.
+// Exists is nil if a store or its copy exists, and a *StoreError otherwise. Opening reports damage.
 func Exists(path string) error {
 	s := &boltStore{path: path}
 	if _, err := os.Stat(path); err == nil || s.hasBackup() {
@@ -37,7 +37,7 @@ func (s *boltStore) hasBackup() bool {
 	return err == nil
 }
 
-// damaged says that the file can't be used, and what can be.
+// damaged is the error for an unusable file; it names the copy.
 func (s *boltStore) damaged(err error) error {
 	fault := &StoreError{Path: s.path, Err: err, Hint: "the server does not start with settings that nobody decided on"}
 	if s.hasBackup() {
@@ -79,7 +79,7 @@ func (s *boltStore) backup() error {
 	return dir.SyncDir(".")
 }
 
-// safely reads a mapped file that may be damaged: what would end the process is an error.
+// safely runs read on a mapped file that may be damaged: panics and memory faults become errors.
 func safely(read func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)

@@ -25,24 +25,24 @@ const (
 	bucketTokens    = "tokens"    // keyNow
 )
 
-// keyNow is the key of what there is only one of.
+// keyNow is the key of single values.
 var keyNow = []byte("now")
 
-// keyHead is the key of the counts of everything, by which what was lost is noticed.
+// keyHead is the key of the counts of all values, which reveal losses.
 var keyHead = []byte("head")
 
 const (
-	// storeMode are the permissions of the file: floors name accounts.
+	// storeMode are the permissions of the file, which contains account names.
 	storeMode os.FileMode = 0o600
-	// storePatience is how long another process may have the file open: a server that is being restarted ends within it.
+	// storePatience is how long to wait for another process with the file open: a restarted server ends within it.
 	storePatience = 3 * time.Second
-	// sumSize is how many bytes of SHA-256 stand before each value.
+	// sumSize is the size in bytes of the SHA-256 before each value.
 	sumSize = 32
 )
 
-// boltStore is a Store in one file of bbolt. A commit writes new pages, syncs, and then writes and syncs the page that makes them
-// count, so that a power cut leaves all of it or nothing. Every value has its SHA-256 before it, because the file's own checksums
-// are only over that last page.
+// boltStore is a Store in one file of bbolt. A commit writes new pages, syncs, and then writes and syncs the meta page, so a
+// power cut leaves all of it or nothing. A SHA-256 precedes every value, because the file's own checksums cover only the meta
+// page.
 type boltStore struct {
 	path    string
 	log     zerolog.Logger
@@ -54,8 +54,8 @@ type boltStore struct {
 	floors map[int32]int // accounts by floor
 }
 
-// OpenStore opens the store in a file, which is made if it is not there. The errors are *StoreError: a file that is damaged is
-// never replaced by an empty one. The caller closes the store. The log has what is wrong with its copy later on, which stops nothing.
+// OpenStore opens the store in a file, and creates a missing one. The errors are *StoreError: a damaged file is never replaced by
+// an empty one. The caller closes the store. Later errors of writing its copy are only logged.
 func OpenStore(path string, log zerolog.Logger) (Store, error) {
 	s := &boltStore{path: path, log: log, floors: map[int32]int{}}
 	if err := s.open(); err != nil {
@@ -68,17 +68,17 @@ func OpenStore(path string, log zerolog.Logger) (Store, error) {
 	return s, nil
 }
 
-// open opens the file and looks at everything in it.
+// open opens the file and checks all of it.
 func (s *boltStore) open() error {
 	if info, missing := os.Stat(s.path); (missing != nil || info.Size() == 0) && s.hasBackup() {
 		return s.damaged(errors.New("is gone or empty, but its copy is there"))
 	}
 	if err := walkFile(s.path); err != nil && !errors.Is(err, os.ErrPermission) {
-		if err = walkFile(s.path); err != nil { // the first time another process may have been writing
+		if err = walkFile(s.path); err != nil { // at the first try another process may have been writing
 			return s.damaged(err)
 		}
 	}
-	// The list of free pages is found out anew: nothing in the file says whether a stored one is right.
+	// The free list is rebuilt: the file has no checksum of a stored one.
 	opt := &bolt.Options{Timeout: storePatience, FreelistType: bolt.FreelistMapType, NoFreelistSync: true}
 	var db *bolt.DB
 	err := safely(func() (err error) {
@@ -101,19 +101,19 @@ func (s *boltStore) open() error {
 	return nil
 }
 
-// buckets are all of them.
+// buckets are the names of all buckets.
 func buckets() []string {
 	return []string{bucketSettings, bucketRevisions, bucketAudit, bucketFloors, bucketTokens}
 }
 
-// head counts what is stored.
+// head has the counts of the stored values.
 type head struct {
 	Revision uint64 // the newest; 0 is none
 	Records  uint64
 	Floors   int
 }
 
-// survey reads every value, which finds what is damaged before a client is judged by it, and counts floors.
+// survey reads every value, to find damage before it affects a judgement, and counts floors.
 func (s *boltStore) survey() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
@@ -145,10 +145,10 @@ func (s *boltStore) survey() error {
 	})
 }
 
-// freshID is the number of the transaction that bbolt itself makes of a new file.
+// freshID is the number of bbolt's own transaction in a new file.
 const freshID = 1
 
-// surveyAll compares what is there with what was written.
+// surveyAll compares the stored values with the counts in head.
 func (s *boltStore) surveyAll(tx *bolt.Tx) error {
 	var found head
 	for _, name := range buckets() {
@@ -191,7 +191,7 @@ func headOf(tx *bolt.Tx) (h head, err error) {
 	return h, err
 }
 
-// changeHead changes the counts within the transaction that changes what they count.
+// changeHead changes the counts in the same transaction as the counted values.
 func changeHead(tx *bolt.Tx, change func(*head)) error {
 	h := head{}
 	if tx.Bucket([]byte(bucketSettings)).Get(keyHead) != nil {
@@ -316,7 +316,7 @@ func (s *boltStore) Records(before uint64, limit int) ([]compat.Audit, error) {
 	return records, err
 }
 
-// Log implements Store. It reads in a transaction of its own, so that changes go on meanwhile.
+// Log implements Store. It reads in its own transaction, so changes continue meanwhile.
 func (s *boltStore) Log() (io.ReadCloser, uint64, error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
@@ -348,7 +348,7 @@ func (l *boltLog) Read(p []byte) (int, error) {
 		if key == nil {
 			return 0, io.EOF
 		}
-		if len(value) > sumSize { // what its hash finds damaged the chain does, too, and says where
+		if len(value) > sumSize { // the hash is not checked here: verifying the chain finds damage too, and its place
 			l.rest = value[sumSize:]
 		}
 	}

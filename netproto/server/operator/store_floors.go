@@ -61,7 +61,7 @@ func (s *boltStore) count(floor int32, by int) {
 	}
 }
 
-// present is how many floors a floor is.
+// present is 1 for a floor and 0 for none.
 func present(floor int32) int {
 	if floor == 0 {
 		return 0

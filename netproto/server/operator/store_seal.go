@@ -9,7 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// get is a copy of a value; nil for none.
+// get is a copy of a value; nil if not found.
 func (s *boltStore) get(bucket string, key []byte) (value []byte, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		value, err = unsealed(tx, bucket, key)
@@ -32,7 +32,7 @@ func put(tx *bolt.Tx, bucket string, key, value []byte) error {
 	return tx.Bucket([]byte(bucket)).Put(key, append(seal([]byte(bucket), key, value), value...))
 }
 
-// seal is the hash that stands before a value: over where it belongs, too, so that no other can take its place.
+// seal is the hash before a value. It covers bucket and key, too, so values can't be exchanged.
 func seal(bucket, key, value []byte) []byte {
 	h := sha256.New()
 	for _, part := range [][]byte{bucket, key, value} {
@@ -42,7 +42,7 @@ func seal(bucket, key, value []byte) []byte {
 	return h.Sum(nil)
 }
 
-// unseal is the value behind its hash, if that is right.
+// unseal is the value without its hash, which must match.
 func unseal(bucket, key, sealed []byte) ([]byte, error) {
 	if len(sealed) < sumSize || !bytes.Equal(seal(bucket, key, sealed[sumSize:]), sealed[:sumSize]) {
 		return nil, fmt.Errorf("what it says under %s %x is not what was written", bucket, key)

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// bbolt trusts its file: one whose pages point to nowhere, or in a circle, ends the process or fills the memory. So the tree of pages
-// is walked before it is opened, by the layout of version 2 of the format:
+// bbolt trusts its file: invalid or circular page references end the process or fill the memory. So the tree of pages is checked
+// before the file is opened, by the layout of version 2 of the format:
 //
 //	page    u64 id, u16 flags, u16 count, u32 pages that follow, then elements
 //	branch  u32 where the key is, u32 its size, u64 page
@@ -27,10 +27,10 @@ const (
 	walkBranch  = 0x01
 	walkLeaf    = 0x02
 	walkBucket  = 0x01
-	// leastPage and maxPage are the sizes that pages have on any system.
+	// leastPage and maxPage are the smallest and largest page size on any system.
 	leastPage = 1 << 10
 	maxPage   = 64 << 10
-	// maxRun is how many bytes the pages of one node may have: a document and what goes with it, many times over.
+	// maxRun is the largest size of one node's pages in bytes, far above a document with its record.
 	maxRun = 64 << 20
 )
 
@@ -42,7 +42,7 @@ type walker struct {
 	seen  map[uint64]bool
 }
 
-// walkFile is nil for a file that bbolt can read, and for one that it has yet to make.
+// walkFile is nil for a file that bbolt can read, and for a missing or empty one.
 func walkFile(path string) error {
 	in, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -63,7 +63,7 @@ func walkFile(path string) error {
 	return w.node(root)
 }
 
-// newWalker reads what the newest good meta page says. There are two, the second at the end of the first page, whatever its size.
+// newWalker reads the newest valid meta page. There are two; the second follows the first page, whose size is not known yet.
 func newWalker(in io.ReaderAt, size int64) (w *walker, root uint64, err error) {
 	newest := uint64(0)
 	head := make([]byte, walkHead+walkMeta)
@@ -88,14 +88,14 @@ func newWalker(in io.ReaderAt, size int64) (w *walker, root uint64, err error) {
 	return w, root, nil
 }
 
-// goodMeta reports whether a meta page is one, and whole.
+// goodMeta reports whether a meta page is valid.
 func goodMeta(m []byte) bool {
 	sum := fnv.New64a()
 	sum.Write(m[:walkMeta-8])
 	return binary.LittleEndian.Uint32(m) == walkMagic && binary.LittleEndian.Uint32(m[4:]) == walkVersion && sum.Sum64() == binary.LittleEndian.Uint64(m[walkMeta-8:])
 }
 
-// node walks a page with those that follow it, and everything below.
+// node checks a page with its overflow pages, and everything below.
 func (w *walker) node(id uint64) error {
 	head := make([]byte, walkHead)
 	if err := w.take(id, 0); err != nil {
@@ -120,7 +120,7 @@ func (w *walker) node(id uint64) error {
 	return w.elements(run, id)
 }
 
-// take notes that a page is used, once.
+// take marks a page as used; a second use is an error.
 func (w *walker) take(id, by uint64) error {
 	if id < 2 || id >= w.pages || w.seen[id] {
 		return fmt.Errorf("page %d is used twice or is none, as seen from page %d", id, by)
@@ -129,7 +129,7 @@ func (w *walker) take(id, by uint64) error {
 	return nil
 }
 
-// elements walks what is in a node, or in a bucket that lies in place.
+// elements checks the elements of a node, or of an inline bucket.
 func (w *walker) elements(run []byte, id uint64) error {
 	if len(run) < walkHead {
 		return fmt.Errorf("page %d has a bucket that is cut short", id)
@@ -162,7 +162,7 @@ func (w *walker) elements(run []byte, id uint64) error {
 	return nil
 }
 
-// below walks what an element leads to.
+// below checks the page or bucket of an element.
 func (w *walker) below(flags uint16, e, value []byte, id uint64) error {
 	switch {
 	case flags == walkBranch:

@@ -14,8 +14,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// Token is what the store knows of a secret by which an actor is recognised: not the secret itself, only its hash. Secrets are
-// random and of 256 bits, so that a plain SHA-256 of one can't be reversed by guessing.
+// Token is the stored form of an actor's secret: its hash, not the secret itself. Secrets have 256 random bits, so a plain
+// SHA-256 can't be reversed by guessing.
 type Token struct {
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
@@ -23,13 +23,13 @@ type Token struct {
 	Sum     string    `json:"sha256"` // hex, of the secret; Tokens leaves it out
 }
 
-// secretPrefix begins a token, so that scanners for leaked secrets can find it; secretBytes is how much randomness is in it.
+// secretPrefix begins a secret, so scanners for leaked secrets can find it; secretBytes is the size of its random part.
 const (
 	secretPrefix = "collet_"
 	secretBytes  = 32
 )
 
-// Authenticate finds out who a token belongs to. It takes the same time for every token of the same number of others.
+// Authenticate finds the actor of a secret. Its time depends only on the number of tokens.
 func (o *Operator) Authenticate(secret string) (Actor, bool) {
 	sum, found, who := []byte(Sum(secret)), 0, Actor{}
 	for _, t := range *o.tokens.Load() {
@@ -40,10 +40,10 @@ func (o *Operator) Authenticate(secret string) (Actor, bool) {
 	return who, found == 1
 }
 
-// Secured reports whether there is a token. As long as it is missing only the control socket answers.
+// Secured reports whether there is a token. Without one only the control socket answers.
 func (o *Operator) Secured() bool { return len(*o.tokens.Load()) > 0 }
 
-// Tokens are all tokens by name, without what would identify the secrets.
+// Tokens are all tokens by name, without the hashes.
 func (o *Operator) Tokens() []Token {
 	all := slices.Clone(*o.tokens.Load())
 	for i := range all {
@@ -52,7 +52,7 @@ func (o *Operator) Tokens() []Token {
 	return all
 }
 
-// Token is a token by its name and the hash of its secret, if it was not taken away.
+// Token is the token with this name and hash, if it still exists.
 func (o *Operator) Token(name, sum string) (Token, bool) {
 	for _, t := range *o.tokens.Load() {
 		if t.Name == name && t.Sum == sum {
@@ -62,17 +62,17 @@ func (o *Operator) Token(name, sum string) (Token, bool) {
 	return Token{}, false
 }
 
-// firstToken is the name of the token that FirstToken makes.
+// firstToken is the name of the token of FirstToken.
 const firstToken = "first"
 
-// FirstToken makes a token with RoleEdit for a server that has none and could not be given one while it runs: without a control
-// socket. The secret, which is not to be had again, is for the one who started the program. The errors are the store's.
+// FirstToken creates a token with RoleEdit for a server without tokens and without a control socket to create one. The secret is
+// returned only once and is for the operator that started the program. The errors are the store's.
 func (o *Operator) FirstToken() (secret string, err error) {
 	return o.NewToken(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
 }
 
-// NewToken makes a token and returns the secret, which is not to be had again. The first one must have RoleEdit, or no token could
-// change anything any more. The errors are *ForbiddenError, *InputError and the store's.
+// NewToken creates a token and returns its secret, only once. The first token must have RoleEdit, or no token could change
+// anything. The errors are *ForbiddenError, *InputError and the store's.
 func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, err error) {
 	if err := by.may(""); err != nil {
 		return "", err
@@ -108,7 +108,7 @@ func checkToken(all []Token, name string, role Role) error {
 	}
 }
 
-// DropToken takes a token away; who has its secret is a stranger from then on. The last one with RoleEdit stays while there are
+// DropToken removes a token; its secret is invalid from then on. The last token with RoleEdit can't be removed while there are
 // others. The errors are *ForbiddenError, *InputError, ErrUnknown and the store's.
 func (o *Operator) DropToken(by Actor, name string) error {
 	if err := by.may(""); err != nil {
@@ -127,7 +127,7 @@ func (o *Operator) DropToken(by Actor, name string) error {
 	return o.keepTokens(by, all, "tokens."+name, nil)
 }
 
-// keepTokens stores the tokens with a record of what happened to one. The lock is held.
+// keepTokens stores the tokens with an audit record about one. The caller holds the lock.
 func (o *Operator) keepTokens(by Actor, all []Token, key string, after map[string]any) error {
 	if err := o.store.SetTokens(all); err != nil {
 		return err
