@@ -19,17 +19,17 @@ import (
 
 const (
 	cacheFile = private + "/hashes"
-	// maxCache is the size of the cache file in bytes: some 250 of each of release.MaxSet files of 20 targets is more than
-	// anybody has; beyond it the cache begins anew.
+	// maxCache limits the cache file in bytes. 250 bytes for each of release.MaxSet files of 20 targets stay below it. A longer file is
+	// discarded.
 	maxCache = 256 << 20
-	// cacheMagic begins a cache file. Another one is ignored.
+	// cacheMagic is the first line of a cache file. A file with another first line is ignored.
 	cacheMagic = "collet hashes 1"
-	// tooYoung is how long before it was hashed a file must have changed for its times to count: file systems stamp in
-	// steps of up to two seconds, and a second change within the step would not show.
+	// tooYoung is the minimum age of a file's times when it is hashed. File systems stamp in steps of up to two seconds, so a second change
+	// within one step would not show.
 	tooYoung = 3 * time.Second
 )
 
-// hashes knows the digests of files that were not changed since they were hashed. It is not safe for concurrent use.
+// hashes is the cache of digests of unchanged files. It is not safe for concurrent use.
 //
 // The file has a line for each: digest, size, both times in nanoseconds, inode, and the absolute path to the end of the line.
 type hashes struct {
@@ -43,7 +43,7 @@ type hashed struct {
 	identity platform.Identity
 }
 
-// loadHashes reads the cache. Whatever is wrong with it costs time only: a file is hashed again.
+// loadHashes reads the cache. A missing or damaged cache only costs time: the files are hashed again.
 func loadHashes(fsys platform.FS, root string) *hashes {
 	h := &hashes{root: root, known: map[string]hashed{}, used: map[string]hashed{}}
 	data, err := platform.ReadFile(fsys, cacheFile, maxCache)
@@ -81,7 +81,7 @@ func parseHashed(line string) (name string, v hashed, ok bool) {
 	return fields[5], v, err == nil && sum.Algorithm == release.SHA256
 }
 
-// find is the digest of a file that is the same as when it was hashed.
+// find returns the cached digest of a file whose size, inode and times are unchanged.
 func (h *hashes) find(name string, info fs.FileInfo) (release.Digest, bool) {
 	v, known := h.known[name]
 	id := platform.IdentityOf(info)
@@ -93,7 +93,7 @@ func (h *hashes) find(name string, info fs.FileInfo) (release.Digest, bool) {
 	return v.sum, true
 }
 
-// add remembers the digest of a file whose identity before it was read was info, at the moment now.
+// add caches a digest. info is the file's identity before it was read, now the current time.
 func (h *hashes) add(name string, info fs.FileInfo, sum release.Digest, now time.Time) {
 	id := platform.IdentityOf(info)
 	young := now.Sub(id.Modified) < tooYoung || !id.Changed.IsZero() && now.Sub(id.Changed) < tooYoung
@@ -102,8 +102,8 @@ func (h *hashes) add(name string, info fs.FileInfo, sum release.Digest, now time
 	}
 }
 
-// carry remembers the digest of a file that has got and lost names since then: that changes its inode's time, and nothing that was
-// hashed. was is its identity before it was read, at the moment then, and is the one of now.
+// carry caches the digest of a file that has since gained or lost hard links, which changes the inode's time but not the content. was is
+// the file's identity before it was read at the time then; is is the current identity.
 func (h *hashes) carry(name string, was, is fs.FileInfo, sum release.Digest, then time.Time) {
 	a, b := platform.IdentityOf(was), platform.IdentityOf(is)
 	same := a.Size == b.Size && a.Inode == b.Inode && a.Modified.Equal(b.Modified) && then.Sub(a.Modified) >= tooYoung
@@ -112,7 +112,7 @@ func (h *hashes) carry(name string, was, is fs.FileInfo, sum release.Digest, the
 	}
 }
 
-// save writes the entries that were used or added.
+// save writes the used and added entries, and those outside root.
 func (h *hashes) save(fsys platform.FS) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, cacheMagic)
@@ -131,7 +131,7 @@ func (h *hashes) save(fsys platform.FS) error {
 	return nil
 }
 
-// stamp is a time as a number; the zero time is 0.
+// stamp converts a time to nanoseconds; the zero time is 0.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

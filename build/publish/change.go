@@ -10,14 +10,14 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// Which names releases: one number of a channel, for one target or for all that have it.
+// Which selects releases: one number of a channel, for one target or for all targets that have it.
 type Which struct {
-	Channel string // the usual one if empty
+	Channel string // the default channel if empty
 	Target  string // all if empty
 	Number  uint64
 }
 
-// channel is the channel that is meant.
+// channel returns name, or the default channel if it is empty.
 func (f *Folder) channel(name string) string {
 	if name == "" {
 		return f.settings.Channel
@@ -25,12 +25,12 @@ func (f *Folder) channel(name string) string {
 	return name
 }
 
-// meant reports whether an entry is one of those.
+// meant reports whether w selects an entry.
 func (f *Folder) meant(e release.Entry, w Which) bool {
 	return e.Product == f.settings.Product && e.Channel == f.channel(w.Channel) && (w.Target == "" || e.Target == w.Target) && e.Number == w.Number
 }
 
-// find lists the entries that are meant; none is an error.
+// find lists the selected entries. It is an error if no entry matches.
 func (f *Folder) find(w Which) ([]release.Entry, error) {
 	var list []release.Entry
 	for _, e := range f.repo.Entries() {
@@ -70,7 +70,7 @@ type Listed struct {
 	Head  release.Head
 }
 
-// Show describes the releases that are meant.
+// Show describes the selected releases.
 func (f *Folder) Show(w Which) ([]Listed, error) {
 	entries, err := f.find(w)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 	return list, nil
 }
 
-// Change changes the lines of the releases that are meant in the signed list. It reports whether anything was different.
+// Change edits the selected entries of the signed list. It reports whether any entry changed.
 func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, change func(*release.Entry)) (bool, error) {
 	if _, err := f.find(w); err != nil {
 		return false, err
@@ -111,8 +111,8 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, 
 	return true, f.follow(ctx)
 }
 
-// Promote offers a release in another channel, with the same files, notes and version. Its number there is the same, or
-// number if that is not 0. Patches are made from what the players of that channel have.
+// Promote offers a release in another channel, with the same files, notes and version. It keeps its number there, unless number is not 0.
+// Patches start from the releases that players of that channel have.
 func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*trust.PrivateKey) (s Summary, err error) {
 	if to == f.channel(w.Channel) {
 		return s, advice.Wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
@@ -146,7 +146,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 	return s, f.follow(ctx)
 }
 
-// rises checks that a number is above those of its line.
+// rises checks that a number is above those already in its channel and target.
 func (f *Folder) rises(line release.Entry, entries []release.Entry) error {
 	for _, e := range entries {
 		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number >= line.Number {
@@ -157,7 +157,7 @@ func (f *Folder) rises(line release.Entry, entries []release.Entry) error {
 	return nil
 }
 
-// promote makes the head of one release in another channel.
+// promote writes the head of one release in another channel.
 func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int) (s ReleaseSummary, err error) {
 	h, err := f.head(e)
 	if err != nil {
@@ -177,7 +177,7 @@ func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int
 		return s, err
 	}
 	h.Channel, h.Number = line.Channel, line.Number
-	if len(f.earlier(line)) > 0 { // else what the first channel says may help those who come over
+	if len(f.earlier(line)) > 0 { // else the first channel's changes may help players who switch
 		if err := f.putChanges(&h, &fresh); err != nil {
 			return s, err
 		}
@@ -199,7 +199,7 @@ func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int
 	return s, err
 }
 
-// Refresh signs the timestamp anew, and what else has lived half of its time and can be signed with these keys.
+// Refresh signs the timestamp again, and each other document past half of its lifetime that these keys can sign.
 func (f *Folder) Refresh(ctx context.Context, keys []*trust.PrivateKey) error {
 	if err := f.CheckKeys(keys, trust.RoleTimestamp); err != nil {
 		return err

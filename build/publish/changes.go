@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// minChangedLists is from how many bytes of packed listing and sources on a release says what changed lately: smaller
-	// ones come in about a round trip (64 KiB at 20 Mbit/s and 25 ms).
+	// minChangedLists is the minimum size in bytes of a packed listing and sources for which a release has a delta index. Smaller lists
+	// arrive in about one round trip (64 KiB at 20 Mbit/s and 25 ms).
 	minChangedLists = 64 << 10
-	// changesShare is how many percent of the lists' bytes the changes may have. Whoever is so far behind that they would
-	// need more fetches the lists.
+	// changesShare is the largest size of the delta index, in percent of the lists' bytes. A client that would need more fetches the lists.
 	changesShare = 50
-	// catchUp is how many earlier releases are compared one by one, as long as none of them says what changed before it.
+	// catchUp is the maximum number of earlier releases that are compared one by one when none of them has a delta index.
 	catchUp = 32
 )
 
-// putChanges writes what changed in a release since earlier ones of its channel and target, where the lists are large.
+// putChanges writes the delta index of a release against earlier ones of its channel and target, where the lists are large.
 func (f *Folder) putChanges(h *release.Head, to *origin) error {
 	h.Changes, to.changes, to.object = release.Object{}, nil, release.Object{}
 	if to.lists < minChangedLists {
@@ -35,7 +34,7 @@ func (f *Folder) putChanges(h *release.Head, to *origin) error {
 		return nil
 	}
 	if to.changes, err = delta.ReadChangesTable(data); err == nil && last != nil {
-		_, _, err = to.changes.Apply(data, last.listing, last.sum, to.sum) // as a client does, so that none is published that leads elsewhere
+		_, _, err = to.changes.Apply(data, last.listing, last.sum, to.sum) // as a client does, so that a wrong index is never published
 	}
 	if err != nil {
 		return advice.Because(err, "report this", "what changed from release %d to %d for %s does not apply", last.entry.Number, h.Number, h.Target)
@@ -45,8 +44,8 @@ func (f *Folder) putChanges(h *release.Head, to *origin) error {
 	return err
 }
 
-// steps compares a release with the one before it that has another set, and takes over what that one says of those before. What
-// lies behind a release that can't be read is left out. last is the newest release that differs; nil if there is none.
+// steps compares a release with the previous one that has another set, and takes over that one's own steps. It stops at a release that
+// can't be read. last is the newest release with another set, or nil.
 func (f *Folder) steps(to origin) (last *origin, steps []delta.ChangeStep) {
 	next := to
 	for i, e := range f.earlier(to.entry) {
@@ -89,7 +88,7 @@ func (f *Folder) earlier(line release.Entry) (list []release.Entry) {
 	return list
 }
 
-// changes reads the changes of a head; nil if it has none.
+// changes reads the delta index of a head; nil if the head has none.
 func (f *Folder) changes(h release.Head) (table *delta.Changes, data []byte, err error) {
 	if h.Changes.IsZero() {
 		return nil, nil, nil
@@ -103,7 +102,7 @@ func (f *Folder) changes(h release.Head) (table *delta.Changes, data []byte, err
 	return table, data, err
 }
 
-// knowChanges reads the changes of a release that is published.
+// knowChanges reads the delta index of a published release.
 func (o *origin) knowChanges(f *Folder, h release.Head) (err error) {
 	o.object = h.Changes
 	if o.changes, _, err = f.changes(h); err != nil {
@@ -112,7 +111,7 @@ func (o *origin) knowChanges(f *Folder, h release.Head) (err error) {
 	return nil
 }
 
-// reach is how many bytes of the changes lead from a set; 0 if they don't.
+// reach returns how many bytes of the delta index a client with the given set needs; 0 if the index does not cover it.
 func (o origin) reach(from release.Digest) int64 {
 	if o.changes == nil {
 		return 0
@@ -120,7 +119,7 @@ func (o origin) reach(from release.Digest) int64 {
 	return o.changes.Reach(from)
 }
 
-// listsFrom is what a client fetches that has an older set and no patch, to know the new listing and the sources.
+// listsFrom is what a client with an older set and without a patch fetches to obtain the new listing and sources.
 func (o origin) listsFrom(old release.Digest) acquire.Cost {
 	reach := o.reach(old)
 	cost := acquire.AskChanges(o.object.Size, reach)

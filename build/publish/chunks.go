@@ -12,22 +12,21 @@ import (
 	"collet/netproto/release"
 )
 
-// indexed is what the chunks of one content became.
+// indexed is the result of chunking one blob.
 type indexed struct {
 	sum   release.Digest
 	grain chunk.Grain
 	index *chunk.Index
 }
 
-// place is where the index of a content stands: an entry of a set of indexes.
+// place locates a blob's chunk index: an entry in a set of indexes.
 type place struct {
 	set   release.Object
 	entry uint32
 }
 
-// chunks cuts contents that are large enough; their chunks go into packs unless an earlier one has them, and their indexes
-// into one set. grains are of contents that have an earlier version, so that a file keeps its grain. It returns where the
-// indexes are.
+// chunks cuts blobs that are large enough. New chunks go into packs, and the indexes into sets. grains holds the grain of blobs that
+// have an earlier version, so that a file keeps its grain. It returns the places of the indexes.
 func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]place, error) {
 	var total int64
 	var list []indexed
@@ -73,7 +72,7 @@ func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Diges
 	return places, f.putIndexes(list, places)
 }
 
-// putIndexes writes sets of indexes, each well below the most that a client takes.
+// putIndexes writes sets of indexes, each well below the client's limit.
 func (f *Folder) putIndexes(list []indexed, places map[release.Digest]place) error {
 	for len(list) > 0 {
 		var set []*chunk.Index
@@ -101,7 +100,7 @@ func (f *Folder) putIndexes(list []indexed, places map[release.Digest]place) err
 	return nil
 }
 
-// keepOpen leaves the closing to finish, which syncs first.
+// keepOpen ignores Close, because finish syncs and closes the file.
 type keepOpen struct{ *unfinished }
 
 // Close implements io.Closer.
@@ -111,11 +110,11 @@ func (keepOpen) Close() error { return nil }
 // average.
 const maxIndexed = 24 << 30
 
-// index adds each content to the packs.
+// index adds each blob to the packs.
 func (f *Folder) index(ctx context.Context, c *contents, p *chunk.Packer, list []indexed) error {
 	for i := range list {
 		if c.size(list[i].sum) > maxIndexed {
-			continue // it comes as a whole object, or by a patch
+			continue // clients fetch it as a whole object or by a patch
 		}
 		in, err := c.open(ctx, list[i].sum)
 		if err != nil {
@@ -131,7 +130,7 @@ func (f *Folder) index(ctx context.Context, c *contents, p *chunk.Packer, list [
 	return nil
 }
 
-// meteredReader counts what is read.
+// meteredReader counts the bytes read.
 type meteredReader struct {
 	r     io.Reader
 	meter *meter
@@ -144,7 +143,7 @@ func (m meteredReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// indexes reads chunk indexes out of sets and keeps the set that was read last.
+// indexes reads chunk indexes out of sets. It caches the last set.
 type indexes struct {
 	folder *Folder
 	object release.Object
@@ -169,7 +168,7 @@ func (x *indexes) read(s release.Source) (*chunk.Index, error) {
 	return x.set.Index(s.Entry)
 }
 
-// bySet orders sources so that each set is read once.
+// bySet sorts sources so that each set is read once.
 func bySet(sources []release.Source) []release.Source {
 	list := slices.DeleteFunc(slices.Clone(sources), func(s release.Source) bool { return s.Index.IsZero() })
 	slices.SortFunc(list, func(a, b release.Source) int {

@@ -10,8 +10,8 @@ import (
 	"collet/platform"
 )
 
-// contents knows where each content can be read: in the game folder, or in the whole object of an earlier release. It is
-// safe for concurrent use once it is filled.
+// contents maps each blob to a readable source: the game folder, or the whole object of an earlier release. It is safe for concurrent use
+// once it is filled.
 type contents struct {
 	folder *Folder
 	at     map[release.Digest]location
@@ -38,7 +38,7 @@ func (c *contents) addGame(g *game) {
 	}
 }
 
-// addSet adds the contents of a release that do not lie in the game folder.
+// addSet adds the blobs of a release that are not in the game folder.
 func (c *contents) addSet(l release.Listing, sources release.Sources) error {
 	for _, f := range l {
 		if _, there := c.at[f.Sum]; there {
@@ -56,7 +56,7 @@ func (c *contents) addSet(l release.Listing, sources release.Sources) error {
 func (c *contents) size(sum release.Digest) int64  { return c.at[sum].size }
 func (c *contents) name(sum release.Digest) string { return fmt.Sprintf("%q", c.at[sum].path) }
 
-// open opens a content. Those of earlier releases are unpacked first, once, and checked.
+// open opens a blob. Blobs of earlier releases are unpacked once and verified first.
 func (c *contents) open(ctx context.Context, sum release.Digest) (platform.File, error) {
 	l, there := c.at[sum]
 	if !there {
@@ -79,7 +79,7 @@ func (c *contents) open(ctx context.Context, sum release.Digest) (platform.File,
 	return openFile(c.folder.fs, name)
 }
 
-// side is a set for the maker of patches.
+// side returns a set as input of the patch writer.
 func (c *contents) side(ctx context.Context, l release.Listing) delta.SetSide {
 	return delta.SetSide{Listing: l, Source: setReader{c, l, func(sum release.Digest) (platform.File, error) { return c.open(ctx, sum) }}}
 }
@@ -94,7 +94,7 @@ type setReader struct {
 // Open implements delta.SetSource.
 func (s setReader) Open(i int) (delta.SetFile, error) { return s.open(s.listing[i].Sum) }
 
-// setSums are the contents of a set, each once.
+// setSums lists the blobs of a set without duplicates.
 func setSums(l release.Listing) map[release.Digest]int64 {
 	sums := map[release.Digest]int64{}
 	for _, f := range l {

@@ -12,13 +12,13 @@ import (
 // createFlags open a new file for writing.
 const createFlags = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
 
-// dirty are folders with names that were not synced. It is safe for concurrent use.
+// dirty is a set of folders with unsynced names. It is safe for concurrent use.
 type dirty struct {
 	mu      sync.Mutex
 	folders map[string]bool
 }
 
-// note says that a folder has new names.
+// note records that the folder of a file has new names.
 func (d *dirty) note(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -28,7 +28,7 @@ func (d *dirty) note(name string) {
 	d.folders[name] = true
 }
 
-// folder makes a folder and notes it.
+// folder creates a folder and records it.
 func (d *dirty) folder(fsys platform.FS, name string) error {
 	d.note(name)
 	d.mu.Lock()
@@ -36,7 +36,7 @@ func (d *dirty) folder(fsys platform.FS, name string) error {
 	return makeFolders(fsys, name)
 }
 
-// settle syncs all of them.
+// settle syncs all recorded folders.
 func (d *dirty) settle(fsys platform.FS) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,5 +52,5 @@ func (d *dirty) settle(fsys platform.FS) error {
 // isMissing reports whether a file is not there.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// makeOutside makes a folder anywhere.
+// makeOutside creates a folder outside the release folder.
 func makeOutside(name string) error { return os.MkdirAll(name, 0o755) }

@@ -8,13 +8,13 @@ import (
 	"collet/netproto/release"
 )
 
-// Way is one way from a release to another, in bytes to fetch.
+// Way is one download strategy between two releases, in bytes to fetch.
 type Way struct {
-	Bytes int64 // -1 if there is no such way
+	Bytes int64 // -1 if the strategy is not available
 	Asked int   // requests, at least
 }
 
-// Estimate says what a client fetches that goes from one release to another, without signed lists and head.
+// Estimate says how much a client fetches to move from one release to another, without signed lists and head.
 type Estimate struct {
 	Target          string
 	Old, New        uint64
@@ -24,14 +24,14 @@ type Estimate struct {
 	Chunks          Way   // the same lists, indexes and missing chunks; whole objects of what has no index
 	Patch           Way   // the set patch
 
-	// What a client on the line chooses that has the old set undamaged: it mixes the ways.
-	Takes acquire.Strategy           // by which most bytes of new contents come; acquire.Unneeded if there are none
-	By    map[acquire.Strategy]int64 // bytes of new contents by what they come
+	// What a client with an undamaged old set chooses on this link; it mixes the strategies.
+	Takes acquire.Strategy           // strategy for most of the new bytes; acquire.Unneeded if there are no new bytes
+	By    map[acquire.Strategy]int64 // bytes of new blobs by strategy
 	Cost  acquire.Cost               // of all of it, lists included
 }
 
-// Estimate compares the ways from release old to release fresh of a channel, for each target that has both, for clients on a
-// line: of a zero one, on what clients believe before they have measured theirs.
+// Estimate compares the strategies from release old to release fresh of a channel, for each target that has both. A zero line stands for
+// the values that clients assume before they have measured their link.
 func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64, line acquire.Link) ([]Estimate, error) {
 	from, err := f.find(Which{channel, target, old})
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line acqu
 	return e, c.choose(&e)
 }
 
-// chunkWay plans as a client does that has the old set. A content without an index comes whole.
+// chunkWay plans like a client that has the old set. A blob without an index is fetched whole.
 func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
 	lists := fresh.listsFrom(old.sum)
 	w = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}

@@ -10,8 +10,8 @@ import (
 	"collet/netproto/release"
 )
 
-// chooser plays what a client does that goes from one release to another: it has the old set undamaged and nothing else, and
-// chooses by acquire.Choose, first with what the head and the listing say, then with the sources, then with the indexes.
+// chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
+// head and the listing, then with the sources, then with the indexes.
 type chooser struct {
 	folder     *Folder
 	line       acquire.Link
@@ -19,13 +19,13 @@ type chooser struct {
 	head       release.Head
 	indexes    [2]indexes // of the old and of the new release
 
-	files   []release.ListedFile // the first one of each content that the old set lacks
+	files   []release.ListedFile // the first file of each blob that the old set lacks
 	sources []release.Source     // of these
 	now     acquire.Situation
-	lists   acquire.Cost // what was fetched on the way to the choice
+	lists   acquire.Cost // fetched before the choice
 }
 
-// choose fills in what the client takes.
+// choose fills in the client's choice.
 func (c *chooser) choose(e *Estimate) error {
 	c.begin()
 	choice := acquire.Choose(c.now)
@@ -56,7 +56,7 @@ func (c *chooser) choose(e *Estimate) error {
 	return nil
 }
 
-// begin is what a client knows that has the head. It has the listing from the patch, or from its own object.
+// begin adds what the head says. The listing comes from the patch or from its own object.
 func (c *chooser) begin() {
 	c.now = acquire.Situation{Link: c.line, Patch: acquire.Unknown, Sources: c.head.Sources.Size}
 	patch, found := c.head.PatchFrom(c.old.sum)
@@ -105,7 +105,7 @@ func (c *chooser) learn() {
 	}
 }
 
-// index adds what the chunk indexes say that are worth looking at.
+// index adds the chunk indexes worth fetching.
 func (c *chooser) index() error {
 	c.indexes = [2]indexes{{folder: c.folder}, {folder: c.folder}}
 	sets := map[release.Object][]int{}
@@ -134,7 +134,7 @@ func (c *chooser) index() error {
 	return nil
 }
 
-// plan finds out which chunks of a content its ancestors lack.
+// plan computes which chunks of a blob its earlier versions lack.
 func (c *chooser) plan(i int) error {
 	ix, err := c.indexes[1].read(c.sources[i])
 	if err != nil {

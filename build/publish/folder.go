@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	// private is the folder of what only the publisher needs.
+	// private is the folder of the publisher's own files.
 	private   = ".collet"
 	lockFile  = private + "/lock"
 	tmpFolder = private + "/tmp"
-	// maxMetadata bounds what is read of signed lists, beside their own caps.
+	// maxMetadata limits reads of signed lists, in addition to their own limits.
 	maxMetadata = trust.MaxTargets
 )
 
-// Options say how a folder is opened.
+// Options configure an open Folder.
 type Options struct {
 	Now      func() time.Time // time.Now if nil
-	Allow    trust.Allow      // what is refused unless asked for by name
+	Allow    trust.Allow      // weaknesses that are refused unless allowed here
 	Workers  int              // how many cores to use; 0 means all
-	Progress func(Progress)   // called by one goroutine at a time; nil for nobody
-	ReadOnly bool             // no lock is taken and nothing may be changed
+	Progress func(Progress)   // called by one goroutine at a time; may be nil
+	ReadOnly bool             // takes no lock and forbids changes
 }
 
-// Progress is how far a piece of work has come.
+// Progress is the progress of one operation.
 type Progress struct {
 	Doing       string // "hash", "pack", "chunks", "patch from 7", "upload", "verify"
-	What        string // the file or release that it is about; may be empty
-	Done, Total int64  // bytes; Total 0 if nobody knows
+	What        string // the file or release; may be empty
+	Done, Total int64  // bytes; Total is 0 if unknown
 }
 
 // Folder is a release folder. Use Open and Close.
@@ -56,12 +56,12 @@ type Folder struct {
 	dirty   dirty
 	packers sync.Pool // of *chunk.ObjectPacker
 
-	mu       sync.Mutex              // guards what follows, while several goroutines make objects
-	unpacked map[release.Digest]bool // contents below tmpFolder
-	waiting  []waiting               // complete files without a name
+	mu       sync.Mutex              // guards the following fields while several goroutines write objects
+	unpacked map[release.Digest]bool // blobs below tmpFolder
+	waiting  []waiting               // complete files without their final name
 }
 
-// Open opens a release folder. The folder stays the caller's to close after Close.
+// Open opens a release folder. fsys stays the caller's to close after Close.
 func Open(fsys platform.FS, o Options) (*Folder, error) {
 	f, err := begin(fsys, o)
 	if err != nil {
@@ -120,7 +120,7 @@ func (f *Folder) open() (err error) {
 	return err
 }
 
-// Close lets go of the folder and removes what was unpacked.
+// Close releases the folder's lock and removes unpacked blobs.
 func (f *Folder) Close() error {
 	var err error
 	for _, w := range f.waiting { // of work that failed
@@ -135,10 +135,10 @@ func (f *Folder) Close() error {
 	return err
 }
 
-// Settings are those of the folder.
+// Settings returns the folder's settings.
 func (f *Folder) Settings() Settings { return f.settings }
 
-// clear removes all files of a folder of ours.
+// clear removes all files of a private folder.
 func (f *Folder) clear(folder string) error {
 	entries, err := f.fs.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -155,11 +155,10 @@ func (f *Folder) clear(folder string) error {
 	return nil
 }
 
-// unfinishedExt ends the names under which a file is written before it gets its own (platform.WriteFile, folderOutput.Put). No
-// file of a release folder ends so.
+// unfinishedExt ends the temporary names of files (platform.WriteFile, folderOutput.Put). No file of a release folder ends so.
 const unfinishedExt = ".new"
 
-// sweep removes what commands that were killed left unfinished below a folder.
+// sweep removes unfinished files of killed commands below a folder.
 func (f *Folder) sweep(folder string) error {
 	err := walk(f.fs, folder, func(name string, _ fs.DirEntry) error {
 		if strings.HasSuffix(name, unfinishedExt) {
@@ -195,7 +194,7 @@ func (s store) Save(name string, data []byte) error {
 	return platform.WriteFile(s.fs, name, data)
 }
 
-// makeFolders makes a folder and those above it, and makes the names of those that are new durable.
+// makeFolders creates a folder and its parents, and makes new names durable.
 func makeFolders(fsys platform.FS, folder string) error {
 	if folder == "." {
 		return nil
@@ -238,7 +237,7 @@ func (f *Folder) head(e release.Entry) (release.Head, error) {
 	return h, nil
 }
 
-// object reads a small object whole; whoever uses it verifies it.
+// object reads a small object whole. The caller verifies it.
 func (f *Folder) object(o release.Object) ([]byte, error) {
 	data, err := platform.ReadFile(f.fs, o.Path(), o.Size)
 	if err != nil {
@@ -265,14 +264,13 @@ func (f *Folder) sources(h release.Head) (release.Sources, error) {
 	return release.UnpackSources(data, h.Sources)
 }
 
-// isPublic reports whether readers may have a file of a release folder, and whether it is one of those that are written
-// under another name first.
+// isPublic reports whether a name is published, and not the temporary name of an unfinished file.
 func isPublic(name string) bool {
 	top, _, deep := strings.Cut(name, "/")
 	return deep && (top == "metadata" || top == "releases" || top == "objects" || top == sequelFolder) && !strings.HasSuffix(name, unfinishedExt)
 }
 
-// walk visits the plain files below a folder, sorted by name. A folder that is not there has none.
+// walk visits the plain files below a folder, sorted by name. A missing folder is empty.
 func walk(fsys platform.FS, folder string, visit func(name string, e fs.DirEntry) error) error {
 	entries, err := fsys.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {

@@ -15,18 +15,18 @@ import (
 	"collet/platform"
 )
 
-// Suffixes of the files in a folder of keys. A key is <role>-<number>.key, and what others may know of it is .pub.
+// Suffixes of the files in a folder of keys: <role>-<number>.key is a private key, <role>-<number>.pub its public half.
 const (
 	keySuffix    = ".key"
 	publicSuffix = ".pub"
 )
 
-// letters are those that names in addresses are made of.
+// letters are the characters allowed in names that occur in addresses.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// Keyring is a folder of key files. Keys are encrypted unless they are development keys.
+// Keyring is a folder of key files. Keys are encrypted, except development keys.
 type Keyring struct {
-	fs         platform.FS // nil as long as there is no folder
+	fs         platform.FS // nil until the folder exists
 	folder     string
 	create     func() (platform.FS, error)
 	passphrase func(file string) ([]byte, error)
@@ -37,23 +37,22 @@ type KeyFile struct {
 	Name        string // without suffix: "targets-1"
 	Role        trust.KeyRole
 	ID          string
-	Private     bool // the key itself is there, and not only its public half
+	Private     bool // the private half is there, too
 	Development bool
 }
 
-// OpenKeyring works on a folder of keys, which stays the caller's. passphrase is asked once for each encrypted file that is
-// opened or made.
+// OpenKeyring opens a folder of keys. fsys stays the caller's. passphrase is called once for each encrypted file that is opened or written.
 func OpenKeyring(fsys platform.FS, passphrase func(file string) ([]byte, error)) *Keyring {
 	return &Keyring{fs: fsys, passphrase: passphrase}
 }
 
-// NewKeyring is a folder of keys that does not exist yet. create makes it, when there is a first key to write, whose passphrase
-// was given; what it opens stays the caller's. folder is its absolute path.
+// NewKeyring is a folder of keys that does not exist yet. create makes it when the first key is written, after its passphrase was given;
+// the caller closes what it opens. folder is its absolute path.
 func NewKeyring(folder string, create func() (platform.FS, error), passphrase func(file string) ([]byte, error)) *Keyring {
 	return &Keyring{folder: folder, create: create, passphrase: passphrase}
 }
 
-// Path is the absolute path of a file of the folder, for messages.
+// Path returns the absolute path of a file in the folder, for messages.
 func (k *Keyring) Path(name string) string {
 	if k.fs == nil {
 		return filepath.Join(k.folder, name)
@@ -61,7 +60,7 @@ func (k *Keyring) Path(name string) string {
 	return k.fs.Path(name)
 }
 
-// List describes the keys, sorted by role in the order of release.KeyRoles and number.
+// List describes the keys, sorted by role in the order of release.KeyRoles, then by number.
 func (k *Keyring) List() ([]KeyFile, error) {
 	if k.fs == nil {
 		return nil, nil
@@ -123,7 +122,7 @@ func (k *Keyring) public(name string) (trust.PublicKey, error) {
 	return p, nil
 }
 
-// Open opens the keys of these roles whose private half is there.
+// Open opens the keys of these roles whose private half is in the folder.
 func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	list, err := k.List()
 	if err != nil {
@@ -161,7 +160,7 @@ func (k *Keyring) open(name string) (*trust.PrivateKey, error) {
 	return key, nil
 }
 
-// Add makes a key for a role under the next free number.
+// Add creates a key for a role under the next free number.
 func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
 	if !slices.Contains(trust.KeyRoles(), role) {
 		return KeyFile{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
@@ -177,7 +176,7 @@ func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
 		}
 	}
 	for k.fs != nil && size(k.fs, fmt.Sprintf("%s-%d%s", role, n, keySuffix)) >= 0 {
-		n++ // its public half was taken away, and the number is not used again
+		n++ // only the public half was removed; its number is not reused
 	}
 	d, err := k.draft(role, n, development)
 	if err != nil {
@@ -186,13 +185,13 @@ func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
 	return d.KeyFile, k.write(d)
 }
 
-// keyDraft is a key that was made and not written yet.
+// keyDraft is a generated key that is not written yet.
 type keyDraft struct {
 	KeyFile
 	private, public []byte
 }
 
-// draft makes a key and asks for its passphrase.
+// draft generates a key and asks for its passphrase.
 func (k *Keyring) draft(role trust.KeyRole, n int, development bool) (d keyDraft, err error) {
 	key, err := trust.GenerateKey(development)
 	if err != nil {
@@ -211,7 +210,7 @@ func (k *Keyring) draft(role trust.KeyRole, n int, development bool) (d keyDraft
 	return d, err
 }
 
-// write saves both halves of a key, each synced, readable by nobody else.
+// write saves both halves of a key, each synced, readable by the owner only.
 func (k *Keyring) write(d keyDraft) (err error) {
 	if k.fs == nil {
 		if k.fs, err = k.create(); err != nil {
@@ -242,8 +241,8 @@ func writeNew(fsys platform.FS, name string, data []byte) error {
 	return fsys.SyncDir(".")
 }
 
-// Init makes the keys of a new game: so many root keys, and one for each of the other roles. A folder that has keys is left
-// alone. Nothing is written before all passphrases were given.
+// Init creates the keys of a new game: roots root keys, and one for each other role. A folder that has keys stays unchanged. All
+// passphrases are asked for before the first file is written.
 func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 	there, err := k.List()
 	if err != nil {
@@ -270,7 +269,7 @@ func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 	return k.List()
 }
 
-// Plan names the keys of these roles whose public half is in the folder; of all roles without an argument.
+// Plan names the keys of these roles whose public half is in the folder; without an argument, of all roles.
 func (k *Keyring) Plan(roles ...trust.KeyRole) (trust.RootPlan, error) {
 	list, err := k.List()
 	if err != nil {
@@ -300,7 +299,7 @@ func (k *Keyring) Plan(roles ...trust.KeyRole) (trust.RootPlan, error) {
 	return plan, nil
 }
 
-// CheckKeys reports whether keys reach the thresholds of roles, before work is done that could not be signed.
+// CheckKeys reports whether keys reach the thresholds of roles, before work starts that could not be signed.
 func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) error {
 	info := f.repo.RootInfo()
 	for _, role := range roles {
@@ -317,8 +316,8 @@ func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) err
 	return nil
 }
 
-// Init sets a release folder up: settings, unless they are there, and signed lists without a release. keys must reach the
-// threshold of every role, which plan names.
+// Init creates a release folder: settings, unless they exist, and signed lists without a release. keys must reach the threshold of every
+// role, which plan names.
 func Init(fsys platform.FS, product string, plan trust.RootPlan, keys []*trust.PrivateKey, o Options) (err error) {
 	f, err := begin(fsys, o)
 	if err != nil {

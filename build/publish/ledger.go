@@ -18,31 +18,29 @@ import (
 
 const (
 	ledgerFile = private + "/made"
-	// maxLedger is the size of the ledger in bytes: some 200 for each object of some hundred releases. A longer one begins
-	// anew.
+	// maxLedger limits the ledger in bytes: about 200 for each object of some hundred releases. A longer ledger is discarded.
 	maxLedger = 256 << 20
 )
 
-// made says what became of a piece of work. Object is zero for a patch that was not worth it.
+// made is the result of one operation. Object is zero for a patch that was not worth it.
 type made struct {
 	object   release.Object
 	encoding release.Encoding // of a whole object
 }
 
-// ledger remembers which object a content became, so that a publication that was stopped goes on where it was. Each line is
-// written when the object has its name: kind, what it was made of, encoding or "-", digest and size of the object. It is
-// safe for concurrent use.
+// ledger maps each blob to the object made of it, so that an interrupted publication can resume. A line is written when the object has its
+// name: kind, input, encoding or "-", digest and size of the object. It is safe for concurrent use.
 type ledger struct {
 	mu    sync.Mutex
 	known map[string]made
 	out   platform.File
 }
 
-// Kinds of work.
+// Keys of operations.
 func wholeKey(content release.Digest) string  { return "whole " + content.String() }
 func patchKey(from, to release.Digest) string { return "patch " + from.String() + ">" + to.String() }
 
-// openLedger reads the ledger and opens it for more. A line that can't be read is one that was cut off.
+// openLedger reads the ledger and opens it for appending. A line that can't be parsed was cut off and is skipped.
 func openLedger(fsys platform.FS) (*ledger, error) {
 	l := &ledger{known: map[string]made{}}
 	data, err := platform.ReadFile(fsys, ledgerFile, maxLedger)
@@ -61,7 +59,7 @@ func openLedger(fsys platform.FS) (*ledger, error) {
 		return nil, advice.Because(err, "", "open the ledger")
 	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {
-		_, err = l.out.Write([]byte("\n")) // behind a line that was cut off
+		_, err = l.out.Write([]byte("\n")) // ends a line that was cut off
 	}
 	return l, err
 }
@@ -86,7 +84,7 @@ func (l *ledger) parse(line string) {
 	}
 }
 
-// find looks a piece of work up.
+// find looks up the result of an operation.
 func (l *ledger) find(key string) (made, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +92,7 @@ func (l *ledger) find(key string) (made, bool) {
 	return m, known
 }
 
-// add remembers a piece of work.
+// add records the result of an operation.
 func (l *ledger) add(key string, m made) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

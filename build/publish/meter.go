@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// meter gathers the progress of several goroutines.
+// meter adds up the progress of several goroutines.
 type meter struct {
 	mu   sync.Mutex
 	tell func(Progress)
@@ -20,7 +20,7 @@ func newMeter(tell func(Progress)) *meter {
 	return &meter{tell: tell}
 }
 
-// start begins a piece of work.
+// start begins an operation.
 func (m *meter) start(doing, what string, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -28,7 +28,7 @@ func (m *meter) start(doing, what string, total int64) {
 	m.tell(m.at)
 }
 
-// add counts bytes that are done.
+// add counts finished bytes.
 func (m *meter) add(n int64, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *meter) add(n int64, what string) {
 	m.tell(m.at)
 }
 
-// set says how much is done.
+// set sets the progress.
 func (m *meter) set(done, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -45,7 +45,7 @@ func (m *meter) set(done, total int64) {
 	m.tell(m.at)
 }
 
-// spread calls work for 0 … n−1 with so many goroutines, and waits for all. After the first error nothing more is begun.
+// spread calls work for 0 … n−1 on the given number of goroutines and waits for all. After the first error it starts no more calls.
 func spread(ctx context.Context, workers, n int, work func(ctx context.Context, i int) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

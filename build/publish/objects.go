@@ -14,7 +14,7 @@ import (
 	"collet/platform"
 )
 
-// number tells unfinished files of one process apart.
+// number numbers the unfinished files of one process.
 type number struct{ n atomic.Int64 }
 
 // openFile opens a file for reading.
@@ -22,17 +22,17 @@ func openFile(fsys platform.FS, name string) (platform.File, error) {
 	return fsys.OpenFile(name, os.O_RDONLY, 0)
 }
 
-// has reports whether an object lies in the folder with the size that it should have.
+// has reports whether the folder holds an object with the expected size.
 func (f *Folder) has(o release.Object) bool { return !o.IsZero() && size(f.fs, o.Path()) == o.Size }
 
-// unfinished is an object that is being written.
+// unfinished is an object being written.
 type unfinished struct {
 	platform.File
 	fs   platform.FS
 	name string
 }
 
-// create begins an object.
+// create opens a new unfinished object.
 func (f *Folder) create() (*unfinished, error) {
 	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
 		return nil, advice.Because(err, "", "make the folder for unfinished files")
@@ -45,14 +45,14 @@ func (f *Folder) create() (*unfinished, error) {
 	return &unfinished{out, f.fs, name}, nil
 }
 
-// drop gives an object up.
+// drop discards an unfinished object.
 func (u *unfinished) drop() {
 	u.Close()
-	_ = u.fs.Remove(u.name) // else the next start does
+	_ = u.fs.Remove(u.name) // otherwise the next start removes it
 }
 
-// finish gives the object its name, together with others, at settle at the latest: syncs that go on together cost a journal
-// of a file system little more than one. then is called when it is on the disk under its name.
+// finish gives the object its name, in a batch with others, at settle at the latest. Syncs in parallel cost a journaling file system little
+// more than one. then is called when the object is durable under its name.
 func (f *Folder) finish(u *unfinished, o release.Object, then func() error) error {
 	return f.finishAs(u, o.Path(), then)
 }
@@ -69,17 +69,17 @@ func (f *Folder) finishAs(u *unfinished, name string, then func() error) error {
 	return f.name(due)
 }
 
-// syncBatch is how many files are synced together: they are open until then, and systems allow some hundreds.
+// syncBatch is the number of files synced together. They stay open until then, and systems allow some hundreds of open files.
 const syncBatch = 64
 
-// waiting is a complete file without its name.
+// waiting is a complete file without its final name.
 type waiting struct {
 	file *unfinished
 	name string
 	then func() error
 }
 
-// name syncs files and gives them their names.
+// name syncs files and renames them to their final names.
 func (f *Folder) name(due []waiting) error {
 	return spread(context.Background(), syncBatch/2, len(due), func(_ context.Context, i int) error {
 		w := due[i]
@@ -101,7 +101,7 @@ func (f *Folder) name(due []waiting) error {
 	})
 }
 
-// room is what to do when a disk is full.
+// room returns advice for a full disk.
 func room(err error) string {
 	if platform.IsDiskFull(err) {
 		return "make room and run the same command again: it goes on where it stopped"
@@ -109,7 +109,7 @@ func room(err error) string {
 	return ""
 }
 
-// place moves a finished file to its name.
+// place renames a finished file.
 func (f *Folder) place(from, to string) error {
 	if err := f.dirty.folder(f.fs, path.Dir(to)); err != nil {
 		return err
@@ -118,12 +118,12 @@ func (f *Folder) place(from, to string) error {
 	return f.fs.Rename(from, to)
 }
 
-// touch lets settle sync the name of an object that is there already: a run that was stopped may not have come so far.
+// touch lets settle sync the name of an existing object, because an interrupted run may not have synced it.
 func (f *Folder) touch(o release.Object) { f.touched(o.Path()) }
 
 func (f *Folder) touched(name string) { f.dirty.note(path.Dir(name)) }
 
-// settle makes all new objects and heads durable, with their names.
+// settle makes all new objects and heads durable, including their names.
 func (f *Folder) settle() error {
 	f.mu.Lock()
 	due := f.waiting
@@ -138,7 +138,7 @@ func (f *Folder) settle() error {
 	return nil
 }
 
-// sumFile is the object that a file would be.
+// sumFile computes the object of a file.
 func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
 	h := release.SHA256.NewHash()
 	if _, err := io.CopyBuffer(h, io.NewSectionReader(file, 0, size), pageFor(size)); err != nil {
@@ -147,7 +147,7 @@ func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
 	return release.Object{Sum: release.SHA256.SumOf(h), Size: size}, nil
 }
 
-// put writes bytes as an object, or finds it there.
+// put writes bytes as an object, unless it exists.
 func (f *Folder) put(data []byte) (release.Object, error) {
 	o := release.ObjectOf(data)
 	return o, f.putAs(data, o, o.Path())
@@ -170,7 +170,7 @@ func (f *Folder) putAs(data []byte, o release.Object, name string) error {
 	return f.finishAs(u, name, nil)
 }
 
-// packWhole makes the whole object of a content, unless it is known and there.
+// packWhole makes the whole object of a blob, unless the ledger has it and it exists.
 func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest) (made, error) {
 	if m, known := f.ledger.find(wholeKey(sum)); known && f.has(m.object) {
 		f.touch(m.object)
@@ -208,7 +208,7 @@ func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest)
 	return m, f.finish(out, m.object, func() error { return f.ledger.add(wholeKey(sum), m) })
 }
 
-// maxBrotli is Settings.Brotli in bytes, as chunk.PackObjectOptions has it.
+// maxBrotli returns Settings.Brotli in bytes, as chunk.PackObjectOptions takes it.
 func (f *Folder) maxBrotli() int64 {
 	if f.settings.Brotli == 0 {
 		return -1
@@ -216,7 +216,7 @@ func (f *Folder) maxBrotli() int64 {
 	return f.settings.Brotli << 20
 }
 
-// unpack writes a content out of its whole object and returns the name of the file, which the next Open removes.
+// unpack decodes a whole object into a temporary file and returns its name. The next Open removes it.
 func (f *Folder) unpack(ctx context.Context, s release.Source, length int64) (name string, err error) {
 	sum := s.Content
 	name = tmpFolder + "/content-" + sum.String()[len("sha256:"):]
@@ -265,7 +265,7 @@ func unpackTo(ctx context.Context, out io.Writer, in io.Reader, s release.Source
 	return chunk.UnpackObject(ctx, out, in, encoding, length)
 }
 
-// verifyWhole checks that the bytes of a whole object are those of its name and hold its content.
+// verifyWhole checks that a whole object matches its name and decodes to its blob.
 func verifyWhole(ctx context.Context, in io.ReaderAt, s release.Source, length int64) error {
 	o, err := sumFile(in, s.Whole.Size)
 	if err != nil {
@@ -284,7 +284,7 @@ func verifyWhole(ctx context.Context, in io.ReaderAt, s release.Source, length i
 	return nil
 }
 
-// verifyBytes checks an object of which nothing else is known.
+// verifyBytes checks an object's digest only.
 func verifyBytes(in io.ReaderAt, o release.Object) error {
 	got, err := sumFile(in, o.Size)
 	if err == nil && got != o {

@@ -20,36 +20,36 @@ import (
 	"collet/platform/interrupt"
 )
 
-// Output is another place for a publication: a folder of a web server, a bucket. Names are those of the release folder.
-// Put, Size and Remove may be called from several goroutines.
+// Output is a second place for a publication, such as a web server's folder or a bucket. Names are those of the release folder. Put, Size
+// and Remove may be called from several goroutines.
 type Output interface {
-	// String says where it is, without secrets.
+	// String returns the location, without secrets.
 	String() string
-	// List gives the sizes of all files below a folder.
+	// List returns the sizes of all files below a folder.
 	List(ctx context.Context, folder string) (map[string]int64, error)
-	// Get reads a small file. For one that is not there errors.Is(err, fs.ErrNotExist) holds.
+	// Get reads a small file. errors.Is(err, fs.ErrNotExist) holds for a missing one.
 	Get(ctx context.Context, name string, limit int64) ([]byte, error)
-	// Put replaces a file so that readers see the old or the new one. lasting says that it never changes again.
+	// Put replaces a file atomically. lasting says that the file never changes again.
 	Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error
 	// Remove removes a file.
 	Remove(ctx context.Context, name string) error
-	// Settle returns when everything that was put is durable.
+	// Settle returns when all written files are durable.
 	Settle(ctx context.Context) error
 }
 
-// timestampName is what readers begin with.
+// timestampName is the file that readers fetch first.
 const timestampName = "metadata/timestamp.json"
 
-// MirrorSummary says what Mirror did.
+// MirrorSummary is the result of Mirror.
 type MirrorSummary struct {
-	Files   int   // that were written
-	Bytes   int64 // of them
+	Files   int   // written
+	Bytes   int64 // written
 	Removed int
 }
 
-// Mirror brings an output to the state of the folder, in the order in which the folder itself is written: objects, heads,
-// signed lists, timestamp.json. What lies there with the right size is not written again: names are digests. What a publisher
-// that was killed left unfinished goes at the beginning. If remove is set, what the folder does not have goes at the end. An output with a newer list of another publisher is refused.
+// Mirror brings an output to the state of the folder, in the folder's own write order: objects, heads, signed lists, timestamp.json. A file
+// with the right size is not written again, because names are digests. Unfinished files of killed publishers are removed first. If remove
+// is set, files that the folder lacks are removed last. Mirror refuses an output with a newer list of another publisher.
 func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorSummary, err error) {
 	r, err := f.reachable(ctx, f.repo.Entries())
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 	return s, f.removeFrom(ctx, out, append(wanted, sequels), there, &s)
 }
 
-// sweepFrom removes what publishers that were killed left unfinished.
+// sweepFrom removes unfinished files of killed publishers.
 func sweepFrom(ctx context.Context, out Output, there map[string]int64, s *MirrorSummary) error {
 	for name := range there {
 		if !strings.HasSuffix(name, unfinishedExt) {
@@ -115,7 +115,7 @@ func sweepFrom(ctx context.Context, out Output, there map[string]int64, s *Mirro
 	return nil
 }
 
-// sendSequels writes those that are not there as they are here, last of all: without the timestamp they are of no use.
+// sendSequels writes changed sequels, last of all: they are useless without the new timestamp.
 func (f *Folder) sendSequels(ctx context.Context, out Output, there map[string]int64, s *MirrorSummary) (names []string, err error) {
 	err = walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		if isPublic(name) {
@@ -141,7 +141,7 @@ func (f *Folder) sendSequels(ctx context.Context, out Output, there map[string]i
 	return names, nil
 }
 
-// sameThere compares a file with that of the output.
+// sameThere compares a file with the output's copy.
 func (f *Folder) sameThere(ctx context.Context, out Output, name string, there map[string]int64) (bool, error) {
 	if n, found := there[name]; !found || n != size(f.fs, name) {
 		return false, nil
@@ -160,7 +160,7 @@ func (f *Folder) sameThere(ctx context.Context, out Output, name string, there m
 	return bytes.Equal(ours, theirs), nil
 }
 
-// timestamp is ours, as bytes.
+// timestamp returns the folder's own timestamp.json.
 func (f *Folder) timestamp() []byte {
 	data, err := platform.ReadFile(f.fs, timestampName, trust.MaxTimestamp)
 	if err != nil {
@@ -169,7 +169,7 @@ func (f *Folder) timestamp() []byte {
 	return data
 }
 
-// refuseNewer compares the output's timestamp with ours and returns it.
+// refuseNewer compares the output's timestamp with the folder's and returns it.
 func (f *Folder) refuseNewer(ctx context.Context, out Output) ([]byte, error) {
 	data, err := out.Get(ctx, timestampName, trust.MaxTimestamp)
 	if isMissing(err) {
@@ -225,7 +225,7 @@ func (f *Folder) send(ctx context.Context, out Output, names []string, there map
 	return nil
 }
 
-// uploads is how many files are written at a time: stores answer each after tens of milliseconds.
+// uploads is the number of concurrent writes, since a store takes tens of milliseconds to answer each.
 const uploads = 8
 
 func (f *Folder) sendOne(ctx context.Context, out Output, name string, lasting bool, s *MirrorSummary) error {
@@ -243,7 +243,7 @@ func (f *Folder) sendOne(ctx context.Context, out Output, name string, lasting b
 	return nil
 }
 
-// removeFrom removes what the folder does not have.
+// removeFrom removes files that the folder lacks.
 func (f *Folder) removeFrom(ctx context.Context, out Output, wanted [][]string, there map[string]int64, s *MirrorSummary) error {
 	keep := map[string]bool{timestampName: true}
 	for _, names := range wanted {
@@ -270,7 +270,7 @@ type folderOutput struct {
 	n     number
 }
 
-// FolderOutput is an output in a folder, which stays the caller's.
+// FolderOutput is an output in a folder. fsys stays the caller's.
 func FolderOutput(fsys platform.FS) Output { return &folderOutput{fs: fsys} }
 
 func (o *folderOutput) String() string { return o.fs.Path(".") }
@@ -325,7 +325,7 @@ func (o *folderOutput) Remove(_ context.Context, name string) error { return o.f
 // Settle implements Output.
 func (o *folderOutput) Settle(context.Context) error { return o.dirty.settle(o.fs) }
 
-// OpenOutput opens what a setting or flag names: an address that begins with s3://, or a folder, which is made.
+// OpenOutput opens the output named by a setting or flag: an address that begins with s3://, or a folder, which is created.
 func OpenOutput(name string, getenv func(string) string) (Output, io.Closer, error) {
 	if strings.HasPrefix(name, s3Scheme) {
 		out, err := openS3(name, getenv)

@@ -16,22 +16,22 @@ import (
 
 const (
 	s3Scheme = "s3://"
-	// s3Part is the size of one part of a large upload in bytes: 16 MiB, of which minio keeps one in memory for each upload.
+	// s3Part is the part size of a large upload in bytes: 16 MiB. minio keeps one part in memory for each upload.
 	s3Part = 16 << 20
-	// Caching of what never changes and of what does. RFC 8246's immutable spares readers the question.
+	// Cache-Control of immutable and of changing files. With RFC 8246's immutable, readers do not revalidate.
 	cacheLasting = "public, max-age=31536000, immutable"
 	cacheShort   = "public, max-age=0, must-revalidate"
 )
 
-// s3Output is a bucket, or a part of one. A store replaces an object at once and answers when it is durable.
+// s3Output is a bucket or a prefix in one. A store replaces an object atomically and answers when it is durable.
 type s3Output struct {
 	client         *minio.Client
 	bucket, prefix string
 	shown          string
 }
 
-// openS3 opens s3://bucket/prefix?endpoint=host:port&region=…&insecure=true. Without an endpoint it is Amazon's. The
-// credentials are in the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+// openS3 opens s3://bucket/prefix?endpoint=host:port&region=…&insecure=true. The default endpoint is Amazon's. Credentials come from the
+// environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
 func openS3(address string, getenv func(string) string) (*s3Output, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -119,7 +119,7 @@ func (o *s3Output) Remove(ctx context.Context, name string) error {
 // Settle implements Output.
 func (o *s3Output) Settle(context.Context) error { return nil }
 
-// fault says what a store answered in terms of this package.
+// fault translates a store's error into one of this package.
 func (o *s3Output) fault(err error) error {
 	switch code := minio.ToErrorResponse(err).Code; {
 	case err == nil:

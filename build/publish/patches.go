@@ -12,15 +12,15 @@ import (
 	"collet/netproto/release"
 )
 
-// worth is the part of the whole, in percent, from which on a patch is not worth it (design 3, section 4).
+// worth is the size of a patch, in percent of the whole objects, from which on it is dropped.
 const worth = 90
 
-// PatchSummary is what became of one patch.
+// PatchSummary is the result for one patch.
 type PatchSummary struct {
 	From  uint64 // release number
-	Bytes int64  // of the patch; 0 if there is none
+	Bytes int64  // of the patch; 0 without a patch
 	Whole int64  // bytes of the whole objects that it replaces
-	Why   string // why there is none, or where it comes from; empty for a new one
+	Why   string // why there is no patch, or where it comes from; empty for a new one
 }
 
 // origin is an earlier release that players may have.
@@ -30,11 +30,11 @@ type origin struct {
 	sum     release.Digest
 	sources release.Sources
 	lists   int64          // bytes of the packed listing and sources, which a patch saves, too
-	changes *delta.Changes // what of them changed lately; nil for none, or where nobody asks
-	object  release.Object // in which that lies
+	changes *delta.Changes // delta index; nil if it has none or is not needed
+	object  release.Object // the object of changes
 }
 
-// readOrigin reads what is known of an earlier release.
+// readOrigin reads the lists of an earlier release.
 func (f *Folder) readOrigin(e release.Entry) (o origin, err error) {
 	h, err := f.head(e)
 	if err != nil {
@@ -50,8 +50,8 @@ func (f *Folder) readOrigin(e release.Entry) (o origin, err error) {
 	return o, nil
 }
 
-// origins picks the releases from which patches are made: the last few of a line, and those that are named. One whose lists
-// can't be read is passed over, unless it is named, so that damage to an old release does not stop a new one.
+// origins selects the releases from which patches are made: the last few of a channel and target, and the named ones. A release whose lists
+// can't be read is skipped, unless it is named, so that a damaged old release does not block a new one.
 func (f *Folder) origins(line release.Entry, last int, named []uint64) (chosen []origin, passed []PatchSummary, err error) {
 	list := f.earlier(line)
 	for _, n := range named {
@@ -76,7 +76,7 @@ func (f *Folder) origins(line release.Entry, last int, named []uint64) (chosen [
 	return chosen, passed, nil
 }
 
-// patches makes the patches of one release from its origins. Two origins with the same set share one.
+// patches makes the patches of one release from its origins. Origins with the same set share one.
 func (f *Folder) patches(ctx context.Context, c *contents, to origin, from []origin) (refs []release.PatchRef, list []PatchSummary, err error) {
 	for _, o := range from {
 		if err := c.addSet(o.listing, o.sources); err != nil {
@@ -108,7 +108,7 @@ func (f *Folder) patches(ctx context.Context, c *contents, to origin, from []ori
 	return refs, list, nil
 }
 
-// replaced is how many bytes someone with the old set fetches without a patch: whole objects and what the lists say of them.
+// replaced is how many bytes a client with the old set fetches without a patch: lists and whole objects.
 func replaced(old, fresh origin) (sum int64) {
 	sum = fresh.listsFrom(old.sum).Bytes
 	have := map[release.Digest]bool{}
@@ -124,7 +124,7 @@ func replaced(old, fresh origin) (sum int64) {
 	return sum
 }
 
-// patch makes one patch, or finds that it is there already.
+// patch makes one patch, or reuses an existing one.
 func (f *Folder) patch(ctx context.Context, c *contents, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
 	ref.From = old.sum
 	s.Whole = replaced(old, fresh)
@@ -168,7 +168,7 @@ func (f *Folder) patch(ctx context.Context, c *contents, old, fresh origin) (ref
 
 const tooLarge = "it would save too little"
 
-// tryPatch applies a patch as a client does, so that none is published that does not lead where it should.
+// tryPatch applies a patch like a client, so that a wrong patch is never published.
 func (f *Folder) tryPatch(ctx context.Context, c *contents, patch io.ReadSeeker, old, fresh origin) error {
 	if _, err := patch.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (f *Folder) tryPatch(ctx context.Context, c *contents, patch io.ReadSeeker,
 	return p.Apply(ctx, c.side(ctx, old.listing).Source, nowhere{})
 }
 
-// nowhere takes contents that were checked on the way.
+// nowhere discards blobs that were verified while they were written.
 type nowhere struct{}
 
 func (nowhere) Begin(int) (io.Writer, error) { return io.Discard, nil }

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// plainPrefix begins the names of folders, below the private one, with plain files that are not in use: the next ones while they are
-	// made, and the former ones once the two folders have changed places.
+	// plainPrefix begins the names of unused folders of plain files below the private folder: the next ones while they are written, and the
+	// previous ones after the exchange.
 	plainPrefix = "plain-"
-	// formerPlain is where the former ones go where a system can't let folders change places.
+	// formerPlain holds the previous plain files on systems that can't exchange two folders.
 	formerPlain = private + "/" + plainPrefix + "former"
 )
 
-// plain brings the plain files to the newest set of the usual channel that all clients are offered. The new set is complete on the
-// disk, in a folder of its own, when that folder takes the place of the old one: readers see the one or the other.
+// plain brings the plain files to the newest set of the default channel that is offered to all clients. The new set is complete on disk, in
+// its own folder, before that folder replaces the old one: readers see one or the other.
 func (f *Folder) plain(ctx context.Context) error {
 	if !f.settings.Plain {
 		return nil
@@ -51,7 +51,7 @@ func (f *Folder) plain(ctx context.Context) error {
 		}
 		for _, file := range o.listing {
 			if file.Use == release.UseHost {
-				continue // an engine's client would replace its own program by it, and only a checksum would vouch for that
+				continue // an engine's client would replace its own program by it, verified by a checksum only
 			}
 			role, _ := file.Use.Role()
 			wanted[release.PlainPath(role, target, file.Path)] = file
@@ -60,7 +60,7 @@ func (f *Folder) plain(ctx context.Context) error {
 	return f.plainTo(ctx, c, wanted)
 }
 
-// plainTo makes the wanted files, by their names below release.PlainFolder, the plain ones. What else lies there goes.
+// plainTo replaces the plain files by the wanted ones, named below release.PlainFolder. Other files in the folder are removed.
 func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]release.ListedFile) error {
 	began := f.options.Now()
 	g := &game{fs: f.fs, top: release.PlainFolder, targets: map[string][]*found{}}
@@ -100,7 +100,7 @@ func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]rel
 	return cache.save(f.fs)
 }
 
-// unusedPlain is a name for plain files that are not in use.
+// unusedPlain returns a free folder name for unused plain files.
 func (f *Folder) unusedPlain() string {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s/%s%d", private, plainPrefix, n)
@@ -110,8 +110,8 @@ func (f *Folder) unusedPlain() string {
 	}
 }
 
-// stagePlain makes the folder next: what stays are links to the files of before, which are not read again, here or by a server; everything
-// else is written. All of it is durable when stagePlain returns.
+// stagePlain creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
+// all others are written. Everything is durable when stagePlain returns.
 func (f *Folder) stagePlain(ctx context.Context, c *contents, next string, wanted map[string]release.ListedFile, stay map[string]*found) (linked []*found, err error) {
 	if err := f.dirty.folder(f.fs, next); err != nil {
 		return nil, advice.Because(err, room(err), "make the folder %s", next)
@@ -153,14 +153,14 @@ func (f *Folder) stagePlain(ctx context.Context, c *contents, next string, wante
 	return linked, nil
 }
 
-// stageFile writes one file, which is still open and not synced then.
+// stageFile writes one file. On return it is still open and not synced.
 func (f *Folder) stageFile(ctx context.Context, c *contents, file release.ListedFile, name string) (*unfinished, error) {
 	in, err := c.open(ctx, file.Sum)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	created, err := f.fs.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // never through a link of a publisher that was killed
+	created, err := f.fs.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // never through a link left by a killed publisher
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +176,8 @@ func (f *Folder) stageFile(ctx context.Context, c *contents, file release.Listed
 	return out, nil
 }
 
-// swapPlain lets next take the place of the plain files. Where a system can't do it in one step (Windows, some network file systems),
-// there are none for a moment; mendPlain brings the former ones back if a publisher is killed then.
+// swapPlain replaces the plain files by next. On systems without an atomic exchange (Windows, some network file systems) the plain files
+// are missing for a moment; mendPlain restores the previous ones if the publisher is killed then.
 func (f *Folder) swapPlain(ctx context.Context, next string) error {
 	f.dirty.note(".")
 	f.dirty.note(private)
@@ -207,7 +207,7 @@ func (f *Folder) swapPlain(ctx context.Context, next string) error {
 	return nil
 }
 
-// mendPlain finishes what a publisher left that was killed.
+// mendPlain completes the interrupted work of a killed publisher.
 func (f *Folder) mendPlain() error {
 	_, err := f.fs.Lstat(release.PlainFolder)
 	if isMissing(err) {
@@ -219,8 +219,8 @@ func (f *Folder) mendPlain() error {
 	return f.sweepPlain()
 }
 
-// sweepPlain removes plain files that are not in use, once a power cut can't bring them back into use. What can't be removed because a
-// program reads it, as on some network file systems, the next command removes.
+// sweepPlain removes unused plain files, once a power cut can't bring them back into use. A file that can't be removed because a program
+// reads it, as on some network file systems, is removed by the next command.
 func (f *Folder) sweepPlain() error {
 	var unused []string
 	_, none := f.fs.Lstat(release.PlainFolder)
@@ -243,7 +243,7 @@ func (f *Folder) sweepPlain() error {
 	return nil
 }
 
-// removeTree removes a folder with everything in it. Nothing is followed.
+// removeTree removes a folder with its content. It follows no links.
 func removeTree(fsys platform.FS, name string) error {
 	info, err := fsys.Lstat(name)
 	if err != nil {

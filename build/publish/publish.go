@@ -16,42 +16,42 @@ import (
 	"collet/platform"
 )
 
-// Request is one publication. The zero value of a field is what the settings say.
+// Request is one publication. The settings supply the zero fields.
 type Request struct {
 	Channel string
-	Target  string // take this target alone; needed for the folder of an install
-	Number  uint64 // 0 for one more than the highest
+	Target  string // publish this target only; required for the folder of an install
+	Number  uint64 // 0 for the highest number plus one
 	Version string // for people; the number if empty
-	Percent *int   // of the clients that are offered it
-	Hold    bool   // nobody is offered it until it is released
+	Percent *int   // of the clients that get the offer
+	Hold    bool   // offered to no client until it is released
 
-	Notes     map[string][]byte // by language; added to those of the game folder, and before them
-	Patches   *int              // from how many earlier releases
-	PatchFrom []uint64          // and from these
+	Notes     map[string][]byte // by language; they precede those of the game folder
+	Patches   *int              // number of earlier releases
+	PatchFrom []uint64          // additional releases, by number
 	Head      func(*release.Head)
 }
 
-// ReleaseSummary says what one release became.
+// ReleaseSummary is the result for one release.
 type ReleaseSummary struct {
 	Entry   release.Entry
-	Already bool  // it was published before; nothing was made
+	Already bool  // it was published before, and stays unchanged
 	Files   int   //
 	Bytes   int64 // of the files
-	Whole   int64 // of all whole objects: what a new player fetches
+	Whole   int64 // of all whole objects: the download of a new player
 	Patches []PatchSummary
 
-	Compatibility string // of the head; empty is any, which a server has no word for
+	Compatibility string // of the head; empty is any, which has no name on a server
 }
 
-// Summary says what a publication did.
+// Summary is the result of a publication.
 type Summary struct {
 	Releases []ReleaseSummary
-	Ignored  []string // names in the game folder that are no part of a release
-	Objects  int      // whole objects that were made
+	Ignored  []string // names in the game folder that do not belong to a release
+	Objects  int      // new whole objects
 	Took     time.Duration
 }
 
-// publication is the work of one Publish.
+// publication is the state of one Publish.
 type publication struct {
 	*Folder
 	request  Request
@@ -64,9 +64,9 @@ type publication struct {
 	summary  Summary
 }
 
-// Publish makes a release of a game folder, for each target that it has, and signs it with keys, which must reach the
-// thresholds of targets, snapshot and timestamp. What was published under this number with the same files before is left as
-// it is. Interrupted, it is called again.
+// Publish makes a release of a game folder, for each target that it has, and signs it with keys, which must reach the thresholds of
+// targets, snapshot and timestamp. A release already published under this number with the same files stays unchanged. After an interruption
+// call it again.
 func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request, keys []*trust.PrivateKey) (Summary, error) {
 	started := time.Now()
 	if r.Channel == "" {
@@ -123,7 +123,7 @@ func (p *publication) run(ctx context.Context, keys []*trust.PrivateKey) error {
 	return p.follow(ctx)
 }
 
-// commit makes everything durable and then visible.
+// commit makes all files durable, then visible.
 func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*trust.PrivateKey) error {
 	if err := f.settle(); err != nil {
 		return err
@@ -138,8 +138,7 @@ func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*tr
 	return nil
 }
 
-// nextNumber is one more than the highest number of any target in any channel, so that a release keeps its number when it is
-// promoted.
+// nextNumber is the highest number of any target in any channel plus one, so that a release keeps its number when it is promoted.
 func (f *Folder) nextNumber() uint64 {
 	highest := uint64(0)
 	for _, e := range f.repo.Entries() {
@@ -150,12 +149,12 @@ func (f *Folder) nextNumber() uint64 {
 	return highest + 1
 }
 
-// line is an entry with the names of this publication.
+// line is an entry with this publication's product, channel and number.
 func (p *publication) line(target string) release.Entry {
 	return release.Entry{Product: p.settings.Product, Channel: p.request.Channel, Target: target, Number: p.request.Number}
 }
 
-// due lists the targets for which there is something to do, and reads what was published for them before.
+// due lists the targets to publish, and reads their earlier releases.
 func (p *publication) due() (targets []string, err error) {
 	last := p.settings.Patches
 	if p.request.Patches != nil {
@@ -173,7 +172,7 @@ func (p *publication) due() (targets []string, err error) {
 			continue
 		}
 		targets = append(targets, t)
-		// The newest one is read even if no patch is made from it: its objects are taken over.
+		// The newest release is read even without a patch from it: its objects are reused.
 		from, passed, err := p.Folder.origins(p.line(t), max(last, 1), p.request.PatchFrom)
 		if err != nil {
 			return nil, err
@@ -191,7 +190,7 @@ func (p *publication) due() (targets []string, err error) {
 	return targets, nil
 }
 
-// already reports whether this very release of a target is published.
+// already reports whether a target's release is published with the same files.
 func (p *publication) already(target string) (bool, error) {
 	line := p.line(target)
 	for _, e := range p.repo.Entries() {
@@ -223,7 +222,7 @@ func (p *publication) already(target string) (bool, error) {
 	return false, nil
 }
 
-// objectsOf makes sure that every content of the targets' sets has a whole object and, if it is large, an index.
+// objectsOf ensures that every blob of the targets' sets has a whole object and, if it is large, a chunk index.
 func (p *publication) objectsOf(ctx context.Context, targets []string) (map[release.Digest]release.Source, error) {
 	sources := map[release.Digest]release.Source{}
 	var fresh []release.Digest
@@ -261,7 +260,7 @@ func (p *publication) objectsOf(ctx context.Context, targets []string) (map[rele
 	return sources, p.indexAll(ctx, fresh, sources)
 }
 
-// indexAll cuts new contents into chunks.
+// indexAll cuts new blobs into chunks.
 func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sources map[release.Digest]release.Source) error {
 	var known []*chunk.Index
 	grains := map[release.Digest]chunk.Grain{}
@@ -277,7 +276,7 @@ func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sour
 			byContent[s.Content] = ix.Grain
 		}
 	}
-	for t, list := range p.origins { // a file keeps the grain that it has
+	for t, list := range p.origins { // a file keeps its grain
 		for _, f := range p.listings[t] {
 			for _, o := range list {
 				old, found := o.listing.Find(f.Path)
@@ -296,7 +295,7 @@ func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sour
 	return err
 }
 
-// release makes everything of one target's release that is not made yet, and returns its line for the signed list.
+// release writes the missing objects of one target's release and returns its entry for the signed list.
 func (p *publication) release(ctx context.Context, target string, all map[release.Digest]release.Source) (release.Entry, error) {
 	to := origin{entry: p.line(target), listing: p.listings[target]}
 	var list []release.Source
@@ -327,7 +326,7 @@ func (p *publication) release(ctx context.Context, target string, all map[releas
 	return e, err
 }
 
-// newHead writes listing, sources and notes and begins the head.
+// newHead writes listing, sources and notes, and returns a head without patches.
 func (p *publication) newHead(to *origin) (release.Head, error) {
 	s, r := p.settings, p.request
 	h := release.Head{

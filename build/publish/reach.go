@@ -17,15 +17,15 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// reach is everything that the signed list leads to: names in the release folder with what lies there.
+// reach is the set of files that the signed list refers to, by name in the release folder.
 type reach struct {
 	heads   map[string]release.Object
 	objects map[string]release.Object
-	sources map[release.Digest]release.Source // whole objects, by content
-	sizes   map[release.Digest]int64          // of contents
+	sources map[release.Digest]release.Source // whole objects, by blob
+	sizes   map[release.Digest]int64          // of blobs
 }
 
-// reachable follows the signed list. Indexes are read, because they name packs.
+// reachable follows the signed list. It also reads the indexes, because they name packs.
 func (f *Folder) reachable(ctx context.Context, entries []release.Entry) (*reach, error) {
 	r := &reach{heads: map[string]release.Object{}, objects: map[string]release.Object{}, sources: map[release.Digest]release.Source{}, sizes: map[release.Digest]int64{}}
 	for _, e := range entries {
@@ -74,30 +74,30 @@ func (r *reach) add(objects ...release.Object) {
 	}
 }
 
-// packObject is a chunk pack as an object.
+// packObject converts a chunk pack to an object.
 func packObject(p chunk.PackRef) release.Object {
 	return release.Object{Sum: release.SHA256Digest(p.Digest), Size: p.Size}
 }
 
-// Removal is one file that gc removes.
+// Removal is one file that Collect removes.
 type Removal struct {
 	Name string
 	Size int64
 }
 
-// CollectPlan says what gc would do.
+// CollectPlan lists what Collect removes.
 type CollectPlan struct {
-	Drop   []release.Entry // lines that leave the signed list
-	Remove []Removal       // files that nothing refers to then
+	Drop   []release.Entry // entries that leave the signed list
+	Remove []Removal       // files that are unreferenced then
 	Bytes  int64           // of those files
 }
 
-// keepMetadata is how many versions of a signed list stay behind the newest: clients that fetched an older timestamp.json
-// from a cache go on with what it names.
+// keepMetadata is the number of old versions of a signed list that stay. A client with a cached older timestamp.json needs the versions
+// that it names.
 const keepMetadata = 20
 
-// PlanCollect finds out what can go: releases beyond keep of each channel and target (0: the settings') that nobody needs
-// any more, and every file that no release which stays refers to.
+// PlanCollect lists the removable releases, those beyond keep (0: the settings') of each channel and target that no client needs, and every
+// file that no remaining release refers to.
 func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err error) {
 	if keep == 0 {
 		keep = f.settings.Keep
@@ -131,7 +131,7 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 	return p, nil
 }
 
-// newest are the highest versions of the numbered lists, by kind.
+// newest maps each numbered list to its highest version.
 func (f *Folder) newest() map[string]int64 {
 	versions := map[string]int64{}
 	_ = walk(f.fs, "metadata", func(name string, _ fs.DirEntry) error {
@@ -143,15 +143,14 @@ func (f *Folder) newest() map[string]int64 {
 	return versions
 }
 
-// versionOf takes the name of a numbered list apart.
+// versionOf parses the name of a numbered list.
 func versionOf(name string) (version int64, kind string, ok bool) {
 	digits, kind, found := strings.Cut(path.Base(name), ".")
 	version, err := strconv.ParseInt(digits, 10, 64)
 	return version, kind, found && err == nil
 }
 
-// keeps reports whether a file of the release folder is needed. Roots stay for ever: a client of years ago follows them one
-// by one.
+// keeps reports whether a file of the release folder is needed. All roots stay: a client that is years old follows them one by one.
 func (r *reach) keeps(name string, newest map[string]int64) bool {
 	if version, kind, ok := versionOf(name); path.Dir(name) == "metadata" {
 		switch {
@@ -168,8 +167,7 @@ func (r *reach) keeps(name string, newest map[string]int64) bool {
 	return head || object
 }
 
-// Collect does what a plan says: the list first, then the files. A client that is in the middle of a dropped release asks
-// again and gets a newer one.
+// Collect executes a plan: first the list, then the files. A client that is downloading a dropped release asks again and gets a newer one.
 func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.PrivateKey) error {
 	if len(p.Drop) > 0 {
 		entries := slices.DeleteFunc(f.repo.Entries(), func(e release.Entry) bool {
@@ -196,18 +194,18 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.Priva
 	return nil
 }
 
-// Finding is something that verify found wrong.
+// Finding is one defect that Verify found.
 type Finding struct {
 	Name string // file, or release
 	Err  error
 }
 
-// Verify reads everything that the signed list leads to and compares it with its digests: heads, lists, notes, patches,
-// packs, and of every whole object what it unpacks to. It returns what is wrong and how many bytes it read.
+// Verify reads all files that the signed list refers to and checks their digests: heads, lists, notes, patches, packs, and the decoded
+// bytes of every whole object. It returns the defects and the number of bytes read.
 func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64, err error) {
 	entries := f.repo.Entries()
 	var good []release.Entry
-	for _, e := range entries { // a release whose lists can't be read must not hide the others
+	for _, e := range entries { // a release with unreadable lists must not hide the others
 		if _, err := f.reachable(ctx, []release.Entry{e}); err != nil {
 			findings = append(findings, Finding{e.Path(), err})
 			continue
@@ -243,7 +241,7 @@ func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64,
 	return findings, total, err
 }
 
-// verify checks one object; s is its source if it is a whole one.
+// verify checks one object. s is its source if it is a whole object.
 func (f *Folder) verify(ctx context.Context, o release.Object, s release.Source, sizes map[release.Digest]int64) error {
 	if n := size(f.fs, o.Path()); n != o.Size {
 		if n < 0 {

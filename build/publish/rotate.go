@@ -12,8 +12,8 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// Draft writes the root that follows, with the keys of plan and those of the present one for roles that it does not name,
-// signed by those of keys that count. It says who signed it and whether that is enough.
+// Draft writes the next root with the keys of plan, and with the present keys for roles that plan does not name. It is signed by the given
+// keys that the old or the new root names.
 func (f *Folder) Draft(plan trust.RootPlan, keys []*trust.PrivateKey) (draft []byte, err error) {
 	if draft, err = f.repo.DraftRoot(plan); err != nil {
 		return nil, advice.Because(err, "", "draft of a new root")
@@ -40,8 +40,8 @@ func (f *Folder) signDraft(draft []byte, keys []*trust.PrivateKey) ([]byte, erro
 	return draft, nil
 }
 
-// Install makes a signed draft the newest root and signs everything below it again. It is repeated with the same bytes when
-// it was interrupted.
+// Install makes a signed draft the newest root and signs everything below it again. After an interruption call it again with the same
+// bytes.
 func (f *Folder) Install(ctx context.Context, signed []byte, keys []*trust.PrivateKey) error {
 	if err := f.repo.InstallRoot(signed, keys); err != nil {
 		return advice.Because(err, "", "install the new root")
@@ -49,7 +49,7 @@ func (f *Folder) Install(ctx context.Context, signed []byte, keys []*trust.Priva
 	return f.sequels(ctx)
 }
 
-// Root is the newest root.json, which clients are built with, and what it says. It is refused if it is not fit for players.
+// Root returns the newest root.json, which clients embed, and its content. It fails if the root is not fit for players.
 func (f *Folder) Root() ([]byte, trust.RootInfo, error) {
 	info := f.repo.RootInfo()
 	if err := info.Check(f.options.Allow); err != nil {
@@ -58,15 +58,15 @@ func (f *Folder) Root() ([]byte, trust.RootInfo, error) {
 	return f.repo.Root(), info, nil
 }
 
-// DrillStep is one step of a drill and what came of it.
+// DrillStep is one step of a drill and its result.
 type DrillStep struct {
 	What string
 	Err  error
 }
 
-// Drill rehearses the loss of one root key, by its id, on a copy of the signed lists in memory: the keys that are left make
-// and sign a new root in which a new key takes its place, and a client with today's root follows it. Nothing is changed. keys
-// are all that are at hand; the lost one is not used even if it is among them.
+// Drill rehearses the loss of one root key, given by its id, on a copy of the signed lists in memory. The remaining keys make and sign a
+// new root with a new key in its place, and a client with today's root follows it. The release folder stays unchanged. keys are all
+// available keys; the lost one is not used even if it is among them.
 func (f *Folder) Drill(ctx context.Context, lost string, keys []*trust.PrivateKey) (steps []DrillStep, err error) {
 	d := &drill{folder: f, copy: &trust.MemoryStore{}, client: &trust.MemoryStore{}}
 	for _, k := range keys {
@@ -93,16 +93,16 @@ func (f *Folder) Drill(ctx context.Context, lost string, keys []*trust.PrivateKe
 	return steps, nil
 }
 
-// drill is a rehearsal.
+// drill is the state of a rehearsal.
 type drill struct {
 	folder       *Folder
 	keys         []*trust.PrivateKey
 	copy, client *trust.MemoryStore
 	repo         *trust.Repo
-	wanted       int64 // version of the root that the client is to have
+	wanted       int64 // version of the root that the client must end with
 }
 
-// load copies what a reader may read of the signed lists.
+// load copies the public signed lists into memory.
 func (d *drill) load(context.Context) error {
 	entries, err := d.folder.fs.ReadDir("metadata")
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *drill) load(context.Context) error {
 	return err
 }
 
-// follow is what a client does at its start.
+// follow simulates a client's start.
 func (d *drill) follow(ctx context.Context) error {
 	client, err := trust.Open(d.folder.repo.Root(), d.client, d.folder.options.Now)
 	if err != nil {
@@ -180,5 +180,5 @@ func (d *drill) gone(lost string) error {
 	return nil
 }
 
-// Expiries says when each role's signature ends, for warnings.
+// Expiries returns when each role's signature expires, for warnings.
 func (f *Folder) Expiries() map[trust.KeyRole]time.Time { return f.repo.Expiries() }

@@ -26,10 +26,10 @@ const (
 	notes     = "notes"
 )
 
-// hashBuffer is how many bytes are read at a time for hashing: what stays in a core's own cache between reading and hashing.
+// hashBuffer is the read size for hashing in bytes: the data stays in the core's cache between reading and hashing.
 const hashBuffer = 128 << 10
 
-// pageFor is a buffer to read a file of a size with: packs have thousands of files that are much smaller than hashBuffer.
+// pageFor returns a read buffer for a file of a size. Packs have thousands of files much smaller than hashBuffer.
 func pageFor(size int64) []byte { return make([]byte, min(max(size, 0)+1, hashBuffer)) }
 
 // found is one file of a game folder.
@@ -41,18 +41,18 @@ type found struct {
 	sum  release.Digest
 }
 
-// game is what lies in a game folder.
+// game is the parsed content of a game folder.
 type game struct {
 	fs      platform.FS
-	top     string              // where in it the game lies; empty: all of it is the game
+	top     string              // subfolder with the game; empty: the game folder itself
 	common  []*found            // resources
 	targets map[string][]*found // binaries by target
 	notes   map[string][]byte   // text by language
-	ignored []string            // names that are no part of a release
+	ignored []string            // names that do not belong to a release
 }
 
-// readGame lists a game folder. It takes the layout of a server package, with PlatformBinaries/<target>, and, if a target
-// is named, that of an install: the module and what is named after it beside Resources.
+// readGame lists a game folder. It accepts the layout of a server package, with PlatformBinaries/<target>, and, if target is set, that of
+// an install: the module and the files named after it beside Resources.
 func readGame(fsys platform.FS, target string) (*game, error) {
 	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}}
 	if err := g.readResources(); err != nil {
@@ -78,13 +78,13 @@ func readGame(fsys platform.FS, target string) (*game, error) {
 	return g, g.readNotes()
 }
 
-// names are the targets, sorted.
+// names returns the targets, sorted.
 func (g *game) names() []string { return slices.Sorted(maps.Keys(g.targets)) }
 
-// files are those of a target's set.
+// files returns the files of a target's set.
 func (g *game) files(target string) []*found { return slices.Concat(g.common, g.targets[target]) }
 
-// all are the files of all targets, each once.
+// all returns the files of all targets, each once.
 func (g *game) all() []*found {
 	list := slices.Clone(g.common)
 	for _, t := range g.names() {
@@ -93,7 +93,7 @@ func (g *game) all() []*found {
 	return list
 }
 
-// below visits what belongs to a release below a folder. Names that begin with a dot belong to a system.
+// below visits the release's files below a folder. Names that begin with a dot belong to the system and are skipped.
 func (g *game) below(folder string, visit func(name, rel string, info fs.FileInfo) error) error {
 	return walk(g.fs, folder, func(name string, e fs.DirEntry) error {
 		rel := strings.TrimPrefix(name, folder+"/")
@@ -137,7 +137,7 @@ func (g *game) readBinaries() error {
 	return err
 }
 
-// findHosts tells the programs among the binaries: those beside a module of their name.
+// findHosts marks the host programs among the binaries: a host lies beside a module of its name.
 func (g *game) findHosts() {
 	for target, files := range g.targets {
 		hosts := map[string]bool{}
@@ -154,7 +154,7 @@ func (g *game) findHosts() {
 	}
 }
 
-// readInstall takes the modules of an install folder and what is named after them.
+// readInstall reads the modules of an install folder and the files named after them.
 func (g *game) readInstall(target string) error {
 	entries, err := g.fs.ReadDir(".")
 	if err != nil {
@@ -190,7 +190,7 @@ func (g *game) readInstall(target string) error {
 	return nil
 }
 
-// belongs reports whether a file of an install is a module, or is named after one as debug symbols are.
+// belongs reports whether a file of an install is a module or is named after one, as debug symbols are.
 func belongs(name, ext string, modules []string) bool {
 	for _, m := range modules {
 		if name == m+ext || name == m+".pdb" || strings.HasPrefix(name, m+ext+".") {
@@ -200,7 +200,7 @@ func belongs(name, ext string, modules []string) bool {
 	return false
 }
 
-// readNotes takes notes/<language>.md and notes/<language>.txt.
+// readNotes reads notes/<language>.md and notes/<language>.txt.
 func (g *game) readNotes() error {
 	return g.below(notes, func(name, rel string, _ fs.FileInfo) error {
 		language, kind, _ := strings.Cut(rel, ".")
@@ -217,7 +217,7 @@ func (g *game) readNotes() error {
 	})
 }
 
-// hash finds the digest of every file. Files that are the same as in the cache are only looked at.
+// hash computes the digest of every file. Unchanged files come from the cache.
 func (f *Folder) hash(ctx context.Context, g *game) error {
 	cache := loadHashes(f.fs, g.fs.Path(cmp.Or(g.top, ".")))
 	var missing []*found
@@ -229,7 +229,7 @@ func (f *Folder) hash(ctx context.Context, g *game) error {
 			total += file.info.Size()
 		}
 	}
-	// Large files first, so that no core is left alone with one at the end.
+	// Large files first, so that no single core ends with a large one.
 	slices.SortStableFunc(missing, func(a, b *found) int { return int(max(-1, min(1, b.info.Size()-a.info.Size()))) })
 	f.meter.start("hash", "", total)
 	now := f.options.Now()
@@ -249,7 +249,7 @@ func (f *Folder) hash(ctx context.Context, g *game) error {
 	return errors.Join(err, cache.save(f.fs))
 }
 
-// workers is how many things are done at a time.
+// workers is the number of concurrent jobs.
 func (f *Folder) workers() int {
 	if f.options.Workers > 0 {
 		return f.options.Workers
@@ -282,7 +282,7 @@ func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (r
 	}
 }
 
-// setOf is the listing of a target.
+// setOf returns the listing of a target.
 func (g *game) setOf(target string) (release.Listing, error) {
 	var files []release.ListedFile
 	for _, f := range g.files(target) {

@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// sequelFolder holds what each of the last releases is followed by, see release.EncodeSequel.
+	// sequelFolder holds one file for each recent release: what a client of it needs to update, see release.EncodeSequel.
 	sequelFolder = "sequels"
-	// maxSequels is how many releases of a channel and target have one: players who come every few months are among them.
+	// maxSequels is the number of releases of a channel and target that have a sequel: enough for players who return every few months.
 	maxSequels = 32
-	// maxSequelPatch is the largest set patch in bytes that is put into one; of a larger one the round trip that it saves is a
-	// small part.
+	// maxSequelPatch is the largest set patch in a sequel, in bytes. For a larger one the saved round trip is a small part.
 	maxSequelPatch = 1 << 20
-	// maxSequelLists is the most bytes of a listing and its sources that are put into one where there is no patch.
+	// maxSequelLists is the largest size of a listing and its sources in a sequel without a patch, in bytes.
 	maxSequelLists = 256 << 10
 )
 
-// follow brings up to date what follows from the signed list.
+// follow updates the files derived from the signed list: sequels and plain files.
 func (f *Folder) follow(ctx context.Context) error {
 	if err := f.sequels(ctx); err != nil {
 		return err
@@ -33,8 +32,8 @@ func (f *Folder) follow(ctx context.Context) error {
 	return f.plain(ctx)
 }
 
-// sequels brings the files of sequelFolder to the signed list of this moment. Each is replaced at once, and one that is old
-// is only of no use. A run that was stopped is mended by the next command that changes something.
+// sequels updates sequelFolder to the current signed list. Each file is replaced atomically; an outdated one is useless but harmless. The
+// next command that changes something completes an interrupted run.
 func (f *Folder) sequels(ctx context.Context) error {
 	wanted, err := f.wantedSequels(ctx)
 	if err != nil {
@@ -66,7 +65,7 @@ func (f *Folder) sequels(ctx context.Context) error {
 	return nil
 }
 
-// wantedSequels makes all sequels, by name.
+// wantedSequels encodes all sequels, by name.
 func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
 	lists, err := f.signedLists()
 	if err != nil {
@@ -88,7 +87,7 @@ func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
 			continue
 		}
 		others := slices.DeleteFunc(slices.Clone(entries), func(e release.Entry) bool {
-			return e.Number >= entries[newest].Number && !e.Killed // who has one that is held keeps it
+			return e.Number >= entries[newest].Number && !e.Killed // a client that has a held release keeps it
 		})
 		for _, e := range others[:min(len(others), maxSequels)] {
 			data, err := f.sequel(e, entries[newest], lists)
@@ -103,10 +102,10 @@ func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
 	return wanted, nil
 }
 
-// Lists names the documents of the signed list that are the newest, in the order in which clients read them.
+// Lists names the newest documents of the signed list, in the order in which clients read them.
 func (f *Folder) Lists() []string { return f.repo.Lists() }
 
-// signedLists are the documents that the timestamp leads to, in the order in which they are read.
+// signedLists reads the newest signed documents, in the order in which clients read them.
 func (f *Folder) signedLists() (list []release.SequelPart, err error) {
 	for _, name := range f.repo.Lists() {
 		data, err := platform.ReadFile(f.fs, name, maxMetadata)
@@ -118,9 +117,9 @@ func (f *Folder) signedLists() (list []release.SequelPart, err error) {
 	return list, nil
 }
 
-// sequel is what a client of one release needs to come to another: the signed lists, the head, and if they are small the set
-// patch from its set, or where there is none the changes of the lists, or else the lists. A patch is in it only if all clients are offered the
-// release: others would fetch it in vain. It is nil where it would be too large.
+// sequel encodes what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.
+// That is the set patch from its set; without a patch the delta index; otherwise the lists. The download is included only if the release is
+// offered to all clients, since other clients would fetch it in vain. sequel returns nil if the result would be too large.
 func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
 	old, err := f.head(from)
 	if err != nil {
@@ -164,7 +163,7 @@ func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]b
 	return release.EncodeSequel(parts)
 }
 
-// near reports whether the changes of a release lead from a set and are fetched whole.
+// near reports whether a release's delta index starts from a set and is small enough for clients to fetch it whole.
 func (f *Folder) near(h release.Head, from release.Digest) bool {
 	if h.Changes.IsZero() || h.Changes.Size > acquire.WholeChanges {
 		return false

@@ -19,34 +19,34 @@ import (
 // SettingsFile is the name of the settings in a release folder.
 const SettingsFile = "release.toml"
 
-// maxSettings is the size of a settings file in bytes that nobody reaches by hand.
+// maxSettings limits the settings file in bytes, far above any written by hand.
 const maxSettings = 64 << 10
 
-// Settings are the usual answers of a release folder. Flags of a command go before them.
+// Settings are the defaults of a release folder. A command's flags override them.
 type Settings struct {
 	Product string // the game's name in addresses: letters, digits, dot, dash and underscore
-	Channel string // where a release goes unless something else is said
+	Channel string // the default channel
 	Keys    string // folder with key files, relative to the release folder
-	Output  string // where else a publication goes: a folder, or s3://bucket/prefix?endpoint=…; empty for nowhere
+	Output  string // second place for publications: a folder, or s3://bucket/prefix?endpoint=…; empty without one
 
-	Percent int  // of the clients that are offered a new release at once
-	Patches int  // from how many earlier releases patches are made
-	Keep    int  // how many releases of each channel and target stay
-	Plain   bool // whether the newest set of Channel lies in the folder as plain files, for engine generations
+	Percent int  // of the clients that get a new release offered at once
+	Patches int  // number of earlier releases from which patches are made
+	Keep    int  // number of releases kept for each channel and target
+	Plain   bool // whether the newest set of Channel also lies in the folder as plain files, for engine generations
 
-	ChunkMinimum int64 // bytes from which on a file is cut into chunks; a smaller one is only fetched whole
-	PatchMemory  int64 // MB of 2^20 bytes that making a patch may take
-	Brotli       int64 // MB of the largest file that is packed with brotli, too; 0 is none
+	ChunkMinimum int64 // minimum size in bytes of a file that is cut into chunks; smaller files are only fetched whole
+	PatchMemory  int64 // memory limit of the patch writer in MB of 2^20 bytes
+	Brotli       int64 // MB of the largest file that is also packed with brotli; 0 disables it
 
 	Compatibility string   // of the native module
 	Logic         uint32   // logic version
 	Components    string   // hash of the component set
-	HostABI       uint32   // the oldest host ABI that works
-	HostBuild     uint64   // the oldest host build that can install it
+	HostABI       uint32   // oldest working host ABI
+	HostBuild     uint64   // oldest host build that can install it
 	Mirrors       []string // addresses of release folders, best first
 }
 
-// DefaultSettings are those of a new release folder, without a product.
+// DefaultSettings returns the settings of a new release folder, without a product.
 func DefaultSettings() Settings {
 	return Settings{
 		Channel: "stable", Keys: "../keys", Percent: 100, Patches: 5, Keep: 10, Plain: true,
@@ -54,7 +54,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// settingsText is a new settings file. Its values are those of DefaultSettings, and a test holds it to that.
+// settingsText is a new settings file. A test compares its values with DefaultSettings.
 const settingsText = `# Settings of a release folder. collet release publish --help tells what each flag does that goes before them.
 Product = %q
 Channel = "stable"
@@ -112,7 +112,7 @@ func loadSettings(fsys platform.FS) (Settings, error) {
 	return s, s.check()
 }
 
-// tomlFault says in one line what is wrong.
+// tomlFault formats a TOML error on one line.
 func tomlFault(err error) error {
 	var strict *toml.StrictMissingError
 	var decode *toml.DecodeError
@@ -128,7 +128,7 @@ func tomlFault(err error) error {
 	}
 }
 
-// check says what is out of range.
+// check reports values out of range.
 func (s Settings) check() error {
 	fault := ""
 	switch {
