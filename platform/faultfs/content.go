@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// denseExtents is how many extents a file may have before it is worth copying into larger ones.
+	// denseExtents is how many extents a file may have before they are copied into larger ones.
 	denseExtents = 64
-	// extentSize is how many bytes a copied extent has: the usual portion of a transfer, twice.
+	// extentSize is the size of a copied extent in bytes: twice the usual write of a transfer.
 	extentSize = 64 << 10
 )
 
-// extent is a run of bytes of a file. Its data is never changed once it is here, so that any number of contents share it.
+// extent is a run of bytes of a file. Its data is never changed, so that any number of contents can share it.
 type extent struct {
 	off  int64
 	data []byte
@@ -21,8 +21,8 @@ type extent struct {
 
 func (e extent) end() int64 { return e.off + int64(len(e.data)) }
 
-// content is the bytes of a file: extents in order that don't overlap. What lies between them is zero and takes no room.
-// A copy made by share costs nothing; the list of extents is copied when one of the two is changed.
+// content is the bytes of a file: extents in order, without overlap. Gaps are zero and take no space. A copy by share is free; the list
+// of extents is copied when one of the two is changed.
 type content struct {
 	extents []extent
 	size    int64
@@ -30,7 +30,7 @@ type content struct {
 	shared  bool  // another content has the same list
 }
 
-// share gives a second content with the same bytes.
+// share returns a second content with the same bytes.
 func (c *content) share() content {
 	c.shared = true
 	return *c
@@ -50,7 +50,7 @@ func (c *content) after(off int64) int {
 	return sort.Search(len(c.extents), func(i int) bool { return c.extents[i].end() > off })
 }
 
-// put places data, which the content keeps, over whatever is there.
+// put writes data at off. The content keeps data.
 func (c *content) put(off int64, data []byte) {
 	if len(data) == 0 {
 		return
@@ -62,7 +62,7 @@ func (c *content) put(off int64, data []byte) {
 	c.size = max(c.size, off+int64(len(data)))
 }
 
-// clear makes [from, to) zero and gives its room back.
+// clear makes [from, to) zero and frees its space.
 func (c *content) clear(from, to int64) {
 	first := c.after(from)
 	last := first
@@ -87,7 +87,7 @@ func (c *content) clear(from, to int64) {
 	}
 }
 
-// resize cuts the content off, or lengthens it by zeros.
+// resize truncates the content, or extends it with zeros.
 func (c *content) resize(size int64) {
 	if size < c.size {
 		c.clear(size, c.size)
@@ -114,7 +114,7 @@ func (c *content) readAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// fits is how many of n bytes at off can be written while taking at most room new bytes: what overwrites takes none.
+// fits is how many of n bytes at off can be written with at most room new bytes. Overwritten bytes need no space.
 func (c *content) fits(off int64, n int, room int64) int {
 	end, at := off+int64(n), off
 	room = max(room, 0)
@@ -135,7 +135,7 @@ func (c *content) fits(off int64, n int, room int64) int {
 	return n
 }
 
-// compact copies many small extents into few. It is called when nothing else refers to them.
+// compact copies many small extents into few. It is called when no other content shares them.
 func (c *content) compact() {
 	if int64(len(c.extents)) <= denseExtents+2*c.size/extentSize {
 		return
@@ -153,7 +153,7 @@ func (c *content) compact() {
 	c.extents, c.shared = merged, false
 }
 
-// run is how many extents from the first one follow each other without a gap, up to one extent's size, and their bytes.
+// run is the number of extents from the first one without a gap, up to extentSize, and the number of their bytes.
 func run(list []extent) (n, bytes int) {
 	for n < len(list) && list[n].off == list[0].off+int64(bytes) && (n == 0 || bytes+len(list[n].data) <= extentSize) {
 		bytes += len(list[n].data)

@@ -13,7 +13,7 @@ import (
 	"collet/platform"
 )
 
-// file is an open file. It stays what it was opened as, whatever becomes of the name.
+// file is an open file. It refers to the same node even if the name changes.
 type file struct {
 	fs   *FS
 	node *node
@@ -35,11 +35,11 @@ func (f *file) release() {
 	f.fs.disk.free(f.node)
 }
 
-// reads and writes tell what the file was opened for.
+// reads and writes report whether the file was opened for reading and for writing.
 func (f *file) reads() bool  { return f.flag&os.O_WRONLY == 0 }
 func (f *file) writes() bool { return f.flag&(os.O_WRONLY|os.O_RDWR) != 0 }
 
-// usable is nil for an open file of which the call may be asked; disk.mu is held.
+// usable is nil if the file is open, not a folder, and the call is allowed by may; disk.mu is held.
 func (f *file) usable(may bool) error {
 	switch {
 	case f.closed:
@@ -94,7 +94,7 @@ func (f *file) readAt(p []byte, off int64) (n int, err error) {
 func (f *file) Write(p []byte) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	mine := bytes.Clone(p) // the disk keeps it, the caller may change his
+	mine := bytes.Clone(p) // the disk keeps the data, and the caller may change p
 	o := Op{Verb: Write, Name: f.name, Offset: f.at, Size: int64(len(p))}
 	err = f.fs.call(o, func(limit int) error {
 		if limit >= 0 {
@@ -127,7 +127,7 @@ func (f *file) write(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements io.Seeker. It does not reach the disk.
+// Seek implements io.Seeker. It is not an operation of the disk.
 func (f *file) Seek(offset int64, whence int) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,8 +180,8 @@ func (f *file) Stat() (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Sync implements platform.File. What was written before a sync that fails may be lost for good: systems give such bytes
-// up, and a later sync that succeeds says nothing about them.
+// Sync implements platform.File. Bytes written before a failed sync may be lost: systems drop them, and a later successful sync does
+// not include them.
 func (f *file) Sync() error {
 	err := f.fs.call(Op{Verb: Sync, Name: f.name}, func(int) error {
 		return f.fs.writing(func() error {
@@ -193,16 +193,16 @@ func (f *file) Sync() error {
 		})
 	})
 	if err != nil {
-		_ = f.fs.writing(func() error { f.node.history.fail(); return nil }) // a dead process changes nothing
+		_ = f.fs.writing(func() error { f.node.history.fail(); return nil }) // the error is that the process has ended
 	}
 	return err
 }
 
-// Close implements io.Closer. A close that fails closes, too.
+// Close implements io.Closer. A failed close closes the file, too.
 func (f *file) Close() error {
 	err := f.fs.call(Op{Verb: Close, Name: f.name}, func(int) error { return f.fs.writing(f.close) })
 	if err != nil {
-		_ = f.fs.writing(f.close) // closed already, where it was not a rule that failed
+		_ = f.fs.writing(f.close) // an error means that it is closed already
 	}
 	return err
 }

@@ -2,38 +2,37 @@ package faultfs
 
 import "math"
 
-// maxChanges is how many unsynced changes of one file are told apart. Beyond it neighbours become one change, which thins
-// out the states that a power cut may leave, but keeps the first and the last and bounds the memory: a change holds no
-// byte that it overwrote itself.
+// maxChanges is how many unsynced changes of one file are recorded separately. Beyond it, neighbours are joined. That reduces the states
+// that a power cut may leave, but keeps the first and the last, and limits the memory: a joined change has no overwritten bytes.
 const maxChanges = 512
 
-// noCut is behind the end of every file.
+// noCut is beyond the end of every file.
 const noCut = math.MaxInt64
 
-// fate is what is known about a change on its way to the disk.
+// fate is the state of a change on its way to the disk.
 type fate uint8
 
 const (
-	waiting fate = 0 // no sync was asked for since
-	failed  fate = 1 // a sync failed: it may never reach the disk, whatever a later sync says
-	synced  fate = 2 // it is on the disk, although one before it may not be
+	waiting fate = 0 // not synced since
+	failed  fate = 1 // a sync failed: it may never reach the disk, even if a later sync succeeds
+	synced  fate = 2 // it is on the disk, although an earlier change may not be
 )
 
-// change is what happened to a file's content in one step: it was cut off, then bytes were placed.
+// change is one change of a file's content: first it is truncated, then bytes are written.
 type change struct {
-	cut    int64 // everything from here on became zero; noCut if nothing was
+	cut    int64 // bytes from here on became zero; noCut without truncation
 	pieces []extent
 	size   int64 // of the file afterwards
 	fate   fate
 }
 
-// history is what lies between the durable content of a file and the volatile one.
+// history is the durable content of a file and the changes that lead to the volatile one.
 type history struct {
 	base    content  // durable
 	changes []change // in order; the volatile content is base with all of them
 }
 
-// note adds what just happened.
+// note adds a change.
 func (h *history) note(c change) {
 	h.changes = append(h.changes, c)
 	if len(h.changes) > maxChanges {
@@ -41,7 +40,7 @@ func (h *history) note(c change) {
 	}
 }
 
-// thin joins every second change to the one before it, where both have one fate.
+// thin joins every second change to the one before it, if both have the same fate.
 func (h *history) thin() {
 	kept := h.changes[:0]
 	for i := 0; i < len(h.changes); i++ {
@@ -71,7 +70,7 @@ func join(a, b change) change {
 	return change{cut: min(a.cut, b.cut), pieces: bytes.extents, size: b.size, fate: b.fate}
 }
 
-// sync makes now durable, except for what an earlier sync failed to write.
+// sync makes now durable, except for changes of an earlier failed sync.
 func (h *history) sync(now *content) {
 	whole := true
 	for i := range h.changes {
@@ -86,7 +85,7 @@ func (h *history) sync(now *content) {
 	}
 }
 
-// fail is a sync that the disk refused.
+// fail records a failed sync.
 func (h *history) fail() {
 	for i := range h.changes {
 		if h.changes[i].fate == waiting {
@@ -95,7 +94,7 @@ func (h *history) fail() {
 	}
 }
 
-// survivor is one content that a power cut may leave of a history. now is the volatile content.
+// survivor is the content that a power cut leaves of a history. now is the volatile content.
 func (h *history) survivor(now *content, d *dice) content {
 	switch {
 	case len(h.changes) == 0 || d.percent >= 100:
@@ -107,10 +106,10 @@ func (h *history) survivor(now *content, d *dice) content {
 	}
 }
 
-// rebuild applies the changes as far as s lets them through.
+// rebuild applies the changes that survive according to s.
 //
-// Cuts and the length belong to the inode, so they survive up to one moment, s.inode. What was written behind a cut that
-// did not survive went to new blocks that nothing refers to.
+// Truncations and the length belong to the inode, so they survive up to one moment, s.inode. Bytes written beyond a truncation that did
+// not survive are in new, unreferenced blocks.
 func (h *history) rebuild(s survival) content {
 	c := h.base.share()
 	visible := int64(noCut)

@@ -2,28 +2,27 @@ package faultfs
 
 import "slices"
 
-// maxNamings is how many changes of names may wait for a sync. Beyond it the oldest become durable by themselves, as any
-// system sees to after some seconds.
+// maxNamings is how many changes of names may be unsynced. Beyond it the oldest become durable, as on real systems after some seconds.
 const maxNamings = 1 << 16
 
-// namesNumber is the number under which the choices about names are drawn; those about a node have the node's.
+// namesNumber is the dice number for choices about names; choices about a node use the node's.
 const namesNumber = 0
 
-// naming is one change of names that is not durable yet: a creation, a removal, a rename, a link, an exchange. It happens whole or
+// naming is one change of names that is not durable yet: a creation, a removal, a rename, a link, an exchange. It survives completely or
 // not at all.
 type naming struct {
 	sets    []set
-	folders []*node // those whose names it changes: one, or two
+	folders []*node // the one or two folders whose names it changes
 	synced  []bool  // whether they were synced since
 	done    bool    // it became durable
 
-	// What it can't survive without:
-	needs   []*naming // what was done to the same names before, and inside of a folder that it removes
-	places  []*naming // what gave the folder into which it moves something its own place, and those above
-	follows []*naming // the one before it in each of its folders, where there is a journal
+	// The namings that it depends on:
+	needs   []*naming // earlier ones of the same names, and those inside of a folder that it removes
+	places  []*naming // those that placed the target folder of a move, and its parents
+	follows []*naming // the previous one in each of its folders, for a journal
 }
 
-// set is what a naming does to one name: from now on it stands for the entry, or for nothing if that is zero.
+// set is the effect of a naming on one name: it gets the entry, or is removed if that is zero.
 type set struct {
 	folder *node
 	key    string
@@ -38,7 +37,7 @@ func (s set) apply(names map[string]entry) {
 	}
 }
 
-// name performs a change of names. removed is what loses its name by it, or nil.
+// name performs a change of names. removed is the node that loses its name, or nil.
 func (d *Disk) name(removed *node, sets ...set) {
 	n := &naming{sets: sets}
 	for _, s := range sets {
@@ -63,7 +62,7 @@ func (d *Disk) name(removed *node, sets ...set) {
 	}
 }
 
-// perform changes what a reader sees.
+// perform applies the change to the names that a reader sees.
 func (n *naming) perform() {
 	for _, s := range n.sets {
 		s.apply(s.folder.entries)
@@ -74,7 +73,7 @@ func (n *naming) perform() {
 	}
 }
 
-// within are the namings that wait inside of a folder.
+// within are the pending namings in a folder.
 func (d *Disk) within(f *node) (list []*naming) {
 	for _, n := range d.namings {
 		if slices.Contains(n.folders, f) {
@@ -84,7 +83,7 @@ func (d *Disk) within(f *node) (list []*naming) {
 	return list
 }
 
-// after adds those namings that are not durable yet.
+// after appends the namings that are not durable yet.
 func after(list []*naming, others ...*naming) []*naming {
 	for _, n := range others {
 		if n != nil && !n.done {
@@ -109,19 +108,19 @@ func (n *naming) in(f *node) {
 	}
 }
 
-// certain reports whether it survives every power cut: its folders were synced since, and have a place that is certain.
+// certain reports whether the naming survives every power cut: its folders were synced since, and their places are certain.
 func (n *naming) certain() bool {
 	return n.done || !slices.Contains(n.synced, false) && every(n.places, (*naming).certain)
 }
 
 func isDone(n *naming) bool { return n.done }
 
-// every reports whether all namings are such.
+// every reports whether is holds for all namings.
 func every(list []*naming, is func(*naming) bool) bool {
 	return !slices.ContainsFunc(list, func(n *naming) bool { return !is(n) })
 }
 
-// syncFolder makes what was done to the names in f durable, as far as no other folder has to be synced for it.
+// syncFolder makes changes of names in f durable, unless they need another folder to be synced.
 func (d *Disk) syncFolder(f *node) {
 	f.durable = f.now
 	for _, n := range d.namings {
@@ -132,8 +131,8 @@ func (d *Disk) syncFolder(f *node) {
 	d.settleNames()
 }
 
-// settleNames makes durable what is certain and depends on nothing that is not durable. What else is certain stays in the
-// list: it survives every power cut, and takes along what it depends on.
+// settleNames makes certain namings durable whose dependencies are durable. Other certain ones stay in the list: they survive every power
+// cut, together with their dependencies.
 func (d *Disk) settleNames() {
 	d.namings = slices.DeleteFunc(d.namings, func(n *naming) bool {
 		ready := n.certain() && every(n.needs, isDone) && every(n.places, isDone) && every(n.follows, isDone)
@@ -144,7 +143,7 @@ func (d *Disk) settleNames() {
 	})
 }
 
-// settle makes a naming durable and forgets about it.
+// settle makes a naming durable and removes all references to it.
 func (n *naming) settle() {
 	n.done, n.needs, n.places, n.follows = true, nil, nil, nil
 	for _, s := range n.sets {
@@ -163,13 +162,13 @@ func (n *naming) settle() {
 	}
 }
 
-// choice is which of the waiting namings survive a power cut.
+// choice is the pending namings that survive a power cut.
 type choice struct {
 	kept    map[*naming]bool
 	ordered bool // names survive in the order of a journal
 }
 
-// chooseNames keeps what is certain, and of the rest what is lucky and can survive.
+// chooseNames keeps the certain namings, and of the others those that are drawn and whose dependencies survive.
 func (d *Disk) chooseNames(c Cut) choice {
 	chosen := choice{map[*naming]bool{}, !c.Unordered}
 	for _, n := range d.namings {
@@ -188,7 +187,7 @@ func (d *Disk) chooseNames(c Cut) choice {
 
 func (c choice) has(n *naming) bool { return n.done || c.kept[n] }
 
-// conditions are what has to survive if n does.
+// conditions are the namings that have to survive if n does.
 func (c choice) conditions(n *naming) []*naming {
 	if c.ordered {
 		return slices.Concat(n.needs, n.places, n.follows)
@@ -207,8 +206,8 @@ func (c choice) keep(n *naming) {
 	}
 }
 
-// luck chooses how far the journal got: for all folders together, as that of one file system does, or for each one by
-// itself. Without a journal each naming has its own luck. The answer has to be asked once for each naming, in order.
+// luck draws how far the journal was written: for all folders together, as for one file system, or for each folder. Without a journal
+// each naming is drawn separately. The result has to be called once for each naming, in order.
 func (d *Disk) luck(c Cut) func(i int, n *naming) bool {
 	dice := throw(c.Seed, namesNumber, c.Names)
 	if c.Unordered {

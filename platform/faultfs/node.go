@@ -7,8 +7,8 @@ import (
 	"collet/platform"
 )
 
-// node is a file, a folder or a symbolic link, whatever it is called. Its number is its inode's: new with each node, kept
-// by every change of names and by power cuts.
+// node is a file, a folder or a symbolic link, independent of its names. Its number is its inode number: new for each node, and kept by
+// changes of names and power cuts.
 type node struct {
 	number  uint64
 	kind    fs.FileMode // type bits: 0, fs.ModeDir or fs.ModeSymlink
@@ -20,11 +20,11 @@ type node struct {
 	target  string  // links
 	folder          // folders
 
-	names  int // how many it has, as a reader sees it
-	opened int // by so many open files
+	names  int // number of its names, as a reader sees it
+	opened int // number of its open files
 }
 
-// attributes are what the inode tells beside the size.
+// attributes are the inode's attributes except the size.
 type attributes struct {
 	perm     fs.FileMode
 	modified time.Time
@@ -35,13 +35,13 @@ type attributes struct {
 type folder struct {
 	parent  *node              // nil for the root, and after its removal
 	entries map[string]entry   // as a reader sees them, by key
-	settled map[string]entry   // those that are durable
-	placed  *naming            // what gave the folder its own place, while that is not durable
+	settled map[string]entry   // the durable ones
+	placed  *naming            // the naming that placed the folder, while that is not durable
 	newest  *naming            // the last naming in this folder, while that is not durable
 	touched map[string]*naming // the last naming of each name, while that is not durable
 }
 
-// entry is a name and what it stands for. The name is as it was written; the key that leads to it may be folded.
+// entry is a name and its node. The name is as it was created; its key may be case-folded.
 type entry struct {
 	name string
 	node *node
@@ -64,7 +64,7 @@ func (n *node) inside(top *node) bool {
 	return false
 }
 
-// info is what Stat tells about a node under one name.
+// info is the FileInfo of a node under one name.
 func (n *node) info(name string) info {
 	size := n.content.size
 	if n.isLink() {

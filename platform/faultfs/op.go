@@ -9,8 +9,7 @@ import (
 // Verb is what a call does.
 type Verb string
 
-// The first group changes something, or makes a change durable. Mkdir and the
-// locks do so only where they make something.
+// The first group changes something, or makes a change durable. Mkdir and the locks do so only if they create a file or folder.
 const (
 	Create     Verb = "create"      // OpenFile that makes a file
 	Write      Verb = "write"       // File.Write

@@ -11,15 +11,15 @@ import (
 	"collet/platform"
 )
 
-// maxTrace is how many operations the trace keeps, the first ones: more than a process in a test makes, and 16 MB.
+// maxTrace is how many operations, the first ones, the trace keeps: more than a process in a test makes, and 16 MB.
 const maxTrace = 1 << 17
 
 // Options configure the observation of a process. The functions are called on the goroutine of the call, while the disk is not locked,
 // so that they may cut its power, change files through another process, or kill this one.
 type Options struct {
-	Reads  bool     // calls that change nothing are counted, too
-	Before func(Op) // called before each counted operation that is going to happen
-	After  func(Op) // called after each, unless the process ended with it
+	Reads  bool     // count calls that change nothing, too
+	Before func(Op) // called before each counted operation that will be performed
+	After  func(Op) // called after each counted operation, unless the process ended with it
 }
 
 // FS is a disk as seen by one process. It is safe for concurrent use. Disk.Open makes one.
@@ -48,21 +48,21 @@ func (d *Disk) Open(o Options) *FS {
 // Disk is the volume that the process uses.
 func (f *FS) Disk() *Disk { return f.disk }
 
-// StopBefore ends the process when operation number k begins: it has no effect. Stops are set before that operation, one
-// of a kind; k = 0 takes the stop back.
+// StopBefore ends the process when operation number k begins, before its effect. Stops are set before that operation, one of each kind;
+// k = 0 removes the stop.
 func (f *FS) StopBefore(k int) { f.set(func() { f.stopBefore = k }) }
 
-// StopInside ends the process in the middle of operation number k: of a write the first half of the bytes arrive. Other
-// operations happen whole.
+// StopInside ends the process in the middle of operation number k: the first half of a write's bytes arrive. Other operations are
+// performed completely.
 func (f *FS) StopInside(k int) { f.set(func() { f.stopInside = k }) }
 
-// StopAfter ends the process when operation number k has had its effect, before the caller learns of it.
+// StopAfter ends the process after the effect of operation number k, before the caller gets its result.
 func (f *FS) StopAfter(k int) { f.set(func() { f.stopAfter = k }) }
 
-// FailAt lets operation number k alone fail with err and without an effect, as at a bad spot of a disk.
+// FailAt makes only operation number k fail with err, without an effect, as at a bad sector.
 func (f *FS) FailAt(k int, err error) { f.set(func() { f.fails[k] = err }) }
 
-// Inject adds rules behind those that are there.
+// Inject appends rules.
 func (f *FS) Inject(rules ...Rule) {
 	f.set(func() {
 		for _, r := range rules {
@@ -71,7 +71,7 @@ func (f *FS) Inject(rules ...Rule) {
 	})
 }
 
-// Heal takes all rules back.
+// Heal removes all rules.
 func (f *FS) Heal() { f.set(func() { f.rules = nil }) }
 
 func (f *FS) set(change func()) {
@@ -80,14 +80,14 @@ func (f *FS) set(change func()) {
 	change()
 }
 
-// Count is how many operations were counted.
+// Count is the number of counted operations.
 func (f *FS) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.count
 }
 
-// Ops are the counted operations, at most the first 131072. One that is still under way has no error yet.
+// Ops are the counted operations, at most the first 131072. An operation under way has no error yet.
 func (f *FS) Ops() []Op {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,8 +106,8 @@ func (f *FS) Kill() {
 	f.disk.give(func(l *lock) bool { return l.fs == f })
 }
 
-// call takes one operation to the disk, unless a stop or a rule says otherwise. effect takes the number of bytes that go
-// through, negative for all, and is called with nothing locked.
+// call performs one operation on the disk, unless a stop or a rule prevents it. effect gets the number of bytes that go through, negative
+// for all, and is called without locks.
 func (f *FS) call(o Op, effect func(limit int) error) error {
 	if f.dead.Load() {
 		return o.wrap(ErrStopped)
@@ -139,7 +139,7 @@ func (f *FS) call(o Op, effect func(limit int) error) error {
 	return o.Err
 }
 
-// described wraps an error unless it is one that callers compare.
+// described wraps an error, except those that callers compare.
 func (f *FS) described(o Op, err error) error {
 	if err == io.EOF || err == platform.ErrLocked {
 		return err
@@ -147,7 +147,7 @@ func (f *FS) described(o Op, err error) error {
 	return o.wrap(err)
 }
 
-// begin numbers an operation and decides about it.
+// begin numbers an operation and returns the verdict.
 func (f *FS) begin(o *Op, counts bool) verdict {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +189,7 @@ func (f *FS) stop(o *Op) (v verdict, stops bool) {
 	}
 }
 
-// finish notes what came of an operation.
+// finish records the result of an operation.
 func (f *FS) finish(o Op) {
 	f.mu.Lock()
 	if o.Number <= len(f.trace) {
@@ -201,7 +201,7 @@ func (f *FS) finish(o Op) {
 	}
 }
 
-// writing runs an effect that changes something, on behalf of a process that lives.
+// writing runs an effect that changes something, if the process has not ended.
 func (f *FS) writing(effect func() error) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
@@ -211,7 +211,7 @@ func (f *FS) writing(effect func() error) error {
 	return effect()
 }
 
-// reading runs one that changes nothing.
+// reading runs an effect that changes nothing, if the process has not ended.
 func (f *FS) reading(effect func() error) error {
 	f.disk.mu.RLock()
 	defer f.disk.mu.RUnlock()

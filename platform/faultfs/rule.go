@@ -10,25 +10,25 @@ type Rule struct {
 	Verb  Verb   // empty matches every verb
 	Name  string // pattern; empty matches every name. Of two names one has to match
 	Nth   int    // the first matching call that fails, from 1; 0 means 1
-	Times int    // so many calls fail, then no more; 0 means no end
-	Err   error  // what the call returns; nil means EIO, or for a short read or write nothing more than that
-	Short int    // reads and writes: so many bytes still go through; elsewhere nothing happens anyway
-	Bytes int64  // reads and writes: calls pass until that many bytes went through; the rest fails. 0: no such limit
+	Times int    // number of calls that fail; 0 means no limit
+	Err   error  // the call's error; nil means EIO, or only the short count for a short read or write
+	Short int    // reads and writes: number of bytes that still go through; ignored for other verbs
+	Bytes int64  // reads and writes: calls pass until that many bytes went through; later ones fail. 0: no such limit
 	Late  bool   // the call has its effect and fails nevertheless, as over a network
 }
 
 // verdict is the decision about a call.
 type verdict struct {
-	err    error // what it returns; nil: what its effect says
-	limit  int   // so many bytes go through; negative: all
-	spared bool  // the disk is not reached
+	err    error // its error; nil: the error of its effect
+	limit  int   // number of bytes that go through; negative: all
+	spared bool  // the effect is skipped
 	last   bool  // the process ends with it
 }
 
 // pass lets a call through.
 var pass = verdict{limit: -1}
 
-// armed is a rule at work.
+// armed is an active rule with its counters.
 type armed struct {
 	Rule
 	seen, failed int
@@ -73,7 +73,7 @@ func (a *armed) matches(o Op) bool {
 		(a.Name == "" || matches(a.Name, o.Name) || o.To != "" && matches(a.Name, o.To))
 }
 
-// portions reports whether the operation is one of so many bytes.
+// portions reports whether the operation transfers bytes.
 func (o Op) portions() bool { return o.Verb == Read || o.Verb == Write }
 
 // matches compares a name with a pattern, in which * stands for anything without a slash, ** for anything, and ? for one

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// page is the piece in which systems write file content back, in bytes.
+	// page is the unit in which systems write file content back, in bytes.
 	page = 4096
-	// sector is the piece that a disk writes whole, in bytes.
+	// sector is the unit that a disk writes atomically, in bytes.
 	sector = 512
-	// whole is larger than every file: all of it survives or nothing.
+	// whole is larger than every file: as a block size it means all or nothing.
 	whole = int64(1) << 62
 )
 
-// dice are the choices of one power cut about one thing. The same seed and number give the same choices, whatever is
-// decided about other things.
+// dice are the random choices of one power cut for one number (a node, or the names). The same seed and number give the same choices,
+// independent of other numbers.
 type dice struct {
 	*rand.Rand
 	percent int // share of the unsynced that survives
@@ -28,7 +28,7 @@ func throw(seed, number uint64, percent int) *dice {
 // chance is true in percent of all cases.
 func (d *dice) chance() bool { return d.IntN(100) < d.percent }
 
-// upTo is a number of 0 … n. Every one may come unless percent is 0 or 100, and their mean is near percent of n.
+// upTo is a random number of 0 … n. Each is possible unless percent is 0 or 100, and their mean is near percent of n.
 func (d *dice) upTo(n int) int {
 	switch {
 	case d.percent <= 0:
@@ -62,7 +62,7 @@ func mix(seed uint64, block int64) uint64 {
 	return x ^ x>>31
 }
 
-// survival says which part of a history a power cut leaves.
+// survival is the part of a history that survives a power cut.
 type survival struct {
 	inode  int                           // the inode is as after so many changes
 	block  int64                         // bytes for which shows decides at once
@@ -94,7 +94,7 @@ func (h *history) least() survival {
 func none(int, int64) bool { return false }
 func all(int, int64) bool  { return true }
 
-// draw chooses one of the ways in which systems and disks lose what was not synced.
+// draw chooses one of the behaviours with which systems and disks lose unsynced data.
 func (h *history) draw(d *dice) survival {
 	s, n := h.least(), len(h.changes)
 	ways := []func(s *survival, d *dice, n int){allOrNothing, h.upToAMoment, pages, sectors, someWrites, zeros}
@@ -150,7 +150,7 @@ func someWrites(s *survival, d *dice, n int) {
 	s.shows = func(i int, _ int64) bool { return kept[i] }
 }
 
-// zeros has the new length and nothing of the new bytes.
+// zeros keeps the new length, with zeros in place of the new bytes.
 func zeros(s *survival, _ *dice, n int) { s.inode = n }
 
 // end is where the first n bytes of a change end in the file.

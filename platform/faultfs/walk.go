@@ -14,10 +14,10 @@ const (
 	maxLinks = 40
 )
 
-// errEscapes is what os.Root says, too.
+// errEscapes has the text of os.Root's error.
 var errEscapes = errors.New("path escapes from parent")
 
-// place is where a name leads: to a node, or to a gap in a folder if node is nil. The root has no folder.
+// place is the result of resolving a name: a node, or a free name in a folder if node is nil. The root has no folder.
 type place struct {
 	folder *node
 	key    string
@@ -25,7 +25,7 @@ type place struct {
 	node   *node
 }
 
-// set makes the place stand for another node, under the name that led there.
+// set is the change that gives the place another node, or none, under the name that was resolved.
 func (p place) set(n *node) set {
 	if n == nil {
 		return set{folder: p.folder, key: p.key}
@@ -33,7 +33,7 @@ func (p place) set(n *node) set {
 	return set{folder: p.folder, key: p.key, entry: entry{p.name, n}}
 }
 
-// walker is on its way along a name. It never leaves the root: ".." only takes back what was entered.
+// walker resolves a name. It never leaves the root: ".." only returns to an entered folder.
 type walker struct {
 	disk  *Disk
 	stack []*node  // the folders entered, the root first
@@ -41,8 +41,7 @@ type walker struct {
 	links int
 }
 
-// walk follows a name. A link at its end is followed only if follow is set, or a slash
-// stands behind it. d.mu is held.
+// walk resolves a name. A link at its end is followed only if follow is set, or if the name ends in a slash. d.mu is held.
 func (d *Disk) walk(name string, follow bool) (place, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return place{}, syscall.EINVAL
@@ -65,7 +64,7 @@ func (d *Disk) walk(name string, follow bool) (place, error) {
 	return p, nil
 }
 
-// push puts the elements of a name before those to go.
+// push puts the elements of a name before the remaining ones.
 func (w *walker) push(name string) error {
 	if strings.HasPrefix(name, "/") {
 		return errEscapes
@@ -76,7 +75,7 @@ func (w *walker) push(name string) error {
 	return nil
 }
 
-// step takes one element.
+// step resolves one element.
 func (w *walker) step(follow bool) (place, error) {
 	last := len(w.todo) - 1
 	name := w.todo[last]
@@ -100,7 +99,7 @@ func (w *walker) up() (place, error) {
 	return place{node: w.stack[len(w.stack)-1], name: ".."}, nil
 }
 
-// enter goes into a folder or along a link, where there are more elements to come.
+// enter enters a folder. It follows a link if more elements remain or follow is set.
 func (w *walker) enter(p place, last, follow bool) error {
 	switch {
 	case p.node == nil && last:
@@ -122,7 +121,7 @@ func (w *walker) enter(p place, last, follow bool) error {
 	}
 }
 
-// find is walk for something that has to be there.
+// find is walk for an existing name.
 func (d *Disk) find(name string, follow bool) (place, error) {
 	p, err := d.walk(name, follow)
 	if err == nil && p.node == nil {
@@ -131,7 +130,7 @@ func (d *Disk) find(name string, follow bool) (place, error) {
 	return p, err
 }
 
-// named is find for something that is to be renamed or removed: the root and ".." have no name that could change.
+// named is find for a rename or a removal: the root and ".." are errors, because they have no name that could change.
 func (d *Disk) named(name string) (place, error) {
 	p, err := d.find(name, false)
 	if err == nil && p.folder == nil {
@@ -149,7 +148,7 @@ func (d *Disk) findFolder(name string) (*node, error) {
 	return p.node, err
 }
 
-// key is under what a name is found. NTFS compares names in upper case, too.
+// key is the key of a name in its folder. With FoldCase it is the name in upper case, as NTFS compares names.
 func (d *Disk) key(name string) string {
 	if d.cfg.FoldCase {
 		return strings.ToUpper(name)
