@@ -260,7 +260,7 @@ func waitSize(ts *testscript.TestScript, _ bool, args []string) {
 
 var childStarted = regexp.MustCompile(`"pid":(\d+).*"message":"child started"`)
 
-// waitGone waits until the last child that a log tells of is gone: waitgone LOG.
+// waitGone waits until the last child in a log has ended: waitgone LOG.
 func waitGone(ts *testscript.TestScript, _ bool, args []string) {
 	found := childStarted.FindAllStringSubmatch(ts.ReadFile(args[0]), -1)
 	if len(found) == 0 {

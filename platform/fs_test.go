@@ -121,7 +121,7 @@ func TestWriteFileIsAtomic(t *testing.T) {
 	}
 }
 
-// TestWriteFileClearsUp lets only the rename fail: what was written goes away again.
+// TestWriteFileClearsUp lets only the rename fail: the temporary file is removed.
 func TestWriteFileClearsUp(t *testing.T) {
 	fsys := disk().fresh(t)
 	if err := fsys.MkdirAll("a/b", 0o755); err != nil {

@@ -50,7 +50,7 @@ func TestFaultsOfTheDiskNameIt(t *testing.T) {
 	}
 }
 
-// TestTrustOnAFullDisk: what was verified is kept while the process lives, and a game that is current can be played.
+// TestTrustOnAFullDisk: verified documents are kept in memory, and a current game can be played.
 func TestTrustOnAFullDisk(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	s := &trustStore{fs: disk.Open(faultfs.Options{}), folder: "Cache/release", log: zerolog.Nop()}

@@ -36,7 +36,7 @@ func setOf(t *testing.T, number uint64, content string) (installedRelease, relea
 	return installedRelease{Identity: sum, Product: "p", Channel: "c", Target: "t", Number: number, Listing: object(o)}, list
 }
 
-// TestMemoryOfSets: what was noted comes back in another process, the newest first, and the live one is never let go.
+// TestMemoryOfSets: another process finds the remembered sets, the newest first, and the live one is never dropped.
 func TestMemoryOfSets(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	m := newInstallMemory(disk)

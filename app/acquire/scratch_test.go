@@ -264,7 +264,7 @@ func computedNoRoom(t *testing.T, p *publisher) {
 	}
 }
 
-// breaking runs with something wrong about the file of what was made.
+// breaking runs with a fault of the scratch file.
 func breaking(t *testing.T, p *publisher, rule faultfs.Rule, listing int) {
 	mirror := p.bareMirror()
 	c := newClient(t, p, mirror).at(1)
@@ -339,7 +339,7 @@ func computedStopped(t *testing.T, p *publisher) {
 	}
 }
 
-// computedCancelled: a stop in good order lets go of what was made, and what was fetched is not fetched again.
+// computedCancelled: a cancellation removes the scratch file, and fetched bytes are not fetched again.
 func computedCancelled(t *testing.T, p *publisher) {
 	mirror := p.bareMirror()
 	c := newClient(t, p, mirror).at(1)

@@ -212,7 +212,7 @@ func (p *publisher) change(number uint64, change func(*release.Entry)) {
 	})
 }
 
-// folderMirror is a mirror on a disk in memory. It counts, and breaks what it is told to.
+// folderMirror is a mirror on a disk in memory. It counts requests, and injects configured faults.
 type folderMirror struct {
 	name string
 	fs   platform.FS
@@ -297,7 +297,7 @@ func (w *folderMirror) taken() int64 {
 	return w.bytes
 }
 
-// forget forgets what was counted.
+// forget resets the counts.
 func (w *folderMirror) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// judging is a server that only judges; what it says goes before what is on offer.
+// judging is a server with a fixed verdict, which takes precedence over the mirrors.
 type judging struct {
 	judgement compat.Judgement
 	mirror    download.Mirror

@@ -238,7 +238,7 @@ func TestStopBeforeWrongBytes(t *testing.T) {
 	}
 }
 
-// TestStopBeforeAnotherRelease: what came of a release is of no use when a newer one is there, and does no harm.
+// TestStopBeforeAnotherRelease: received bytes of a release are not used, and do no harm, when a newer release exists.
 func TestStopBeforeAnotherRelease(t *testing.T) {
 	p := newPublisher(t)
 	old := tree{"Lathe.so": prose(1, 60_000), "A.zip": prose(2, 90_000)}

@@ -286,7 +286,7 @@ func noWhole(t *testing.T, p *publisher) {
 	c.wantOutcome(c.run(), update.Failed, update.ServerFault)
 }
 
-// memoryLost: what was installed is found out from the disk, or is of use all the same.
+// memoryLost: the installed release is identified from the disk, or its files are used all the same.
 func memoryLost(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.mirror()).at(7)
 	for name := range c.disk.Files() {
@@ -491,7 +491,7 @@ func unreachable(t *testing.T, p *publisher) {
 	c.holds(8)
 }
 
-// headMirrors: the place that was named has the lists only; the head tells of another one.
+// headMirrors: the configured mirror has only the lists; the head names another mirror.
 func headMirrors(t *testing.T, p *publisher) {
 	testlevel.Slow(t)
 	p.publish(9, game(8).with(tree{"New.txt": prose(9, 90_000)}), publish.Request{Patches: new(int), Head: func(h *release.Head) { h.Mirrors = []string{"https://mirror.example/game"} }})

@@ -116,7 +116,7 @@ func wayTo(t testing.TB, base string, o download.HTTPOptions) *download.HTTPMirr
 	return mirror
 }
 
-// files is a web server of what is in it, and counts what it was asked.
+// files is a web server for its entries that counts requests.
 type files struct {
 	content map[string][]byte
 

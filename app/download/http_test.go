@@ -193,7 +193,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestCloseOfAWay ends what is under way, and everything after.
+// TestCloseOfAWay: Close ends requests in flight, and later ones fail.
 func TestCloseOfAWay(t *testing.T) {
 	hold := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +226,7 @@ func TestCloseOfAWay(t *testing.T) {
 	}
 }
 
-// proxied is an HTTP proxy for requests with full URLs, and for CONNECT where it is told to.
+// proxied is an HTTP proxy for requests with full URLs, and optionally for CONNECT.
 type proxied struct {
 	mu     sync.Mutex
 	plain  int

@@ -73,7 +73,7 @@ func readAll(t *testing.T, w *HTTPMirror, name string) (string, error) {
 	return string(data), err
 }
 
-// TestWarmAsksOnce: what was asked for early is not asked for again, and the second time it is.
+// TestWarmAsksOnce: the first Get of an early request makes no new request; the second one does.
 func TestWarmAsksOnce(t *testing.T) {
 	never := make(chan bool, 1)
 	s := newCounted(t, func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func TestWarmFails(t *testing.T) {
 	}
 }
 
-// TestWarmIsForgotten: what is too old is asked for anew.
+// TestWarmIsForgotten: a file with an early answer that is too old is requested again.
 func TestWarmIsForgotten(t *testing.T) {
 	s := newCounted(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "text") })
 	w := openWay(t, s.URL)

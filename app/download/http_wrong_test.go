@@ -17,7 +17,7 @@ import (
 	"collet/app/download"
 )
 
-// wrongSize is how large the object of these tests is: several requests, and more than any server may send in vain.
+// wrongSize is the size of the object of these tests: several requests, and more than any server may send uselessly.
 const wrongSize = 1_500_000
 
 // answerRange sends the right headers of a range, and body.
@@ -267,7 +267,7 @@ func status(code int) func([]byte) http.HandlerFunc {
 	}
 }
 
-// TestWrongServerAlone wants the right bytes, or an error that names the server and what is wrong with it.
+// TestWrongServerAlone wants the right bytes, or an error that names the server and its fault.
 func TestWrongServerAlone(t *testing.T) {
 	data := random(wrongSize, 1)
 	for _, ws := range wrongServers() {

@@ -17,7 +17,7 @@ func openPieces(disk *faultfs.Disk) (*Pieces, *faultfs.FS) {
 	return &Pieces{fs: fsys, folder: "release", log: zerolog.Nop()}, fsys
 }
 
-// TestPiecesAfterAKill: what was added is there for the next process, whole or in part, in whatever order it came.
+// TestPiecesAfterAKill: the next process finds the added pieces, of complete and partial files, in any order of arrival.
 func TestPiecesAfterAKill(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	r, fsys := openPieces(disk)
@@ -53,7 +53,7 @@ func TestPiecesAfterAKill(t *testing.T) {
 	}
 }
 
-// TestPiecesAfterAPowerCut: what is given away is what was added, whatever the disk had not written yet.
+// TestPiecesAfterAPowerCut: only bytes that were added are returned, whatever the disk had not written yet.
 func TestPiecesAfterAPowerCut(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	r, fsys := openPieces(disk)
@@ -83,7 +83,7 @@ func TestPiecesAfterAPowerCut(t *testing.T) {
 	}
 }
 
-// TestPiecesIsBounded: the file never grows beyond its bound, and what came last is there.
+// TestPiecesIsBounded: the file never exceeds MaxPieces, and the last pieces are kept.
 func TestPiecesIsBounded(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	r, _ := openPieces(disk)
@@ -167,7 +167,7 @@ func TestPiecesTakesNoMoreThanItsBound(t *testing.T) {
 	}
 }
 
-// TestPiecesIsClosed: what comes late neither opens the file again nor is kept, and what was kept is there for the next process.
+// TestPiecesIsClosed: pieces after Close neither reopen the file nor are kept; the next process finds the earlier ones.
 func TestPiecesIsClosed(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	r, _ := openPieces(disk)

@@ -183,7 +183,7 @@ func checkRecorded(t *testing.T, at string, s *Spool, d release.Digest, data []b
 	}
 }
 
-// crashComplete writes what is missing and proves the whole.
+// crashComplete writes the missing ranges and verifies the object.
 func crashComplete(s *Spool, d release.Digest, data []byte) error {
 	p, err := s.begin(context.Background(), d, int64(len(data)))
 	if err != nil {

@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// FuzzRecord reads anything: what is taken is in order, and comes out again as it went in.
+// FuzzRecord decodes any bytes: accepted records are in order, and encode to the same record.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(goldenRecord))
 	f.Add([]byte(`{"format":1,"size":-1,"have":[[5,9223372036854775807]]}`))
@@ -84,7 +84,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestCoalesce has examples and a property: nothing that is wanted is lost, and no more than a share is fetched in vain.
+// TestCoalesce has examples and a property: no wanted byte is lost, and gaps add at most their share.
 func TestCoalesce(t *testing.T) {
 	for _, test := range []struct {
 		gap        int64

@@ -252,7 +252,7 @@ func TestCrashWhileFetching(t *testing.T) {
 	}
 }
 
-// TestCollect lets the oldest go, and neither what is named, nor what is in use, nor what is about to be used.
+// TestCollect removes the oldest parts, but not parts in keep, parts that are being written, and verified parts.
 func TestCollect(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	s, fsys := spoolOn(t, disk)

@@ -207,7 +207,7 @@ func TestPlayingWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// TestEveryDialogAboutAServerOffersToPlay: whatever a server says, what is installed can be played.
+// TestEveryDialogAboutAServerOffersToPlay: after any answer of a server the installed game can be played.
 func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	for _, end := range update.Ends() {

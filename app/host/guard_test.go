@@ -39,7 +39,7 @@ func guarded(t *testing.T) *host {
 	return h
 }
 
-// TestGuardIsKept: what was noted is known again by another start, until it is forgotten.
+// TestGuardIsKept: another start finds the recorded update, until the record is removed.
 func TestGuardIsKept(t *testing.T) {
 	h := guarded(t)
 	offer := update.Offer{Server: "s7", Revision: 12, Rule: 9, Hash: "00ff"}

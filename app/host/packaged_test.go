@@ -21,7 +21,7 @@ func packedWith(config string, resources []byte) packed {
 	return packed{area.Contents{Name: "Lathe_OpenGL", Config: config, Resources: resources}}
 }
 
-// TestPackedSettings lays the file beside the program over what is inside it.
+// TestPackedSettings: the file beside the program overrides the packaged settings.
 func TestPackedSettings(t *testing.T) {
 	inside := "ClientNetwork.ServerHost = \"play.example\"\nClient.Title = \"The Lathe\"\nForceOpenGL = 1\n"
 	for title, test := range map[string]struct {
@@ -115,7 +115,7 @@ func sheet(t *testing.T, width, height int) []byte {
 	return out.Bytes()
 }
 
-// TestPackedPictures: what can be shown is used, and anything else is told in the log and left out.
+// TestPackedPictures: valid pictures are used; others are logged and left out.
 func TestPackedPictures(t *testing.T) {
 	good := sheet(t, 64, 36)
 	for title, test := range map[string]struct {

@@ -24,7 +24,7 @@ func TestInstallFolder(t *testing.T) {
 	}
 }
 
-// TestLinkForTheGame: the game is told of the link that opened it, before the player's arguments.
+// TestLinkForTheGame: the game gets the deep link before the player's arguments.
 func TestLinkForTheGame(t *testing.T) {
 	t.Parallel()
 	h := hostWith(setup{opt: Options{DeepLinkUri: "lathe://join/7", Args: []string{"--windowed"}}, folder: t.TempDir(), base: "Lathe"})

@@ -107,7 +107,7 @@ type idleStage struct{ update.Stage }
 
 func (idleStage) Abandon() error { return nil }
 
-// dripping is a connection that writes a byte in 25 s once it is told to.
+// dripping is a connection that writes a byte every 25 s once it is switched to that.
 type dripping struct {
 	net.Conn
 	drips atomic.Bool

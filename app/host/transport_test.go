@@ -139,7 +139,7 @@ func refusedConnection(t *testing.T) error {
 	return err
 }
 
-// TestFaultsOfRoutes gives what goes wrong on the way the cause that a player is told.
+// TestFaultsOfRoutes: each fault of a connection has the cause that is shown to players.
 func TestFaultsOfRoutes(t *testing.T) {
 	reach := func(err error) error { return &netproto.UnreachableError{Addr: "game.test:1", Err: err} }
 	tests := []struct {

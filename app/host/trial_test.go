@@ -117,7 +117,7 @@ func TestATrialIsAskedToEnd(t *testing.T) {
 	}
 }
 
-// TestProbes: what is made of what a program says of itself, or does not.
+// TestProbes: the results for valid, invalid and missing answers of a probe.
 func TestProbes(t *testing.T) {
 	for name, test := range map[string]struct {
 		lines []string

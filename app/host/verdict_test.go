@@ -195,7 +195,7 @@ func TestUpdateLoopForgetsWhatWasTakenBack(t *testing.T) {
 	}
 }
 
-// TestUpdateLoopLetsDamageBeRepaired: what was installed and is gone is fetched, whatever was applied.
+// TestUpdateLoopLetsDamageBeRepaired: a missing file is fetched again, even if the update was applied before.
 func TestUpdateLoopLetsDamageBeRepaired(t *testing.T) {
 	j := newJudging(t, production(), packsAndModule())
 	dir := t.TempDir()
@@ -255,5 +255,5 @@ func TestT12RedirectOnce(t *testing.T) {
 	}
 }
 
-// offline starts what is installed.
+// offline starts the installed game.
 func offline(o *Options) { o.Offline = true }

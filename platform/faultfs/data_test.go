@@ -162,7 +162,7 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// TestAppendKeepsThePrefix appends to a synced file, as a journal does: what was synced is whole in every cut.
+// TestAppendKeepsThePrefix appends to a synced file, as a journal does: the synced bytes are complete in every cut.
 func TestAppendKeepsThePrefix(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("log", "one\n")
@@ -182,7 +182,7 @@ func TestAppendKeepsThePrefix(t *testing.T) {
 	}
 }
 
-// TestFailedSync leaves what it was asked for uncertain, whatever a later sync says; what came later is safe.
+// TestFailedSync: data of a failed sync stays uncertain even after a later sync; later writes are safe.
 func TestFailedSync(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("a", strings.Repeat("o", 8192))

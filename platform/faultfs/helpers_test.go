@@ -80,7 +80,7 @@ func (m *machine) sync(name string) {
 	m.must(f.Sync(), f.Close())
 }
 
-// tell is everything on a disk as one line: name=content, sorted, with what is long shortened.
+// tell is all files of a disk as one line: name=content, sorted, with long contents shortened.
 func tell(d *faultfs.Disk) string {
 	files := d.Files()
 	var parts []string

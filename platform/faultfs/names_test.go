@@ -86,7 +86,7 @@ func TestNamesInAnyOrder(t *testing.T) {
 		"", "a=1", "b=2", "c=3", "a=1 b=2", "a=1 c=3", "b=2 c=3", "a=1 b=2 c=3")
 }
 
-// TestSameNameInOrder: without a journal, too, what was done to one name is done in order.
+// TestSameNameInOrder: even without a journal, changes of one name survive in order.
 func TestSameNameInOrder(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("a", "1")
@@ -259,7 +259,7 @@ func TestPlant(t *testing.T) {
 	}
 }
 
-// TestCutsAreIndependent makes a cut, changes what came out, and looks at both disks.
+// TestCutsAreIndependent makes a cut, changes the result, and checks both disks.
 func TestCutsAreIndependent(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("a", strings.Repeat("o", 10000), "d/b", "x")

@@ -169,7 +169,7 @@ func TestDeadProcess(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestKillLosesNothing: the machine goes on, so another process sees what was written, and a power cut still counts.
+// TestKillLosesNothing: the machine still runs, so another process sees the writes, and a power cut can still lose them.
 func TestKillLosesNothing(t *testing.T) {
 	m := start(t, faultfs.Config{})
 	m.plant("a", "old")
@@ -191,7 +191,7 @@ func TestKillLosesNothing(t *testing.T) {
 	}
 }
 
-// TestCounts lists what is counted with reads and without, also of calls that fail or change nothing.
+// TestCounts lists the counted operations with and without reads, including calls that fail or change nothing.
 func TestCounts(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		disk := faultfs.New(faultfs.Config{})

@@ -84,7 +84,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestJSONWriter reads back what was written: escapes lose nothing.
+// TestJSONWriter decodes the output: escapes lose no information.
 func TestJSONWriter(t *testing.T) {
 	for _, a := range attacks {
 		if !utf8.ValidString(a.in) {
