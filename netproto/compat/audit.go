@@ -28,9 +28,9 @@ const MaxAuditLine = 2 << 20
 // MaxComment is how many bytes an operator's comment may have: a long paragraph, in any script.
 const MaxComment = 2_000
 
-// Audit is one record of what was changed, when, and by whom. Records are lines of JSON in a chain: each has the hash of the one
-// before it, so that none can be altered, left out or put elsewhere without VerifyChain telling. That the last ones are missing
-// can be told only by who remembers the last hash.
+// Audit is one record of a change, with its time and actor. Records are lines of JSON in a chain: each has the hash of the
+// previous one, so VerifyChain detects altered, missing and moved records. Detecting that the last ones are missing needs the
+// last hash or number.
 type Audit struct {
 	Seq     uint64          `json:"seq"` // 1 and up, without a gap
 	Time    time.Time       `json:"time"`
@@ -47,11 +47,11 @@ type Audit struct {
 	Sum     string          `json:"sha256"`      // of this record's line with this field empty, in hex
 }
 
-// Impact is whom settings shut out, as far as it is known when they are changed. A forecast counts all of them, the record of a change
-// those whom that change shuts out and the settings before did not.
+// Impact counts the clients and accounts that settings lock out, as far as known at the change. A forecast counts all of them;
+// the record of a change counts only those that the settings before it did not lock out.
 type Impact struct {
-	Sessions int `json:"sessions"` // connected now, who would not be let in again
-	Floors   int `json:"floors"`   // players who have played with more than the new maximum
+	Sessions int `json:"sessions"` // connected clients that could not reconnect
+	Floors   int `json:"floors"`   // accounts with a floor above the new maximum
 }
 
 // ChainError names the first record of an audit log that is not as it was written.

@@ -12,13 +12,13 @@ const (
 	ActorAuto   = "boot-auto"   // the operator asked for it beforehand: auto_upgrade
 )
 
-// BootOptions are what the one who starts the server says, and what the store remembers.
+// BootOptions are the options of a start, from the command line and the store.
 type BootOptions struct {
-	AcceptRollback bool   // an older server than the last one is meant
+	AcceptRollback bool   // accept an older server than the last one
 	LastBuild      string // id of the build that stored the settings; empty is unknown
 }
 
-// Change is what a start did to the settings, or found to warn of.
+// Change is a change of the settings by a start, or a warning.
 type Change struct {
 	Step  string   // "B1" to "B7": compat reference, section 3.8
 	Actor string   // one of the actors; empty for a warning
@@ -29,7 +29,7 @@ type Change struct {
 // Warning reports whether nothing was changed.
 func (c Change) Warning() bool { return len(c.Keys) == 0 }
 
-// RollbackError refuses a start that would shut out everyone who has played with a newer server (boot rule B4).
+// RollbackError refuses a start that would lock out all clients of a newer server (boot rule B4).
 type RollbackError struct {
 	Active    Range // what is stored
 	Declared  Declared
@@ -75,7 +75,7 @@ func Boot(stored *Settings, d Declared, o BootOptions) (Settings, []Change, erro
 	return b.Settings, b.changes, nil
 }
 
-// booting is a start under way.
+// booting is the state of a start.
 type booting struct {
 	Settings
 	d       Declared
@@ -125,7 +125,7 @@ func (b *booting) set(step, actor string, to Range, why string) {
 	}
 }
 
-// lower is B4: only who means it gets an older server.
+// lower is B4: an older server needs AcceptRollback.
 func (b *booting) lower(to Range) error {
 	if !b.o.AcceptRollback {
 		return &RollbackError{Active: b.Active(), Declared: b.d, LastBuild: b.o.LastBuild}
@@ -138,7 +138,7 @@ func (b *booting) lower(to Range) error {
 	return nil
 }
 
-// dropRules takes out patch rules for logic versions that the build doesn't have, which are about nobody and no longer valid.
+// dropRules removes patch rules for logic versions that the build does not have: they have no effect and are no longer valid.
 func (b *booting) dropRules() {
 	can, had := b.d.Supported, len(b.PatchRules)
 	below := 0

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A content identity names a set of packs, so that a client and a server find out in one word whether they have the same (compat
-// reference, section 3.2, tag 9). A publisher may choose the word. One that is derived can be checked by whoever has the packs:
+// A content identity names a set of packs, so a client and a server can compare their packs by one text (compat reference,
+// section 3.2, tag 9). A publisher may choose the text. A derived identity can be verified from the packs:
 //
 //	"P-" and the first 16 bytes in hex of SHA-256 of
 //	    "compat/content/1" LF
@@ -17,17 +17,17 @@ import (
 const (
 	contentPrefix = "P-"
 	contentForm   = "compat/content/1\n"
-	contentBytes  = 16 // of the digest: sets of packs are never chosen by who would profit from two that are alike
+	contentBytes  = 16 // of the digest: an attacker gains nothing from collisions
 )
 
-// Pack is what counts of one pack: its path as clients know it, its size in bytes and its SHA-256.
+// Pack is one pack of a content identity: its path as clients know it, its size in bytes and its SHA-256.
 type Pack struct {
 	Path string
 	Size int64
 	Sum  [sha256.Size]byte
 }
 
-// DerivedContent is the identity of a set of packs, in whatever order they come; packs is not changed.
+// DerivedContent is the identity of a set of packs, independent of their order; packs is not changed.
 func DerivedContent(packs []Pack) string {
 	packs = slices.Clone(packs)
 	slices.SortFunc(packs, func(a, b Pack) int { return strings.Compare(a.Path, b.Path) })
@@ -44,7 +44,7 @@ func DerivedContent(packs []Pack) string {
 	return contentPrefix + hex.EncodeToString(h.Sum(nil)[:contentBytes])
 }
 
-// IsDerivedContent reports whether an identity has the form of DerivedContent, so that a set of packs can be held against it.
+// IsDerivedContent reports whether an identity has the form of DerivedContent, so a set of packs can be compared with it.
 func IsDerivedContent(identity string) bool {
 	digits, found := strings.CutPrefix(identity, contentPrefix)
 	return found && len(digits) == 2*contentBytes && strings.Trim(digits, "0123456789abcdef") == ""

@@ -12,8 +12,8 @@ const (
 	derivedHash   = 16
 )
 
-// Derived is the compatibility version of a build that has none of its own: "L7-4c37681f163b1204", the logic version and the
-// hash over all components. So string, number and hash can't disagree, and who knows only the string keeps working (compat
+// Derived is the compatibility version of a build that has none of its own: "L7-4c37681f163b1204", the logic version and the hash
+// over all components. So string, number and hash can't disagree, and a peer that knows only the string keeps working (compat
 // reference, section 3.1, P3).
 func Derived(logic int32, components uint64) string {
 	return fmt.Sprintf("%s%d-%0*x", derivedPrefix, logic, derivedHash, components)

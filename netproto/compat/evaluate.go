@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Updater says how a client's updater generation stands to the server's.
+// Updater compares a client's updater generation with the server's.
 type Updater uint8
 
 const (
@@ -15,34 +15,34 @@ const (
 	UpdaterNewer Updater = 2
 )
 
-// Flags are what a client says about itself in its hello. Unknown bits are ignored, and none of them is believed where it
-// would matter: whether a server is a developer's is its own setting.
+// Flags are a client's claims about itself in its hello. Unknown bits are ignored. They are untrusted: for example, a server's
+// own setting decides whether it is a developer's server.
 type Flags uint32
 
 const (
 	FlagDevelopment Flags = 1 // a developer's build; only shown
 	FlagManifest    Flags = 2 // it can show a manifest
 	FlagRedirected  Flags = 4 // another server sent it here
-	FlagAfterUpdate Flags = 8 // it installed a module from here a moment ago
+	FlagAfterUpdate Flags = 8 // it has just installed a module from this server
 )
 
-// Hello is what a client said about itself, which is not trusted, and what the server knows of its target and its account.
+// Hello has a client's untrusted claims about itself, and the server's own data about its target and its account.
 type Hello struct {
 	Updater Updater
 	Build   Build
 	Patch   uint32
 	Target  string
 	Content string // identity of its packs; empty is none
-	Tagged  bool   // it said anything beyond the compatibility version and its target: an engine generation can't
+	Tagged  bool   // it sent more than the compatibility version and its target; engine generations can't
 	Flags   Flags
 
-	Store     bool      // a client of its target can't replace its own module, whatever Targets say
+	Store     bool      // a client of its target can't replace its own module, regardless of Targets
 	Floor     int32     // lowest logic version with which the account may play; 0 and less is none
-	Developer bool      // the account is a developer's: maintenance and floor don't stop it
-	Now       time.Time // when the server was asked; zero is when the snapshot was made
+	Developer bool      // the account is a developer's: maintenance and floor do not apply
+	Now       time.Time // time of the request; zero: that of the snapshot
 }
 
-// Logic is the logic version that a client says it has, in its tags or in a derived compatibility version; NoLogic for none.
+// Logic is a client's logic version, from its tags or a derived compatibility version; NoLogic for none.
 func (h Hello) Logic() int32 {
 	if h.Tagged {
 		return h.Build.Logic
@@ -65,20 +65,21 @@ func Evaluate(s *Snapshot, h *Hello) Judgement {
 	return j
 }
 
-// view is one judgement under way.
+// view is the state of one judgement.
 type view struct {
 	*Snapshot
 	*Hello
-	client Build // what is known of the client's build
+	client Build // the known part of the client's build
 	age    Age
-	ranged bool   // its logic version counts
-	hashed bool   // its components count
+	ranged bool   // its logic version is compared
+	hashed bool   // its components are compared
 	least  uint32 // patch that its logic version must have
 	floor  int32  // 0 is none
 }
 
-// know finds out what of the client's build can be compared. Who can only say a compatibility version is known by that if it is
-// a derived one; beside a custom one that is equal there is nothing to add.
+// know determines which parts of the client's build can be compared. An untagged client has logic version and components only
+// from a derived compatibility version. If the server's version is custom, other untagged clients are compared by that version
+// alone.
 func (v *view) know() {
 	v.ranged, v.hashed = v.Versioned, v.Versioned && v.Policy != PolicyOff && v.Policy != ""
 	v.floor = max(v.Floor, 0)
@@ -111,12 +112,11 @@ func (s *Snapshot) minPatch(target string, logic int32) (least uint32) {
 	return least
 }
 
-// matches reports whether a pattern stands for a target. One that is no pattern, which no settings have, stands for none. What
-// nearly all patterns are, a name or the beginning of one, takes no more than comparing it: the dozens that settings may have are
-// looked through for each handshake.
+// matches reports whether a pattern stands for a target. An invalid pattern, which settings can't have, matches nothing. Nearly
+// all patterns are a name or a prefix and need only a comparison, because each handshake tries all patterns of the settings.
 func matches(pattern, target string) bool { return matchesPlain(pattern, target, isPlain(target)) }
 
-// isPlain reports whether nothing in a target's name has a meaning in patterns or paths, as in all that there are.
+// isPlain reports whether a target's name has no characters with a meaning in patterns or paths; all known names are plain.
 func isPlain(target string) bool {
 	for i := range len(target) {
 		if c := target[i]; c == '[' || c == '\\' || c == '/' {
@@ -175,7 +175,7 @@ func (v *view) fails(r Rule) bool {
 	}
 }
 
-// otherContent reports whether the client has not the packs that are served to it. Where those are unknown nobody knows.
+// otherContent reports whether the client has other packs than its target is served. It is false if those are unknown.
 func (v *view) otherContent() bool {
 	served := v.ContentFor(v.Target)
 	return served != "" && v.Hello.Content != served
@@ -191,7 +191,7 @@ func (v *view) underMaintenance() bool {
 	return len(v.Targeted) == 0
 }
 
-// differs reports whether the client's components are not those of its logic version. Where that has no baseline nobody knows.
+// differs reports whether the client's components are not those of its logic version. It is false without a baseline.
 func (v *view) differs() bool {
 	want, known := v.baseline(v.client.Logic)
 	return known && v.client.Components != want
@@ -216,7 +216,7 @@ func (v *view) decide(reasons Reasons) Judgement {
 	return Judgement{Verdict: Accept, Rule: RuleAccept}
 }
 
-// apply is what a rule leads to.
+// apply is the judgement of a rule.
 func (v *view) apply(r Rule) Judgement {
 	switch r {
 	case RuleUpdater:
@@ -252,7 +252,7 @@ func (v *view) apply(r Rule) Judgement {
 	return j
 }
 
-// retryAfter is how long the maintenance goes on.
+// retryAfter is the expected rest of the maintenance in seconds.
 func (v *view) retryAfter() uint32 {
 	if v.Until.IsZero() || v.Now.IsZero() {
 		return v.RetryAfter
@@ -260,13 +260,13 @@ func (v *view) retryAfter() uint32 {
 	return retryAfter(v.Until, v.Now)
 }
 
-// leastRetry is what clients wait where the maintenance takes longer than was thought, and mostRetry is what fits the wire.
+// leastRetry is the wait of clients when the maintenance takes longer than expected, and mostRetry the largest value on the wire.
 const (
 	leastRetry = 60 * time.Second
 	mostRetry  = time.Duration(1<<32-1) * time.Second
 )
 
-// retryAfter are the seconds until a time; 0 where that is not known.
+// retryAfter are the seconds until a time; 0 if unknown.
 func retryAfter(until, now time.Time) uint32 {
 	if until.IsZero() {
 		return 0
@@ -275,7 +275,7 @@ func retryAfter(until, now time.Time) uint32 {
 	return uint32((wait + time.Second - 1) / time.Second)
 }
 
-// byTarget is how a client comes by another module: here, from a store, or not at all.
+// byTarget is how a client gets another module: from this server, from a store, or not at all.
 func (v *view) byTarget(r Rule) Judgement {
 	t := v.Targets[v.Target]
 	if t.Store || v.Store {
@@ -289,9 +289,9 @@ func (v *view) byTarget(r Rule) Judgement {
 	return Judgement{Verdict: NoNativeUpdate, Rule: r}
 }
 
-// helps reports whether a client that installs a payload would be let in by the rule that stopped it, and by those for its
-// logic version: an update that can't help is never offered. Only R8 and R9 replace a module by one of the same or an older logic
-// version and the same patch, and not that of a client that is known to be newer.
+// helps reports whether a payload would satisfy the rule that stopped the client, and the rules for its logic version: a useless
+// update is never offered. Only R8 and R9 replace a module by one of an older logic version, or of the same one without a higher
+// patch, and not if the client is known to be newer.
 func (v *view) helps(p *Payload, r Rule) bool {
 	if !v.Versioned {
 		return true
@@ -306,7 +306,7 @@ func (v *view) helps(p *Payload, r Rule) bool {
 	return true
 }
 
-// unfit is why nobody who installs a payload would be let in; empty where someone would.
+// unfit is why clients with a payload would not be accepted; empty if they would.
 func (s *Snapshot) unfit(target string, p *Payload) string {
 	baseline, known := s.baseline(p.Logic)
 	switch {
@@ -335,7 +335,7 @@ func (v *view) reasons() (bits Reasons) {
 	return bits
 }
 
-// warnings are what a client is told beside a verdict that lets it play.
+// warnings are the warnings that accompany a verdict.
 func (v *view) warnings(j Judgement) (bits Warnings) {
 	if v.hashed && v.Policy == PolicyWarn && v.differs() {
 		bits |= WarnComponents

@@ -11,7 +11,7 @@ type Class string
 const (
 	ClassAdded      Class = "added"      // on one end only, which is the newer one in this
 	ClassRemoved    Class = "removed"    // on one end only, which is the older one in this
-	ClassOneSided   Class = "one_sided"  // on one end only, and nobody knows which is newer
+	ClassOneSided   Class = "one_sided"  // on one end only; which build is newer is unknown
 	ClassModified   Class = "modified"   // on both, and declared differently
 	ClassRenumbered Class = "renumbered" // on both, of the same shape, and with another id
 )
@@ -35,7 +35,7 @@ type Difference struct {
 	Age    Age   // of ClassModified: whose declaration is older, by the commits that changed them; otherwise of the builds
 }
 
-// Differences are what two manifests differ in. Its zero value is of two ends that told nothing.
+// Differences are the differences of two manifests. The zero value has no differences.
 type Differences struct {
 	Server    Build
 	Client    Build

@@ -38,7 +38,7 @@ func SetHash(entries []Entry) uint64 {
 	return sum64(lines.String())
 }
 
-// NameHash stands for a name in a manifest of ManifestHashes: who has the component can tell, nobody else.
+// NameHash replaces a name in a manifest of ManifestHashes: only an end with the component can recognise it.
 func NameHash(name string) uint64 { return sum64(namePrefix + name) }
 
 func sum64(s string) uint64 {

@@ -15,7 +15,7 @@ type Component struct {
 	ServerOnly bool   // clients don't know it: it is in no manifest and in no hash over all
 }
 
-// ErrUnsealed is an answer that a Registry does not give before Seal: nobody may shake hands with half of the components.
+// ErrUnsealed is the error of a Registry before Seal: a handshake must not see an incomplete set of components.
 var ErrUnsealed = errors.New("the components are not registered completely yet: call Seal after the last one")
 
 // Registry collects the components of a program while it starts. It is the guard against a handshake that is judged while half
@@ -28,7 +28,7 @@ type Registry struct {
 	ids     map[uint16]string
 	sealed  bool
 	set     uint64
-	waiting chan struct{} // closed by Seal; nil until somebody waits
+	waiting chan struct{} // closed by Seal; nil until the first call of Sealed
 }
 
 // Register adds a component. Mistakes of the program panic: a name or an id that is taken, a name that is none, a hash that is
@@ -89,7 +89,7 @@ func (r *Registry) Seal(generated uint64) error {
 	return nil
 }
 
-// Sealed is closed once the registry is sealed: what must not begin before that waits for it.
+// Sealed is closed once the registry is sealed. Work that needs all components waits for it.
 func (r *Registry) Sealed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +102,8 @@ func (r *Registry) Sealed() <-chan struct{} {
 	return r.waiting
 }
 
-// Manifest is what this program has, as a build that has told everything but its components. The error is ErrUnsealed before
-// Seal. The caller owns what it gets.
+// Manifest is this program's manifest, with build completed by the hash of its components. The error is ErrUnsealed before Seal.
+// The caller owns what it gets.
 func (r *Registry) Manifest(build Build) (Manifest, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 // has to be escaped.
 const MaxSettings = 256 << 10
 
-// Settings are what an operator decides while the server runs: the document of compat reference, section 3.8. They are a value
-// that nobody writes to after it was handed on; a change is another value with another revision. What they may say depends on
-// the build they are for: see Check.
+// Settings are the settings that an operator changes while the server runs: the document of compat reference, section 3.8. A
+// value is immutable once passed on; a change is another value with another revision. Valid values depend on the build: see
+// Check.
 type Settings struct {
 	Revision    uint64              `json:"revision"`   // 1 and up, one more with each change
 	ActiveMin   int32               `json:"active_min"` // logic versions that may connect; both are NoLogic where the server has none
@@ -32,7 +32,7 @@ type Settings struct {
 	Developers  []string            `json:"developers"` // account ids that pass maintenance and floors, and nothing else
 }
 
-// RedirectSettings say where clients go that are too new for here.
+// RedirectSettings name the server for clients that are too new for this one.
 type RedirectSettings struct {
 	Enabled bool   `json:"enabled"`
 	Host    string `json:"host"`

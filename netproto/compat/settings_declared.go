@@ -12,11 +12,10 @@ import (
 // MaxVersions is how many logic versions a build may support: clients of a hundred releases ago are more than any game keeps.
 const MaxVersions = 100
 
-// Declared is what a build and its configuration bring, which no operator changes while the server runs. It is a value that nobody
-// writes to after it was handed on.
+// Declared is the data of a build and its configuration, which is fixed while the server runs. It is immutable once passed on.
 type Declared struct {
 	Versioned     bool             // the server has a logic version; without one there are no ranges, and only strings are compared
-	Supported     Range            // what its code can serve
+	Supported     Range            // supported by its code
 	Build         Build            // of the server; Components is the set hash of its own declarations
 	Compatibility string           // the game's own compatibility version; empty derives one, which takes a logic version
 	Content       string           // identity of the packs that are served; empty is unknown
@@ -24,7 +23,7 @@ type Declared struct {
 	Targets       map[string]Target
 	Manifest      *Manifest // of the server's own components; nil is unknown. The judgement has no use for it
 	Development   bool      // this is a developer's server
-	Lax           bool      // a flag allows it to run without enforcing components though it is no developer's
+	Lax           bool      // allows a server for players to run without enforcing components
 	Own           []string  // "host:port" of each address where clients reach this server; a redirect there would never end
 }
 
@@ -122,7 +121,7 @@ func (d Declared) targets() map[string]Target {
 	return all
 }
 
-// missingBaselines are the active logic versions whose components nobody knows.
+// missingBaselines are the active logic versions with unknown components.
 func (s *Snapshot) missingBaselines() (missing []int32) {
 	for logic := s.Active.Min; s.Versioned && logic <= s.Active.Max; logic++ {
 		if s.Baselines[logic] == 0 {
@@ -138,8 +137,8 @@ type Unserved struct {
 	Why    string `json:"why"`
 }
 
-// Unserved are the targets whose clients would be told that there is no module for them, though there are some: something that an
-// operator wants to know (boot rule B7). They are sorted by name.
+// Unserved are the targets that have modules, of which none can be offered to clients; operators are warned about them (boot rule
+// B7). They are sorted by name.
 func (s *Snapshot) Unserved() (all []Unserved) {
 	for _, name := range sortedKeys(s.Targets) {
 		t, reasons := s.Targets[name], map[string]int{}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Diff are the keys whose values differ, sorted, as in the document: "active_min", "maintenance.until", "messages.P-MAINT". The
-// revision is none of them.
+// Diff are the keys with different values, sorted, as in the document: "active_min", "maintenance.until", "messages.P-MAINT". The
+// revision is not compared.
 func Diff(old, changed Settings) []string {
 	before, after := old.flat(), changed.flat()
 	keys := []string{}
@@ -51,8 +51,8 @@ func flatten(prefix string, object []byte, into map[string]json.RawMessage) {
 	}
 }
 
-// Lowers reports whether a change lowers an end of the active range. That needs to be confirmed: whoever has played with more than
-// the maximum can't come back with anything that is active.
+// Lowers reports whether a change lowers an end of the active range. That needs a confirmation: accounts that have played with
+// more than the new maximum can't return with any active version.
 func Lowers(old, changed Settings) bool {
 	return changed.ActiveMin < old.ActiveMin || changed.ActiveMax < old.ActiveMax
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Hints are what an operator should know of settings that are valid: rules that change nothing, clients that nobody compares, and
-// targets whose modules nobody gets. There are none if there is nothing to tell.
+// Hints are warnings about valid settings: rules without effect, clients whose components are not compared, and targets whose
+// modules are not offered. It is nil without any.
 func (s Settings) Hints(d Declared) (all []Mistake) {
 	hint := func(field, why string, args ...any) {
 		all = append(all, Mistake{Field: field, Why: fmt.Sprintf(why, args...)})

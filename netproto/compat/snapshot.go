@@ -30,27 +30,27 @@ func (r Range) String() string {
 	return fmt.Sprintf("%d-%d", r.Min, r.Max)
 }
 
-// Policy says what a difference between components leads to. The words stand in settings.
+// Policy is the consequence of different components. The texts are part of settings.
 type Policy string
 
 const (
-	PolicyOff     Policy = "off"     // nobody compares
-	PolicyWarn    Policy = "warn"    // it is told, and the client plays
-	PolicyEnforce Policy = "enforce" // it does not play
+	PolicyOff     Policy = "off"     // components are not compared
+	PolicyWarn    Policy = "warn"    // a difference is reported, and the client plays
+	PolicyEnforce Policy = "enforce" // a client with differences does not play
 )
 
-// ManifestMode says what a server tells of its components. The words stand in settings, the numbers on the wire.
+// ManifestMode is how a server shows its components. The texts are part of settings, the numbers of the wire protocol.
 type ManifestMode string
 
 const (
 	ManifestNone   ManifestMode = "none"
-	ManifestHashes ManifestMode = "hashes" // names are hashed: who has a component can tell, nobody else
+	ManifestHashes ManifestMode = "hashes" // names are hashed: only an end with the component can recognise it
 	ManifestFull   ManifestMode = "full"
 )
 
 // Payload is a native module that is on offer for a target, as its sidecar describes it.
 type Payload struct {
-	Name       string // by which the server finds it; the judgement has no use for it
+	Name       string // the server's key for it; unused in the judgement
 	Logic      int32
 	Patch      uint32
 	Components uint64 // its set hash; 0 is unknown
@@ -73,7 +73,7 @@ type PatchRule struct {
 	MinPatch uint32 `json:"min_patch"`
 }
 
-// Endpoint is where clients are sent that are too new for here.
+// Endpoint is the server for clients that are too new for this one.
 type Endpoint struct {
 	Host    string `json:"host"`
 	Port    uint16 `json:"port"`
@@ -81,8 +81,8 @@ type Endpoint struct {
 	BaseURL string `json:"base_url"` // where that server's packs are; empty for none
 }
 
-// Snapshot is what a server knows at the moment of judging. It is made once for each change, shared by all handshakes, and
-// never written to after that.
+// Snapshot is a server's data for judging hellos. Each change creates a new one, which all handshakes share and which is
+// immutable.
 type Snapshot struct {
 	Revision      uint64 // of the operator's settings; 0 where there are none
 	Compatibility string // the gameplay compatibility version that is served
@@ -91,7 +91,7 @@ type Snapshot struct {
 
 	Versioned  bool             // the server has a logic version; without one only strings are compared
 	Supported  Range            // what its code can serve
-	Active     Range            // what may connect now, within Supported
+	Active     Range            // may connect, within Supported
 	Components uint64           // set hash of the server's own build; 0 is none
 	Baselines  map[int32]uint64 // set hash of each logic version; that of the server's own is in it, too; 0 is unknown
 	Build      Build            // of the server

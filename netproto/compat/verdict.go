@@ -67,7 +67,7 @@ type Warnings uint32
 const (
 	WarnComponents Warnings = 1 // components differ, which is tolerated
 	WarnNewer      Warnings = 2 // a newer version is active
-	WarnNoBaseline Warnings = 4 // nobody knows the components of the client's logic version
+	WarnNoBaseline Warnings = 4 // the components of the client's logic version are unknown
 )
 
 // Judgement is a verdict with what explains it. It is a comparable value; what it points to belongs to the snapshot.

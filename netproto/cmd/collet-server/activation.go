@@ -12,8 +12,8 @@ import (
 	"collet/netproto/server/config"
 )
 
-// sockets are those that the service manager opened for us (sd_listen_fds(3)): they outlive the process, so that players
-// who connect while a new version starts wait instead of being turned away. A socket's name says what is spoken on it.
+// sockets are the sockets that the service manager opened (sd_listen_fds(3)). They outlive the process, so clients that connect
+// while a new version starts wait instead of being refused. A socket's name selects its protocol.
 type sockets struct {
 	players server.Sockets
 	http    net.Listener // for health, the dashboard and a release folder
@@ -23,7 +23,7 @@ type sockets struct {
 const (
 	// firstSocket is the number of the first descriptor that is handed over (sd_listen_fds(3)).
 	firstSocket = 3
-	// maxSockets is how many are taken: one of each name. A unit with more was not written for us.
+	// maxSockets is the largest number of sockets: one of each name. A unit with more was not written for this program.
 	maxSockets = 6
 	// defaultName is the name of a socket that has none of its own.
 	defaultName = "players"
@@ -42,8 +42,8 @@ type socketError struct {
 
 func (e *socketError) Error() string { return fmt.Sprintf("inherited socket %d %s", e.number, e.text) }
 
-// inherited takes over the sockets that are meant for the process of this id: LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES.
-// On failure none that was taken stays open.
+// inherited takes over the sockets for the process of this id, by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. On failure it closes
+// those that it has taken.
 func inherited(env func(string) string, id int) (s sockets, err error) {
 	if env("LISTEN_PID") != strconv.Itoa(id) {
 		return s, nil
@@ -67,7 +67,7 @@ func inherited(env func(string) string, id int) (s sockets, err error) {
 	return s, nil
 }
 
-// take puts a socket into the place that its name says.
+// take assigns a socket by its name.
 func (s *sockets) take(number int, name string) error {
 	if name == "" || name == unnamed || strings.HasSuffix(name, unitSuffix) {
 		name = defaultName
@@ -89,14 +89,14 @@ func (s *sockets) take(number int, name string) error {
 	return nil
 }
 
-// places are where sockets go, by name.
+// places maps names to the fields of s.
 func (s *sockets) places() map[string]*net.Listener {
 	return map[string]*net.Listener{
 		defaultName: &s.players.TCP, "tls": &s.players.TLS, "ws": &s.players.WebSocket, "wss": &s.players.SecureWebSocket, "http": &s.http, "metrics": &s.metrics,
 	}
 }
 
-// close is for sockets that nobody came to use.
+// close closes all sockets.
 func (s *sockets) close() {
 	s.players.Close()
 	for _, listener := range []net.Listener{s.http, s.metrics} {
@@ -106,8 +106,8 @@ func (s *sockets) close() {
 	}
 }
 
-// over leaves out the addresses in whose place sockets were handed over. Settings have one port for WebSocket, with or
-// without TLS, so a socket of the other kind than they say is a slip.
+// over removes the addresses that inherited sockets replace. Settings have one port for WebSocket, with or without TLS, so a
+// socket of the other kind is an error.
 func (s *sockets) over(at config.Addresses, asked transport) (config.Addresses, error) {
 	for _, kind := range []struct {
 		socket net.Listener
@@ -129,8 +129,8 @@ func (s *sockets) over(at config.Addresses, asked transport) (config.Addresses, 
 	return at, nil
 }
 
-// tell sends a state to the service manager (sd_notify(3)), if there is one that wants to know. What it does not hear is
-// no reason not to serve.
+// tell sends a state to the service manager (sd_notify(3)), if NOTIFY_SOCKET is set. Errors are ignored: the server works without
+// it.
 func tell(state string) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {

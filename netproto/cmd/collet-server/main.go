@@ -1,8 +1,8 @@
-// Command collet-server offers resource packs and native modules to clients. See package server for what it does and
-// --help for how to ask for it.
+// Command collet-server offers resource packs and native modules to clients. Package server describes its behaviour, --help its
+// options.
 //
-// Exit codes: 0 asked to stop, checked or reloaded, 1 could not do its work, 2 the command line makes no sense. Logs go to
-// standard error; only check, --print-config, --help and --version write to standard output.
+// Exit codes: 0 stopped on request, checked or reloaded; 1 failed; 2 invalid command line. Logs go to standard error; only check,
+// --print-config, --help and --version write to standard output.
 package main
 
 import (

@@ -52,7 +52,7 @@ SIGINT or SIGTERM stops it once the answers that are under way are finished, a s
 
 It ends with 0 when asked to stop or after a good check or reload, 1 when it could not do its work, 2 when the command line makes no sense.`
 
-// What can be asked for beside serving.
+// Commands other than serving.
 const (
 	askCheck  = "check"
 	askReload = "reload"
@@ -89,7 +89,7 @@ func parse(args []string) (options, error) {
 // ownConfig is the settings file that lies beside the program in a server's package.
 const ownConfig = "collet-server.toml"
 
-// packaged takes the settings of the package that this program lies in, where nothing was said about what to serve.
+// packaged uses the settings file beside this program if no option says what to serve.
 func (o *options) packaged(folder string) {
 	if o.Config != "" || o.Root != "" || o.Compat != "" || o.Release.Folder != "" || o.Command == askReload {
 		return
@@ -108,7 +108,7 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 	return config.Describe(ctx.Stdout)
 }
 
-// sense refuses combinations that leave open what to serve.
+// sense refuses ambiguous combinations of options.
 func (o options) sense() error {
 	switch {
 	case o.Command == askReload && o.Control != "":
@@ -149,7 +149,7 @@ func (o options) settings() (set config.Settings, err error) {
 	return set, set.Validate()
 }
 
-// effective are the settings, and where each came from.
+// effective are the settings with the origin of each.
 func (o options) effective() (config.Settings, config.Origins, error) {
 	set, err := o.settings()
 	if err != nil {
@@ -167,7 +167,7 @@ func (o options) effective() (config.Settings, config.Origins, error) {
 	return set, from, nil
 }
 
-// overrides names the options that were given in place of settings.
+// overrides maps settings to the options that replace them.
 func (o options) overrides() map[string]string {
 	given := map[string]string{}
 	for _, option := range []struct {

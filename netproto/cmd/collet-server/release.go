@@ -15,12 +15,11 @@ type releases struct {
 	TrustRoot string `name:"trust-root" group:"what" placeholder:"FILE" help:"The root.json that must vouch for the release folder, as Release.TrustRoot. Default: its own first one."`
 }
 
-// serviceCache is where the service manager says which folder of a service is for what can be made again; several are
-// separated by colons.
+// serviceCache is the variable with the service's cache folders, set by the service manager; several are separated by colons.
 const serviceCache = "CACHE_DIRECTORY"
 
-// lay puts what was given over the settings. Names of the command line are relative to the working folder. Under a service
-// manager files are unpacked where it says, because a release folder need not be writable.
+// lay applies the options to the settings. Paths of the command line are relative to the working folder. Under a service manager
+// the cache is in its cache folder, because a release folder need not be writable.
 func (r releases) lay(set *config.Settings) {
 	set.Release.Folder = cmp.Or(absolute(r.Folder), set.Release.Folder)
 	set.Release.Channel = cmp.Or(r.Channel, set.Release.Channel)

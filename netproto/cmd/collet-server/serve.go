@@ -19,7 +19,7 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// running is a server at work, with everything that an operator reaches it by.
+// running is a running server with its listeners, its monitor and its helpers.
 type running struct {
 	opt       options
 	set       config.Settings
@@ -35,7 +35,7 @@ type running struct {
 func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) (err error) {
 	r := &running{opt: opt, set: set, log: log}
 	ctx, stop := context.WithCancel(ctx)
-	alive, end := context.WithCancel(context.WithoutCancel(ctx)) // of what tells that the server is being stopped
+	alive, end := context.WithCancel(context.WithoutCancel(ctx)) // for the monitor, which reports the stopping server
 	defer r.helpers.Wait()
 	defer stop()
 	defer end()
@@ -79,7 +79,7 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 	return r.server.Serve(ctx, r.listeners)
 }
 
-// listen takes all ports. They come before hashing gigabytes, which would be for nothing if one is taken.
+// listen opens all ports. It runs before the hashing of gigabytes, so an occupied port fails early.
 func (r *running) listen(ctx, alive context.Context) error {
 	var err error
 	if r.sockets, err = inherited(os.Getenv, os.Getpid()); err != nil {
@@ -98,7 +98,7 @@ func (r *running) listen(ctx, alive context.Context) error {
 	return r.watchOver(ctx, alive)
 }
 
-// watchOver serves health and metrics, if they are wanted, as long as alive lasts.
+// watchOver serves HTTP and metrics, if configured, until alive ends.
 func (r *running) watchOver(ctx, alive context.Context) error {
 	if err := errors.Join(
 		hear(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
@@ -119,7 +119,7 @@ func (r *running) watchOver(ctx, alive context.Context) error {
 	return nil
 }
 
-// hear listens at an address that option chooses, where there is one and no socket was handed over in its place.
+// hear listens at the address that option sets, unless it is empty or a socket was inherited for it.
 func hear(ctx context.Context, socket *net.Listener, addr, option string) error {
 	if *socket != nil || addr == "" {
 		return nil
@@ -152,7 +152,7 @@ func (r *running) firstToken(o *operator.Operator) error {
 	return nil
 }
 
-// control starts everything that makes the server offer what is on disk now.
+// control starts the triggers of a reload: control socket, watcher and SIGHUP.
 func (r *running) control(ctx context.Context, hangup <-chan os.Signal, stamp uint64) error {
 	if path := r.set.Operations.ControlSocket; path != "" {
 		listener, err := admin.ListenControl(path)
@@ -170,7 +170,7 @@ func (r *running) control(ctx context.Context, hangup <-chan os.Signal, stamp ui
 			case <-ctx.Done():
 				return
 			case <-hangup:
-				r.reload(ctx) // which tells of its failure
+				r.reload(ctx) // reload logs its failure
 			}
 		}
 	})
@@ -191,7 +191,7 @@ func (r *running) reload(ctx context.Context) error {
 	return err
 }
 
-// background runs a helper that the server can do without.
+// background runs a helper whose failure is only logged.
 func (r *running) background(what string, helper func() error) {
 	r.helpers.Go(func() {
 		if err := helper(); err != nil {
@@ -200,7 +200,7 @@ func (r *running) background(what string, helper func() error) {
 	})
 }
 
-// close is for listeners that never came to be served.
+// close closes the listeners, also after a failed start.
 func (r *running) close() {
 	if r.listeners != nil {
 		r.listeners.Close()

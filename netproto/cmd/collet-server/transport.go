@@ -7,7 +7,7 @@ import (
 	"collet/netproto/server/config"
 )
 
-// transport is the part of the command line about ways to connect beside plain TCP.
+// transport has the options of the transports other than plain TCP.
 type transport struct {
 	ListenTLS string `name:"listen-tls" group:"where" placeholder:"ADDR" help:"Listen for TLS on HOST:PORT, in place of Network.TlsPort."`
 	ListenWS  string `name:"listen-ws" group:"where" placeholder:"ADDR" help:"Listen for WebSocket on HOST:PORT, in place of Network.WebSocketPort."`
@@ -16,7 +16,7 @@ type transport struct {
 	TLSKey    string `name:"tls-key" group:"where" placeholder:"FILE" help:"Its private key in PEM, as ServerNetwork.TlsPrivateKey."`
 }
 
-// lay puts what was given over the settings. Files of the command line are relative to the working folder.
+// lay applies the options to the settings. Paths of the command line are relative to the working folder.
 func (t transport) lay(set *config.Settings) {
 	set.ServerNetwork.TlsCertificate = cmp.Or(absolute(t.TLSCert), set.ServerNetwork.TlsCertificate)
 	set.ServerNetwork.TlsPrivateKey = cmp.Or(absolute(t.TLSKey), set.ServerNetwork.TlsPrivateKey)
