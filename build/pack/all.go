@@ -20,36 +20,35 @@ import (
 	"collet/platform/interrupt"
 )
 
-// MakeOptions is what to make.
+// MakeOptions configure Make.
 type MakeOptions struct {
-	Out     string   // folder of the artefacts; made if it is missing
+	Out     string   // folder of the artefacts; created if missing
 	Clients bool     // packages for players
-	Servers bool     // packages for operators, and the folder that releases are published from
-	Only    []string // patterns of <target>/<format> or <target>, as path.Match has them; empty for all
-	Jobs    int      // how many packages are made at a time; 0 is one
+	Servers bool     // packages for operators, and the folder for publishing releases
+	Only    []string // patterns of <target>/<format> or <target>, as in path.Match; empty for all
+	Jobs    int      // number of packages made at a time; 0 is one
 
-	TestSigning bool // take certificates and keys that are for tests; names of what they sign say so
+	TestSigning bool // use test certificates and keys; the names of signed files say so
 
-	// Report is told of every artefact when it is done; never twice at a time. May be nil.
+	// Report is called for every finished artefact, by one goroutine at a time. May be nil.
 	Report func(Artefact)
-	// Note is told what has to be done by hand, in one line. May be nil.
+	// Note is called with one line about each manual step that remains. May be nil.
 	Note func(string)
 }
 
-// Artefact is one package that was made.
+// Artefact is one finished package.
 type Artefact struct {
-	Name  string // in the folder of the artefacts; that of a folder ends in a slash
-	Size  int64  // bytes, of a folder those of its files
+	Name  string // in the folder of the artefacts; a folder's name ends in a slash
+	Size  int64  // bytes; for a folder the sum of its files
 	Took  time.Duration
-	files []string // in the folder of the artefacts, with slashes: what SumsFile has of it
+	files []string // in the folder of the artefacts, with slashes: the names in SumsFile
 }
 
-// workPrefix begins the name of the folder that everything grows in. It lies among the artefacts, so that they only have to be
-// renamed when they are done.
+// workPrefix begins the name of the working folder. It lies in the folder of the artefacts, so that finished ones only need a rename.
 const workPrefix = ".collet-pack-"
 
-// Make makes packages. Each is written whole or not at all. An error or the end of ctx stops the rest, leaves nothing half-done
-// behind, and leaves no SumsFile of what is not complete.
+// Make makes packages. Each is written whole or not at all. An error or the end of ctx stops the rest, removes unfinished files, and lists
+// only complete artefacts in SumsFile.
 func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err error) {
 	jobs, err := p.plan(o)
 	if err == nil {
@@ -59,7 +58,7 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 		return nil, err
 	}
 	if slices.ContainsFunc(jobs, func(j job) bool { return j.all && j.target != releaseTarget }) {
-		if _, err := p.serverSettings(); err != nil { // a mistake that is better told before anything is made
+		if _, err := p.serverSettings(); err != nil { // report a mistake before any work
 			return nil, err
 		}
 	}
@@ -83,7 +82,7 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs), s); err != nil {
 		return nil, m.stopped(ctx, err)
 	}
-	sums, err := takeSums(o.Out) // from here on what it tells of is replaced
+	sums, err := takeSums(o.Out) // the artefacts that it lists are replaced from here on
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	return m.made, sums.write(ctx, o.Out, m.made)
 }
 
-// noteLeftovers tells of what a call left that was not even given the time to end. Another one may be at work, so it stays.
+// noteLeftovers reports working folders of killed calls. They stay, because another call may be using them.
 func (o MakeOptions) noteLeftovers() {
 	left, err := filepath.Glob(filepath.Join(o.Out, workPrefix+"*"))
 	if err != nil || o.Note == nil {
@@ -109,14 +108,14 @@ func (o MakeOptions) noteLeftovers() {
 type job struct {
 	target product.Target
 	format string
-	all    bool // of all targets together
+	all    bool // one artefact for all targets
 	make   func(ctx context.Context, m *making) (Artefact, error)
 }
 
-// pattern is how --only sees it.
+// pattern returns the job's name for --only.
 func (j job) pattern() string { return string(j.target) + "/" + j.format }
 
-// plan lists the jobs, in the order of the description, and refuses patterns that choose none.
+// plan lists the jobs in the order of the description. It refuses patterns without a match.
 func (p *Project) plan(o MakeOptions) ([]job, error) {
 	var all []job
 	if o.Clients {
@@ -149,7 +148,7 @@ func (p *Project) plan(o MakeOptions) ([]job, error) {
 	return chosen, nil
 }
 
-// some refuses to make nothing and call it done.
+// some returns an error if the list of jobs is empty.
 func (p *Project) some(all []job) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%s asks for no package of this kind: name hosts of targets, and formats", p.File)
@@ -174,7 +173,7 @@ func patterns(all []job) string {
 	return strings.Join(names, ", ")
 }
 
-// wantedTargets says whose builds are needed; nil is all.
+// wantedTargets returns a filter of the needed targets; nil is all.
 func wantedTargets(jobs []job) func(product.Target) bool {
 	for _, j := range jobs {
 		if j.all {
@@ -186,20 +185,20 @@ func wantedTargets(jobs []job) func(product.Target) bool {
 	}
 }
 
-// making is one call of Make.
+// making is the state of one call of Make.
 type making struct {
 	*composition
 	out, work string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	report   func(Artefact)
 	notes    func(string)
 	made     []Artefact
-	offered  bundle.Tree // what servers offer, once a server has accepted it
+	offered  bundle.Tree // the server's payload, once a server has accepted it
 	settings settingsFile
 }
 
-// run does the jobs, some at a time. The first error stops the others, and is the one that is told.
+// run executes the jobs, most at a time. The first error stops the others and is returned.
 func (m *making) run(ctx context.Context, jobs []job, most int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -240,7 +239,7 @@ func (m *making) one(ctx context.Context, j job) error {
 	return nil
 }
 
-// file makes an artefact that is one file: make gets a path to write to, and the file takes its name when it is complete.
+// file makes a single-file artefact. make writes to a temporary path; the complete file then gets its name.
 func (m *making) file(name string, make func(out string) error) (Artefact, error) {
 	a := Artefact{Name: name, files: []string{name}}
 	dir, err := os.MkdirTemp(m.work, "job-*")
@@ -256,11 +255,11 @@ func (m *making) file(name string, make func(out string) error) (Artefact, error
 		return a, err
 	}
 	a.Size = info.Size()
-	beside, err := os.ReadDir(dir) // signatures stand beside what they sign
+	beside, err := os.ReadDir(dir) // detached signatures lie beside the signed file
 	if err != nil {
 		return a, err
 	}
-	for _, suffix := range []string{sign.ArmorSuffix, sign.CommandSuffix} { // an older one is that of other bytes
+	for _, suffix := range []string{sign.ArmorSuffix, sign.CommandSuffix} { // an older signature is for other bytes
 		if err := os.Remove(filepath.Join(m.out, name+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return a, err
 		}
@@ -276,7 +275,8 @@ func (m *making) file(name string, make func(out string) error) (Artefact, error
 	return a, nil
 }
 
-// folder makes an artefact that is a folder. What had its name before goes first: old files among new ones would be published.
+// folder makes an artefact that is a folder. An existing folder of its name is removed first, since old files among new ones would be
+// published.
 func (m *making) folder(name string, make func(dir string) error) (Artefact, error) {
 	a := Artefact{Name: name + "/"}
 	dir, err := os.MkdirTemp(m.work, "job-*")

@@ -11,8 +11,7 @@ import (
 	"collet/build/pack/macos"
 )
 
-// app packs the folder that a Mac shows as one program, signed where there is a Mac to do it. Elsewhere it is told what is
-// left to do.
+// app packs a macOS application bundle. On a Mac it is signed; elsewhere it notes the steps that remain.
 func (m *making) app(ctx context.Context, b bundle.Bundle, out string) error {
 	k := m.project.MacOS
 	tree, err := macos.Options{BundleID: k.BundleID, MinimumSystem: k.MinimumSystem, Category: k.Category}.App(b)
@@ -44,7 +43,7 @@ func (m *making) app(ctx context.Context, b bundle.Bundle, out string) error {
 	return archive.Zip(ctx, tree, out, o)
 }
 
-// through lets a tool have its way with an .app, in a folder that stays until everything is made.
+// through runs a tool on an .app in a temporary folder, which stays until Make ends.
 func (m *making) through(ctx context.Context, app bundle.Tree, tool func(context.Context, string) error) (bundle.Tree, error) {
 	dir, err := os.MkdirTemp(m.work, "app-*")
 	if err != nil {
@@ -53,7 +52,7 @@ func (m *making) through(ctx context.Context, app bundle.Tree, tool func(context
 	return macos.Through(ctx, app, dir, tool)
 }
 
-// note tells of something that has to be done by hand.
+// note reports a manual step.
 func (m *making) note(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 	"collet/netproto/product"
 )
 
-// format is one way to pack a client.
+// format is one package format of clients.
 type format struct {
-	system string // that has it
+	system string // the system that supports it
 	name   string
 	file   func(bundle.Bundle) (string, error) // name of the package's file
-	maker  func(*making) maker                 // how it is made for a game
+	maker  func(*making) maker                 // the maker for a game
 }
 
 // maker writes the file out, whole or not at all.
 type maker func(ctx context.Context, b bundle.Bundle, out string) error
 
-// formats is the table of them.
+// formats is the table of client formats.
 var formats = []format{
 	{product.Windows, "zip", ownName("zip"), archived(archive.Zip)},
 	{product.Windows, "nsis", always(windows.SetupName), func(m *making) maker { return m.installer().NSIS }},
@@ -37,7 +37,7 @@ var formats = []format{
 	{product.MacOS, "app-zip", ownName("app.zip"), func(m *making) maker { return m.app }},
 }
 
-// ownName gives files the names that are Collet's own: "Lathe-Client-Linux-x64-1.4.2.tar.zst".
+// ownName returns a function for file names in Collet's own scheme: "Lathe-Client-Linux-x64-1.4.2.tar.zst".
 func ownName(extension string) func(bundle.Bundle) (string, error) {
 	return func(b bundle.Bundle) (string, error) { return b.Name + "-" + b.Product.Version + "." + extension, nil }
 }
@@ -46,7 +46,7 @@ func always(name func(bundle.Bundle) string) func(bundle.Bundle) (string, error)
 	return func(b bundle.Bundle) (string, error) { return name(b), nil }
 }
 
-// archived packs a folder that is called as the program in it.
+// archived packs a folder named after its program.
 func archived(write func(context.Context, bundle.Tree, string, archive.Options) error) func(*making) maker {
 	return func(*making) maker {
 		return func(ctx context.Context, b bundle.Bundle, out string) error {
@@ -55,7 +55,7 @@ func archived(write func(context.Context, bundle.Tree, string, archive.Options) 
 	}
 }
 
-// installer is what the description says of installers for Windows, and who signs what is in them.
+// installer returns the description's settings of Windows installers, with the signer of their content.
 func (m *making) installer() windows.Installer {
 	k := m.project.Windows
 	i := windows.Installer{Scope: windows.Scope(k.Scope), DesktopShortcut: k.DesktopShortcut}
@@ -68,12 +68,12 @@ func (m *making) installer() windows.Installer {
 	return i
 }
 
-// linuxOptions are what the description says of packages for Linux.
+// linuxOptions returns the description's settings of Linux packages.
 func (p *Project) linuxOptions() linux.Options {
 	return linux.Options{DebDepends: p.Linux.DebDepends, RPMRequires: p.Linux.RPMRequires, MIMETypes: p.Linux.MIMETypes}
 }
 
-// appDir packs a folder that starts from anywhere.
+// appDir packs a relocatable AppDir.
 func appDir(ctx context.Context, b bundle.Bundle, out string) error {
 	tree, err := linux.AppDir(b)
 	if err != nil {
@@ -97,7 +97,7 @@ func formatOf(target product.Target, name string) (format, error) {
 	return format{}, fmt.Errorf("clients for %s can't be packed as %q; want %s", target, name, strings.Join(known, ", "))
 }
 
-// clientJobs are the packages for players: every build that has a host, in every format of its system.
+// clientJobs lists the packages for players: every build with a host, in every format of its system.
 func (p *Project) clientJobs() (jobs []job) {
 	for _, b := range p.Builds() {
 		if b.Host == "" {
@@ -129,7 +129,7 @@ func (m *making) client(ctx context.Context, of Build, name string) (Artefact, e
 	return m.signed(ctx, b, m.marked(b, file), func(out string) error { return f.maker(m)(ctx, b, out) })
 }
 
-// marked is a file's name with the mark of what is signed for tests, which must not be taken for a release.
+// marked adds the test mark to a file's name, so that a package signed for tests is not taken for a release.
 func (m *making) marked(b bundle.Bundle, file string) string {
 	mark := m.sign.mark(b.Target)
 	if mark == "" || strings.Contains(file, mark) {

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// tool is a program of somebody else's that a format is made with.
+// tool is an external program that a format needs.
 type tool struct {
 	program string
-	debian  string // the package that has it
+	debian  string // the Debian package that contains it
 }
 
-// tools are what formats need, by name.
+// tools lists the tools of each format by name.
 var tools = map[string][]tool{
 	"nsis":     {{"makensis", "nsis"}},
 	"msi":      {{"wixl", "wixl"}, {"msibuild", "msitools"}, {"msiinfo", "msitools"}},
 	"appimage": {{"mksquashfs", "squashfs-tools"}},
 }
 
-// possible tells of all jobs that can't be done here, before the first one is: formats that nobody knows, and tools that are missing.
+// possible reports all jobs that can't run here, before the first one starts: unknown formats and missing tools.
 func possible(jobs []job) error {
 	var faults []error
 	told := map[string]bool{}
@@ -44,7 +44,7 @@ func possible(jobs []job) error {
 	return errors.Join(faults...)
 }
 
-// outside refuses a folder for packages that lies in one that packs are made of: the next run would pack them, too.
+// outside refuses an output folder inside a source folder of the packs, because the next run would pack it.
 func (p *Project) outside(out string) error {
 	full, err := filepath.Abs(out)
 	if err != nil {
@@ -58,9 +58,9 @@ func (p *Project) outside(out string) error {
 	return nil
 }
 
-// stopped is an error that ended a call of Make, with what there is now.
+// stopped returns the error that ended Make.
 func (m *making) stopped(ctx context.Context, err error) error {
-	if err == ctx.Err() { // a cause of its own says more
+	if err == ctx.Err() { // a cancellation with a cause has its own text
 		err = fmt.Errorf("interrupted: %w", err)
 	}
 	if len(m.made) == 0 {

@@ -16,16 +16,16 @@ import (
 	"collet/build/pack/archive"
 )
 
-// SumsFile has the SHA-256 of every file that was made, as sha256sum writes and checks it.
+// SumsFile lists the SHA-256 of every artefact's files in the format of sha256sum.
 const SumsFile = "SHA256SUMS"
 
-// maxSums is how many bytes of a SumsFile are read; a hundred thousand files fit.
+// maxSums limits reads of a SumsFile in bytes; a hundred thousand files fit.
 const maxSums = 16 << 20
 
-// sums are digests in hexadecimal, by file.
+// sums are digests in hexadecimal, by file name.
 type sums map[string]string
 
-// takeSums reads the digests of what earlier calls made, and takes their file away until it is true again.
+// takeSums reads the digests of earlier calls and removes their file until it is correct again.
 func takeSums(out string) (sums, error) {
 	s, name := sums{}, filepath.Join(out, SumsFile)
 	f, err := os.Open(name)
@@ -48,7 +48,7 @@ func takeSums(out string) (sums, error) {
 	return s, os.Remove(name)
 }
 
-// write puts the new artefacts in the place of those that had their names, drops what is not there any more, and writes the file.
+// write replaces the digests of new artefacts, drops those of missing files, and writes the file.
 func (s sums) write(ctx context.Context, out string, made []Artefact) error {
 	for _, a := range made {
 		if folder, is := strings.CutSuffix(a.Name, "/"); is {

@@ -16,7 +16,7 @@ import (
 	"collet/netproto/product"
 )
 
-// checker goes through a description, fills in defaults and resolves paths.
+// checker checks a description, fills in defaults and resolves paths.
 type checker struct {
 	*ledger
 	p      *Project
@@ -34,7 +34,7 @@ func newChecker(p *Project, l *ledger, getenv func(string) string) *checker {
 	return &checker{ledger: l, p: p, getenv: getenv, root: root, rooms: map[string]room{}}
 }
 
-// check does everything, in the order in which parts need one another.
+// check runs all checks in the order of their dependencies.
 func (c *checker) check() {
 	c.game()
 	c.client()
@@ -49,16 +49,16 @@ func (c *checker) check() {
 	c.p.builds = c.builds()
 }
 
-// missing notes a key that has to be there.
+// missing reports a missing required key.
 func (c *checker) missing(key, want string) { c.add(key, want, "is missing") }
 
-// limits of texts, in bytes: what systems show in one line, and a page of text.
+// Limits of texts in bytes: one line of a system's dialog, and one page of text.
 const (
 	maxLine = 200
 	maxPage = 20_000
 )
 
-// line checks a text of one line. It reports whether there is one to go on with.
+// line checks a text of one line. It reports whether the text is present and usable.
 func (c *checker) line(key, value string) bool {
 	switch {
 	case value == "":
@@ -73,7 +73,7 @@ func (c *checker) line(key, value string) bool {
 	return !c.isBroken(key)
 }
 
-// must is line for a text that has to be there and to have a form.
+// must checks a required text against a form.
 func (c *checker) must(key, value string, form *regexp.Regexp, want string) {
 	if value == "" {
 		c.missing(key, want)
@@ -82,7 +82,7 @@ func (c *checker) must(key, value string, form *regexp.Regexp, want string) {
 	}
 }
 
-// may is must for a text that can be left out.
+// may checks an optional text against a form.
 func (c *checker) may(key, value string, form *regexp.Regexp, want string) {
 	if value != "" {
 		c.must(key, value, form, want)
@@ -103,7 +103,7 @@ func (c *checker) web(key, value string) {
 	}
 }
 
-// words checks a list: each of them known, none twice.
+// words checks that a list has known words only, without duplicates.
 func (c *checker) words(key string, values, known []string) {
 	for i, v := range values {
 		switch {
@@ -115,7 +115,7 @@ func (c *checker) words(key string, values, known []string) {
 	}
 }
 
-// kind is what a path leads to.
+// kind is the expected type of a path's target.
 type kind string
 
 const (
@@ -124,7 +124,7 @@ const (
 	either  kind = "file or folder"
 )
 
-// path resolves a path of the project in place. It reports whether something is there.
+// path resolves a path of the project in place. It reports whether the target exists.
 func (c *checker) path(key string, value *string, want kind) bool {
 	name := *value
 	if !c.line(key, name) {
@@ -168,7 +168,7 @@ func (c *checker) exists(key, name, full string, want kind) bool {
 	return false
 }
 
-// cause drops operation and path from errors of the system.
+// cause strips operation and path from a system error.
 func cause(err error) error {
 	var fault *fs.PathError
 	if errors.As(err, &fault) {
@@ -187,10 +187,10 @@ func (c *checker) escapes(full string) bool {
 	return err != nil || !filepath.IsLocal(rel)
 }
 
-// maxSiblings is in how many names of a folder one is looked for that could be meant.
+// maxSiblings is the number of folder entries that are searched for a similar name.
 const maxSiblings = 1000
 
-// near is the name of something that is there and could be meant, as advice.
+// near returns advice with the name of a similar existing file.
 func (c *checker) near(name, full string) string {
 	folder := filepath.Dir(full)
 	f, err := os.Open(folder)
@@ -198,7 +198,7 @@ func (c *checker) near(name, full string) string {
 		return fmt.Sprintf("there is no folder %s either: build it first, or correct the path", path.Dir(name))
 	}
 	defer f.Close()
-	siblings, _ := f.Readdirnames(maxSiblings) // it is only for advice
+	siblings, _ := f.Readdirnames(maxSiblings) // an error only costs advice
 	slices.Sort(siblings)
 	if best := nearest(filepath.Base(full), siblings); best != "" {
 		return fmt.Sprintf("did you mean %s?", path.Join(path.Dir(name), best))
@@ -206,10 +206,10 @@ func (c *checker) near(name, full string) string {
 	return "build it first, or correct the path"
 }
 
-// folded is a name that systems which ignore case can't tell from others with the same one.
+// folded maps names to one spelling that are equal on systems that ignore case.
 func folded(name string) string { return strings.ToLower(name) }
 
-// hasTarget reports whether the description has a target.
+// hasTarget reports whether the description lists a target.
 func (c *checker) hasTarget(name string) bool {
 	return slices.ContainsFunc(c.p.Targets, func(t Target) bool { return t.Name == name })
 }

@@ -12,11 +12,11 @@ import (
 	"collet/netproto/product"
 )
 
-// headRead is how much of a program is looked at: the header of a PE file lies within it in all that linkers write.
+// headRead is how many bytes of a program are read. All linkers place the header of a PE file within them.
 const headRead = 4096
 
-// builtFor are the targets that a program or library is for by its header; none for a file that tells nothing. A universal
-// program of macOS is for two.
+// builtFor returns the targets that a program or library is built for, according to its header. It is empty for an unknown format. A
+// universal program of macOS has two targets.
 func builtFor(file string) []product.Target {
 	f, err := os.Open(file)
 	if err != nil {
@@ -31,7 +31,7 @@ func builtFor(file string) []product.Target {
 	return headFor(head[:n])
 }
 
-// headFor is builtFor for the beginning of a file.
+// headFor is builtFor for the first bytes of a file.
 func headFor(head []byte) []product.Target {
 	if len(head) < 32 {
 		return nil
@@ -61,7 +61,7 @@ func elfProcessor(m elf.Machine) string {
 	return map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64", elf.EM_386: "386", elf.EM_ARM: "arm"}[m]
 }
 
-// peOffset is where the old header of a PE file says where the new one begins.
+// peOffset is the position of the PE header's offset in the DOS header.
 const peOffset = 0x3c
 
 func peFor(head []byte) []product.Target {
@@ -87,7 +87,7 @@ func machoProcessor(cpu uint32) string {
 	return map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}[macho.Cpu(cpu)]
 }
 
-// maxFat is how many processors a universal program is read for; files of Java begin alike and have "more".
+// maxFat limits the processors of a universal program. Java class files begin alike but have "more".
 const maxFat = 8
 
 func fatFor(head []byte) (targets []product.Target) {
@@ -96,7 +96,7 @@ func fatFor(head []byte) (targets []product.Target) {
 		return nil
 	}
 	for i := range int(n) {
-		at := 8 + 20*i // the header of the file, and one for each processor
+		at := 8 + 20*i // file header, then one entry for each processor
 		if at+4 > len(head) {
 			return nil
 		}

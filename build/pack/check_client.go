@@ -16,7 +16,7 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// wordForm is what names of channels and products are made of.
+// wordForm is the form of channel and product names.
 var wordForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (c *checker) client() {
@@ -51,10 +51,10 @@ func (c *checker) client() {
 	c.settings("client.settings", s.Settings)
 }
 
-// serverSchemes are the ways to connect that a client knows.
+// serverSchemes are the connection schemes that a client supports.
 var serverSchemes = []string{"tcp", "tls", "ws", "wss"}
 
-// address checks where the update server is.
+// address checks the update server's address.
 func (c *checker) address(text string) {
 	const key, want = "client.server", `want "host:port", or an address such as "tls://update.example.org:4000"`
 	if !c.line(key, text) {
@@ -121,7 +121,7 @@ func (c *checker) store(address string) {
 	}
 }
 
-// ownSettings are settings of the client that a description has a key of its own for.
+// ownSettings are client settings that have their own key in a description.
 var ownSettings = map[string]string{
 	"ClientNetwork.ServerHost": "client.server", "ClientNetwork.ServerPort": "client.server",
 	"Release.Urls": "client.urls", "Release.Channel": "client.channel", "Release.Product": "client.product",
@@ -130,10 +130,10 @@ var ownSettings = map[string]string{
 	"Client.Title": "game.nice-name", "Client.GameName": "game.name",
 }
 
-// settingForm is a name as the client's settings have them, with their tables; one without a table is the game's own.
+// settingForm is the form of a client setting's name with its tables. A name without a table belongs to the game.
 var settingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*$`)
 
-// settings checks further settings of the client, which stand in the table of this key, each on its own.
+// settings checks each additional client setting in the table at key.
 func (c *checker) settings(key string, values map[string]any) {
 	for _, s := range flatten(values) {
 		at := key + "." + s.key
@@ -166,7 +166,7 @@ func (c *checker) setting(key string, s setting) {
 	}
 }
 
-// advice is didYouMean without the list of what is known.
+// advice is didYouMean without the list of known words.
 func advice(word string, known []string) string {
 	if best := nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
@@ -174,7 +174,7 @@ func advice(word string, known []string) string {
 	return ""
 }
 
-// settingFault is what the client says of a setting, in one line.
+// settingFault returns the client's error about a setting on one line.
 func settingFault(err error) string {
 	text := err.Error()
 	var fault *settings.Error
@@ -185,10 +185,10 @@ func settingFault(err error) string {
 	return text
 }
 
-// config checks what all settings of a build say together, as its client will read them.
+// config checks the complete settings of a build with the client's parser.
 func (c *checker) config(key, text string) {
 	if len(c.list) > 0 {
-		return // they were told one by one
+		return // already reported one by one
 	}
 	s, err := settings.Parse(key, text)
 	if err == nil {
@@ -199,7 +199,7 @@ func (c *checker) config(key, text string) {
 	}
 }
 
-// hostPort takes a server's address apart as the client's settings want it: port is 0 where the address says how to connect.
+// hostPort splits a server address for the client's settings. port is 0 if the address has a scheme.
 func hostPort(address string) (host string, port int) {
 	if strings.Contains(address, "://") {
 		return address, 0

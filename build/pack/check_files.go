@@ -12,7 +12,7 @@ import (
 	"collet/netproto/release"
 )
 
-// caps of lists, far above what a game has.
+// Limits of lists, far above what a game has.
 const (
 	maxPacks      = 1000
 	maxTargets    = 64
@@ -20,14 +20,14 @@ const (
 	maxCompanions = 1000
 )
 
-// few refuses a list that is too long to be meant.
+// few refuses a list that exceeds its limit.
 func (c *checker) few(key string, n, most int) {
 	if n > most {
 		c.add(key, "", "has %d elements, of which at most %d are allowed", n, most)
 	}
 }
 
-// embeddedPack is the name that the engine keeps for what lies inside of programs.
+// embeddedPack is the name that the engine reserves for resources inside programs.
 const embeddedPack = "Embedded"
 
 func (c *checker) resources() {
@@ -80,7 +80,7 @@ func (c *checker) packFrom(key string, k *Pack) {
 	}
 }
 
-// knownTargets are the targets that can be packed: those whose clients replace their own module.
+// knownTargets returns the targets that can be packed: those whose clients replace their own module.
 func knownTargets() (names []string) {
 	for _, t := range product.Targets() {
 		if t.CanSelfUpdate() && !strings.HasSuffix(string(t), "-unknown") {
@@ -123,7 +123,7 @@ func (c *checker) targetName(key, name string, before []Target) {
 	}
 }
 
-// targetAdvice is didYouMean for targets, of which people know the names that others give them: windows-amd64, darwin/arm64.
+// targetAdvice is didYouMean for targets. It also knows common other names: windows-amd64, darwin/arm64.
 func targetAdvice(name string, known []string) string {
 	system, processor, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "/", "-"), "-")
 	if system == "macos" {
@@ -140,7 +140,7 @@ func targetAdvice(name string, known []string) string {
 	return didYouMean(name, known)
 }
 
-// files checks and resolves what a table names for a target.
+// files checks and resolves the files that a table names for a target.
 func (c *checker) files(key string, t *Target, target product.Target) {
 	windows := target.System() == product.Windows
 	if c.path(key+".host", &t.Host, aFile) {
@@ -177,17 +177,17 @@ func (c *checker) extension(key, file, want string) {
 	}
 }
 
-// format refuses a program that was built for another system or processor. One that nobody knows passes.
+// format refuses a program that was built for another system or processor. An unknown format passes.
 func (c *checker) format(key, file string, target product.Target) {
 	if is := builtFor(file); len(is) > 0 && !slices.Contains(is, target) {
 		c.add(key, "name the file that was built for "+string(target), "%s was built for %s", filepath.Base(file), is[0])
 	}
 }
 
-// ownNames are names beside the program that the client writes or reads itself.
+// ownNames are names beside the program that the client itself writes or reads.
 var ownNames = []string{"Resources", "Cache", "INSTALLED", ".collet", "uninstall.exe"}
 
-// beside checks that the files of a build can lie in one folder of every system.
+// beside checks that the files of a build can share one folder on every system.
 func (c *checker) beside(key string, b Build) {
 	seen := map[string]string{}
 	for _, name := range slices.Concat(ownNames, []string{b.HostName(), b.ModuleName(), b.HostPDBName(), b.ModulePDBName(), b.Base + ".toml", b.Base + ".log"}) {

@@ -17,16 +17,16 @@ import (
 	"collet/netproto/product"
 )
 
-// limits of texts and pictures.
+// Limits of texts and pictures.
 const (
-	maxName    = 48  // with all words of a variant it fits into the 127 bytes of the area for the name
-	maxSummary = 100 // what AppStream shows in one line
+	maxName    = 48  // with all words of a variant it fits into the 127-byte name area
+	maxSummary = 100 // AppStream's limit for one line
 	maxNumber  = 1<<16 - 1
-	minIcon    = 256  // the largest size that Windows and Linux ask for
-	maxPicture = 2560 // what clients show (app, maxSide)
+	minIcon    = 256  // the largest size that Windows and Linux request
+	maxPicture = 2560 // limit of clients (app, maxSide)
 	maxSplash  = 4 << 20
 	maxIcon    = 2048
-	firstYear  = 1980 // zip files can't say anything earlier
+	firstYear  = 1980 // the first year of zip times
 )
 
 var (
@@ -122,7 +122,7 @@ func (c *checker) pictures(g *Game) {
 	}
 }
 
-// picture finds out how large a PNG is.
+// picture returns the size of a PNG.
 func (c *checker) picture(key string, value *string) (size image.Point, ok bool) {
 	name := *value
 	if !c.path(key, value, aFile) {
@@ -142,7 +142,7 @@ func (c *checker) picture(key string, value *string) (size image.Point, ok bool)
 	return image.Pt(config.Width, config.Height), true
 }
 
-// takenSchemes are schemes that belong to systems and browsers: a game that takes one breaks them.
+// takenSchemes are schemes of systems and browsers, which a game must not register.
 var takenSchemes = []string{"about", "blob", "data", "file", "ftp", "http", "https", "irc", "javascript", "mailto", "ms-settings", "sftp", "sms", "ssh", "steam", "tel", "vbscript", "view-source", "ws", "wss"}
 
 func (c *checker) scheme(scheme string) {
@@ -153,7 +153,7 @@ func (c *checker) scheme(scheme string) {
 	}
 }
 
-// The categories of the freedesktop.org menu specification 1.1: the main ones, and those of games.
+// Categories of the freedesktop.org menu specification 1.1: main categories, and those of games.
 var (
 	mainCategories = []string{"AudioVideo", "Audio", "Video", "Development", "Education", "Game", "Graphics", "Network", "Office", "Science", "Settings", "System", "Utility"}
 	gameCategories = []string{"ActionGame", "AdventureGame", "ArcadeGame", "BoardGame", "BlocksGame", "CardGame", "KidsGame", "LogicGame", "RolePlaying", "Shooter", "Simulation", "SportsGame", "StrategyGame"}
@@ -181,7 +181,7 @@ func (c *checker) categories(g *Game) {
 	}
 }
 
-// epoch is the variable that says when a reproducible build takes place (reproducible-builds.org).
+// epoch is the variable with the time of a reproducible build (reproducible-builds.org).
 const epoch = "SOURCE_DATE_EPOCH"
 
 func (c *checker) time(text string) {
@@ -210,7 +210,7 @@ func (c *checker) time(text string) {
 	c.p.time = at
 }
 
-// variantOf is a variant as the rest of the project knows it.
+// variantOf converts a described variant to a product.Variant.
 func (v Variant) variant() product.Variant {
 	return product.Variant{Headless: v.Headless, Profiling: product.Profiling(v.Profiling), OpenGL: v.OpenGL, Postfix: v.Postfix}
 }

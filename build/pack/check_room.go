@@ -9,14 +9,14 @@ import (
 	"collet/runtime/area"
 )
 
-// room is what fits into a program; zeros where it has no areas. Composition says so: a check takes programs that only look
-// like ones.
+// room is the capacity of a program's areas in bytes; zeros for a program without areas. Composition reports missing areas, so that a check
+// accepts stand-in programs.
 type room struct{ config, resources int }
 
-// zipFrame is what a zip adds to one picture, in bytes: two headers with its name, and the end.
+// zipFrame is the zip overhead of one picture in bytes: two headers with its name, and the end record.
 const zipFrame = 150
 
-// roomOf looks into a program, once. One that is packaged already is a mistake of the key that names it.
+// roomOf reads the areas of a program, and caches the result. It reports an already packaged program as a mistake of key.
 func (c *checker) roomOf(key, file string) room {
 	if known, is := c.rooms[file]; is {
 		return known
@@ -40,7 +40,7 @@ func (c *checker) capacity(key, file string, program []byte, kind area.Kind) int
 	return a.Capacity
 }
 
-// picturesFit checks that a program has room for icon and splash.
+// picturesFit checks that icon and splash fit into a program.
 func (c *checker) picturesFit(key, file string) {
 	r := c.roomOf(key, file)
 	if r.resources == 0 {
@@ -57,10 +57,10 @@ func (c *checker) picturesFit(key, file string) {
 	}
 }
 
-// iconSize is how many bytes the icon has that goes into programs beside the splash; 0 where there is none that can be read.
+// iconSize is the size in bytes of the icon that is embedded beside the splash; 0 for an unreadable icon.
 func (c *checker) iconSize() int64 {
 	if c.icon == 0 && !c.isBroken("game.icon") {
-		pictures, _ := icon.Scale(c.p.Game.Icon, iconSide) // what is wrong with it is told elsewhere
+		pictures, _ := icon.Scale(c.p.Game.Icon, iconSide) // its errors are reported elsewhere
 		for _, p := range pictures {
 			c.icon += int64(len(p.PNG))
 		}
@@ -68,7 +68,7 @@ func (c *checker) iconSize() int64 {
 	return c.icon
 }
 
-// configFits checks that the programs of a build have room for its settings.
+// configFits checks that the settings of a build fit into its programs.
 func (c *checker) configFits(b Build) {
 	size := area.Contents{Config: b.Config, Name: b.Base}.Size(area.Config)
 	for _, file := range []string{b.Host, b.Module} {

@@ -10,7 +10,7 @@ import (
 var (
 	envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	holder  = regexp.MustCompile(`\{[^{}]*\}`)
-	// secretFlag is an option that has a secret behind it, in the same argument or in the next.
+	// secretFlag matches an option whose value is a secret, in the same argument or in the next.
 	secretFlag = regexp.MustCompile(`(?i)^(-{1,2}|/)[a-z-]*(pass|password|passwd|passphrase|pin|token|secret)$`)
 	secretText = regexp.MustCompile(`(?i)^((-{1,2}|/)[a-z-]*(pass|password|passwd|passphrase|pin|token|secret)[=:]|pass:).+`)
 )
@@ -69,7 +69,7 @@ func (c *checker) either(key string, command []string, others ...string) {
 	}
 }
 
-// variable checks the name of a variable. What stands there instead may be the secret, so it is not repeated.
+// variable checks the name of a variable. A wrong value is not repeated, because it may be the secret.
 func (c *checker) variable(key, name string) {
 	if name != "" && !envForm.MatchString(name) {
 		c.add(key, `name the variable that holds it, such as "COLLET_SIGN_KEY"; if this was the secret, it is none any more`, "is no name of an environment variable")
@@ -89,7 +89,7 @@ func (c *checker) variables(key string, names, command []string) {
 	}
 }
 
-// command checks a program of the project's own and its arguments.
+// command checks an external command and its arguments.
 func (c *checker) command(key string, args []string, holders ...string) {
 	if len(args) == 0 {
 		return
@@ -124,8 +124,8 @@ func (c *checker) argument(key string, args []string, i int, holders []string) {
 	}
 }
 
-// program resolves a program of the project, which is one with a slash. Where another one lies is a matter of the machine that
-// signs, and others check the description, too.
+// program resolves a program inside the project, which is one with a slash. Other programs depend on the signing machine, and the
+// description is also checked on other machines.
 func (c *checker) program(key string, value *string) {
 	switch name := *value; {
 	case name == "":

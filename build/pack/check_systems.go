@@ -12,7 +12,7 @@ import (
 	"collet/netproto/product"
 )
 
-// The formats of each system, and scopes of installers.
+// Formats of each system, and scopes of installers.
 var (
 	windowsFormats = []string{"zip", "nsis", "msi"}
 	linuxFormats   = []string{"tar.gz", "tar.zst", "deb", "rpm", "appdir", "appimage"}
@@ -21,7 +21,7 @@ var (
 	scopes         = []string{ScopeAsk, ScopeUser, ScopeMachine}
 )
 
-// For whom installers install.
+// Installer scopes.
 const (
 	ScopeAsk     = "ask"
 	ScopeUser    = "user"
@@ -37,10 +37,10 @@ var (
 
 const noGUID = "00000000-0000-0000-0000-000000000000"
 
-// maxMSI is the largest of the first two numbers of a version that MSI compares (ProductVersion in its reference).
+// maxMSI limits the first two numbers of a version for MSI (ProductVersion in its reference).
 const maxMSI = 255
 
-// orDefault fills in formats that nobody named. An empty list that was written is none.
+// orDefault returns fallback for a missing list. An explicit empty list stays empty.
 func orDefault(formats []string, fallback string) []string {
 	if formats == nil {
 		return []string{fallback}
@@ -96,7 +96,7 @@ func (c *checker) linux() {
 	c.appImage(s)
 }
 
-// appImage checks the run-time, which is for one processor.
+// appImage checks the AppImage run-time, which is for one processor.
 func (c *checker) appImage(s *Linux) {
 	const key = "linux.appimage-runtime"
 	wanted := slices.Contains(s.Formats, "appimage")
@@ -163,10 +163,10 @@ func (c *checker) server() {
 	}
 }
 
-// maxCompatibility is the longest compatibility version in bytes that a server takes (netproto/server).
+// maxCompatibility is the server's limit for a compatibility version in bytes (netproto/server).
 const maxCompatibility = 256
 
-// compatibility checks what the settings are made of where no file is named: a server without a version does not start.
+// compatibility checks the compatibility version for generated server settings: a server does not start without one.
 func (c *checker) compatibility(s *Server) {
 	const key = "server.compatibility"
 	switch {

@@ -17,7 +17,7 @@ func (c *checker) variants() {
 		case v.variant() == product.Variant{}:
 			c.add(key, "give it profiling, opengl, headless or postfix", "is the plain build, which is there without saying so")
 		case c.isBroken(key + ".profiling"), c.isBroken(key + ".postfix"):
-			continue // nobody knows which one it is
+			continue // unknown formats pass
 		case seen[base]:
 			c.add(key, "give one of them another postfix", "is the second one that is called %s", v.variant().Base(c.p.Game.Name))
 		}
@@ -39,12 +39,12 @@ func (c *checker) variant(key string, v *Variant) {
 	}
 }
 
-// variantTargets checks which targets have a variant, and fills them in.
+// variantTargets checks the targets of a variant, and fills in the default.
 func (c *checker) variantTargets(key string, v *Variant) {
 	for i, name := range v.Targets {
 		at := element(key+".targets", i)
 		if c.misnamed() && !c.hasTarget(name) {
-			continue // it may be the one that is misspelt
+			continue // it may be the misspelt one
 		} else if !c.hasTarget(name) {
 			c.add(at, didYouMean(name, c.targetNames()), "%q has no table [[target]]", name)
 		} else if err := v.variant().On(product.Target(name)); err != nil {
@@ -64,7 +64,7 @@ func (c *checker) variantTargets(key string, v *Variant) {
 	}
 }
 
-// misnamed reports whether a target has a name that is none.
+// misnamed reports whether a target has an unknown name.
 func (c *checker) misnamed() bool {
 	for i := range c.p.Targets {
 		if c.isBroken(element("target", i) + ".name") {
@@ -102,8 +102,8 @@ func (c *checker) variantBuilds(key string, v *Variant) {
 	}
 }
 
-// builds puts together what every variant consists of on every target. A description with mistakes has builds, too, some of
-// them useless; their companions are checked here.
+// builds combines every variant with its targets and checks their companions. A description with mistakes also has builds, some of them
+// unusable.
 func (c *checker) builds() (list []Build) {
 	for i, t := range c.p.Targets {
 		plain := c.build(t, Variant{}, Target{})
@@ -133,7 +133,7 @@ func (c *checker) builds() (list []Build) {
 	return list
 }
 
-// build is one build: the variant's own files, else those of the target. Symbols belong to the file that they were made with.
+// build returns one build: the variant's own files, else those of the target. Symbols belong to the file that they were made with.
 func (c *checker) build(t Target, v Variant, own Target) Build {
 	b := Build{
 		Target: product.Target(t.Name), Variant: v.variant(), Base: v.variant().Base(c.p.Game.Name),

@@ -14,27 +14,27 @@ import (
 	"collet/netproto/product"
 )
 
-// composition is what packages are made of: every program filled in and signed, every pack written, each once. Packages for players and
-// for servers are made of the same files, so a client that is as new as its server finds every byte that it is offered.
+// composition holds the finished input of all packages: every program filled in and signed, every pack written, each once. Packages for
+// players and servers contain the same files, so an up-to-date client already has every byte that its server offers.
 type composition struct {
 	project *Project
-	dir     string // of the files that were made
+	dir     string // of the generated files
 	sign    signers
-	client  []bundle.Entry // packs that clients have, in the order of the description
-	server  []bundle.Entry // packs that servers have beside them
+	client  []bundle.Entry // packs for clients, in the order of the description
+	server  []bundle.Entry // additional packs for servers
 	builds  []composed
 
-	companions map[string]string // signed ones, by the path of the unsigned
+	companions map[string]string // signed companions, by the path of the unsigned ones
 }
 
-// composed is a build whose files are ready.
+// composed is a build with finished files.
 type composed struct {
 	Build
-	programs []bundle.Entry // what lies in a player's folder, without packs; nothing of a build without a host
-	payload  []bundle.Entry // what a server offers: the module, symbols, and a host that is updated, too; by their names
+	programs []bundle.Entry // files of a player's folder without packs; empty for a build without a host
+	payload  []bundle.Entry // the server's part: module, symbols, and the host if it is updated; by name
 }
 
-// compose fills an empty folder. wanted says which targets are needed; nil is all.
+// compose fills an empty folder. wanted selects the targets; nil is all.
 func (p *Project) compose(ctx context.Context, dir string, wanted func(product.Target) bool, s signers) (*composition, error) {
 	c := &composition{project: p, dir: dir, sign: s, companions: map[string]string{}}
 	if err := c.writePacks(ctx); err != nil {
@@ -72,8 +72,8 @@ func (c *composition) writePacks(ctx context.Context) error {
 	return nil
 }
 
-// build makes the programs of one build. Module and host are programs to a file system alike: what an update puts in the module's
-// place may be run, too.
+// build makes the programs of one build. Host and module both get executable mode, because an update may replace the module by a program
+// that is run.
 func (c *composition) build(ctx context.Context, b Build) (composed, error) {
 	made := composed{Build: b}
 	folder := filepath.Join(c.dir, binariesFolder, string(b.Target))
@@ -111,13 +111,13 @@ func (c *composition) build(ctx context.Context, b Build) (composed, error) {
 	return made, nil
 }
 
-// updatesHost reports whether the clients of a build take their program from servers, too.
+// updatesHost reports whether the clients of a build also update their program from servers.
 func updatesHost(b Build) (bool, error) {
 	set, err := settings.Parse("the packed settings", b.Config)
 	return set.Update.Host, err
 }
 
-// symbols is the file with symbols under the name that its program says; nothing where there are none.
+// symbols returns the symbols file under the name that its program records; empty without symbols.
 func symbols(name, from string) []bundle.Entry {
 	if from == "" {
 		return nil
@@ -125,7 +125,7 @@ func symbols(name, from string) []bundle.Entry {
 	return []bundle.Entry{{Path: name, Mode: bundle.Plain, From: from}}
 }
 
-// companion is another file beside the host, signed where it has to be. Builds that share one share the signed one.
+// companion returns another file beside the host, signed if required. Builds share a signed companion.
 func (c *composition) companion(ctx context.Context, b Build, from string) (bundle.Entry, error) {
 	e := bundle.Entry{Path: filepath.Base(from), Mode: bundle.Plain, From: from}
 	if info, err := os.Stat(from); err != nil {
@@ -149,13 +149,13 @@ func (c *composition) companion(ctx context.Context, b Build, from string) (bund
 	return e, err
 }
 
-// clientName is the base name of a client package's file: "Lathe-Client-Windows-win64_OpenGL".
+// clientName returns the base name of a client package's file: "Lathe-Client-Windows-win64_OpenGL".
 func (c *composition) clientName(b Build) string {
 	game := c.project.Game.Name
 	return game + "-Client-" + string(b.Target) + b.Base[len(game):] + c.sign.mark(b.Target)
 }
 
-// bundle is the package of a build for players.
+// bundle returns the package of a build for players.
 func (c *composition) bundle(of Build) (bundle.Bundle, error) {
 	for _, b := range c.builds {
 		if b.Target != of.Target || b.Base != of.Base {
@@ -169,7 +169,7 @@ func (c *composition) bundle(of Build) (bundle.Bundle, error) {
 	return bundle.Bundle{}, fmt.Errorf("%s for %s was not composed", of.Base, of.Target)
 }
 
-// payload is what servers offer, and what releases are published from: Resources and PlatformBinaries.
+// payload returns the files that servers offer and releases are published from: Resources and PlatformBinaries.
 func (c *composition) payload() (bundle.Tree, error) {
 	entries := slices.Clone(c.client)
 	for _, b := range c.builds {

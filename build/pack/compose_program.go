@@ -16,17 +16,16 @@ import (
 	"collet/runtime/area"
 )
 
-// program is a host or a module that is to be filled in.
+// program is a host or a module before packaging.
 type program struct {
 	Build
 	from, to string
-	pdb      string // path of its symbols; empty for none
-	symbols  string // what they are called in the package
+	pdb      string // path of its symbols; may be empty
+	symbols  string // their name in the package
 	host     bool
 }
 
-// program fills in one program and signs it: areas, the name of its symbols, what Windows shows of it, signature. Anything
-// that can't be done stops packaging.
+// program fills in and signs one program: areas, the name of its symbols, its Windows resources, signature. Any failure stops packaging.
 func (c *composition) program(ctx context.Context, q program) (bundle.Entry, error) {
 	e := bundle.Entry{Path: filepath.Base(q.to), Mode: bundle.Program, From: q.to}
 	image, err := c.image(ctx, q)
@@ -49,7 +48,7 @@ func (c *composition) program(ctx context.Context, q program) (bundle.Entry, err
 	return e, err
 }
 
-// image is the program's bytes before it is signed.
+// image returns the program's bytes before signing.
 func (c *composition) image(ctx context.Context, q program) ([]byte, error) {
 	info, err := os.Stat(q.from)
 	if err != nil {
@@ -81,7 +80,7 @@ func (c *composition) image(ctx context.Context, q program) ([]byte, error) {
 	return c.project.shown(image, q)
 }
 
-// shown is a host with what Windows shows of it.
+// shown adds the Windows resources to a host.
 func (p *Project) shown(image []byte, q program) ([]byte, error) {
 	pictures, err := icon.Scale(p.Game.Icon, iconSide)
 	if err != nil {
@@ -94,7 +93,7 @@ func (p *Project) shown(image []byte, q program) ([]byte, error) {
 	return pe.SetResources(image, r)
 }
 
-// unsigned refuses a program whose signature would be broken by what is written into it.
+// unsigned refuses a signed program, because writing into it would break its signature.
 func (q program) unsigned(image []byte) error {
 	if q.Target.System() != product.Windows {
 		return nil
@@ -126,14 +125,14 @@ func (q program) link(image []byte) (err error) {
 	return pe.PatchPDB(image, q.symbols)
 }
 
-// The files of the embedded resources, by the names that the client looks for.
+// Names of the embedded resources, as the client looks them up.
 const (
 	splashFile = "splash.png"
 	iconFile   = "icon.png"
 	iconSide   = 256 // pixels
 )
 
-// contents is what the areas of a build's programs get.
+// contents returns the content of the areas of a build's programs.
 func (p *Project) contents(ctx context.Context, b Build) (area.Contents, error) {
 	c := area.Contents{Config: b.Config, Name: b.Base}
 	pictures, err := p.pictures()
@@ -148,8 +147,8 @@ func (p *Project) contents(ctx context.Context, b Build) (area.Contents, error) 
 	return c, nil
 }
 
-// pictures are what the window of a client shows. The icon is the product's, made as small as windows have it: the area has
-// little room.
+// pictures returns the pictures of a client's window. The icon is the product's, scaled down to a window icon's size, because the area is
+// small.
 func (p *Project) pictures() (list bundle.Tree, err error) {
 	if p.Game.Icon != "" {
 		sizes, err := icon.Scale(p.Game.Icon, iconSide)

@@ -17,17 +17,16 @@ import (
 	"collet/netproto/product"
 )
 
-// signers are those who sign, by system. Their zero value signs nothing.
+// signers holds the signer of each system. The zero value does not sign.
 type signers struct {
-	windows *sign.Authenticode  // nil: nobody signs for Windows
-	linux   *sign.Detached      // the same for Linux
-	apple   *sign.Apple         // the same for macOS
-	tests   map[string][]string // why signatures are for tests only, by the systems for which they are
+	windows *sign.Authenticode  // nil: unsigned
+	linux   *sign.Detached      // nil: unsigned
+	apple   *sign.Apple         // nil: unsigned
+	tests   map[string][]string // by system: why its signatures are for tests only
 	mac     bool                // this is a Mac
 }
 
-// signers finds out who signs, and tries it before there is anything to sign: a wrong password is told at once. What nothing
-// is made for is not looked at.
+// signers loads the signers and tests each before the work starts, so that a wrong password fails early. Systems without a job are skipped.
 func (p *Project) signers(ctx context.Context, jobs []job, test bool) (s signers, err error) {
 	s.tests, s.mac = map[string][]string{}, runtime.GOOS == "darwin"
 	o := sign.Options{Test: test, Name: p.Game.NiceName, URL: p.Game.Homepage, Time: p.time}
@@ -73,7 +72,7 @@ func (s *signers) forLinux(ctx context.Context, k Detached, o sign.Options) (err
 	return err
 }
 
-// makes reports whether anything of a system is to be made. What all targets share has those of all builds.
+// makes reports whether a job makes files of a system. A job for all targets makes those of every build.
 func (p *Project) makes(system string, jobs []job) bool {
 	wanted := wantedTargets(jobs)
 	for _, b := range p.Builds() {
@@ -89,7 +88,7 @@ func (p *Project) makes(system string, jobs []job) bool {
 	return false
 }
 
-// mark goes into the names of packages that are signed for tests.
+// mark returns the mark in the names of packages that are signed for tests.
 func (s signers) mark(t product.Target) string {
 	if len(s.tests[t.System()]) > 0 {
 		return "-" + sign.TestMark
@@ -97,7 +96,7 @@ func (s signers) mark(t product.Target) string {
 	return ""
 }
 
-// warnings say which signatures nobody should be given.
+// warnings lists the signatures that must not be distributed.
 func (s signers) warnings() (list []string) {
 	for _, system := range slices.Sorted(maps.Keys(s.tests)) {
 		if reasons := s.tests[system]; len(reasons) > 0 {
@@ -108,7 +107,7 @@ func (s signers) warnings() (list []string) {
 	return list
 }
 
-// wants reports whether a file beside a host is to be signed: a library for Windows that nobody has signed yet.
+// wants reports whether a companion must be signed: an unsigned library for Windows.
 func (s signers) wants(t product.Target, file string) (bool, error) {
 	if t.System() != product.Windows || s.windows == nil {
 		return false, nil
@@ -142,8 +141,8 @@ func hasSignature(program io.ReaderAt, size int64) (bool, error) {
 	return err == nil, err
 }
 
-// program signs a program or library in place, where somebody signs for its system: for macOS a module, which is no part of
-// what seals an .app and must be the same in updates.
+// program signs a program or library in place, if its system has a signer. For macOS it signs a module, which is outside the seal of an
+// .app and must be the same in updates.
 func (s signers) program(ctx context.Context, t product.Target, file string) error {
 	switch t.System() {
 	case product.Windows:
@@ -161,7 +160,7 @@ func (s signers) program(ctx context.Context, t product.Target, file string) err
 	return nil
 }
 
-// artefact signs a finished package: installers for Windows in place, packages for Linux with a file beside them.
+// artefact signs a finished package: Windows installers in place, Linux packages with a detached file.
 func (s signers) artefact(ctx context.Context, t product.Target, file string) error {
 	switch ext := strings.ToLower(filepath.Ext(file)); {
 	case t.System() == product.Linux && s.linux != nil:

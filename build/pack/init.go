@@ -16,16 +16,16 @@ import (
 //go:embed init.toml
 var initText string
 
-// start is what a new description is made of.
+// start holds the values for the template.
 type start struct {
 	Survey
-	Lower       string // the name in small letters
+	Lower       string // the name in lower case
 	UpgradeCode string
 	Time        string
 }
 
-// Text is a new description with what was found, every other key explained and left out. random gives the upgrade code, and now
-// the day that packages are dated.
+// Text returns a new description with the survey's results; every other key is explained and commented out. random supplies the upgrade
+// code, and now the date of the packages.
 func (s Survey) Text(random io.Reader, now time.Time) (string, error) {
 	code, err := newGUID(random)
 	if err != nil {
@@ -43,12 +43,12 @@ func (s Survey) Text(random io.Reader, now time.Time) (string, error) {
 	return text.String(), err
 }
 
-// quote is text in the quotes that people write.
+// quote formats a text as a basic TOML string.
 func quote(text string) string {
 	quoted := strconv.Quote(text)
 	for _, foreign := range []string{`\x`, `\a`, `\v`} {
 		if strings.Contains(quoted, foreign) {
-			return valueText(text) // TOML spells these otherwise
+			return valueText(text) // TOML spells these escapes differently
 		}
 	}
 	return quoted
@@ -62,7 +62,7 @@ func quoteAll(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// newGUID is a random one: version 4 of RFC 9562.
+// newGUID returns a random GUID: version 4 of RFC 9562.
 func newGUID(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -16,27 +16,27 @@ import (
 	"collet/runtime/area"
 )
 
-// Survey is what lies in a project's folder and seems to belong into its description. Paths are relative to the folder, with
-// slashes; what was not found is empty.
+// Survey lists files of a project's folder that probably belong into its description. Paths are relative to the folder, with slashes; empty
+// if not found.
 type Survey struct {
 	Name           string
 	Icon, Splash   string
 	TrustedRoot    string
 	ServerSettings string
-	Compatibility  string // of the module, which only somebody who knows it can tell; empty: an example is written
+	Compatibility  string // of the module, as given by the user; empty: an example is written
 	Packs          []Pack
 	Targets        []Target
 	Programs       []Program
 }
 
-// caps of a survey: it gives advice, and nobody waits for it.
+// Limits of a survey, which is advice only and must be quick.
 const (
-	maxSurvey      = 20_000    // names that are looked at
+	maxSurvey      = 20_000    // entries visited
 	maxSurveyDepth = 6         // folders below the project's
-	maxProgram     = 512 << 20 // bytes of a program
+	maxProgram     = 512 << 20 // bytes read of a program
 )
 
-// Look surveys a folder. It follows no links, and passes over what can't be read and over names that begin with a dot.
+// Look surveys a folder. It follows no links, and skips unreadable files and names that begin with a dot.
 func Look(dir string) (Survey, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -69,15 +69,15 @@ func Look(dir string) (Survey, error) {
 	return s.Survey, err
 }
 
-// surveyor gathers a Survey.
+// surveyor collects a Survey.
 type surveyor struct {
 	Survey
 	dir       string
-	libraries []string // native libraries that are no modules
+	libraries []string // native libraries that are not modules
 	symbols   []string // .pdb
 }
 
-// nameFrom makes a name for a game out of that of a folder.
+// nameFrom derives a game name from a folder's name.
 func nameFrom(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		if nameForm.MatchString("a" + string(r)) {
@@ -93,10 +93,10 @@ func nameFrom(folder string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// packFolders are where resources lie.
+// packFolders are the usual folders of resources.
 var packFolders = []string{"resources", "packs"}
 
-// folder takes a folder of resources; what lies in it is not looked at.
+// folder records a folder of resources without reading it.
 func (s *surveyor) folder(name string) error {
 	if !slices.Contains(packFolders, strings.ToLower(path.Base(path.Dir(name)))) {
 		return nil
@@ -129,7 +129,7 @@ func (s *surveyor) file(name string) {
 
 func (s *surveyor) full(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
-// picture takes the first square one for the icon, and one that says so for the splash.
+// picture records a picture named splash as the splash. The icon is the first square picture, or the first one named icon.
 func (s *surveyor) picture(name, base string) {
 	if strings.HasPrefix(base, "splash") && s.Splash == "" {
 		s.Splash = name
@@ -146,7 +146,7 @@ func (s *surveyor) picture(name, base string) {
 	}
 }
 
-// program sorts programs and libraries of all systems: those with an area for settings are hosts and modules.
+// program classifies programs and libraries of all systems. Those with a settings area are hosts and modules.
 func (s *surveyor) program(name, base string) {
 	targets := builtFor(s.full(name))
 	for _, t := range targets {
@@ -164,7 +164,7 @@ func (s *surveyor) program(name, base string) {
 	}
 }
 
-// hasAreas reports whether packaging can fill a program.
+// hasAreas reports whether a program has areas for packaging.
 func (s *surveyor) hasAreas(name string) bool {
 	info, err := os.Stat(s.full(name))
 	if err != nil || info.Size() > maxProgram {
@@ -178,7 +178,7 @@ func (s *surveyor) hasAreas(name string) bool {
 	return err == nil
 }
 
-// target is the one of this name, made if it is new.
+// target returns the entry of a target, and adds it if it is new.
 func (s *surveyor) target(t product.Target) *Target {
 	i := slices.IndexFunc(s.Targets, func(o Target) bool { return o.Name == string(t) })
 	if i < 0 {
@@ -187,7 +187,7 @@ func (s *surveyor) target(t product.Target) *Target {
 	return &s.Targets[i]
 }
 
-// finish gives targets their symbols and companions, and leaves out those without a module.
+// finish adds symbols and companions to the targets, and drops targets without a module.
 func (s *surveyor) finish() {
 	s.Targets = slices.DeleteFunc(s.Targets, func(t Target) bool { return t.Module == "" })
 	slices.SortFunc(s.Targets, func(a, b Target) int { return cmp.Compare(a.Name, b.Name) })
@@ -219,7 +219,7 @@ func (s *surveyor) symbolsOf(program string) string {
 	return ""
 }
 
-// distinct leaves out packs whose name another one has.
+// distinct drops packs with duplicate names.
 func distinct(packs []Pack) (list []Pack) {
 	seen := map[string]bool{}
 	for _, p := range packs {

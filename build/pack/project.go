@@ -8,15 +8,14 @@ import (
 	"collet/netproto/product"
 )
 
-// Project is a description that was checked: defaults are filled in, and paths lead from the current folder or the root.
-// Load makes one.
+// Project is a checked description: defaults are filled in, and paths are relative to the current folder or absolute. Load makes one.
 type Project struct {
 	Description
 	File string // path of collet.toml
-	Dir  string // absolute path of the folder that it lies in
+	Dir  string // absolute path of its folder
 
 	time   time.Time
-	root   string // the bytes of Client.TrustedRoot; empty for none
+	root   string // content of Client.TrustedRoot; may be empty
 	builds []Build
 }
 
@@ -25,24 +24,24 @@ type Build struct {
 	Target     product.Target
 	Variant    product.Variant
 	Base       string   // base name of host and module: Variant.Base of the game's name
-	Host       string   // path of the program; empty: there is no client package of this build
+	Host       string   // path of the program; empty: no client package for this build
 	Module     string   // path of the module
-	HostPDB    string   // path of the host's symbols; empty for none
-	ModulePDB  string   // path of the module's symbols; empty for none
+	HostPDB    string   // path of the host's symbols; may be empty
+	ModulePDB  string   // path of the module's symbols; may be empty
 	Companions []string // paths of other files beside the program
-	Config     string   // settings for the config area of host and module: TOML, a setting a line, sorted
+	Config     string   // settings for the config area of host and module: TOML, one setting a line, sorted
 }
 
-// HostName is the program's file name in packages.
+// HostName returns the program's file name in packages.
 func (b Build) HostName() string { return b.Target.ProgramName(b.Base) }
 
-// ModuleName is the module's file name in packages, and in what a server offers.
+// ModuleName returns the module's file name in packages and in a server's payload.
 func (b Build) ModuleName() string { return b.Target.LibraryName(b.Base) }
 
-// HostPDBName is the file name of the host's symbols, which its debug record names.
+// HostPDBName returns the file name of the host's symbols, as in its debug record.
 func (b Build) HostPDBName() string { return b.Base + pdbExt }
 
-// ModulePDBName is the file name of the module's symbols, which its debug record names.
+// ModulePDBName returns the file name of the module's symbols, as in its debug record.
 func (b Build) ModulePDBName() string { return b.ModuleName() + pdbExt }
 
 const pdbExt = ".pdb"
@@ -58,10 +57,10 @@ func (p *Project) Product() bundle.Product {
 	}
 }
 
-// Builds are all builds: in the order of the targets, of each the plain one first, then the variants in their order.
+// Builds returns all builds in the order of the targets; for each target the plain build, then the variants in their order.
 func (p *Project) Builds() []Build { return p.builds }
 
-// Build finds one by its target and base name.
+// Build finds a build by its target and base name.
 func (p *Project) Build(target product.Target, base string) (Build, bool) {
 	for _, b := range p.builds {
 		if b.Target == target && b.Base == base {
@@ -71,10 +70,10 @@ func (p *Project) Build(target product.Target, base string) (Build, bool) {
 	return Build{}, false
 }
 
-// installable is the target that installers for Windows are made for; clients for other processors are packed as archives.
+// installable is the target of installers for Windows; clients for other processors are packed as archives.
 const installable product.Target = "Windows-win64"
 
-// Formats are those in which clients for a target are packed.
+// Formats returns the package formats of clients for a target.
 func (p *Project) Formats(target product.Target) []string {
 	switch target.System() {
 	case product.Windows:

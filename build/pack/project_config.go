@@ -10,18 +10,17 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// setting is one setting of the client by its full name.
+// setting is a client setting with its full name.
 type setting struct {
 	name  string // such as Client.Title
-	key   string // where it stands in the table
+	key   string // its key in the table
 	value any    // string, bool, int64, float64 or a list
 }
 
-// maxDepth is how deep settings lie: a client has two levels.
+// maxDepth limits the nesting of settings; a client has two levels.
 const maxDepth = 8
 
-// flatten lists settings by their full names, sorted: Client.OfflineAfter may be written in quotes, with a dot, or in a
-// table of its own.
+// flatten lists settings by full name, sorted. Client.OfflineAfter may be written in quotes, with a dot, or in its own table.
 func flatten(values map[string]any) []setting {
 	var list []setting
 	var walk func(prefix, key string, values map[string]any, depth int)
@@ -40,8 +39,8 @@ func flatten(values map[string]any) []setting {
 	return list
 }
 
-// config is the text of the config area: what the client is told by the description, a variant's own settings over it. Names
-// are dotted and on one level, so that more lines can follow.
+// config returns the text of the config area: the description's settings, overridden by those of a variant. Names are dotted and on one
+// level, so that lines can be appended.
 func (p *Project) config(v Variant) string {
 	values := map[string]any{
 		"Client.Title": p.Game.NiceName, "Client.GameName": p.Game.Name,
@@ -70,7 +69,7 @@ func (p *Project) config(v Variant) string {
 	return text.String()
 }
 
-// isNothing reports whether a description left a value out.
+// isNothing reports whether a value was omitted.
 func isNothing(value any) bool {
 	if list, is := value.([]string); is {
 		return len(list) == 0
@@ -78,18 +77,18 @@ func isNothing(value any) bool {
 	return value == ""
 }
 
-// valueText is a value as TOML. Texts of several lines without three quotes stay as they are, which is shorter: the area is
-// small, and a trusted root is most of it.
+// valueText formats a value as TOML. Texts of several lines without three quotes are not escaped, which is shorter: the area is small, and
+// a trusted root takes most of it.
 func valueText(value any) string {
 	if text, is := value.(string); is && strings.Contains(text, "\n") && !strings.Contains(text, "'''") && !strings.ContainsFunc(text, needsEscape) {
 		return "'''\n" + text + "'''"
 	}
 	text, err := toml.Marshal(map[string]any{"v": value})
 	if err != nil {
-		return `""` // a value of TOML can always be written; a check refuses this one
+		return `""` // TOML values can always be written; a check refuses this one
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(string(text), "v = "), "\n")
 }
 
-// needsEscape reports whether a character can't stand in TOML as it is.
+// needsEscape reports whether TOML requires a character to be escaped.
 func needsEscape(r rune) bool { return r != '\n' && r != '\t' && (r < ' ' || r == 0x7f) }

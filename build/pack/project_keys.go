@@ -2,17 +2,17 @@ package pack
 
 import "reflect"
 
-// Key is one key that a description can have.
+// Key is a possible key of a description.
 type Key struct {
-	Table string // such as game or variant.build; empty for none
+	Table string // such as game or variant.build; empty at the top level
 	Name  string
 	Kind  string // text, true or false, list, table, tables
-	Type  string // name of the Go type that has it, and of the field in it
+	Type  string // its Go type and field
 	Field string
-	Many  bool // there can be several of the table
+	Many  bool // the table is an array
 }
 
-// Keys are all keys that a description can have: tables in their order, each with its own keys in theirs.
+// Keys lists all possible keys of a description: tables in their order, and the keys of each in theirs.
 func Keys() (keys []Key) {
 	eachKey(func(k Key) { keys = append(keys, k) })
 	return keys

@@ -13,16 +13,15 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// DescriptionFile is the usual name of a description.
+// DescriptionFile is the default name of a description.
 const DescriptionFile = "collet.toml"
 
-// maxDescription is the largest description in bytes; one that was written by hand has some thousands.
+// maxDescription limits a description in bytes; a typical one has some thousands.
 const maxDescription = 256 << 10
 
-// Load reads and checks a description. getenv gives the environment, of which only SOURCE_DATE_EPOCH is read; nil is an
-// empty one.
+// Load reads and checks a description. getenv returns environment variables; only SOURCE_DATE_EPOCH is read. nil is an empty environment.
 //
-// Errors are Mistakes, of which each can be put right in the file or beside it, or that the file can't be read.
+// The error is Mistakes, each of which can be corrected in the file or beside it, or a read error.
 func Load(file string, getenv func(string) string) (*Project, error) {
 	data, err := readDescription(file)
 	if err != nil {
@@ -57,7 +56,7 @@ func readDescription(file string) ([]byte, error) {
 	return data, err
 }
 
-// readSome reads a file, of a longer one the first most bytes.
+// readSome reads the first most bytes of a file.
 func readSome(file string, most int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -67,7 +66,7 @@ func readSome(file string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// parse reads what fits the types and notes what does not. Where the file is no TOML, the whole of it is broken.
+// parse decodes what matches the types and records the rest as mistakes. A file that is not TOML is one mistake.
 func parse(file string, data []byte) (d Description, l *ledger) {
 	l = &ledger{file: file, broken: map[string]bool{}}
 	tree := map[string]any{}
@@ -87,7 +86,7 @@ func parse(file string, data []byte) (d Description, l *ledger) {
 	return d, l
 }
 
-// keyLine is the line on which a private key in PEM begins, 0 for none.
+// keyLine returns the line on which a private key in PEM begins, 0 without one.
 func keyLine(data []byte) int {
 	for at, line := 0, 1; at < len(data); line++ {
 		text, _, _ := bytes.Cut(data[at:], []byte("\n"))
@@ -99,7 +98,7 @@ func keyLine(data []byte) int {
 	return 0
 }
 
-// syntaxMistake tells where a file ceases to be TOML.
+// syntaxMistake converts a TOML syntax error.
 func syntaxMistake(file string, err error) Mistake {
 	m := Mistake{File: file, Line: 1, What: err.Error(), Want: "mistakes behind it are found when it is right"}
 	var fault *toml.DecodeError

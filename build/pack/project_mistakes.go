@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// maxMistakes is how many mistakes are told: more than that come of one cause.
+// maxMistakes limits the reported mistakes; more usually have one cause.
 const maxMistakes = 200
 
-// Mistake is one thing in a description that can't stay as it is.
+// Mistake is one error in a description.
 type Mistake struct {
 	File string `json:"file"`           // as it was given to Load
 	Line int    `json:"line"`           // from 1; of the key, or of the table that lacks it
 	Key  string `json:"key,omitempty"`  // such as game.version or target[0].host, counted from 0; empty for the whole file
 	What string `json:"what"`           // what is wrong, without a dot
-	Want string `json:"want,omitempty"` // what would be right, or what to do
+	Want string `json:"want,omitempty"` // the correct value, or advice
 }
 
-// String is the mistake in one line.
+// String formats the mistake on one line.
 func (m Mistake) String() string {
 	text := fmt.Sprintf("%s:%d: ", m.File, m.Line)
 	if m.Key != "" {
@@ -32,7 +32,7 @@ func (m Mistake) String() string {
 	return text
 }
 
-// Mistakes are all that is wrong with a description, in the order of its lines.
+// Mistakes are all errors of a description, in the order of its lines.
 type Mistakes []Mistake
 
 // Error lists them, one a line.
@@ -44,15 +44,15 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// ledger gathers mistakes.
+// ledger collects mistakes.
 type ledger struct {
 	file   string
 	lines  places
 	list   Mistakes
-	broken map[string]bool // keys with a mistake: nothing else is said about them
+	broken map[string]bool // keys with a mistake: further ones are suppressed
 }
 
-// isBroken reports whether a key or a table that it lies in has a mistake already.
+// isBroken reports whether a key or one of its tables already has a mistake.
 func (l *ledger) isBroken(key string) bool {
 	for cut := len(key); cut >= 0; cut = strings.LastIndexAny(key[:cut], ".[") {
 		if l.broken[key[:cut]] {
@@ -62,7 +62,7 @@ func (l *ledger) isBroken(key string) bool {
 	return false
 }
 
-// add notes that the value of a key is wrong. The first mistake of a key is the one that is told.
+// add records a mistake of a key's value. Only the first mistake of a key counts.
 func (l *ledger) add(key, want, what string, args ...any) {
 	if l.isBroken(key) {
 		return
@@ -71,7 +71,7 @@ func (l *ledger) add(key, want, what string, args ...any) {
 	l.list = append(l.list, Mistake{File: l.file, Line: l.lines.of(key), Key: key, What: fmt.Sprintf(what, args...), Want: want})
 }
 
-// err is all mistakes, nil for none.
+// err returns all mistakes, or nil.
 func (l *ledger) err() error {
 	if len(l.list) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (l *ledger) err() error {
 	return l.list
 }
 
-// nearest is the known word that a mistyped one is most like, empty where none is near: a third of it may differ.
+// nearest returns the known word most similar to a mistyped one, or empty: up to a third may differ.
 func nearest(word string, known []string) string {
 	best, least := "", len(word)
 	if len(word) > maxWord {
@@ -98,7 +98,7 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// didYouMean is nearest as advice; where nothing is near it lists what is known.
+// didYouMean returns advice with the nearest word, or else the list of known words.
 func didYouMean(word string, known []string) string {
 	if best := nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
@@ -114,10 +114,10 @@ func oneOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// maxWord is how many bytes a word has that can be meant for another one: names are shorter, and the work grows with the square.
+// maxWord limits the compared words in bytes: names are shorter, and the work grows with the square.
 const maxWord = 64
 
-// distance counts the bytes to insert, delete, replace, or swap with their neighbours, to turn a into b.
+// distance returns the number of byte insertions, deletions, replacements and swaps of neighbours that turn a into b.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
 	rows := make([][]int, len(a)+1)

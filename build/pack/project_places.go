@@ -9,10 +9,10 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// places are the lines on which keys stand: game.version, target[0].companions[2].
+// places maps keys to their lines: game.version, target[0].companions[2].
 type places map[string]int
 
-// of is the line of a key, or of the nearest table above it; 1 where there is none.
+// of returns the line of a key, or of its nearest table; 1 if unknown.
 func (p places) of(key string) int {
 	for key != "" {
 		if line, known := p[key]; known {
@@ -27,14 +27,14 @@ func (p places) of(key string) int {
 	return 1
 }
 
-// first notes a line unless an earlier one is known.
+// first records a line unless the key already has one.
 func (p places) first(key string, line int) {
 	if _, known := p[key]; !known && key != "" {
 		p[key] = line
 	}
 }
 
-// join adds a name to a key, quoted where TOML asks for it.
+// join adds a name to a key, quoted where TOML requires it.
 func join(key, name string) string {
 	if !isBare(name) {
 		name = strconv.Quote(name)
@@ -54,7 +54,7 @@ func isBare(name string) bool {
 // element is the key of one element of an array.
 func element(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
-// placesOf finds the keys of a document that is good TOML. Of another one it finds those before the fault.
+// placesOf locates the keys of a TOML document; in an invalid one, those before the error.
 func placesOf(data []byte) places {
 	m := mapper{places: places{}, counts: map[string]int{}}
 	for i, b := range data {
@@ -78,12 +78,12 @@ func placesOf(data []byte) places {
 	return m.places
 }
 
-// mapper walks a document.
+// mapper walks a document and records lines.
 type mapper struct {
 	parser unstable.Parser
 	places places
-	counts map[string]int // elements so far of arrays of tables
-	ends   []int          // offsets of the ends of lines; the parser counts from the beginning each time
+	counts map[string]int // elements so far in each array of tables
+	ends   []int          // offsets of line ends, since the parser counts from the start each time
 }
 
 func (m *mapper) line(n *unstable.Node) int {
@@ -91,7 +91,7 @@ func (m *mapper) line(n *unstable.Node) int {
 	return before + 1
 }
 
-// begin is the line on which a value begins, 0 where that is not known: lists and tables in braces have no place of their own.
+// begin returns the line on which a value begins, 0 if unknown: lists and inline tables have no position.
 func (m *mapper) begin(n *unstable.Node) int {
 	switch {
 	case n.Raw.Length > 0:
@@ -110,7 +110,7 @@ func (m *mapper) begin(n *unstable.Node) int {
 	return 0
 }
 
-// header is the key of a table; an array gets one more element.
+// header returns the key of a table; an array gets one more element.
 func (m *mapper) header(e *unstable.Node, array bool) string {
 	key, line := "", 0
 	for it := e.Key(); it.Next(); {
@@ -138,7 +138,7 @@ func (m *mapper) keyValue(table string, e *unstable.Node) {
 	m.value(key, line, e.Value())
 }
 
-// value notes what lies inside of a value. Lines of elements that have none of their own are that of the key.
+// value records the keys inside a value. Elements without a position get the line of the key.
 func (m *mapper) value(key string, line int, v *unstable.Node) {
 	switch v.Kind {
 	case unstable.InlineTable:

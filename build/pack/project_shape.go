@@ -11,11 +11,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// shaper fills a value of our types with what a document has, and notes what has no place there. Other than the decoder of
-// the library it goes on behind a mistake, so that one run finds all of them.
+// shaper decodes a document into Go values and records what does not fit. Unlike the library's decoder it continues after a mistake, so
+// that one run finds all of them.
 type shaper struct{ *ledger }
 
-// keysOf are the names that a table can have, in their order, each with its field's number.
+// keysOf returns the keys of a table in order, and the field index of each.
 func keysOf(t reflect.Type) (names []string, fields map[string]int) {
 	fields = map[string]int{}
 	for i := range t.NumField() {
@@ -26,7 +26,7 @@ func keysOf(t reflect.Type) (names []string, fields map[string]int) {
 	return names, fields
 }
 
-// fill puts a value of the document into one of ours.
+// fill stores a document's value in a Go value.
 func (s shaper) fill(into reflect.Value, v any, key string) {
 	switch into.Kind() {
 	case reflect.Struct:
@@ -57,7 +57,7 @@ func (s shaper) fill(into reflect.Value, v any, key string) {
 	}
 }
 
-// asTime is a time that was written without quotes.
+// asTime accepts a time that was written without quotes.
 func asTime(v any) (string, bool) {
 	switch v := v.(type) {
 	case time.Time:
@@ -99,7 +99,7 @@ func (s shaper) array(into reflect.Value, v any, key string) {
 	into.Set(made)
 }
 
-// wrong notes a value of another kind.
+// wrong records a value of the wrong type.
 func (s shaper) wrong(into reflect.Value, v any, key string) {
 	want := ""
 	switch into.Kind() {
@@ -121,7 +121,7 @@ func (s shaper) wrong(into reflect.Value, v any, key string) {
 	s.add(key, want, "is %s", kindOf(v))
 }
 
-// kindOf names what TOML calls a value.
+// kindOf returns TOML's name for a value's type.
 func kindOf(v any) string {
 	switch v.(type) {
 	case string:
@@ -139,7 +139,7 @@ func kindOf(v any) string {
 	}
 }
 
-// unknown notes a name that its table does not have. Its value is not looked at.
+// unknown records a key that its table does not have. Its value is not examined.
 func (s shaper) unknown(table, name string, names []string, values map[string]any) {
 	key, meant := join(table, name), nearest(name, names)
 	switch home := homeOf(table, name); {
@@ -148,7 +148,7 @@ func (s shaper) unknown(table, name string, names []string, values map[string]an
 	case meant != "":
 		s.add(key, didYouMean(name, names), "is unknown")
 		if _, there := values[meant]; !there {
-			s.broken[join(table, meant)] = true // it is not missing, it is misspelt
+			s.broken[join(table, meant)] = true // misspelt, not missing
 		}
 	case home != "":
 		s.add(key, "it belongs into "+home, "is unknown in %s", tableName(table))
@@ -164,7 +164,7 @@ func tableName(table string) string {
 	return "[" + table + "]"
 }
 
-// homeOf finds another table that has the name.
+// homeOf finds another table that has the key.
 func homeOf(table, name string) string {
 	home := ""
 	eachKey(func(k Key) {
@@ -178,7 +178,7 @@ func homeOf(table, name string) string {
 	return home
 }
 
-// isSecret knows the names under which people keep what nobody else may know.
+// isSecret reports whether a name is typical for a secret.
 func isSecret(name string) bool {
 	name = strings.ToLower(name)
 	if strings.HasSuffix(name, "-env") {

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/product"
 )
 
-// Summary is what a description would make, for people and for programs.
+// Summary describes the packages of a project, for people and programs.
 type Summary struct {
 	Name     string          `json:"name"`
 	NiceName string          `json:"niceName"`
@@ -25,7 +25,7 @@ type BuildSummary struct {
 	Target  string   `json:"target"`
 	Name    string   `json:"name"`    // base name of its files
 	Variant string   `json:"variant"` // for people
-	Formats []string `json:"formats"` // of client packages; none: only servers have it
+	Formats []string `json:"formats"` // of client packages; empty: only servers have the build
 }
 
 // PackSummary is one resource pack.
@@ -41,7 +41,7 @@ type ServerSummary struct {
 	Formats []string `json:"formats"`
 }
 
-// Summary tells what would be packed.
+// Summary lists the planned packages.
 func (p *Project) Summary() Summary {
 	s := Summary{
 		Name: p.Game.Name, NiceName: p.Game.NiceName, ID: p.Game.ID, Version: p.Game.Version, Time: p.time.Format(time.RFC3339),
@@ -64,7 +64,7 @@ func (p *Project) Summary() Summary {
 	return s
 }
 
-// systems are those whose packages somebody signs.
+// systems returns the systems whose packages are signed.
 func (s Signing) systems() (names []string) {
 	if s.Windows.KeyEnv != "" || s.Windows.PKCS12Env != "" || len(s.Windows.Command) > 0 {
 		names = append(names, product.Windows)

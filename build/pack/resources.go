@@ -17,12 +17,11 @@ import (
 	"collet/platform/interrupt"
 )
 
-// packExt is how packs are called in packages.
+// packExt is the extension of packs in packages.
 const packExt = ".zip"
 
-// ignoredNames are the files and folders that never get into a pack, in any folder and whatever their case: what version control
-// and systems leave behind. Files whose name begins with "._", which macOS makes beside others, are ignored, too. All else
-// is taken, other names that begin with a dot included.
+// ignoredNames are files and folders that never get into a pack, in any folder and any case: leftovers of version control and systems.
+// Files that begin with "._", which macOS creates, are ignored, too. All other names are packed, including those that begin with a dot.
 var ignoredNames = []string{
 	".git", ".gitignore", ".gitattributes", ".gitmodules", ".gitkeep", ".hg", ".hgignore", ".svn", ".bzr", "CVS",
 	".DS_Store", ".Spotlight-V100", ".Trashes", ".fseventsd", "__MACOSX", "Thumbs.db", "ehthumbs.db", "desktop.ini", ".directory",
@@ -37,8 +36,8 @@ func ignoredInPacks(name string) bool {
 	return strings.HasPrefix(name, "._")
 }
 
-// Write makes the zip of a pack. Equal files give equal bytes, on any machine: the entries have one time and one mode,
-// whatever the files have. A pack that is a zip already is taken as it is, if it can be read.
+// Write writes the zip of a pack. Equal files give equal bytes on any machine, because all entries get one time and one mode. A finished
+// zip is copied, if it is readable.
 func (p Pack) Write(ctx context.Context, out string, progress func(int64)) error {
 	info, err := os.Stat(p.From)
 	if err != nil {
@@ -72,8 +71,8 @@ func (p Pack) take(ctx context.Context, out string, progress func(int64)) error 
 	return copyFile(ctx, out, p.From, bundle.Plain, progress)
 }
 
-// resourceTree is what a folder has for a pack. Links would mean something else on each machine, and sockets and devices nothing
-// at all: they are refused, and so are paths that not every system can have.
+// resourceTree lists a folder's files for a pack. It refuses links, sockets and devices, which are not portable, and paths that some system
+// can't have.
 func resourceTree(ctx context.Context, folder string) (bundle.Tree, error) {
 	var entries []bundle.Entry
 	err := filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
@@ -107,7 +106,7 @@ func resourceTree(ctx context.Context, folder string) (bundle.Tree, error) {
 	return tree, nil
 }
 
-// unfitKind says what something is that is neither a file nor a folder.
+// unfitKind names the type of an entry that is neither a file nor a folder.
 func unfitKind(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -123,7 +122,7 @@ func unfitKind(mode fs.FileMode) string {
 	}
 }
 
-// copyFile copies a file whole or not at all, with a mode of its own.
+// copyFile copies a file whole or not at all, with the given mode.
 func copyFile(ctx context.Context, to, from string, mode fs.FileMode, progress func(int64)) error {
 	in, size, err := bundle.Entry{From: from}.Open()
 	if err != nil {
@@ -142,7 +141,7 @@ func copyFile(ctx context.Context, to, from string, mode fs.FileMode, progress f
 	return os.Chmod(to, mode)
 }
 
-// counted tells how much was read.
+// counted reports the bytes read.
 type counted struct {
 	r        io.Reader
 	progress func(int64)
@@ -158,12 +157,12 @@ func (c counted) Read(buf []byte) (int, error) {
 
 // Folders of packages, as the server's defaults and the source have them.
 const (
-	resourcesFolder       = "Resources"       // packs that clients have
-	serverResourcesFolder = "ServerResources" // packs that only the server has
+	resourcesFolder       = "Resources"       // packs for clients
+	serverResourcesFolder = "ServerResources" // packs for servers only
 	binariesFolder        = "PlatformBinaries"
 )
 
-// path is where a pack lies in packages.
+// path returns a pack's path in packages.
 func (p Pack) path() string {
 	if p.ServerOnly {
 		return path.Join(serverResourcesFolder, p.Name+packExt)

@@ -29,15 +29,15 @@ import (
 // Names in packages for servers.
 const (
 	serverProgram  = "collet-server"
-	serverSettings = "collet-server.toml" // beside the program; folders in it are relative to it
+	serverSettings = "collet-server.toml" // beside the program; its folders are relative to it
 	containerFile  = "Containerfile"
-	releaseTarget  = "release" // how --only calls the folder that releases are published from
+	releaseTarget  = "release" // --only's name for the folder for publishing releases
 )
 
-// serverFormat is one way to pack a server.
+// serverFormat is one package format of servers.
 type serverFormat struct {
 	name    string
-	systems []string // that have it
+	systems []string // the systems that support it
 	make    func(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error)
 }
 
@@ -48,8 +48,7 @@ var serverTable = []serverFormat{
 	{"container", []string{product.Linux}, serverContainer},
 }
 
-// serverJobs are the packages for operators: each program in every format that its system has. The folder for releases comes
-// with them.
+// serverJobs lists the packages for operators: each program in every format of its system, and the folder for releases.
 func (p *Project) serverJobs() (jobs []job) {
 	for _, program := range p.Server.Programs {
 		for _, f := range serverTable {
@@ -68,7 +67,7 @@ func (p *Project) serverJobs() (jobs []job) {
 	return append(jobs, job{target: releaseTarget, format: "folder", all: true, make: releaseFolder})
 }
 
-// serverBundle is a package for operators before it has a format.
+// serverBundle returns a package for operators, independent of the format.
 func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bundle, err error) {
 	offered, text, err := m.offer(ctx)
 	if err != nil {
@@ -84,8 +83,7 @@ func (m *making) serverBundle(ctx context.Context, program Program) (b bundle.Bu
 	return bundle.Bundle{Product: m.project.Product(), Target: target, Name: name + "-" + string(target) + m.sign.mark(target), Base: name, Tree: tree}, err
 }
 
-// equipped is a server's package with what runs it elsewhere: a container's recipe, and units of systemd for who installs it by
-// hand. The .deb has its own.
+// equipped adds a container recipe and systemd units for manual installation to a server's package. The .deb has its own unit.
 func (m *making) equipped(b bundle.Bundle) (bundle.Tree, error) {
 	if b.Target.System() != product.Linux {
 		return b.Tree, nil
@@ -105,7 +103,7 @@ func (m *making) equipped(b bundle.Bundle) (bundle.Tree, error) {
 	return b.Tree.With(more...)
 }
 
-// serverExe is the server's program, signed where programs of its system are.
+// serverExe returns the server's program, signed if its system has a signer.
 func (m *making) serverExe(ctx context.Context, target product.Target, from string) (string, error) {
 	dir, err := os.MkdirTemp(m.work, "server-*")
 	if err != nil {
@@ -118,13 +116,13 @@ func (m *making) serverExe(ctx context.Context, target product.Target, from stri
 	return exe, m.sign.program(ctx, target, exe)
 }
 
-// settingsFile is what a server package's settings say.
+// settingsFile holds a server package's settings.
 type settingsFile struct {
 	text  []byte
-	ports []int // on which the server listens
+	ports []int // the server's listening ports
 }
 
-// offer is what servers offer, and the settings for it, which a server has accepted together.
+// offer returns the server's payload and settings, after a server has accepted both together.
 func (m *making) offer(ctx context.Context) (offered bundle.Tree, settings []byte, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,8 +158,8 @@ func (p *Project) settingsName() string {
 	return p.Server.Settings
 }
 
-// tryServer does what `collet-server check` does, as far as it can be done away from the server's machine: certificates, the
-// operator's store and a release folder of its own are there and not here.
+// tryServer does the checks of `collet-server check` that work away from the server's machine. Certificates, the operator's store and the
+// release folder exist only there.
 func tryServer(ctx context.Context, settings string) (ports []int, err error) {
 	set, err := config.Load(settings, "")
 	if err != nil {
@@ -184,7 +182,7 @@ func tryServer(ctx context.Context, settings string) (ports []int, err error) {
 	return ports, nil
 }
 
-// serverSettings is the settings file of server packages: the given one, or one that says what can't be left out.
+// serverSettings returns the settings file of server packages: the given one, or a minimal generated one.
 func (p *Project) serverSettings() ([]byte, error) {
 	if p.Server.Settings != "" {
 		return os.ReadFile(p.Server.Settings)
@@ -206,7 +204,7 @@ func (p *Project) serverSettings() ([]byte, error) {
 	return append([]byte(head), text...), err
 }
 
-// madeSettings is a server's settings file that was made of a description.
+// madeSettings is a server's settings file generated from a description.
 type madeSettings struct {
 	CompatibilityVersion string       `comment:"Of the module in PlatformBinaries: server.compatibility of the packages' description."`
 	Network              *madeNetwork `toml:",omitempty"`
@@ -220,8 +218,8 @@ type madeNetwork struct {
 	WebSocketPort int `toml:",omitempty" comment:"Where the packed clients look: client.server of the packages' description."`
 }
 
-// listening is on which port the packed clients look for the server, where that says on which one it has to listen: what speaks TLS
-// needs a certificate, and may as well stand in front of it. nil is the server's default.
+// listening returns the port on which the packed clients expect the server, if their address implies one. TLS addresses are left out: TLS
+// needs a certificate, and may be terminated in front of the server. nil is the server's default.
 func (p *Project) listening() *madeNetwork {
 	scheme, rest, found := strings.Cut(p.Client.Server, "://")
 	if !found {
@@ -244,7 +242,7 @@ func (p *Project) listening() *madeNetwork {
 	return nil
 }
 
-// containerText is the recipe of a container, for what lies beside it. The base can be another one; it needs a C library.
+// containerText is the recipe of a container with the files beside it. The base image can be changed; it needs a C library.
 var containerText = template.Must(template.New(containerFile).Parse(`# Build: podman build -t collet-server .        Run: podman run -p {{index . 0}}:{{index . 0}} collet-server
 ARG BASE=debian:stable-slim
 FROM ${BASE}
@@ -264,7 +262,7 @@ func (s settingsFile) container() []byte {
 	return text.Bytes()
 }
 
-// serverArchive packs a folder that is called as the server.
+// serverArchive packs a folder named after the server.
 func serverArchive(extension string, write func(context.Context, bundle.Tree, string, archive.Options) error) func(context.Context, *making, bundle.Bundle) (Artefact, error) {
 	return func(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
 		tree, err := m.equipped(b)
@@ -286,7 +284,7 @@ func serverDeb(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error
 	return m.signed(ctx, b, name, func(out string) error { return linux.ServerDeb(ctx, b, out) })
 }
 
-// signed makes a file and has it signed as packages of its system are.
+// signed makes a file and signs it like packages of its system.
 func (m *making) signed(ctx context.Context, b bundle.Bundle, name string, make func(out string) error) (Artefact, error) {
 	return m.file(name, func(out string) error {
 		if err := make(out); err != nil {
@@ -296,7 +294,7 @@ func (m *making) signed(ctx context.Context, b bundle.Bundle, name string, make 
 	})
 }
 
-// serverContainer is the folder from which a container is built.
+// serverContainer makes the build folder of a container.
 func serverContainer(ctx context.Context, m *making, b bundle.Bundle) (Artefact, error) {
 	tree, err := m.equipped(b)
 	if err != nil {
@@ -305,7 +303,7 @@ func serverContainer(ctx context.Context, m *making, b bundle.Bundle) (Artefact,
 	return m.folder(b.Name+"-"+b.Product.Version+"-container", func(dir string) error { return m.lay(ctx, tree, dir) })
 }
 
-// releaseFolder is what `collet release publish` takes.
+// releaseFolder makes the input folder of `collet release publish`.
 func releaseFolder(ctx context.Context, m *making) (Artefact, error) {
 	tree, err := m.payload()
 	if err != nil {
@@ -314,8 +312,7 @@ func releaseFolder(ctx context.Context, m *making) (Artefact, error) {
 	return m.folder(m.project.Game.Name+"-Release-"+m.project.Game.Version, func(dir string) error { return m.lay(ctx, tree, dir) })
 }
 
-// lay puts a tree into a folder. Files that were made for these packages are shared, since nobody writes to them any more;
-// others are copied.
+// lay writes a tree to a folder. Generated files are hard-linked, since they no longer change; others are copied.
 func (m *making) lay(ctx context.Context, tree bundle.Tree, dir string) error {
 	for _, e := range tree {
 		to := filepath.Join(dir, filepath.FromSlash(e.Path))

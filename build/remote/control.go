@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// maxLine is the longest line on the control socket in bytes: a request with the largest game description and arguments,
-	// each escaped six times as long.
+	// maxLine limits a line on the control socket in bytes: a request with the largest game description and arguments, with each byte
+	// escaped to six.
 	maxLine = 1 << 20
-	// maxClients is how many commands a station serves at once.
+	// maxClients is the number of commands that a station serves at once.
 	maxClients = 32
-	// askTime is how long a client may take to say what it wants.
+	// askTime is the time limit for a client's request.
 	askTime = 10 * time.Second
-	// takeTime is how long a client may take to read one event. One that is stopped must not stop the others.
+	// takeTime is the time limit for a client to read one event, so that a stopped client does not block the others.
 	takeTime = 10 * time.Second
-	// word is what a client says to cancel.
+	// word is the client's cancel message.
 	word = "stop"
 )
 
-// socketMode are the permissions of the control socket. It lies in a Home, which others can't enter before it has them.
+// socketMode is the mode of the control socket. The socket lies in a Home, which other users can't enter even before the mode is set.
 const socketMode os.FileMode = 0o600
 
 // Control is the control socket of a Station.
@@ -38,7 +38,7 @@ type Control struct {
 	path     string
 }
 
-// Attend makes the control socket at path. One that a dead process left behind is replaced. Serve serves it.
+// Attend creates the control socket at path. It replaces the socket of a dead process. Serve serves it.
 func (s *Station) Attend(path string) (*Control, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
@@ -57,7 +57,7 @@ func (s *Station) Attend(path string) (*Control, error) {
 	return &Control{s, listener, path}, nil
 }
 
-// Serve does the requests of clients until ctx ends, and returns when all are done.
+// Serve handles clients until ctx ends, and returns when all requests have ended.
 func (c *Control) Serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { c.listener.Close() })()
 	var clients sync.WaitGroup
@@ -78,12 +78,12 @@ func (c *Control) Serve(ctx context.Context) error {
 				c.serve(ctx, conn)
 			})
 		default:
-			conn.Close() // the client says that the desk went away
+			conn.Close() // the client reports that the desk has gone away
 		}
 	}
 }
 
-// Close removes the socket, also where Serve never ran.
+// Close removes the socket, even if Serve never ran.
 func (c *Control) Close() error {
 	err := c.listener.Close()
 	if errors.Is(err, net.ErrClosed) {
@@ -92,14 +92,14 @@ func (c *Control) Close() error {
 	return err
 }
 
-// serve does one request.
+// serve handles one connection.
 func (c *Control) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(nil, maxLine)
-	_ = conn.SetReadDeadline(time.Now().Add(askTime)) // fails only on a connection that is gone
+	_ = conn.SetReadDeadline(time.Now().Add(askTime)) // fails only on a closed connection
 	end := Event{Kind: KindEnd, Time: time.Now()}
 	out := &writer{conn: conn, cancel: cancel}
 	r, err := readRequest(lines)
@@ -130,14 +130,14 @@ func readRequest(lines *bufio.Scanner) (r Request, err error) {
 	return r, nil
 }
 
-// waitStop cancels when the client says so or goes away.
+// waitStop calls cancel when the client sends the cancel message or disconnects.
 func waitStop(lines *bufio.Scanner, cancel func()) {
 	defer cancel()
 	for lines.Scan() && lines.Text() != word {
 	}
 }
 
-// writer sends events to a client; one that takes none cancels its request.
+// writer sends events to a client. If the client does not read them, its request is cancelled.
 type writer struct {
 	conn   net.Conn
 	cancel func()
@@ -146,7 +146,7 @@ type writer struct {
 func (w *writer) event(e Event) {
 	line, err := json.Marshal(e)
 	if err == nil {
-		_ = w.conn.SetWriteDeadline(time.Now().Add(takeTime)) // fails only on a connection that is gone
+		_ = w.conn.SetWriteDeadline(time.Now().Add(takeTime)) // fails only on a closed connection
 		_, err = w.conn.Write(append(line, '\n'))
 	}
 	if err != nil {
@@ -160,8 +160,8 @@ type Link struct {
 	address string
 }
 
-// Dial finds the station whose control socket is path; address is what it listens on, for errors. The error is os.ErrNotExist
-// if it is not there, and another one if others could have put it there.
+// Dial connects to the station with the control socket path; address is the station's listen address, for errors. The error is
+// os.ErrNotExist if the socket does not exist, and another one if other users could have created it.
 func Dial(path, address string) (*Link, error) {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
@@ -174,7 +174,7 @@ func Dial(path, address string) (*Link, error) {
 	return &Link{path, address}, nil
 }
 
-// Do implements Doer. When ctx ends it cancels the request and goes on telling what becomes of it.
+// Do implements Doer. When ctx ends it cancels the request and passes on events until the request has ended.
 func (l *Link) Do(ctx context.Context, r Request, emit func(Event)) error {
 	conn, err := net.Dial("unix", l.path)
 	if err != nil {
@@ -189,7 +189,7 @@ func (l *Link) Do(ctx context.Context, r Request, emit func(Event)) error {
 		return l.gone()
 	}
 	defer context.AfterFunc(ctx, func() {
-		_, _ = conn.Write([]byte(word + "\n")) // if it is gone the reader below says so
+		_, _ = conn.Write([]byte(word + "\n")) // on a closed connection the reader below reports it
 	})()
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(nil, maxLine)
@@ -206,7 +206,7 @@ func (l *Link) Do(ctx context.Context, r Request, emit func(Event)) error {
 	return l.gone()
 }
 
-// ending is what the last event says.
+// ending returns the result in the last event.
 func ending(e Event) error {
 	if e.Error == "" {
 		return nil

@@ -17,15 +17,14 @@ import (
 )
 
 const (
-	// gameFile is the ending of a game's description.
+	// gameFile is the extension of a game's description.
 	gameFile = ".degame"
-	// pathConfig and pathCapture are where a launcher puts a game's settings and screenshots; real launchers refuse a
-	// description without them (Remote launcher protocol, section 3.7 of the reference). @ stands for the folder that the
-	// launcher has for the game's identifier.
+	// pathConfig and pathCapture are the launcher's folders for a game's settings and screenshots. Released launchers refuse a description
+	// without them (Remote launcher protocol, section 3.7 of the reference). @ is the launcher's folder for the game's identifier.
 	pathConfig  = "@user_config/%s"
 	pathCapture = "@user_capture/%s"
-	// Defaults of a description that nobody wrote. A launcher of the engine needs the real ones of a game that has scripts;
-	// ours looks at none of them.
+	// Values of a default description. The engine's own launcher needs the real ones for a game with scripts; Collet's launcher ignores
+	// them.
 	scriptFolder  = "/scripts"
 	scriptModule  = "DragengineScript"
 	scriptVersion = "1.0"
@@ -33,9 +32,9 @@ const (
 	windowHeight  = 720
 )
 
-// GameConfig gives the text of the description with which a game is started: that of file; or, where file is empty, of the
-// one file in the working copy's root that ends in .degame; or, where there is none, a default one that is made from the
-// name of the folder. from says which: a file's name, or empty for the default.
+// GameConfig returns the description with which a game is started. That is the content of file; if file is empty, the only file in the
+// working copy's root with the extension .degame; without one, a default made from the folder's name. from is the file's name, or empty for
+// the default.
 func GameConfig(root, file string) (text, from string, err error) {
 	if file == "" {
 		if file, err = findGame(root); err != nil {
@@ -50,7 +49,7 @@ func GameConfig(root, file string) (text, from string, err error) {
 	return text, file, err
 }
 
-// findGame finds the only description in a folder, or nothing.
+// findGame finds the only description in a folder; empty if there is none.
 func findGame(root string) (string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -71,7 +70,7 @@ func findGame(root string) (string, error) {
 	return "", fmt.Errorf("the working copy has %d games: %s; say which one with --game", len(found), strings.Join(found, ", "))
 }
 
-// readGame reads a description and holds it to what launchers demand.
+// readGame reads a description and checks the launchers' requirements.
 func readGame(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -88,7 +87,7 @@ func readGame(file string) (string, error) {
 	return string(data), nil
 }
 
-// checkGame refuses what no launcher would start.
+// checkGame refuses a description that launchers would refuse.
 func checkGame(data []byte) error {
 	if len(data) > wire.MaxText {
 		return fmt.Errorf("it is longer than the %d bytes that can be sent; shorten it", wire.MaxText)
@@ -126,7 +125,7 @@ func checkGame(data []byte) error {
 	return nil
 }
 
-// game is a description, with the members that the engine's own editor writes, in its order.
+// game is a description with the members of the engine's editor, in its order.
 type game struct {
 	XMLName         xml.Name `xml:"degame"`
 	Identifier      string   `xml:"identifier"`
@@ -148,7 +147,7 @@ type game struct {
 	} `xml:"windowSize"`
 }
 
-// defaultGame makes a description from a folder's name. The same name makes the same one on every machine.
+// defaultGame makes a description from a folder's name. The result is the same on every machine.
 func defaultGame(root string) (string, error) {
 	title := strings.ToValidUTF8(filepath.Base(root), "_")
 	id := identifier(title)
@@ -162,7 +161,7 @@ func defaultGame(root string) (string, error) {
 	return xml.Header + string(text) + "\n", err
 }
 
-// identifier is a UUID of the kind that the application defines (RFC 9562, version 8), made from a title.
+// identifier derives a UUID from a title (RFC 9562, version 8: application-defined).
 func identifier(title string) string {
 	sum := sha256.Sum256([]byte("collet degame " + title))
 	sum[6], sum[8] = sum[6]&0x0F|0x80, sum[8]&0x3F|0x80

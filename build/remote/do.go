@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// gather is how long a station that has just begun waits for more devices after the first one came: as long as a device
-	// takes at most to notice that there is a desk.
+	// gather is how long a new station waits for more devices after the first one: the longest time in which a device notices a desk.
 	gather = 1500 * time.Millisecond
-	// lastWords is how long the logs are listened to after the last game ended: what it said may still be on its way.
+	// lastWords is how long logs are still read after the last game ended, since its last lines may be in transit.
 	lastWords = 400 * time.Millisecond
-	// stopTime is how long games may take to end after an interrupt: what the desk gives them, and a little more.
+	// stopTime is the time limit for games to end after an interrupt: the desk's limit and a margin.
 	stopTime = 20 * time.Second
 )
 
-// teller hands events to one request's listener, one at a time.
+// teller passes events to one request's listener, one at a time.
 type teller struct {
 	mu   sync.Mutex
 	emit func(Event)
@@ -63,7 +62,7 @@ func (s *Station) Do(ctx context.Context, r Request, emit func(Event)) error {
 		return fail(err)
 	}
 	if r.Do != VerbWatch || len(r.Devices) > 0 {
-		r.Devices = ids // a watch without names is for whoever comes, too
+		r.Devices = ids // a watch without names includes devices that connect later
 	}
 	switch r.Do {
 	case VerbPush:
@@ -78,7 +77,7 @@ func (s *Station) Do(ctx context.Context, r Request, emit func(Event)) error {
 	return fail(err)
 }
 
-// check refuses requests that make no sense here.
+// check refuses requests that this station can't do.
 func (s *Station) check(r Request) error {
 	switch {
 	case !slices.Contains([]Verb{VerbPush, VerbWatch, VerbStart, VerbStop, VerbLogs, VerbDevices}, r.Do):
@@ -91,7 +90,7 @@ func (s *Station) check(r Request) error {
 	return nil
 }
 
-// describe gives a start without a description the working copy's own.
+// describe adds the working copy's description to a start without one.
 func (s *Station) describe(r *Request) error {
 	if r.Launch == nil || r.Launch.Config != "" {
 		return nil
@@ -105,10 +104,10 @@ func (s *Station) describe(r *Request) error {
 	return nil
 }
 
-// watcher begins to watch and returns what goes on until ctx ends.
+// watcher subscribes and returns a function that handles events until ctx ends.
 type watcher func(ctx context.Context) (run func())
 
-// beside lets watchers watch before work begins and until it is done, also while it ends after an interrupt.
+// beside subscribes the watchers before work begins and runs them until it is done, also while it ends after an interrupt.
 func beside(ctx context.Context, work func() error, watchers ...watcher) error {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
@@ -121,7 +120,7 @@ func beside(ctx context.Context, work func() error, watchers ...watcher) error {
 	return err
 }
 
-// push makes devices the same as the working copy and starts the game where that is wished.
+// push synchronizes devices with the working copy and starts the game if requested.
 func (s *Station) push(ctx context.Context, r Request, t *teller) error {
 	work := func() error {
 		begun := time.Now()
@@ -138,7 +137,7 @@ func (s *Station) push(ctx context.Context, r Request, t *teller) error {
 	return beside(ctx, work, s.watchers(r, r.Launch != nil, t)...)
 }
 
-// watchers tell of devices, and of their logs where games run.
+// watchers reports device changes, and logs if requested.
 func (s *Station) watchers(r Request, logs bool, t *teller) []watcher {
 	watchers := []watcher{func(ctx context.Context) func() {
 		changes := s.desk.Changes(ctx)
@@ -153,7 +152,7 @@ func (s *Station) watchers(r Request, logs bool, t *teller) []watcher {
 	return watchers
 }
 
-// watch pushes after every change until it is cancelled, which is its orderly end.
+// watch pushes after every change until it is cancelled, which is its regular end.
 func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
 	started := map[string]bool{}
 	each := func(result desk.PushResult, err error) {
@@ -175,7 +174,7 @@ func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
 	return beside(ctx, work, s.watchers(r, true, t)...)
 }
 
-// running are the devices among ids, of which none is all, on which a game runs.
+// running returns those of ids on which a game runs; no ids means all devices.
 func (s *Station) running(ids []string) (running []string) {
 	for _, d := range s.desk.Devices() {
 		if d.Running && (len(ids) == 0 || slices.Contains(ids, d.ID)) {
@@ -185,7 +184,7 @@ func (s *Station) running(ids []string) (running []string) {
 	return running
 }
 
-// startOnce starts the game on the devices that have everything for the first time in a watch.
+// startOnce starts the game on devices that are complete for the first time in a watch.
 func (s *Station) startOnce(ctx context.Context, r Request, result desk.PushResult, started map[string]bool, t *teller) {
 	var ids []string
 	for _, d := range result.Devices {
@@ -212,7 +211,7 @@ func (s *Station) start(ctx context.Context, r Request, t *teller) error {
 	return beside(ctx, work, s.watchers(r, true, t)...)
 }
 
-// launch starts the game on r.Devices and says on which it runs now.
+// launch starts the game on r.Devices and returns the devices on which it runs.
 func (s *Station) launch(ctx context.Context, r Request, t *teller) (running []string, err error) {
 	options := r.startOptions()
 	options.Devices = r.Devices
@@ -240,7 +239,7 @@ func (s *Station) stop(ctx context.Context, r Request, t *teller) error {
 	}, s.watchers(r, true, t)...)
 }
 
-// stopped tells how stops went.
+// stopped reports the results of stops.
 func stopped(outcomes []desk.Outcome, t *teller) error {
 	var failed []string
 	for _, o := range outcomes {
@@ -255,8 +254,8 @@ func stopped(outcomes []desk.Outcome, t *teller) error {
 	return nil
 }
 
-// follow waits until the games on devices have ended, or stops them when ctx ends, as the request says. That ctx ended is no
-// failure then: what was asked for has been done.
+// follow waits until the games on devices have ended. When ctx ends it stops them, if the request says so; the end of ctx is not a failure
+// then.
 func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller) error {
 	if !r.Follow || len(ids) == 0 {
 		return nil
@@ -273,7 +272,7 @@ func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller
 	return s.stopAtEnd(ctx, r, ids, t)
 }
 
-// ended is the failure of games that did not end well, where their devices say how they ended.
+// ended returns an error for games that failed, where their devices report how they ended.
 func (s *Station) ended(ids []string) error {
 	var failed []string
 	for _, d := range s.desk.Devices() {
@@ -291,7 +290,7 @@ func (s *Station) anyRuns(ids []string) bool {
 	return slices.ContainsFunc(s.desk.Devices(), func(d desk.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
 }
 
-// stopAtEnd is what happens to games when the request that started them is interrupted. The error is that of stopping them.
+// stopAtEnd stops games, if the request says so, when the request that started them is interrupted. The error is that of stopping them.
 func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *teller) error {
 	if r.Launch == nil || len(ids) == 0 || !s.anyRuns(ids) {
 		return nil
@@ -307,7 +306,7 @@ func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *tel
 	return errors.Join(err, stopped(outcomes, t))
 }
 
-// pushOptions are those of a request.
+// pushOptions returns the push options of a request.
 func (r Request) pushOptions(start bool) desk.PushOptions {
 	o := desk.PushOptions{Devices: r.Devices, DeleteIgnored: r.DeleteIgnored}
 	if start {

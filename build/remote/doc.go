@@ -1,33 +1,30 @@
-// Package remote is the desk of a developer: it serves a working copy to test devices and does what the commands of
-// `collet remote` ask for.
+// Package remote is a developer's desk: it serves a working copy to test devices and executes the commands of `collet remote`.
 //
-// A Station is a desk.Desk with the listener in front of it, the devices that may come (Pairs), and one method, Do,
-// which takes a Request and tells its course as Events. A command does its request with whichever station there is:
+// A Station is a desk.Desk with its listener, the paired devices (Pairs), and one method, Do, which takes a Request and reports its
+// progress as Events. A command uses a running station, or its own:
 //
-//	collet remote serve      a Station, and a control socket on which others reach it (Station.Attend)
-//	collet remote push …     Dial finds the socket → the station of serve does it, and the events come back
-//	                         nobody there         → a Station of its own, for the time of the command
+//	collet remote serve      a Station, and a control socket for other commands (Station.Attend)
+//	collet remote push …     Dial finds the socket → the station of serve executes the request and returns events
+//	                         no socket            → a Station of its own, for the time of the command
 //
 // # The folder
 //
-// Everything that is kept lies in one folder of the user's (Home), which others can't enter. One that others could write to
-// is refused:
+// All state lies in one folder of the user (Home), which other users can't enter. A folder that others can write to is refused:
 //
-//	devices.json             the devices that were let in once: name, address, since when
+//	devices.json             the paired devices: name, address, since when
 //	hashes-<copy>            hashes of one working copy, so that a push does not read it again
 //	desk-<address>.sock      the control socket of a running serve, one for each address that is listened on
 //
 // # The control socket
 //
-// A Unix domain socket that only this user reaches (mode 0600), which both ends check. The client sends one Request as a line of JSON and reads Events, one a
-// line, until one of the kind "end", which carries how it went. A client that closes its side, or sends a line with the
+// A Unix domain socket for this user only (mode 0600, which both ends check). The client sends one Request as a line of JSON and reads
+// Events, one a line. The last event has the kind "end" and carries the result. A client that closes its side, or sends a line with the
 // word "stop", cancels the request. Lines are at most maxLine bytes.
 //
-// # Who is let in
+// # Admission
 //
-// The launcher's protocol has no authentication: who reaches the port can pose as a device and read the working copy. So a
-// station listens on loopback unless the caller says otherwise, and it lets in only devices whose name and address are in the
-// list of pairs, or about which a person at the terminal says yes. That holds on loopback, too, since a machine may have other
-// users. A name can be learnt and an address forged by those who share the network or the machine, so pairing keeps
-// strangers and mistakes out, not an attacker in the same room.
+// The launcher's protocol has no authentication: a client that reaches the port can pose as a device and read the working copy. So a
+// station listens on loopback by default. It admits only devices whose name and address are in the list of pairs, or that the person at the
+// terminal admits. That holds on loopback, too, since a machine may have other users. Users of the same network or machine can learn a name
+// and forge an address. So pairing prevents mistakes and strangers, but not an attacker on the same network.
 package remote

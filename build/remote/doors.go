@@ -9,21 +9,20 @@ import (
 	"collet/netproto/launcher/desk"
 )
 
-// maxTurned is how many devices that were turned away are remembered. When there are more, somebody plays tricks, and no
-// stranger is asked about any more.
+// maxTurned limits the remembered rejected devices. Above the limit, which suggests abuse, strangers are rejected without a question.
 const maxTurned = 100
 
-// doors decide who comes in: who was paired, and who a person lets in, also from this machine, which may have other users. It
-// is safe for concurrent use.
+// doors decides which devices are admitted: paired ones, and those that a person admits. Devices on this machine are asked about, too,
+// because it may have other users. It is safe for concurrent use.
 type doors struct {
 	pairs *Pairs
-	ask   func(ctx context.Context, name string, address netip.Addr) bool // nil: nobody
+	ask   func(ctx context.Context, name string, address netip.Addr) bool // nil: unknown devices are rejected
 	note  func(text string)
 
 	asking sync.Mutex // one question at a time
 
 	mu     sync.Mutex
-	turned map[Pair]bool // who was turned away, by name and address: a device that is refused comes back every few seconds
+	turned map[Pair]bool // rejected devices by name and address, since a rejected device reconnects every few seconds
 }
 
 // admit is desk.Options.Admit.
@@ -49,7 +48,7 @@ func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) des
 	}
 	if !d.ask(ctx, name, address) {
 		if ctx.Err() != nil {
-			return desk.Refuse // nobody answered; it is asked about again when it comes back
+			return desk.Refuse // unanswered; the question is repeated when the device reconnects
 		}
 		return d.turn(name, address, fmt.Sprintf("you said no; to change your mind: collet remote pair %q %s", name, address))
 	}
@@ -59,14 +58,14 @@ func (d *doors) admit(ctx context.Context, name string, from netip.AddrPort) des
 	return desk.Admit
 }
 
-// wasTurned reports whether a device was turned away before.
+// wasTurned reports whether a device is rejected without a question.
 func (d *doors) wasTurned(name string, address netip.Addr) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.turned[Pair{Name: name, Address: address}] || len(d.turned) >= maxTurned
 }
 
-// turn turns a device away and says why, once.
+// turn rejects a device and reports the reason once.
 func (d *doors) turn(name string, address netip.Addr, why string) desk.Decision {
 	d.mu.Lock()
 	d.turned[Pair{Name: name, Address: address}] = true

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxSocketPath is the longest path of a socket in bytes: macOS has room for 104, Linux for 108, with a zero byte.
+	// maxSocketPath limits a socket's path in bytes: macOS allows 104, Linux 108, with a zero byte.
 	maxSocketPath = 103
-	// copyDigits is how many hexadecimal digits tell working copies apart in a file name.
+	// copyDigits is the number of hexadecimal digits that identify a working copy in a file name.
 	copyDigits = 16
 )
 
-// Home is the folder where a desk keeps its things. Make one with OpenHome.
+// Home is the folder with a desk's state. Make one with OpenHome.
 type Home struct{ path string }
 
-// OpenHome takes the folder path, or for an empty one the folder collet/remote in the user's configuration, and makes it if
-// it is not there. It is for this user alone: a folder of another user, or one that others can write to, is refused.
+// OpenHome opens the folder path, by default collet/remote in the user's configuration folder, and creates it if missing. A folder of
+// another user, or one that others can write to, is refused.
 func OpenHome(path string) (Home, error) {
 	if path == "" {
 		config, err := os.UserConfigDir()
@@ -41,16 +41,16 @@ func OpenHome(path string) (Home, error) {
 	return Home{path}, nil
 }
 
-// Pairs is the file of the devices that may come.
+// Pairs returns the path of the list of paired devices.
 func (h Home) Pairs() string { return filepath.Join(h.path, "devices.json") }
 
-// Hashes is the file with the hashes of a working copy, an absolute path.
+// Hashes returns the path of the hash file of a working copy. root is absolute.
 func (h Home) Hashes(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(h.path, "hashes-"+hex.EncodeToString(sum[:])[:copyDigits])
 }
 
-// Socket is the control socket of the desk that listens on address, as the user wrote it.
+// Socket returns the path of the control socket of the desk that listens on address, as the user wrote it.
 func (h Home) Socket(address string) (string, error) {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '-' {

@@ -20,43 +20,43 @@ import (
 )
 
 const (
-	// maxPairs is how many devices are remembered: more than any studio has on one desk.
+	// maxPairs limits the paired devices, far above a studio's number.
 	maxPairs = 1000
-	// maxPairsFile is the largest list of pairs in bytes: maxPairs with the longest names, escaped.
+	// maxPairsFile limits the list of pairs in bytes: maxPairs with the longest names, escaped.
 	maxPairsFile = 2 << 20
 )
 
-// Pair is one device that may come. Name and address together make it.
+// Pair is one paired device, identified by name and address together.
 type Pair struct {
 	Name    string     `json:"name"`
 	Address netip.Addr `json:"address"`
 	Since   time.Time  `json:"since"`
 }
 
-// Pairs is the list of the devices that may come, kept in a file. Every method reads the file anew, so that what another
-// process adds counts at once. It is safe for concurrent use.
+// Pairs is the list of paired devices, kept in a file. Every method reads the file again, so that changes of another process take effect at
+// once. It is safe for concurrent use.
 type Pairs struct {
 	mu   sync.Mutex
 	path string
 	now  func() time.Time
 }
 
-// OpenPairs names the file. It need not exist.
+// OpenPairs returns the list in a file. The file need not exist.
 func OpenPairs(path string) *Pairs { return &Pairs{path: path, now: time.Now} }
 
-// pairsFile is the file.
+// pairsFile is the format of the file.
 type pairsFile struct {
 	Devices []Pair `json:"devices"`
 }
 
-// List gives all pairs in the order in which they were made.
+// List returns all pairs in order of creation.
 func (p *Pairs) List() ([]Pair, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.read()
 }
 
-// Knows reports whether a device was let in before.
+// Knows reports whether a device is paired.
 func (p *Pairs) Knows(name string, address netip.Addr) (bool, error) {
 	pairs, err := p.List()
 	return slices.ContainsFunc(pairs, func(known Pair) bool { return known.is(name, address) }), err
@@ -66,7 +66,7 @@ func (p Pair) is(name string, address netip.Addr) bool {
 	return p.Name == name && machine(p.Address) == machine(address)
 }
 
-// machine is what an address is remembered by. All of loopback is this machine, whichever of its addresses a device takes.
+// machine normalizes an address: all loopback addresses are this machine.
 func machine(address netip.Addr) netip.Addr {
 	if address = address.Unmap().WithZone(""); address.IsLoopback() {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -74,7 +74,7 @@ func machine(address netip.Addr) netip.Addr {
 	return address
 }
 
-// Add remembers a device. One that is known stays as it is.
+// Add pairs a device. An existing pair stays unchanged.
 func (p *Pairs) Add(name string, address netip.Addr) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *Pairs) Add(name string, address netip.Addr) error {
 	})
 }
 
-// Remove forgets the devices of a name, at one address or, if that is not valid, at any. It returns how many there were.
+// Remove removes the devices of a name at one address, or at any if address is not valid. It returns their number.
 func (p *Pairs) Remove(name string, address netip.Addr) (removed int, err error) {
 	err = p.change(func(pairs []Pair) ([]Pair, error) {
 		kept := slices.DeleteFunc(slices.Clone(pairs), func(known Pair) bool {
@@ -105,7 +105,7 @@ func (p *Pairs) Remove(name string, address netip.Addr) (removed int, err error)
 	return removed, err
 }
 
-// checkName refuses what can't be told apart on a terminal.
+// checkName refuses names that are ambiguous on a terminal.
 func checkName(name string) error {
 	switch {
 	case name == "" || len(name) > wire.MaxName:
@@ -119,7 +119,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// read needs mu.
+// read reads the file; mu must be held.
 func (p *Pairs) read() ([]Pair, error) {
 	f, err := os.Open(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func (p *Pairs) read() ([]Pair, error) {
 	return pairs, nil
 }
 
-// decodePairs reads the file's content.
+// decodePairs parses the file's content.
 func decodePairs(data []byte) ([]Pair, error) {
 	if len(data) > maxPairsFile {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxPairsFile)
@@ -163,8 +163,8 @@ func decodePairs(data []byte) ([]Pair, error) {
 	return file.Devices, nil
 }
 
-// change replaces the file by what change makes of it, as a whole. Two processes that do so at once may lose one change of
-// the two, and never the file.
+// change replaces the file atomically by the result of change. Of two concurrent processes one may lose its change, but the file stays
+// valid.
 func (p *Pairs) change(change func([]Pair) ([]Pair, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

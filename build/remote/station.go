@@ -17,32 +17,30 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// DefaultAddress is where a station listens when nobody says otherwise: this machine only, on the protocol's port.
+// DefaultAddress is the default listen address: this machine only, on the protocol's port.
 const DefaultAddress = "localhost:3413"
 
-// Options say what a Station serves and whom. Root and Home are needed.
+// Options configure a Station. Root and Home are required.
 type Options struct {
 	Root    string // the working copy
 	Home    Home
-	Address string // where it listens, in a form of den.Listen; empty is DefaultAddress
-	Network bool   // Address may be one that other machines reach
+	Address string // listen address in a form of den.Listen; empty is DefaultAddress
+	Network bool   // allow an Address that other machines reach
 
 	Dialect      wire.Dialect
-	ReleasedOnly bool     // speaks to our own devices as to those of others
+	ReleasedOnly bool     // use the released protocol with Collet's devices, too
 	Ignore       []string // lines as in the ignore file
 	Times        desk.Times
 
-	// Ask asks a person whether a device that was never here may come in. ctx ends when the device waits no longer. nil:
-	// there is nobody to ask, and such devices are refused.
+	// Ask asks a person whether to admit an unknown device. ctx ends when the device stops waiting. If nil, unknown devices are refused.
 	Ask func(ctx context.Context, name string, address netip.Addr) bool
-	// Note is told what a person should know and what is no answer to a request. nil is nobody. It may be called from any
-	// goroutine.
+	// Note is called with messages for the user that belong to no request. May be nil. It may be called from any goroutine.
 	Note func(text string)
 	Log  zerolog.Logger
-	Own  bool // it lives for one request only
+	Own  bool // the station lives for one request only
 }
 
-// controller is what a Station needs of desk.Desk.
+// controller is the part of desk.Desk that Station uses.
 type controller interface {
 	Devices() []desk.DeviceInfo
 	Changes(ctx context.Context) <-chan struct{}
@@ -56,10 +54,10 @@ type controller interface {
 
 var _ controller = (*desk.Desk)(nil)
 
-// Doer does requests: a Station, or a Link to one in another process.
+// Doer executes requests: a Station, or a Link to one in another process.
 type Doer interface {
-	// Do does a request and returns when it is done or ctx has ended. emit is told what happens, from one goroutine at a
-	// time, and not after Do has returned. The error is a *Failure.
+	// Do executes a request and returns when it is done or ctx has ended. emit receives events, from one goroutine at a time, and not after
+	// Do has returned. The error is a *Failure.
 	Do(ctx context.Context, r Request, emit func(Event)) error
 }
 
@@ -73,11 +71,11 @@ type Station struct {
 	options Options
 	desk    controller
 	doors   doors
-	address netip.AddrPort // where it listens
+	address netip.AddrPort // listen address
 	close   func() error
 }
 
-// Open opens the working copy, listens and lets devices in. The error is a *Failure.
+// Open opens the working copy, listens and admits devices. The error is a *Failure.
 func Open(o Options) (*Station, error) {
 	if o.Address == "" {
 		o.Address = DefaultAddress
@@ -109,7 +107,7 @@ func Open(o Options) (*Station, error) {
 	return s, nil
 }
 
-// listen lets devices reach the desk until close is called.
+// listen accepts devices until close is called.
 func (s *Station) listen(d *desk.Desk) error {
 	listener, err := den.Listen(s.options.Address, desk.Transport(den.Options{Log: s.options.Log}))
 	if err != nil {
@@ -131,7 +129,7 @@ func (s *Station) listen(d *desk.Desk) error {
 	return nil
 }
 
-// IsLocal reports whether an address in a form of den.Listen is one that only this machine reaches.
+// IsLocal reports whether only this machine can reach an address in a form of den.Listen.
 func IsLocal(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -141,13 +139,13 @@ func IsLocal(address string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
-// Root is the working copy, an absolute path.
+// Root returns the absolute path of the working copy.
 func (s *Station) Root() string { return s.options.Root }
 
-// Addr is where the station listens.
+// Addr returns the listen address.
 func (s *Station) Addr() netip.AddrPort { return s.address }
 
-// Close ends all connections in order and lets go of the working copy. Call it when every Do has returned.
+// Close ends all connections in order and releases the working copy. Call it when every Do has returned.
 func (s *Station) Close() error { return s.close() }
 
 func (s *Station) note(text string) {
@@ -156,7 +154,7 @@ func (s *Station) note(text string) {
 	}
 }
 
-// Failure is how a request failed. Its text is for a person, and says what to do.
+// Failure is the failure of a request. Its text is for a person, and includes advice.
 type Failure struct {
 	Fault Fault
 	Text  string
@@ -168,7 +166,7 @@ func failure(fault Fault, format string, args ...any) *Failure {
 	return &Failure{fault, fmt.Sprintf(format, args...)}
 }
 
-// fail makes a Failure of any error.
+// fail converts an error to a Failure.
 func fail(err error) error {
 	var known *Failure
 	var option *desk.OptionError

@@ -11,10 +11,10 @@ import (
 	"collet/platform/interrupt"
 )
 
-// tellEvery is how often progress is told: often enough to look alive.
+// tellEvery is the interval of progress events.
 const tellEvery = 100 * time.Millisecond
 
-// await waits for the devices of a request and gives their ids.
+// await waits for the devices of a request and returns their ids.
 func (s *Station) await(ctx context.Context, r Request, t *teller) ([]string, error) {
 	if ids, enough := s.present(r); enough && !s.options.Own {
 		return ids, nil
@@ -22,7 +22,7 @@ func (s *Station) await(ctx context.Context, r Request, t *teller) ([]string, er
 	t.note("waiting for devices on %s; on a device: collet-client --remote-launcher ADDRESS --name NAME", s.address)
 	late, cancel := context.WithTimeout(ctx, max(r.Wait, 0))
 	defer cancel()
-	var since time.Time // when there were enough for the first time
+	var since time.Time // when enough devices were connected for the first time
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for {
@@ -45,7 +45,7 @@ func (s *Station) await(ctx context.Context, r Request, t *teller) ([]string, er
 	}
 }
 
-// present gives the ids of the connected devices that a request means, and whether those are enough.
+// present returns the ids of the connected devices that a request selects, and whether they are enough.
 func (s *Station) present(r Request) (ids []string, enough bool) {
 	found := map[string]bool{}
 	for _, d := range s.desk.Devices() {
@@ -67,7 +67,7 @@ func (s *Station) present(r Request) (ids []string, enough bool) {
 	return ids, len(ids) >= max(r.AtLeast, 1)
 }
 
-// missing is the failure of a request whose devices did not come.
+// missing returns the failure of a request whose devices did not connect.
 func (s *Station) missing(ctx context.Context, r Request) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -87,7 +87,7 @@ func (s *Station) missing(ctx context.Context, r Request) error {
 		what, s.address, r.Wait, there)
 }
 
-// devices tells who is there; with Follow, also what changes.
+// devices reports the connected devices; with Follow, also changes.
 func (s *Station) devices(ctx context.Context, r Request, t *teller) error {
 	if r.Wait > 0 {
 		if _, err := s.await(ctx, r, t); err != nil {
@@ -104,7 +104,7 @@ func (s *Station) devices(ctx context.Context, r Request, t *teller) error {
 	return nil
 }
 
-// logs tells what devices log, and with Follow what happens to them.
+// logs reports log lines, and with Follow also device changes.
 func (s *Station) logs(ctx context.Context, r Request, t *teller) error {
 	for _, d := range s.desk.Devices() {
 		if len(r.Devices) > 0 && !slices.Contains(r.Devices, d.ID) && !slices.Contains(r.Devices, d.Name) {
@@ -122,12 +122,12 @@ func (s *Station) logs(ctx context.Context, r Request, t *teller) error {
 	return beside(ctx, work, s.watchers(r, true, t)...)
 }
 
-// tellDevices tells what changes about devices until ctx ends. None means all, also those to come.
+// tellDevices reports device changes until ctx ends. Without ids it includes all devices, also later ones.
 func (s *Station) tellDevices(ctx context.Context, changes <-chan struct{}, ids []string, t *teller) {
 	last := map[string]desk.DeviceInfo{}
 	for range changes {
 		s.tellChanged(last, ids, t)
-		_ = interrupt.Sleep(ctx, tellEvery) // the loop looks at ctx
+		_ = interrupt.Sleep(ctx, tellEvery) // the loop checks ctx
 	}
 	s.tellChanged(last, ids, t)
 }
@@ -172,7 +172,7 @@ func (t *teller) line(l desk.LogLine) {
 	t.tell(Event{Kind: KindLog, Time: l.Time, Device: l.Device, Log: &Line{l.Level.String(), l.Source, l.Text, l.Lost}})
 }
 
-// pushed tells the end of a push.
+// pushed reports the end of a push.
 func (s *Station) pushed(result desk.PushResult, err error, took time.Duration, t *teller) {
 	for _, p := range result.Problems {
 		t.tell(Event{Kind: KindProblem, Path: p.Path, Error: p.Err.Error()})
@@ -194,7 +194,7 @@ func (s *Station) pushed(result desk.PushResult, err error, took time.Duration, 
 	t.tell(end)
 }
 
-// unpushed is the failure of a push that did not reach everybody.
+// unpushed returns the failure of a push that failed on some devices.
 func unpushed(result desk.PushResult) error {
 	var failed []string
 	fault := FaultDevice
@@ -213,7 +213,7 @@ func unpushed(result desk.PushResult) error {
 	return failure(fault, "the push did not reach %s; what arrived stays, and the next push goes on from there", strings.Join(failed, ", "))
 }
 
-// started are the devices on which a push has started the game.
+// started returns the devices on which a push has started the game.
 func started(result desk.PushResult) (ids []string) {
 	for _, d := range result.Devices {
 		if d.Started {
@@ -223,7 +223,7 @@ func started(result desk.PushResult) (ids []string) {
 	return ids
 }
 
-// inWords is an error for a person.
+// inWords formats an error for a person.
 func inWords(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted"

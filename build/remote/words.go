@@ -7,24 +7,24 @@ import (
 	"collet/netproto/launcher/desk"
 )
 
-// Verb is what a Request asks for. The words cross the control socket.
+// Verb is the operation of a Request. The words cross the control socket.
 type Verb string
 
 const (
-	VerbPush    Verb = "push"    // make devices the same as the working copy; with Launch, start the game there
+	VerbPush    Verb = "push"    // synchronize devices with the working copy; with Launch, start the game there
 	VerbWatch   Verb = "watch"   // push now and after every change, until it is cancelled
 	VerbStart   Verb = "start"   // start the game
 	VerbStop    Verb = "stop"    // stop the game
-	VerbLogs    Verb = "logs"    // tell what devices log
-	VerbDevices Verb = "devices" // tell which devices there are
+	VerbLogs    Verb = "logs"    // report log lines
+	VerbDevices Verb = "devices" // list devices
 )
 
-// Request is one wish of a command.
+// Request is one request of a command.
 type Request struct {
 	Do      Verb     `json:"do"`
-	Root    string   `json:"root,omitempty"`    // the working copy, absolute; empty is whatever the station serves
-	Devices []string `json:"devices,omitempty"` // ids or names; none is all
-	// Wait is how long to wait for devices; at least AtLeast of them, or all that are named. 0 takes those that are there.
+	Root    string   `json:"root,omitempty"`    // the working copy, absolute; empty is the station's
+	Devices []string `json:"devices,omitempty"` // ids or names; empty is all
+	// Wait is how long to wait for devices: for at least AtLeast of them, or all named ones. 0 uses the connected ones.
 	Wait    time.Duration `json:"wait,omitempty"`
 	AtLeast int           `json:"at_least,omitempty"` // 0 is 1
 
@@ -34,32 +34,32 @@ type Request struct {
 	StopAtEnd     bool    `json:"stop_at_end,omitempty"`    // stop the games that this request started when it is cancelled
 	Force         bool    `json:"force,omitempty"`          // stop: at once, without asking the game first
 	DeleteIgnored bool    `json:"delete_ignored,omitempty"` // push, watch
-	Tail          int     `json:"tail,omitempty"`           // logs: so many lines from before
+	Tail          int     `json:"tail,omitempty"`           // logs: number of earlier lines
 }
 
 // Launch is how the game is started.
 type Launch struct {
-	Config    string `json:"config,omitempty"` // text of the .degame file; empty: what GameConfig finds or makes
+	Config    string `json:"config,omitempty"` // text of the .degame file; empty: as GameConfig returns it
 	Profile   string `json:"profile,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// Kind is what an Event tells. The words cross the control socket and are in the output of --json.
+// Kind is the kind of an Event. The words cross the control socket and are in the output of --json.
 type Kind string
 
 const (
 	KindDesk     Kind = "desk"     // which working copy is served where: the first event
-	KindDevice   Kind = "device"   // a device is there, or went away, or its game began or ended
+	KindDevice   Kind = "device"   // a device connected or disconnected, or its game began or ended
 	KindProgress Kind = "progress" // how far a push is
-	KindProblem  Kind = "problem"  // a file of the working copy that is left out
+	KindProblem  Kind = "problem"  // a file of the working copy that is skipped
 	KindResult   Kind = "result"   // the end of a push, a start or a stop on one device
 	KindPushed   Kind = "pushed"   // the end of a push on all devices; of watch there are many
 	KindLog      Kind = "log"      // a line that a device logged
-	KindNote     Kind = "note"     // a word of the station
+	KindNote     Kind = "note"     // a message of the station
 	KindEnd      Kind = "end"      // the request is done, or failed with Error: the last event
 )
 
-// Event is one thing that happened. Members that say nothing are left out.
+// Event is one event of a request. Empty members are omitted.
 type Event struct {
 	Kind     Kind      `json:"event"`
 	Time     time.Time `json:"time"`
@@ -72,15 +72,15 @@ type Event struct {
 	Path     string    `json:"path,omitempty"`
 	Text     string    `json:"text,omitempty"`
 	Error    string    `json:"error,omitempty"`
-	Fault    Fault     `json:"fault,omitempty"` // of Error, where a program may want to tell
+	Fault    Fault     `json:"fault,omitempty"` // of Error, for programs
 }
 
-// Fault tells apart why a request failed.
+// Fault classifies why a request failed.
 type Fault string
 
 const (
 	FaultNone       Fault = ""
-	FaultNoDevice   Fault = "no-device"   // none came in time
+	FaultNoDevice   Fault = "no-device"   // no device connected in time
 	FaultNotStarted Fault = "not-started" // a game did not start
 	FaultGame       Fault = "game"        // a game that was followed crashed, or said that it failed
 	FaultDevice     Fault = "device"      // something failed on a device
@@ -89,31 +89,31 @@ const (
 	FaultOther      Fault = "other"
 )
 
-// Desk is what is served.
+// Desk is a served working copy.
 type Desk struct {
 	Root    string `json:"root"`
 	Address string `json:"address"`
-	Own     bool   `json:"own,omitempty"` // for this request only
+	Own     bool   `json:"own,omitempty"` // for one request only
 }
 
-// Device is a device as a person wants to see it.
+// Device describes a device for a person.
 type Device struct {
 	ID             string         `json:"id"`
 	Name           string         `json:"name"`
 	Address        netip.AddrPort `json:"address"`
 	Connected      bool           `json:"connected"`
 	Since          time.Time      `json:"since"`
-	Collet         bool           `json:"collet"` // speaks our own messages
+	Collet         bool           `json:"collet"` // supports Collet's own messages
 	Running        bool           `json:"running"`
 	RunningSince   time.Time      `json:"running_since,omitzero"`
-	EndedAt        time.Time      `json:"ended_at,omitzero"` // of the last game, where there was one
+	EndedAt        time.Time      `json:"ended_at,omitzero"` // end of the last game, if there was one
 	Exit           int            `json:"exit,omitempty"`    // of the last game: 0 well, above 0 badly, -1 unknown or stopped
 	End            string         `json:"end,omitempty"`     // of the last game, in words
 	Profiles       []string       `json:"profiles,omitempty"`
 	DefaultProfile string         `json:"default_profile,omitempty"`
 }
 
-// Progress is how far a push to one device is.
+// Progress is the progress of a push to one device.
 type Progress struct {
 	Phase      desk.PushPhase `json:"phase"`
 	Current    string         `json:"file,omitempty"`
@@ -128,7 +128,7 @@ type Progress struct {
 	Problem    string         `json:"problem,omitempty"`
 }
 
-// Result is how it ended on one device. After a start or a stop the counts are zero.
+// Result is the result on one device. After a start or a stop the counts are zero.
 type Result struct {
 	Do        Verb          `json:"do"`
 	OK        bool          `json:"ok"`
@@ -146,10 +146,10 @@ type Line struct {
 	Level  string `json:"level"` // info, warning, error
 	Source string `json:"source,omitempty"`
 	Text   string `json:"text"`
-	Lost   uint64 `json:"lost,omitempty"` // lines before this one that nobody will see
+	Lost   uint64 `json:"lost,omitempty"` // lost lines before this one
 }
 
-// deviceOf is what is told about a device.
+// deviceOf converts a device's state.
 func deviceOf(i desk.DeviceInfo) Device {
 	return Device{
 		ID: i.ID, Name: i.Name, Address: i.Address, Connected: i.Connected, Since: i.Since, Collet: i.Own,
@@ -157,7 +157,7 @@ func deviceOf(i desk.DeviceInfo) Device {
 	}
 }
 
-// progressOf is what is told about a push.
+// progressOf converts a push's progress.
 func progressOf(p desk.PushProgress) Progress {
 	return Progress{
 		Phase: p.Phase, Current: p.Current, Files: p.Files, FilesTotal: p.FilesTotal, Bytes: p.Bytes, BytesTotal: p.BytesTotal,
