@@ -102,7 +102,7 @@ func TestRuleOrder(t *testing.T) {
 			t.Errorf("rule %d for reasons %011b, want rule %d for %011b", j.Rule, j.Reasons, obstacles[first].rule, reasons)
 		}
 	}
-	// the two rules for those who are too new can't meet the one for those who are too old
+	// the two rules for too new clients can't apply together with the rule for too old ones
 	s, h := production(), player(8, "Windows-win64")
 	s.Redirect, s.Maintenance = &endpoint, true
 	for _, want := range []compat.Rule{compat.RuleRedirect, compat.RuleMaintenance, compat.RuleTooNew} {
@@ -318,7 +318,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestMaintenance: who is under it, and for how long.
+// TestMaintenance: affected clients, and the time to wait.
 func TestMaintenance(t *testing.T) {
 	now := time.Date(2026, 3, 2, 14, 5, 0, 0, time.UTC)
 	s, h := production(), player(7, "iOS-arm64")
@@ -349,7 +349,7 @@ func TestMaintenance(t *testing.T) {
 	}
 }
 
-// TestBaselines: what nobody knows is not compared but warned of, and a tolerated difference is told with each verdict.
+// TestBaselines: unknown components are not compared but warned of, and a tolerated difference is told with each verdict.
 func TestBaselines(t *testing.T) {
 	for _, e := range []struct {
 		policy   compat.Policy

@@ -48,8 +48,8 @@ func turned(s compat.Side) compat.Side {
 	}
 }
 
-// FuzzDiff compares manifests that nobody checked: nothing breaks, every entry is accounted for, exchanged ends find the same on
-// the other side, and no word of a peer gets out of its line.
+// FuzzDiff compares unchecked manifests: nothing breaks, every entry is accounted for, exchanged ends find the same on the other
+// side, and no word of a peer gets out of its line.
 func FuzzDiff(f *testing.F) {
 	f.Add([]byte("server"), []byte("client"))
 	f.Add([]byte("\x40\x00\x40\x07\x40\x01\x40\x01\x40\x01abcm\x40\x01\x40\x05\x40\x00\x40\x00Aa"), []byte("\x40\x00\x40\x07\x40\x01\x40\x01\x40\x02abcm\x40\x02\x40\x05\x40\x00\x40\x00Aa"))

@@ -299,7 +299,7 @@ func TestLargestSettings(t *testing.T) {
 	}
 }
 
-// TestHints: rules that change nothing, versions that nobody compares, modules that nobody gets.
+// TestHints: rules without effect, versions that are not compared, modules that are not offered.
 func TestHints(t *testing.T) {
 	rule := func(logic int32, target string, patch uint32) compat.PatchRule {
 		return compat.PatchRule{Logic: logic, Target: target, MinPatch: patch}

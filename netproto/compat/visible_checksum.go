@@ -131,7 +131,7 @@ func bits(v reflect.Value) uint64 {
 	}
 }
 
-// addMap counts a map by the sums of its pairs, sorted: the order of a map is nobody's.
+// addMap counts a map by the sums of its pairs, sorted: a map has no order.
 func (c *checksum) addMap(v reflect.Value, depth int) *ValueError {
 	var pairs [][]byte
 	for key, value := range v.Seq2() {

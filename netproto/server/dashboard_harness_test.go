@@ -141,5 +141,5 @@ func governed(t testing.TB) (*house, *operator.Operator, *browser) {
 	return h, o, browse(t, monitored(t, h, set)).enter()
 }
 
-// stays keeps a connection open to the end of the test: one that nobody holds is closed by the garbage collector.
+// stays keeps a connection open to the end of the test: the garbage collector closes unreferenced ones.
 func stays(t testing.TB, p *peer) { t.Cleanup(func() { runtime.KeepAlive(p) }) }

@@ -60,7 +60,7 @@ func TestDashboardForms(t *testing.T) {
 	b.do(303, "POST", "/admin/apply", form, "Origin", b.at, "Sec-Fetch-Site", "same-origin")
 }
 
-// TestDashboardLogin is about who may come in, with which role, and for how long.
+// TestDashboardLogin checks which tokens may log in, with which role, and for how long.
 func TestDashboardLogin(t *testing.T) {
 	h, o, b := governed(t)
 	b.get(200, "/admin/access")
@@ -142,7 +142,7 @@ func mustURL(t testing.TB, text string) *url.URL {
 	return u
 }
 
-// TestDashboardGuesses slows down who tries tokens, and still lets those in who have one.
+// TestDashboardGuesses limits wrong tokens of an address, and still accepts valid ones.
 func TestDashboardGuesses(t *testing.T) {
 	_, o, b := governed(t)
 	b = browse(t, b.at)

@@ -123,7 +123,7 @@ func TestDashboardPendingOfNobody(t *testing.T) {
 	}
 }
 
-// TestDashboardTellsTheScript that nobody is logged in any more, instead of sending it to a page.
+// TestDashboardTellsTheScript that the login has ended, instead of redirecting it to a page.
 func TestDashboardTellsTheScript(t *testing.T) {
 	_, o, b, _ := secured(t)
 	b.do(200, "GET", "/admin/live", nil, "Collet-Fragment", "1")

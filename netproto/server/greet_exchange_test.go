@@ -159,7 +159,7 @@ func TestT5Silence(t *testing.T) {
 	next[*netproto.Ping](p) // nobody waits before going on
 }
 
-// TestT5Unasked refuses components that nobody asked for, and a second set of them.
+// TestT5Unasked refuses unrequested components, and a second set of them.
 func TestT5Unasked(t *testing.T) {
 	h, o := govern(t, workshop(t))
 	m := theirs(t)

@@ -67,7 +67,7 @@ func TestFilesAreOpenAsLongAsACatalogueIsUsed(t *testing.T) {
 	}
 }
 
-// gone waits until nobody is connected any more.
+// gone waits until no client is connected.
 func (h *house) gone(t testing.TB) {
 	t.Helper()
 	h.stopped(t, func() bool { return h.Connections() == 0 })

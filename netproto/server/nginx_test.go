@@ -39,7 +39,7 @@ func documented(t testing.TB) string {
 	return conf
 }
 
-// freePort is one that nobody listens on.
+// freePort is a port without a listener.
 func freePort(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -126,7 +126,7 @@ func (h *house) govern(t testing.TB, set config.Settings, opt operator.Options) 
 	return o
 }
 
-// editor is who may change everything.
+// editor is an actor with RoleEdit.
 func editor() operator.Actor {
 	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }

@@ -82,8 +82,8 @@ func of[M netproto.Message](all []netproto.Message) (some []M) {
 	return some
 }
 
-// recordedFixture is the package that the recorded servers served: the packs come out of the recordings themselves. The
-// file of the other target is not told, and nobody asked for it.
+// recordedFixture is the package that the recorded servers served: the packs come out of the recordings themselves. The file of
+// the other target is not told, and was not requested.
 func recordedFixture(t *testing.T, cold recording) map[string]string {
 	var packs [4]string
 	requests, answers := of[*netproto.GetUpdateFile](cold.asked), of[*netproto.UpdateFileData](cold.answered)

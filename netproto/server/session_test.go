@@ -159,7 +159,7 @@ func TestVerdicts(t *testing.T) {
 func TestClientWithoutPipeliningIsToldSo(t *testing.T) {
 	p := start(t, settings(t)).dial(t, netproto.C1)
 	m := hello(netproto.C1)
-	m.Capabilities = 1 << 31 // one that nobody has defined
+	m.Capabilities = 1 << 31 // undefined
 	if answer, _ := p.greet(m); answer.Capabilities != 0 || answer.MaxInFlight != 1 {
 		t.Errorf("got %+v", answer)
 	}

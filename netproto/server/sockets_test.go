@@ -12,7 +12,7 @@ import (
 	"collet/netproto/server/config"
 )
 
-// handedOver is a listener that somebody else has opened.
+// handedOver is an inherited listener.
 func handedOver(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", anywhere)

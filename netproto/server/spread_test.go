@@ -126,7 +126,7 @@ func clean() (uint32, uint32, time.Duration, time.Duration) {
 	return 1 << 20, 0, 20 * time.Millisecond, 20 * time.Millisecond
 }
 
-// TestSpreadIsAskedFor checks who is asked for more connections, when, how often and for how many.
+// TestSpreadIsAskedFor checks which clients are asked for more connections, when, how often and for how many.
 func TestSpreadIsAskedFor(t *testing.T) {
 	type change = func(set *config.Settings, hello *netproto.Handshake)
 	for _, test := range []struct {
@@ -261,7 +261,7 @@ func TestSpreadTogether(t *testing.T) {
 	}
 }
 
-// TestSpreadNeedsNoBBR asks nobody whose congestion control goes on through losses.
+// TestSpreadNeedsNoBBR checks that clients on connections with BBR are not asked.
 func TestSpreadNeedsNoBBR(t *testing.T) {
 	allowed, err := os.ReadFile("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // auditRow is a record of the audit log for people.
 type auditRow struct {
 	compat.Audit
-	Revision uint64 // that it made; 0 where it was not about settings
+	Revision uint64 // of the changed settings; 0 if the record is not about settings
 	Current  bool   // it is the one in force
 	Changes  []changedKey
 }
@@ -81,7 +81,7 @@ func (d *request) audit(w http.ResponseWriter, r *http.Request) {
 	d.page(w, http.StatusOK, "audit.html", p)
 }
 
-// accessPage is who may ask.
+// accessPage has the tokens.
 type accessPage struct {
 	frame
 	Tokens []operator.Token

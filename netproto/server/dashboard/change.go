@@ -38,7 +38,7 @@ type reviewPage struct {
 	Comment   string
 	Kick      string
 	Again     bool // it was kept over a login
-	Shuts     bool // the upper end comes down, which shuts out who has played with more
+	Shuts     bool // the upper end is lowered, which locks out accounts with a higher floor
 }
 
 // Lowers reports whether an end of the active range comes down.
@@ -47,7 +47,7 @@ func (p reviewPage) Lowers() bool { return p.Forecast != nil && p.Forecast.Lower
 // changedKey is one key with what it says before and after.
 type changedKey struct{ Key, Before, After string }
 
-// outcomeBar is how many of those who are connected get a verdict, now and then. Widths are percent of all.
+// outcomeBar is how many clients get a verdict, under the current and the proposed settings. Widths are percent of all.
 type outcomeBar struct {
 	Name                string
 	Now, Then           int
@@ -218,7 +218,7 @@ func outcomeBars(f operator.Forecast) []outcomeBar {
 	return bars
 }
 
-// percent is a part of a whole; something is never nothing.
+// percent is a part of a whole in percent; at least 1 unless part is 0.
 func percent(part, whole int) int {
 	if part == 0 || whole == 0 {
 		return 0
@@ -244,7 +244,7 @@ func verdictKind(name string) string {
 	}
 }
 
-// wish is what the form of a review says beside the settings.
+// wish reads the fields of a review's form except the settings.
 func wish(r *http.Request) (operator.Change, error) {
 	c := operator.Change{Comment: strings.TrimSpace(r.PostForm.Get("comment")), Confirm: r.PostForm.Has("confirm")}
 	var err error

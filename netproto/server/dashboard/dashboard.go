@@ -1,8 +1,8 @@
 // Package dashboard has the operator's pages for a browser:
 //
 //	GET  /admin                 everything at a glance, and a form for each part of the settings
-//	GET  /admin/live            the part of it that shows who is connected, for the script
-//	POST /admin/review          a form → what it would change, and what would become of those who are connected; nothing happens
+//	GET  /admin/live            its part with the connected clients, for the script
+//	POST /admin/review          a form → its changes and their effect on the connected clients, without applying them
 //	POST /admin/apply           a reviewed change; 409 and the review anew if the settings have another revision by now
 //	GET  /admin/rollback?to=N   the review of going back to a revision
 //	POST /admin/rollback        goes back

@@ -77,7 +77,7 @@ func TestLoginsEnd(t *testing.T) {
 	}
 }
 
-// TestLoginsAreBounded forgets whoever has been quiet the longest.
+// TestLoginsAreBounded drops the login that has been without a request for the longest time.
 func TestLoginsAreBounded(t *testing.T) {
 	v := &logins{}
 	v.begin()

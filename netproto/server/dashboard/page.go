@@ -25,12 +25,12 @@ func (d *request) page(w http.ResponseWriter, status int, name string, content a
 type frame struct {
 	Title    string
 	Page     string // which of the menu's
-	User     string // who is logged in; empty is a stranger
+	User     string // name of the logged-in actor; empty without a login
 	CanEdit  bool
 	CSRF     string
 	Revision uint64
 	Build    string
-	Clear    bool   // what is typed travels in the clear to another machine
+	Clear    bool   // the form is sent to another machine without TLS
 	Back     string // the page itself, where it can be shown again in another language; empty where it can't
 }
 
@@ -53,7 +53,7 @@ type notice struct {
 	Text string
 }
 
-// sorry says that something is not to be had. The title is a key, the text is what to show.
+// sorry shows an error. title is a key, text is shown as it is.
 func (d *request) sorry(w http.ResponseWriter, status int, title, text string) {
 	d.page(w, status, "notice.html", notice{frame: d.frame(d.words.text(title), ""), Text: text})
 }

@@ -131,7 +131,7 @@ func rulerOf(s operator.State) (r ruler) {
 	return r
 }
 
-// grid is who is connected, by target and logic version.
+// grid counts clients by target and logic version.
 type grid struct {
 	Versions []string
 	Rows     []gridRow
@@ -175,7 +175,7 @@ func gridOf(groups []operator.Group) (g grid) {
 	return g
 }
 
-// versionOrder sorts numbers between those who have none and all others.
+// versionOrder sorts NoLogicGroup first, then the numbers, then all other labels.
 func versionOrder(label string) int64 {
 	n, err := strconv.ParseInt(label, 10, 32)
 	switch {

@@ -7,7 +7,7 @@ import (
 
 import bolt "go.etcd.io/bbolt"
 
-// DropOne takes the newest value out of a bucket of a store's file, and of the settings the document in force.
+// DropOne removes the last value of a bucket of a store's file; of the settings that is the document in force.
 func DropOne(path, bucket string) error {
 	return inStore(path, func(tx *bolt.Tx) error {
 		b := tx.Bucket([]byte(bucket))
@@ -16,7 +16,7 @@ func DropOne(path, bucket string) error {
 	})
 }
 
-// Tamper replaces something in one audit record, as somebody would who knows the file's format.
+// Tamper replaces bytes in one audit record and keeps the file's format valid.
 func Tamper(path string, number uint64, old, changed []byte) error {
 	return inStore(path, func(tx *bolt.Tx) error {
 		line, err := unsealed(tx, bucketAudit, numberKey(number))
@@ -35,5 +35,5 @@ func inStore(path string, change func(tx *bolt.Tx) error) error {
 	return errors.Join(db.Update(change), db.Close())
 }
 
-// Walk looks at the pages of a store's file.
+// Walk checks the pages of a store's file.
 func Walk(path string) error { return walkFile(path) }

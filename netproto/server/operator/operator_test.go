@@ -121,7 +121,7 @@ func TestT7BootTable(t *testing.T) {
 	}
 }
 
-// editor is who may change everything.
+// editor is an actor with RoleEdit.
 func editor() operator.Actor {
 	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }

@@ -43,7 +43,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestSessionsAreCounted who is there, and forgets who has gone.
+// TestSessionsAreCounted lists connected sessions, and removes ended ones.
 func TestSessionsAreCounted(t *testing.T) {
 	c, known := newSessions(), testLabels()
 	var left []func()
@@ -68,7 +68,7 @@ func TestSessionsAreCounted(t *testing.T) {
 	}
 }
 
-// TestLastHour forgets handshakes after an hour, minute by minute, also when nobody came for a day.
+// TestLastHour forgets handshakes after an hour, minute by minute, also after a day without any.
 func TestLastHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, known := newSessions(), testLabels()
