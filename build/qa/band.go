@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Band watches some lines of a Screen for changes, cheaply enough to look a thousand times a second without taking the
-// processor from what is measured. It is not safe for concurrent use. Close it.
+// Band detects changes in some lines of a Screen, at a low enough cost for a thousand checks a second. It is not safe for concurrent use.
+// Close it.
 type Band struct {
 	frame  *os.File
 	offset int64
@@ -17,7 +17,7 @@ type Band struct {
 	now    []byte
 }
 
-// WatchBand remembers what the given lines look like now.
+// WatchBand records the current content of the given lines.
 func (s *Screen) WatchBand(from, lines int) (*Band, error) {
 	f, err := os.Open(s.Frame())
 	if err != nil {
@@ -47,11 +47,11 @@ func (b *Band) remember(from, lines int) error {
 	return err
 }
 
-// Changed reports whether the lines look different from when the Band was made.
+// Changed reports whether the lines differ from the recorded ones.
 func (b *Band) Changed() (bool, error) {
 	_, err := b.frame.ReadAt(b.now, b.offset)
 	return !bytes.Equal(b.now, b.first), err
 }
 
-// Close lets go of the screen's file.
+// Close closes the screen's file.
 func (b *Band) Close() error { return b.frame.Close() }

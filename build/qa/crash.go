@@ -17,47 +17,47 @@ import (
 
 const (
 	crashSuite    = "crash"
-	recoverySuite = "recovery" // stops in the starts that recover from those of the other one
+	recoverySuite = "recovery" // stops in starts that recover from another stop
 )
 
-// The depths of CrashOptions.
+// Depths of CrashOptions.
 const (
 	CrashOnce  = 1 // the stories are stopped
-	CrashTwice = 2 // and so is what recovers from them, wherever the seed says so
-	CrashFully = 3 // and so is what recovers from them, everywhere
+	CrashTwice = 2 // recoveries are stopped, too, where the seed selects them
+	CrashFully = 3 // recoveries are stopped everywhere, too
 )
 
-// CrashOptions say what Crash tries.
+// CrashOptions configure Crash.
 type CrashOptions struct {
-	Names    install.Names // how the install calls its files
+	Names    install.Names // names of the install's files
 	Old, New CrashSet      // two releases
-	Story    string        // pattern of path.Match for the stories to play; empty means all
-	Only     string        // one point of one story, as a violation names it; empty means all
-	Mutant   string        // a broken build to try instead of the honest one; see CrashMutants
+	Story    string        // pattern of path.Match for the stories; empty means all
+	Only     string        // one point of one story, as in a violation; empty means all
+	Mutant   string        // a broken build instead of the correct one; see CrashMutants
 	Depth    int           // CrashOnce, CrashTwice or CrashFully; 0 means CrashTwice
-	Seeds    int           // draws for each share that leaves something open; 0 means 2
+	Seeds    int           // random draws for each share with an open outcome; 0 means 2
 	Seed     uint64        // the first of them
-	Sparse   int           // tries one stop out of so many, wherever the seed says so; 0 means every one
-	Enough   int           // a story ends with so many violations; 0 means never
-	Jobs     int           // stories at a time; 0 means one for each processor
-	Sets     string        // flags that name the releases in the command line of a repetition
-	// Progress is called now and then with the stops that were tried and their number; concurrently. Nil: nobody looks.
+	Sparse   int           // tries one of so many stops, selected by the seed; 0 means every stop
+	Enough   int           // a story ends after so many violations; 0 means never
+	Jobs     int           // concurrent stories; 0 means one for each processor
+	Sets     string        // flags that name the releases in the command line that repeats a case
+	// Progress is called from time to time with the number of tried and all stops, concurrently. May be nil.
 	Progress func(done, total int, what string)
 }
 
-// ErrCrashUsage says that CrashOptions name what does not exist.
+// ErrCrashUsage says that CrashOptions select nothing.
 var ErrCrashUsage = errors.New("nothing to try")
 
-// CrashCount is what a run of Crash amounts to.
+// CrashCount counts the work of a run of Crash.
 type CrashCount struct {
-	Stories    int // each on a system that can exchange two names, and on one that can't
+	Stories    int // each with and without an atomic exchange of two names
 	Operations int // of all stories together
-	Stops      int // an operation, a moment, and what survived
-	Recoveries int // the same within the starts that recover from them
-	States     int // different disks among all of them
+	Stops      int // combinations of operation, moment and survival
+	Recoveries int // stops within recoveries
+	States     int // distinct disks
 }
 
-// String is a sentence for the report.
+// String formats the count for the report.
 func (n CrashCount) String() string {
 	return fmt.Sprintf("Tried %d stops in %d operations of %d stories, and %d stops in the starts that recover from them; %d different disks",
 		n.Stops, n.Operations, n.Stories, n.Recoveries, n.States)
@@ -68,15 +68,13 @@ func (n *CrashCount) add(m CrashCount) {
 	n.Recoveries, n.States = n.Recoveries+m.Recoveries, n.States+m.States
 }
 
-// Crash plays stories of an install on a volume in memory and stops each one before, inside and after every operation:
-// the process is killed, or the machine loses its power and 0, 50 or 100 % of what was not synced survives. After each
-// stop it wants the promise of package install: the next start opens, finds exactly one of the sets that the story allows
-// at this point, by every byte, and one more run leads to the story's end; the player's files are as they were, and
-// nothing is left over. The starts that recover are stopped in the same way.
+// Crash plays stories of an install on a volume in memory and stops each one before, inside and after every operation. The process is
+// killed, or the machine loses power and 0, 50 or 100 % of the unsynced data survives. After each stop it checks the promise of package
+// install. The next start opens and finds exactly one of the sets that the story allows at this point, by every byte. One more run leads to
+// the story's end. The player's files are unchanged, and no temporary files remain. Recovering starts are stopped in the same way.
 //
-// take gets the cases story by story, always in the same order: each stop is one, those within recovery are one for each
-// operation and survival. It is called by one goroutine. What came up to the end of ctx is handed over before Crash
-// returns its error.
+// take receives the cases story by story, always in the same order, from one goroutine. Each stop is a case; stops within recoveries form
+// one case for each operation and survival. When ctx ends, take receives the finished cases before Crash returns its error.
 func Crash(ctx context.Context, o CrashOptions, take func(Case)) (CrashCount, error) {
 	o = o.whole()
 	runs, err := o.runs()
@@ -116,7 +114,7 @@ func (o CrashOptions) whole() CrashOptions {
 	return o
 }
 
-// CrashStories lists the stories with what they are about, one in each line.
+// CrashStories lists the stories with a description, one a line.
 func CrashStories() []string {
 	var lines []string
 	for _, s := range crashStories() {
@@ -125,10 +123,10 @@ func CrashStories() []string {
 	return lines
 }
 
-// movesSuffix marks a story on a system that can't exchange two names.
+// movesSuffix marks a story on a system without an atomic exchange of two names.
 const movesSuffix = ".moves"
 
-// runs lists the stories on each system, as far as they are wanted and possible with these sets.
+// runs lists the selected stories that are possible with these sets, on each system.
 func (o CrashOptions) runs() ([]*crashRun, error) {
 	if _, err := path.Match(o.Story, ""); err != nil {
 		return nil, fmt.Errorf("%w: story %q: %v", ErrCrashUsage, o.Story, err)
@@ -165,12 +163,12 @@ func (o CrashOptions) runs() ([]*crashRun, error) {
 	return runs, nil
 }
 
-// each does something for all runs, some at a time, and returns the first error.
+// each calls do for all runs, some at a time, and returns the first error.
 func (o CrashOptions) each(ctx context.Context, runs []*crashRun, do func(*crashRun) error) error {
 	return o.eachInOrder(ctx, runs, do, func(*crashRun) {})
 }
 
-// eachInOrder is each with a call behind each run, in the order of the runs, also for those that ended with an error.
+// eachInOrder is each with a call of done after each run, in the order of the runs, also after an error.
 func (o CrashOptions) eachInOrder(ctx context.Context, runs []*crashRun, do func(*crashRun) error, done func(*crashRun)) error {
 	results := make([]chan error, len(runs))
 	for i := range results {
@@ -200,14 +198,14 @@ func (o CrashOptions) eachInOrder(ctx context.Context, runs []*crashRun, do func
 	return first
 }
 
-// crashProgress counts stops over all runs.
+// crashProgress counts the stops of all runs.
 type crashProgress struct {
 	tell  func(done, total int, what string)
 	done  atomic.Int64
 	total int
 }
 
-// tellEvery is how many stops lie between two calls of Progress.
+// tellEvery is the number of stops between two calls of Progress.
 const tellEvery = 64
 
 func (p *crashProgress) one(what string) {
@@ -216,16 +214,16 @@ func (p *crashProgress) one(what string) {
 	}
 }
 
-// crashSurvival is what a stop leaves.
+// crashSurvival is what survives a stop.
 type crashSurvival struct {
-	kept string // "kill", or percent, with "u" behind it where names survive in any order
-	seed uint64 // 0 where nothing is drawn
+	kept string // "kill", or percent, with "u" appended if names survive in any order
+	seed uint64 // 0 without random draws
 }
 
-// crashKill is a process that is killed: everything it did is there.
+// crashKill is a killed process: all its writes survive.
 const crashKill = "kill"
 
-// survivals lists what a stop may leave.
+// survivals lists the possible survivals of a stop.
 func (o CrashOptions) survivals() []crashSurvival {
 	list := []crashSurvival{{crashKill, 0}, {"0", 0}, {"100", 0}}
 	for _, kept := range []string{"50", "50u"} {
@@ -236,7 +234,7 @@ func (o CrashOptions) survivals() []crashSurvival {
 	return list
 }
 
-// of is the disk that a stop leaves of one.
+// of returns the disk after a stop.
 func (s crashSurvival) of(d *faultfs.Disk, p crashPoint) *faultfs.Disk {
 	const prime = 1_000_003 // draws differ from one operation to the next
 	if s.kept == crashKill {
@@ -252,7 +250,7 @@ func (s crashSurvival) of(d *faultfs.Disk, p crashPoint) *faultfs.Disk {
 	return d.Crash(cut)
 }
 
-// knownSurvival are the words for what survives.
+// knownSurvival reports whether a word names a survival.
 func knownSurvival(kept string) bool {
 	return slices.Contains([]string{crashKill, "0", "50", "50u", "100"}, kept)
 }

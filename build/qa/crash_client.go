@@ -14,13 +14,13 @@ import (
 	"collet/platform"
 )
 
-// crashPortion is how many bytes the server sends at once: small enough that a large file takes several writes.
+// crashPortion is the server's portion size in bytes, small enough that a large file takes several writes.
 const crashPortion = 9_000
 
-// crashNow is the clock of the stories: long after anything on a faultfs disk was stamped, so that times can be believed.
+// crashNow is the clock of the stories. It is long after all time stamps of a faultfs disk, so that file times are trusted.
 var crashNow = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// crashClient is a client as far as the disk is concerned: what its host and its updater do to an install.
+// crashClient does the disk operations of a client's host and updater on an install.
 type crashClient struct {
 	names  install.Names
 	sets   crashSets
@@ -32,16 +32,16 @@ type crashClient struct {
 	dir     *install.Dir
 	offered CrashSet
 	plan    update.Plan
-	may     []string // the sets that a start may find if this one stops now
+	may     []string // sets that a start may find after a stop now
 }
 
-// crashStep is something that a client does, and the sets that a stop before its end may leave.
+// crashStep is one step of a client, and the sets that a stop during it may leave.
 type crashStep struct {
 	do  func(*crashClient) error
 	may []string
 }
 
-// play does steps in order.
+// play executes steps in order.
 func (c *crashClient) play(steps []crashStep) error {
 	for _, s := range steps {
 		c.may = s.may
@@ -62,11 +62,11 @@ func (c *crashClient) open() (err error) {
 	return err
 }
 
-// maxAgain is how often a client begins a download anew by itself: a part that a power cut tore costs one time, and there
-// is never more than one under way.
+// maxAgain is how often a client restarts a download by itself. A part torn by a power cut costs one restart, and there is at most one
+// unfinished part.
 const maxAgain = 2
 
-// fetch compares with a release and downloads what is missing, as often as the install asks for it.
+// fetch compares the install with a release and downloads missing files, as often as the install requests it.
 func (c *crashClient) fetch(set string) (err error) {
 	c.offered = c.sets[set]
 	for range 1 + maxAgain {
@@ -117,10 +117,10 @@ func (c *crashClient) fail() error {
 	return err
 }
 
-// errStillPending says that failed starts had no consequence.
+// errStillPending says that failed starts did not cause a rollback.
 var errStillPending = errors.New("the set is still there after two failed starts")
 
-// failUntilBack starts a set that never comes up.
+// failUntilBack starts a set that always fails to start, until the rollback.
 func (c *crashClient) failUntilBack() error {
 	for range 2 {
 		if !c.dir.Pending() {
@@ -139,7 +139,7 @@ func (c *crashClient) failUntilBack() error {
 	return nil
 }
 
-// wantNothing compares with a release that has to be there already.
+// wantNothing checks that a release is complete already.
 func (c *crashClient) wantNothing(set string) error {
 	plan, err := c.dir.Plan(context.Background(), c.mode, c.sets[set].offer(c.names), func(string, int64, int64) {})
 	switch {
@@ -168,27 +168,27 @@ func fetching(set string, may ...string) crashStep {
 
 func committing(may ...string) crashStep { return crashStep{(*crashClient).commit, may} }
 
-// swapping goes from one set to another that is live then, and not proven.
+// swapping changes from one set to another, which is then live but not proven.
 func swapping(from, to string) []crashStep {
 	return []crashStep{opening(from), fetching(to, from), committing(from, to), promoting(from, to)}
 }
 
-// updating is a whole update.
+// updating is a complete update.
 func updating(from, to string) []crashStep {
 	return append(swapping(from, to), starting(to), proving(to), closing(to))
 }
 
-// leaving is an update whose set has not proven itself when the player leaves.
+// leaving is an update whose set is not proven when the player quits.
 func leaving(from, to string) []crashStep {
 	return append(swapping(from, to), starting(to), closing(to))
 }
 
-// refusing is an update to a set that never comes up, which ends with another one.
+// refusing is an update to a set that always fails to start, and ends with another set.
 func refusing(from, to, back string) []crashStep {
 	return append(swapping(from, to), starting(to), failing(to), starting(to), failing(to, back), closing(back))
 }
 
-// trying is one more run of a client whose new set never comes up.
+// trying is one more run of a client whose new set always fails to start.
 func trying(to string) []crashStep {
 	return []crashStep{opening(), fetching(to), committing(), promoting(), {(*crashClient).failUntilBack, nil}, closing()}
 }

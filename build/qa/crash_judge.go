@@ -15,13 +15,13 @@ import (
 	"collet/platform/faultfs"
 )
 
-// crashVerdict is what the next start makes of a disk.
+// crashVerdict is the result of the next start on a disk.
 type crashVerdict struct {
-	found   []string // names of the sets that it has, as seen after Open; several where sets are equal
-	trouble string   // what is wrong whatever was expected; empty: nothing
+	found   []string // names of the sets found after Open; several if sets are equal
+	trouble string   // an error regardless of the expected set; empty if there was none
 }
 
-// judge starts the client on a disk, looks, lets it run once more, and looks again. It uses the disk up.
+// judge starts the client on a disk, checks it, runs the client once more, and checks again. It changes the disk.
 func (r *crashRun) judge(d *faultfs.Disk, key crashKey) (v crashVerdict) {
 	if known, seen := r.known[key]; seen {
 		return known
@@ -53,8 +53,8 @@ func (r *crashRun) judge(d *faultfs.Disk, key crashKey) (v crashVerdict) {
 	return v
 }
 
-// goesOn plays one more run, which has to lead to the story's end, and one that has to find nothing to do. Behind a set
-// that never comes up there has to be a way on to the next one.
+// goesOn plays one more run, which must lead to the story's end, and one that must find nothing to do. After a set that always fails to
+// start, an update to the next set must succeed.
 func (r *crashRun) goesOn(d *faultfs.Disk) error {
 	s := r.story
 	if err := r.session(d, s.again); err != nil {
@@ -76,7 +76,7 @@ func (r *crashRun) goesOn(d *faultfs.Disk) error {
 	return nil
 }
 
-// session is one whole process.
+// session is the life of one process.
 func (r *crashRun) session(d *faultfs.Disk, steps []crashStep) error {
 	p := r.newProcess(d)
 	err := r.client(d, p).play(steps)
@@ -84,7 +84,7 @@ func (r *crashRun) session(d *faultfs.Disk, steps []crashStep) error {
 	return err
 }
 
-// settled wants exactly one set, the player's files, and where the set is proven nothing else.
+// settled checks for exactly one set and the player's files, and, if the set is proven, for no other files.
 func (r *crashRun) settled(d *faultfs.Disk, set string, proven bool) error {
 	files := d.Files()
 	if lines := r.live(files).diff(r.sets[set]); lines != nil {
@@ -102,7 +102,7 @@ func (r *crashRun) settled(d *faultfs.Disk, set string, proven bool) error {
 	return r.recycled(files, set)
 }
 
-// live is the set that a disk has.
+// live returns the set on a disk.
 func (r *crashRun) live(files map[string]string) CrashSet {
 	mine, set := r.mine, CrashSet{}
 	for name, content := range files {
@@ -113,7 +113,7 @@ func (r *crashRun) live(files map[string]string) CrashSet {
 	return set
 }
 
-// which are the names of the sets that are live.
+// which returns the names of the live sets.
 func (r *crashRun) which(files map[string]string) (names []string) {
 	live := r.live(files)
 	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
@@ -124,7 +124,7 @@ func (r *crashRun) which(files map[string]string) (names []string) {
 	return names
 }
 
-// compared says what a mixed set has of the sets that the story may leave.
+// compared describes which sets the files of a mixed set come from.
 func (r *crashRun) compared(files map[string]string) (text string) {
 	live := r.live(files)
 	for _, name := range r.roles() {
@@ -133,7 +133,7 @@ func (r *crashRun) compared(files map[string]string) (text string) {
 	return text
 }
 
-// lostOfPlayer says which file of the player is not what it was.
+// lostOfPlayer names the first changed or missing file of the player.
 func (r *crashRun) lostOfPlayer(files map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(r.mine)) {
 		if files[name] != r.mine[name] {
@@ -146,7 +146,7 @@ func (r *crashRun) lostOfPlayer(files map[string]string) string {
 	return ""
 }
 
-// stays are the files of the install that stay when nothing is under way.
+// stays reports whether a file of the install may remain after all work is done.
 func (r *crashRun) stays(name string) bool {
 	known := []string{"journal.0", "journal.1", "lists.0", "lists.1", "lock", "readers"}
 	dir, base := path.Split(name)
@@ -154,7 +154,7 @@ func (r *crashRun) stays(name string) bool {
 		strings.HasPrefix(name, install.Recycler+"/")
 }
 
-// leftovers are files of ours that have no purpose any more.
+// leftovers lists obsolete files of the updater.
 func (r *crashRun) leftovers(files map[string]string) (left []string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if _, players := r.mine[name]; Outside(name) && !players && !strings.HasSuffix(name, "/") && !r.stays(name) {
@@ -164,7 +164,7 @@ func (r *crashRun) leftovers(files map[string]string) (left []string) {
 	return left
 }
 
-// recycled wants what the release dropped in the recycler.
+// recycled checks that files dropped by the release are in the recycler.
 func (r *crashRun) recycled(files map[string]string, end string) error {
 	had := r.sets[r.story.dropped]
 	for _, name := range r.sets[end].missing(had) {
@@ -179,7 +179,7 @@ func (r *crashRun) recycled(files map[string]string, end string) error {
 	return nil
 }
 
-// crashKey stands for a disk: names, contents and identities.
+// crashKey is a hash of a disk: names, contents and identities.
 type crashKey uint64
 
 func (r *crashRun) key(d *faultfs.Disk) crashKey {

@@ -8,29 +8,28 @@ import (
 	"collet/platform/faultfs"
 )
 
-// The moments of an operation.
+// Moments of an operation.
 const (
 	crashBefore = "before"
-	crashInside = "inside" // of a write half of the bytes arrived; other operations have no inside
-	crashAfter  = "after"  // its caller does not know yet
-	crashEnd    = "end"    // behind the last operation, when everything was told to be done
+	crashInside = "inside" // of a write, half of the bytes arrived; other operations have no inside
+	crashAfter  = "after"  // the caller has no result yet
+	crashEnd    = "end"    // after the last operation, when all were reported as done
 )
 
-// crashPoint is a moment of a run.
+// crashPoint is one stop of a run.
 type crashPoint struct {
 	op   int
 	when string
 	crashSurvival
 }
 
-// String is how --only takes it.
+// String formats the point for --only.
 func (p crashPoint) String() string { return fmt.Sprintf("%d:%s:%s:%d", p.op, p.when, p.kept, p.seed) }
 
-// at is the same moment with another survival.
+// at returns the same moment with another survival.
 func (p crashPoint) at(s crashSurvival) crashPoint { p.crashSurvival = s; return p }
 
-// parseCrashPoints reads op:when:kept:seed, and the same behind a slash for a stop in the start that recovers. Empty text
-// is no point.
+// parseCrashPoints parses op:when:kept:seed, and after a slash the same for a stop in the recovering start. Empty text has no points.
 func parseCrashPoints(text string) (points []crashPoint, err error) {
 	if text == "" {
 		return nil, nil
@@ -58,16 +57,16 @@ func parseCrashPoint(text string) (p crashPoint, ok bool) {
 	return p, err == nil && err2 == nil && op >= 0 && known && knownSurvival(p.kept)
 }
 
-// crashWalk is one run of something on a disk, and what is to be looked at on its way.
+// crashWalk is one run on a disk, and a callback for each moment.
 type crashWalk struct {
 	disk *faultfs.Disk                               // never changed
-	run  func(*faultfs.FS) error                     // with ErrStopped in its error if it was stopped
+	run  func(*faultfs.FS) error                     // its error contains ErrStopped if it was stopped
 	look func(crashPoint, faultfs.Op, *faultfs.Disk) // at each moment; must not keep the disk
-	only *crashPoint                                 // nothing but this moment; nil: all
+	only *crashPoint                                 // only this moment; nil: all
 }
 
-// walk goes through all moments: those between operations in one run, with a look at the disk before and after each, and
-// those inside of writes in a run of their own.
+// walk visits all moments: those between operations in one run, with a callback on the disk before and after each, and those inside writes
+// in one run each.
 func (w crashWalk) walk() (ops []faultfs.Op, err error) {
 	disk := w.disk.Clone()
 	fsys := disk.Open(faultfs.Options{

@@ -13,7 +13,7 @@ import (
 	"collet/platform/faultfs"
 )
 
-// crashRun is one story on one system. One goroutine uses it.
+// crashRun is one story on one system. It is used by one goroutine.
 type crashRun struct {
 	id      string
 	story   crashStory
@@ -24,29 +24,29 @@ type crashRun struct {
 	mutant  Mutant
 	config  faultfs.Config
 
-	base  *faultfs.Disk // where the story begins
+	base  *faultfs.Disk // the start of the story
 	ops   []faultfs.Op  // of an undisturbed run
 	seed  maphash.Seed
 	known map[crashKey]crashVerdict
-	again map[string]int // states of which the recovery was stopped, numbered
+	again map[string]int // states whose recovery was stopped, numbered
 	count CrashCount
 
 	violations int
 
-	acting   *crashClient // the one that is stopped
+	acting   *crashClient // the client that is stopped
 	found    []crashFound
 	recovery map[string]*crashCell
-	order    []string // keys of recovery, as they came
+	order    []string // keys of recovery in order of insertion
 }
 
-// crashFound is what one stop led to.
+// crashFound is the result of one stop.
 type crashFound struct {
 	crashPoint
 	label   string
 	trouble string
 }
 
-// crashCell gathers the stops in recoveries at one operation.
+// crashCell collects the stops in recoveries at one operation.
 type crashCell struct {
 	label   string
 	point   crashPoint
@@ -54,15 +54,14 @@ type crashCell struct {
 	trouble []string
 }
 
-// client is a client at work on a disk, through a process.
+// client returns a client that works on a disk through a process.
 func (r *crashRun) client(d *faultfs.Disk, p *faultfs.FS) *crashClient {
 	return &crashClient{names: r.options.Names, sets: r.sets, mode: r.story.mode(), verify: r.story.verify, fsys: r.mutant.wrap(p)}
 }
 
 func (r *crashRun) newProcess(d *faultfs.Disk) *faultfs.FS { return d.Open(faultfs.Options{}) }
 
-// prepare brings the disk to where the story begins, and counts its operations. What happens before a story is the work
-// of an honest build.
+// prepare brings the disk to the start of the story and counts the story's operations. It uses the correct build.
 func (r *crashRun) prepare() error {
 	r.seed, r.known, r.again, r.recovery = maphash.MakeSeed(), map[crashKey]crashVerdict{}, map[string]int{}, map[string]*crashCell{}
 	r.mine = playersFiles(r.options.Names)
@@ -88,7 +87,7 @@ func (r *crashRun) prepare() error {
 	return nil
 }
 
-// expected is the number of stops.
+// expected returns the number of stops.
 func (r *crashRun) expected() int {
 	if r.only != nil {
 		return 1
@@ -125,7 +124,7 @@ func (r *crashRun) play(ctx context.Context, p *crashProgress) error {
 	return ctx.Err()
 }
 
-// enough reports whether as many violations were found as anybody wants.
+// enough reports whether the limit of violations is reached.
 func (r *crashRun) enough() bool { return r.options.Enough > 0 && r.violations >= r.options.Enough }
 
 // act plays the story once.
@@ -138,7 +137,7 @@ func (r *crashRun) act(p *faultfs.FS) error {
 	return err
 }
 
-// wanted are the survivals to try at a level: 0 is the story, 1 what recovers.
+// wanted returns the survivals to try at a level: 0 is the story, 1 the recovery.
 func (r *crashRun) wanted(level int) []crashSurvival {
 	if r.only != nil {
 		return []crashSurvival{r.only[level].crashSurvival}
@@ -146,14 +145,14 @@ func (r *crashRun) wanted(level int) []crashSurvival {
 	return r.options.survivals()
 }
 
-// stop judges one stop, and then stops what recovers from it.
+// stop judges one stop, and then stops its recovery.
 func (r *crashRun) stop(ctx context.Context, p crashPoint, o faultfs.Op, d *faultfs.Disk, may []string) {
 	r.count.Stops++
 	left := p.of(d, p)
 	key := r.key(left)
 	if r.wantsAgain() {
 		state := fmt.Sprint(key, may)
-		if p.kept == crashKill { // not everything there is durable
+		if p.kept == crashKill { // not all of the data is durable
 			state += fmt.Sprint(r.key(left.Crash(faultfs.Keep(0, 0))))
 		}
 		r.stopAgain(ctx, p, left, state, may)
@@ -172,7 +171,7 @@ func (r *crashRun) stop(ctx context.Context, p crashPoint, o faultfs.Op, d *faul
 	r.found = append(r.found, f)
 }
 
-// broken says in which way a verdict breaks the promise; empty if it does not.
+// broken describes how a verdict breaks the promise; empty if it does not.
 func (r *crashRun) broken(v crashVerdict, may []string) string {
 	if v.trouble == "" && !slices.ContainsFunc(v.found, func(name string) bool { return slices.Contains(may, name) }) {
 		return fmt.Sprintf("the next start finds the set %q, want %q", strings.Join(v.found, " = "), strings.Join(may, `" or "`))
@@ -180,7 +179,7 @@ func (r *crashRun) broken(v crashVerdict, may []string) string {
 	return v.trouble
 }
 
-// repeat is the command line that does one stop again.
+// repeat returns the command line that repeats one stop.
 func (r *crashRun) repeat(points string) string {
 	line := fmt.Sprintf("collet qa crash%s --story %s --only %s", r.options.Sets, r.id, points)
 	if r.mutant.Name != "" {
@@ -197,7 +196,7 @@ func (r *crashRun) wantsAgain() bool {
 	return r.options.Depth >= CrashTwice
 }
 
-// stopAgain stops the start that recovers from a stop, unless that was done for the same disk.
+// stopAgain stops the start that recovers from a stop, unless that was done for an equal disk.
 func (r *crashRun) stopAgain(ctx context.Context, first crashPoint, left *faultfs.Disk, state string, may []string) {
 	if r.again[state] != 0 {
 		return
@@ -205,7 +204,7 @@ func (r *crashRun) stopAgain(ctx context.Context, first crashPoint, left *faultf
 	r.again[state] = len(r.again) + 1
 	w := crashWalk{disk: left, run: r.recover, look: func(p crashPoint, o faultfs.Op, d *faultfs.Disk) {
 		expected := may
-		if p.when == crashEnd { // what a start has found is what the next one finds
+		if p.when == crashEnd { // the next start finds what this one left
 			expected = r.which(d.Files())
 		}
 		for _, s := range r.wanted(1) {
@@ -220,10 +219,10 @@ func (r *crashRun) stopAgain(ctx context.Context, first crashPoint, left *faultf
 	if len(r.only) > 1 {
 		w.only = &r.only[1]
 	}
-	w.walk() // a start that does not open is told of by its own verdict
+	w.walk() // a failure to open is reported by its own verdict
 }
 
-// oneIn is how many stops in recoveries there are for each that CrashTwice tries.
+// oneIn is the number of stops in recoveries for each one that CrashTwice tries.
 const oneIn = 80
 
 // draws decides whether a stop in the recovery of a state is tried.
@@ -231,7 +230,7 @@ func (r *crashRun) draws(state string, p crashPoint) bool {
 	return r.options.Depth >= CrashFully || r.chance(oneIn, r.again[state], p)
 }
 
-// chance is true once in n times, and where one point is wanted always. The seed decides.
+// chance is true once in n times, decided by the seed; always true if one point is selected.
 func (r *crashRun) chance(n int, what ...any) bool {
 	if r.only != nil || n <= 1 {
 		return true
@@ -248,10 +247,10 @@ func (r *crashRun) recover(p *faultfs.FS) error {
 	return c.open()
 }
 
-// maxTold is how many violations of one square are told in full.
+// maxTold is how many violations of one cell are reported in full.
 const maxTold = 3
 
-// gather adds a stop within a recovery to its square.
+// gather adds a stop within a recovery to its cell.
 func (r *crashRun) gather(first, second crashPoint, o faultfs.Op, trouble string) {
 	label := o.Label()
 	if second.when == crashEnd {
@@ -273,7 +272,7 @@ func (r *crashRun) gather(first, second crashPoint, o faultfs.Op, trouble string
 
 var errUnknownMoment = errors.New("no such operation, or nothing of the kind can be stopped in it")
 
-// cases are the rows of the report.
+// cases returns the rows of the report.
 func (r *crashRun) cases() (cases []Case) {
 	if r.only != nil && r.count.Stops+r.count.Recoveries == 0 {
 		return []Case{{Suite: crashSuite, Name: r.id, State: CaseSkipped, Detail: errUnknownMoment.Error()}}
@@ -299,7 +298,7 @@ func stateOf(trouble string) CaseState {
 	return CaseViolation
 }
 
-// asCase is one square of the matrix of recoveries.
+// asCase converts a cell of the recovery matrix to a case.
 func (c *crashCell) asCase(id string) Case {
 	detail := fmt.Sprintf("%d stops", c.stops)
 	if n := len(c.trouble); n > 0 {
@@ -309,7 +308,7 @@ func (c *crashCell) asCase(id string) Case {
 		Params: []Param{{"op", c.label}, {"when", c.point.when}, {"kept", c.point.kept}}}
 }
 
-// roles are the sets that a story may leave.
+// roles returns the names of the sets that a story may leave.
 func (r *crashRun) roles() (names []string) {
 	for _, s := range r.story.act {
 		for _, name := range s.may {

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// maxCrashFile is how many bytes of a file are played with: enough for several writes, each of several pages of 4096
-	// bytes that may survive apart from each other. A crash does not care about more, and each stop hashes all of them.
+	// maxCrashFile is the size in bytes to which files are cut: enough for several writes of several 4096-byte pages, each of which may
+	// survive alone. Larger files would add no cases, and each stop hashes all files.
 	maxCrashFile = 15_000
-	// maxCrashFiles is how many files of a release are played with: each costs some operations, each of which is stopped.
+	// maxCrashFiles limits the files of a release: each costs several operations, all of which are stopped.
 	maxCrashFiles = 8
 )
 
-// CrashSet is a release as an install holds it: content by name, relative to the install and with slashes. It is never
-// written to once it is handed over.
+// CrashSet is a release in the install's layout: content by name, relative to the install, with slashes. It is read-only once it is passed
+// on.
 type CrashSet map[string]string
 
-// CrashNames are the names of an install with the usual folders.
+// CrashNames returns the names of an install with the default folders.
 func CrashNames(library string) install.Names {
 	ext := path.Ext(library)
 	return install.Names{Runtime: strings.TrimSuffix(library, ext), Ext: ext, Resources: "Resources", Cache: "Cache"}
 }
 
-// ReadCrashSets reads two releases from folders that hold a module and a folder Resources, and names them. Large files are
-// cut, and of many files only some are taken, those that differ first; comments tell of it.
+// ReadCrashSets reads two releases from folders with a module and a folder Resources. Large files are cut, and of many files some are
+// selected, differing ones first; comments describe that.
 func ReadCrashSets(oldDir, newDir string) (o CrashOptions, comments []string, err error) {
 	var libraries []string
 	for _, side := range []struct {
@@ -60,7 +60,7 @@ func ReadCrashSets(oldDir, newDir string) (o CrashOptions, comments []string, er
 	return o, comments, nil
 }
 
-// readCrashSet reads the module, what is named after it, and the packs.
+// readCrashSet reads the module, the files named after it, and the packs.
 func readCrashSet(dir string) (set CrashSet, library string, err error) {
 	top, err := os.ReadDir(dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func readCrashSet(dir string) (set CrashSet, library string, err error) {
 	return set, library, err
 }
 
-// CutCrashSets makes two releases small enough for many thousands of runs. What is cut keeps what it differs in.
+// CutCrashSets reduces two releases to a size for many thousands of runs. Cut files keep their differences.
 func CutCrashSets(from, to CrashSet) (oldSet, newSet CrashSet, comments []string) {
 	oldSet, newSet = maps.Clone(from), maps.Clone(to)
 	left, cut := oldSet.leaveOut(newSet), 0
@@ -114,7 +114,7 @@ func CutCrashSets(from, to CrashSet) (oldSet, newSet CrashSet, comments []string
 	return oldSet, newSet, comments
 }
 
-// leaveOut drops packs beyond the bound from both sets, equal ones first.
+// leaveOut removes packs above the limit from both sets, equal ones first.
 func (s CrashSet) leaveOut(other CrashSet) (left int) {
 	all := maps.Clone(s)
 	maps.Copy(all, other)
@@ -129,7 +129,7 @@ func (s CrashSet) leaveOut(other CrashSet) (left int) {
 	return left
 }
 
-// rank is how little a file has to tell: modules have most, then what differs.
+// rank orders files by importance: modules first, then files that differ.
 func (s CrashSet) rank(other CrashSet, name string) int {
 	a, in := s[name]
 	b, inOther := other[name]
@@ -143,7 +143,7 @@ func (s CrashSet) rank(other CrashSet, name string) int {
 	}
 }
 
-// with is a copy with changes; empty names are left out.
+// with returns a copy with changes; empty names are skipped.
 func (s CrashSet) with(changes CrashSet) CrashSet {
 	c := maps.Clone(s)
 	if c == nil {
@@ -153,7 +153,7 @@ func (s CrashSet) with(changes CrashSet) CrashSet {
 	return c
 }
 
-// without is a copy that lacks some names.
+// without returns a copy that lacks some names.
 func (s CrashSet) without(names ...string) CrashSet {
 	c := maps.Clone(s)
 	for _, name := range names {
@@ -162,7 +162,7 @@ func (s CrashSet) without(names ...string) CrashSet {
 	return c
 }
 
-// changed is a copy in which the files that are chosen have other content of the same size.
+// changed returns a copy in which the chosen files have other content of the same size.
 func (s CrashSet) changed(mark string, chosen func(name string) bool) CrashSet {
 	c := maps.Clone(s)
 	for name, content := range s {
@@ -173,7 +173,7 @@ func (s CrashSet) changed(mark string, chosen func(name string) bool) CrashSet {
 	return c
 }
 
-// packs are the names of the packs, sorted.
+// packs returns the names of the packs, sorted.
 func (s CrashSet) packs(n install.Names) []string {
 	return slices.Sorted(maps.Keys(s.only(func(name string) bool { return strings.HasPrefix(name, n.Resources+"/") })))
 }
@@ -188,7 +188,7 @@ func (s CrashSet) only(chosen func(name string) bool) CrashSet {
 	return c
 }
 
-// offer is the release as a server lists it.
+// offer returns the release as a server lists it.
 func (s CrashSet) offer(n install.Names) []release.File {
 	var files []release.File
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -221,7 +221,7 @@ func (s CrashSet) diff(want CrashSet) []string {
 	return lines
 }
 
-// brief tells contents apart.
+// brief abbreviates a content to its digest.
 func brief(content string) string {
 	digest, _ := release.SHA256.DigestOf(strings.NewReader(content)) // memory can be read
 	return fmt.Sprintf("%s (%d bytes)", short(digest.String()), len(content))

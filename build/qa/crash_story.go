@@ -10,27 +10,27 @@ import (
 	"collet/platform/faultfs"
 )
 
-// crashSets are the sets of a story by name.
+// crashSets are a story's sets by name.
 type crashSets map[string]CrashSet
 
-// crashStory is something that happens to an install. It is a value.
+// crashStory is a scenario of an install. It is a value.
 type crashStory struct {
 	name, about string
 	needs       func(crashSets) bool                 // whether these releases can play it; nil: all can
-	derive      func(crashSets)                      // adds sets of its own; nil: none
-	before      []crashStep                          // bring an empty folder to where the story begins
-	damage      func(*faultfs.Disk, crashSets) error // and somebody else does this; nil: nobody
-	act         []crashStep                          // what is stopped at every operation
+	derive      func(crashSets)                      // adds further sets; may be nil
+	before      []crashStep                          // bring an empty folder to the start of the story
+	damage      func(*faultfs.Disk, crashSets) error // external change before the story; may be nil
+	act         []crashStep                          // stopped at every operation
 	again       []crashStep                          // one more run
-	end         string                               // the set that it leads to
-	dropped     string                               // files of this set that the end lacks have to be in the recycler; empty: no such set
-	kept        string                               // name in the set "kept" of what is somebody's own and may move, but not vanish
-	packsOnly   bool                                 // the server asks for no binaries
-	verify      bool                                 // every run but the first look believes nothing
-	refused     bool                                 // the set that is offered never comes up; after it comes one that does
+	end         string                               // the resulting set
+	dropped     string                               // files of this set that the end lacks must be in the recycler; may be empty
+	kept        string                               // name in the set "kept" of a foreign file, which may be moved but not lost
+	packsOnly   bool                                 // the server requests no binaries
+	verify      bool                                 // every run but the first check verifies all files
+	refused     bool                                 // the offered set always fails to start; a later one starts
 }
 
-// playersFiles are planted before each story and have to be as they were after it.
+// playersFiles are planted before each story and must be unchanged after it.
 func playersFiles(n install.Names) CrashSet {
 	return CrashSet{
 		"readme of mine.txt": "mine", n.Library() + ".mine": "a file named like a companion", "screenshots/1.png": "picture",
@@ -38,7 +38,7 @@ func playersFiles(n install.Names) CrashSet {
 	}
 }
 
-// sets are those of the two releases, and what every story may use.
+// sets returns the two releases and the sets shared by all stories.
 func (o CrashOptions) sets() crashSets {
 	module := func(name string) bool { return name == o.Names.Library() }
 	packs := o.Old.packs(o.Names)
@@ -59,7 +59,7 @@ func (o CrashOptions) sets() crashSets {
 	return sets
 }
 
-// setsOf are a story's own.
+// setsOf returns the sets of a story.
 func (s crashStory) setsOf(common crashSets) crashSets {
 	sets := maps.Clone(common)
 	if s.derive != nil {
@@ -143,20 +143,20 @@ func repairStories() []crashStory {
 	}
 }
 
-// foreignContent is what the player has where a new pack will be.
+// foreignContent is the player's file under a new pack's name.
 const foreignContent = "a pack of the player, by chance under a name of the next release"
 
-// foreign is the player's file under the first new name.
+// foreign returns the player's file under the first new name.
 func (s crashSets) foreign() CrashSet {
 	return CrashSet{s["old"].missing(s["new"])[0]: foreignContent}
 }
 
-// missing are the names that another set has in addition, sorted.
+// missing returns the names that only the other set has, sorted.
 func (s CrashSet) missing(other CrashSet) []string {
 	return slices.Sorted(maps.Keys(other.only(func(name string) bool { _, has := s[name]; return !has })))
 }
 
-// damaged has one byte of every file changed, and lacks its last file.
+// damaged returns a copy with one byte of every file changed and without its last file.
 func (s CrashSet) damaged() CrashSet {
 	names := slices.Sorted(maps.Keys(s))
 	c := s.without(names[len(names)-1])
@@ -169,7 +169,7 @@ func (s CrashSet) damaged() CrashSet {
 	return c
 }
 
-// plant makes files that were there for long.
+// plant writes files with old time stamps.
 func plant(d *faultfs.Disk, files CrashSet) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := d.Plant(name, files[name]); err != nil {
@@ -179,7 +179,7 @@ func plant(d *faultfs.Disk, files CrashSet) error {
 	return nil
 }
 
-// replace puts this set in the place of another one.
+// replace replaces another set on the disk by this one.
 func (s CrashSet) replace(d *faultfs.Disk, before CrashSet) error {
 	fsys := d.Open(faultfs.Options{})
 	for _, name := range s.missing(before) {
@@ -198,7 +198,7 @@ func takeModule(d *faultfs.Disk, s crashSets) error {
 	return err
 }
 
-// module is the name of the module: companions have longer ones. Empty if there is none.
+// module returns the name of the module, or empty; companions have longer names.
 func (s CrashSet) module() (name string) {
 	for candidate := range s {
 		if !strings.Contains(candidate, "/") && (name == "" || len(candidate) < len(name)) {
@@ -208,7 +208,7 @@ func (s CrashSet) module() (name string) {
 	return name
 }
 
-// mode is what the server asks for.
+// mode returns what the server requests.
 func (s crashStory) mode() update.Mode {
 	if s.packsOnly {
 		return update.Resources

@@ -13,41 +13,41 @@ import (
 const (
 	// diskSuite is the suite of the cases that Disk tries.
 	diskSuite = "disk"
-	// diskRoom is the size of the memory that holds images during a run, in bytes; what is not written takes none.
+	// diskRoom is the size in bytes of the tmpfs for images during a run; unwritten parts take no memory.
 	diskRoom = 4 << 30
-	// diskCaution is how much more room than the new set a client may ask for before it begins, in bytes.
+	// diskCaution is the client's free-space margin beyond the new set, in bytes.
 	diskCaution = 20 << 20
 )
 
-// imageSizes are the sizes of the file systems whose power is cut, in bytes: mkfs.xfs refuses less than 300 MB.
+// imageSizes are the sizes in bytes of the file systems for power cuts: mkfs.xfs refuses less than 300 MB.
 var imageSizes = map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20}
 
-// DiskOptions say which file systems are tried.
+// DiskOptions select the file systems and faults.
 type DiskOptions struct {
-	Sizes  int      // how many disks that are too small, growing; as many that get full during the download; and as many without names
-	Kinds  []string // the file systems whose power is cut: "ext4", "xfs"; none: no power is cut
-	Cuts   int      // power cuts at random moments, for each file system and each way of cutting
-	Points string   // a client built with the tag crashpoints: the power is cut at every operation, too; empty: it is not
-	Depth  int      // 2: the power of a second client, which recovers, is cut as well; 1: it is not
-	Faults int      // how many calls of one kind fail, one in each case, where a tracer is there
+	Sizes  int      // the number of too small disks of growing size; as many fill up during the download, and as many lack inodes
+	Kinds  []string // file systems for power cuts: "ext4", "xfs"; empty: no power cuts
+	Cuts   int      // power cuts at random moments, for each file system and kind of cut
+	Points string   // a client built with the tag crashpoints for a power cut at every operation; may be empty
+	Depth  int      // 2: recoveries lose power, too; 1: they do not
+	Faults int      // number of failing calls of each kind, one in each case, if a tracer is available
 	Seed   uint64
 	Jobs   int
 }
 
-// diskLab is a lab with file systems of its own.
+// diskLab is a lab with its own file systems.
 type diskLab struct {
 	*Lab
 	options DiskOptions
 	images  string           // folder of the images
-	refused error            // why nothing can be mounted here; nil when it can
-	imaged  map[string]error // by kind of file system: why it can't be tried; nil when it can
+	refused error            // why mounting is impossible; nil if it is possible
+	imaged  map[string]error // by file system: why it can't be tested; nil if it can
 	chance  *rand.Rand       // for planning only
 	sizes   map[string]int64 // of images
 }
 
-// Disk runs the client of a lab on small, failing and powerless file systems, which it makes, and judges each case as Real
-// does. What needs rights or programs that are not there is skipped and says so. All mounts are gone when it returns. The
-// error is that of ctx, or that there is nothing to try.
+// Disk runs the client of a lab on small, failing and power-cut file systems, which it creates, and judges each case like Real. Cases
+// without the required rights or programs are skipped with a reason. All mounts are removed when it returns. The error is that of ctx, or
+// says that no case was selected.
 func Disk(ctx context.Context, l *Lab, o DiskOptions, tell LabTell) (err error) {
 	d := &diskLab{
 		Lab: l, options: o, images: filepath.Join(l.folder, "images"), chance: rand.New(rand.NewPCG(o.Seed, 4)),
@@ -70,8 +70,8 @@ func Disk(ctx context.Context, l *Lab, o DiskOptions, tell LabTell) (err error) 
 	return labTries(ctx, diskSuite, append(tries, cuts...), o.Jobs, tell)
 }
 
-// prepare finds out what can be mounted, and makes an image with the old set for each kind of file system. Images lie in
-// memory, where that can be had: a file's sync on one is a copy, and no wear.
+// prepare determines which file systems can be mounted, and makes an image with the old set for each. Images lie in memory if possible:
+// there a sync is a copy, without disk wear.
 func (d *diskLab) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(d.images, 0o755); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (d *diskLab) prepare(ctx context.Context) error {
 	return nil
 }
 
-// close gives the memory back.
+// close unmounts the memory.
 func (d *diskLab) close() error {
 	if d.refused != nil {
 		return nil
@@ -100,7 +100,7 @@ func (d *diskLab) close() error {
 
 func (d *diskLab) template(kind string) string { return filepath.Join(d.images, kind+".image") }
 
-// makeTemplate makes the image that is copied for each case, and tries on it whether its power can be cut.
+// makeTemplate makes the image that is copied for each case, and tests on it whether its power can be cut.
 func (d *diskLab) makeTemplate(ctx context.Context, kind string) (err error) {
 	image, mount := d.template(kind), filepath.Join(d.images, kind)
 	if err := makeImage(ctx, kind, image, d.sizes[kind]); err != nil {
@@ -124,7 +124,7 @@ func (d *diskLab) makeTemplate(ctx context.Context, kind string) (err error) {
 	return errors.Join(cutPower(mount, false), unmount(mount))
 }
 
-// onMemory runs a case on a tmpfs of a size with a copy of the install in it. inodes 0 is as many as there are.
+// onMemory runs a case on a tmpfs of a size with a copy of the install. inodes 0 means no limit.
 func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (CaseState, string, error)) (state CaseState, detail string, err error) {
 	if d.refused != nil {
 		return "", "", &labSkip{"nothing can be mounted here: " + d.refused.Error()}
@@ -145,8 +145,8 @@ func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (Case
 	return try(mount, dir)
 }
 
-// afterwards judges an install whose disk is well again: what the failed run left must be one of the sets already, without
-// any repair, and then the client has to get to the new one.
+// afterwards judges an install after its disk is repaired. The failed run must have left one of the sets, without any recovery; then the
+// client must reach the new one.
 func (d *diskLab) afterwards(ctx context.Context, dir string, heal func() error) (problem string, err error) {
 	which, problem, err := d.promise.check(dir)
 	if err != nil {
@@ -162,7 +162,7 @@ func (d *diskLab) afterwards(ctx context.Context, dir string, heal func() error)
 	return labLines(problem, later), err
 }
 
-// powerCuts plans the cuts of all file systems.
+// powerCuts plans the power cuts of all file systems.
 func (d *diskLab) powerCuts(ctx context.Context) ([]labTry, error) {
 	points, err := d.cutPoints(ctx)
 	if err != nil {

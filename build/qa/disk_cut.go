@@ -18,10 +18,10 @@ type powered struct {
 	mount   string
 }
 
-// dir is the install.
+// dir returns the install folder.
 func (p *powered) dir() string { return filepath.Join(p.mount, "install") }
 
-// plug mounts a fresh copy of an image. Whoever plugs it in unplugs it.
+// plug mounts a fresh copy of an image. The caller unplugs it.
 func (d *diskLab) plug(ctx context.Context, kind string, withLog bool) (*powered, error) {
 	if refused := d.imaged[kind]; refused != nil {
 		return nil, &labSkip{kind + " can't be tried here: " + refused.Error()}
@@ -40,7 +40,7 @@ func (d *diskLab) plug(ctx context.Context, kind string, withLog bool) (*powered
 	return p, nil
 }
 
-// unplug unmounts and removes it.
+// unplug unmounts and removes the copy.
 func (p *powered) unplug() error {
 	return errors.Join(unmount(p.mount), os.RemoveAll(filepath.Dir(p.image)))
 }
@@ -48,7 +48,7 @@ func (p *powered) unplug() error {
 // cut cuts the power.
 func (p *powered) cut() error { return cutPower(p.mount, p.withLog) }
 
-// restart is what a machine does when the power is back.
+// restart simulates the machine's next boot.
 func (p *powered) restart(ctx context.Context) error {
 	if err := unmount(p.mount); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Durat
 	}
 }
 
-// cutAfterTry plans a cut right after the client said that all is done.
+// cutAfterTry plans a cut right after the client reported success.
 func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
 	return labTry{
 		name: "power cut when the update is over", params: cutParams(kind, withLog),
@@ -90,11 +90,10 @@ func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
 	}
 }
 
-// never is a moment that does not come: no update lasts so long.
+// never is a time longer than any update.
 const never = 24 * time.Hour
 
-// onPower runs a case on a copy of an image: play ends with the power cut. While the client then recovers, the power is
-// cut once more for each of again.
+// onPower runs a case on a copy of an image; play ends with the power cut. During each recovery in again the power is cut once more.
 func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again []labRun, play func(p *powered) (note, problem string, err error)) (state CaseState, detail string, err error) {
 	p, err := d.plug(ctx, kind, withLog)
 	if err != nil {
@@ -117,7 +116,7 @@ func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again 
 	return labVerdict(problem, note, err)
 }
 
-// playUntilCut plays the update run after run, and cuts the power after a time, or when all of it is over.
+// playUntilCut plays the update run by run, and cuts the power after a time or at the end.
 func (p *powered) playUntilCut(ctx context.Context, at time.Duration) (note, problem string, err error) {
 	isCut := false
 	var failed error
@@ -128,7 +127,7 @@ func (p *powered) playUntilCut(ctx context.Context, at time.Duration) (note, pro
 	return note, problem, errors.Join(err, failed)
 }
 
-// cutRecovery gives the power back, lets the client recover, and cuts the power during that or at its end.
+// cutRecovery restores the power, lets the client recover, and cuts the power during that or at its end.
 func (p *powered) cutRecovery(ctx context.Context, r labRun) error {
 	if err := p.restart(ctx); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (p *powered) cutRecovery(ctx context.Context, r labRun) error {
 	return errors.Join(err, failed)
 }
 
-// cutPoints lists the operations at which the power is cut: none without a client with crash points.
+// cutPoints lists the operations for power cuts; empty without a client with crash points.
 func (d *diskLab) cutPoints(ctx context.Context) (points []point, err error) {
 	if d.options.Points == "" {
 		return nil, nil
@@ -158,7 +157,7 @@ func (d *diskLab) cutPoints(ctx context.Context) (points []point, err error) {
 	return points, nil
 }
 
-// cutPointTry plans a cut at one operation. Cuts after it are left out: that is before the next one.
+// cutPointTry plans a cut before one operation. A cut after it equals one before the next.
 func (d *diskLab) cutPointTry(kind string, withLog bool, at point) labTry {
 	return labTry{
 		name:   "power cut at " + at.text,
@@ -171,7 +170,7 @@ func (d *diskLab) cutPointTry(kind string, withLog bool, at point) labTry {
 	}
 }
 
-// playToPoint plays the runs before the one with the point, lets the client die there, and cuts the power.
+// playToPoint plays the runs before the point, stops the client there, and cuts the power.
 func (p *powered) playToPoint(ctx context.Context, at point) (note, problem string, err error) {
 	for n := range at.run {
 		end, err := p.lab.run(ctx, p.dir(), labRun{})

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// fillRate is the speed of the link, in downloads a second, while disks are filled during one: slow enough that the
-	// disk is full long before the last byte comes.
+	// fillRate is the link's speed, in downloads a second, while the disk is filled during a download: slow enough that the disk is full
+	// long before the last byte.
 	fillRate = 2
-	// fillSlowest bounds that speed for small releases, in bytes a second.
+	// fillSlowest is the minimum of that speed for small releases, in bytes a second.
 	fillSlowest = 256 << 10
 )
 
-// sizeText is how a message for a person says how much room is missing.
+// sizeText matches the missing space in a message for a person.
 var sizeText = regexp.MustCompile(`[0-9]\s?(B|bytes?|[kKMGT]i?B)\b`)
 
-// fullDisks plans disks that are too small from the beginning, and disks that others fill during the download.
+// fullDisks plans disks that are too small from the start, and disks that other programs fill during the download.
 func (d *diskLab) fullDisks() ([]labTry, error) {
 	before, after, err := d.bytes()
 	if err != nil {
@@ -30,7 +30,7 @@ func (d *diskLab) fullDisks() ([]labTry, error) {
 	}
 	var tries []labTry
 	for i := range d.options.Sizes {
-		free := int64(labPage) << (uint(i) % 2) // beside the journal's few pages sizes grow evenly up to the need of all
+		free := int64(labPage) << (uint(i) % 2) // above the journal's few pages, sizes grow evenly up to the whole need
 		free += int64(i) * (after + diskCaution) / int64(max(d.options.Sizes-1, 1))
 		tries = append(tries, labTry{
 			name: "disk too small", params: []Param{{"free", fmt.Sprint(free)}},
@@ -49,10 +49,10 @@ func (d *diskLab) fullDisks() ([]labTry, error) {
 	return tries, nil
 }
 
-// roomy is a size at which nothing is missing, for a client that keeps both sets and its caution.
+// roomy is a sufficient size for a client that keeps both sets and its margin.
 func roomy(sets int64) int64 { return 3*sets + 2*diskCaution }
 
-// tooSmall updates on a tmpfs of a size, and makes it larger when that was not enough.
+// tooSmall updates on a tmpfs of a size, and enlarges it if that was not enough.
 func (d *diskLab) tooSmall(ctx context.Context, size, sets int64) (CaseState, string, error) {
 	return d.onMemory(size, 0, func(mount, dir string) (CaseState, string, error) {
 		end, done, err := d.converge(ctx, dir, labRun{})
@@ -63,7 +63,7 @@ func (d *diskLab) tooSmall(ctx context.Context, size, sets int64) (CaseState, st
 	})
 }
 
-// filled fills the disk up to a rest as soon as the client fetches over a slow link.
+// filled fills the disk up to a remainder as soon as the client downloads over a slow link.
 func (d *diskLab) filled(ctx context.Context, left, sets int64) (state CaseState, detail string, err error) {
 	slow, err := StartProxy(ProxyOptions{Target: d.Lab.options.Server, Link: Link{Rate: max(d.download()*fillRate, fillSlowest)}})
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *diskLab) filled(ctx context.Context, left, sets int64) (state CaseState
 	})
 }
 
-// fillUp writes a file so long that only so much room is left.
+// fillUp writes a file until only left bytes are free.
 func fillUp(mount, ballast string, left int64) error {
 	free, err := freeBytes(mount)
 	if err != nil {
@@ -103,14 +103,14 @@ func fillUp(mount, ballast string, left int64) error {
 		n, err = f.Write(zeros[:min(missing, int64(len(zeros)))])
 		missing -= int64(n)
 	}
-	if isFull(err) { // the client took some of it meanwhile
+	if isFull(err) { // the client used some space meanwhile
 		err = nil
 	}
 	return errors.Join(err, f.Close())
 }
 
-// fullVerdict judges an update on a disk without enough room: it is done, or it ended for this reason, said so, and left
-// a whole set; with room again, it converges.
+// fullVerdict judges an update on a disk without enough space. It succeeded, or it failed with a message about the space and left a whole
+// set; with enough space it then converges.
 func (d *diskLab) fullVerdict(ctx context.Context, mount, dir string, end labEnd, done bool, heal func() error) (CaseState, string, error) {
 	note := fmt.Sprintf("the update: %v", end)
 	var problem string
@@ -121,7 +121,7 @@ func (d *diskLab) fullVerdict(ctx context.Context, mount, dir string, end labEnd
 	return labVerdict(labLines(problem, later), note, err)
 }
 
-// fullProblem is what is wrong with how a client ended on a full disk.
+// fullProblem describes what is wrong with a client's end on a full disk.
 func fullProblem(end labEnd, mount, dir string) string {
 	var problems []string
 	if end.code != labExitDiskFull {
@@ -136,7 +136,7 @@ func fullProblem(end labEnd, mount, dir string) string {
 	return strings.Join(problems, "\n")
 }
 
-// failingDisks plans disks that can't be written and disks without inodes.
+// failingDisks plans disks that are read-only or lack inodes.
 func (d *diskLab) failingDisks() []labTry {
 	tries := []labTry{{name: "read-only disk", try: d.readOnly}}
 	for spare := range int64(d.options.Sizes) {
@@ -148,7 +148,7 @@ func (d *diskLab) failingDisks() []labTry {
 	return tries
 }
 
-// readOnly updates on a disk that is read-only: the client has to say so before it fetches anything.
+// readOnly updates on a read-only disk: the client must report that before it downloads.
 func (d *diskLab) readOnly(ctx context.Context) (CaseState, string, error) {
 	before, after, err := d.bytes()
 	if err != nil {
@@ -184,7 +184,7 @@ func readOnlyProblem(end labEnd, mount string) string {
 	return strings.Join(problems, "\n")
 }
 
-// noInodes updates on a tmpfs that has only a few names left.
+// noInodes updates on a tmpfs with only a few free inodes.
 func (d *diskLab) noInodes(ctx context.Context, spare int64) (CaseState, string, error) {
 	before, after, err := d.bytes()
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 const (
 	// goingDown is EXT4_IOC_SHUTDOWN, which is XFS_IOC_GOINGDOWN: _IOR('X', 125, __u32).
 	goingDown = 0x8004587d
-	// goingDownWithLog writes the file system's log first: names survive that were not synced, and bytes do not.
+	// goingDownWithLog writes the file system's log first: unsynced names survive, but unsynced bytes do not.
 	goingDownWithLog = 1
-	// goingDownAtOnce writes nothing any more.
+	// goingDownAtOnce writes nothing more.
 	goingDownAtOnce = 2
 	// busyPatience is how long a volume may stay busy.
 	busyPatience = 10 * time.Second
-	// busyLook is how often it is tried meanwhile.
+	// busyLook is the interval of attempts.
 	busyLook = 10 * time.Millisecond
 )
 
-// mountMemory mounts a tmpfs of so many bytes; inodes 0 leaves their number to the system.
+// mountMemory mounts a tmpfs of size bytes; inodes 0 is the system's default.
 func mountMemory(dir string, size, inodes int64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -44,7 +44,7 @@ func memoryOptions(size, inodes int64) string {
 	return options
 }
 
-// resizeMemory changes a tmpfs that is in use.
+// resizeMemory resizes a mounted tmpfs.
 func resizeMemory(dir string, size, inodes int64) error {
 	return named("remount tmpfs", unix.Mount("", dir, "", unix.MS_REMOUNT, memoryOptions(size, inodes)))
 }
@@ -58,8 +58,8 @@ func protectMemory(dir string, readOnly bool) error {
 	return named("remount tmpfs", patiently(func() error { return unix.Mount("", dir, "", flags, "") }))
 }
 
-// patiently repeats what fails only because a volume is busy: a process that was killed is on its way out, or one that is
-// being started holds our files until it runs.
+// patiently retries an operation that fails only because a volume is busy: a killed process is still ending, or a starting one still holds
+// inherited files.
 func patiently(do func() error) error {
 	for end := time.Now().Add(busyPatience); ; time.Sleep(busyLook) {
 		if err := do(); !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
@@ -68,7 +68,7 @@ func patiently(do func() error) error {
 	}
 }
 
-// makeImage makes a file of a size with an empty file system in it. The file is sparse.
+// makeImage makes a sparse file of a size with an empty file system.
 func makeImage(ctx context.Context, kind, image string, size int64) error {
 	f, err := os.Create(image)
 	if err != nil {
@@ -80,7 +80,7 @@ func makeImage(ctx context.Context, kind, image string, size int64) error {
 	return command(ctx, "mkfs."+kind, "-q", image)
 }
 
-// mountImage mounts an image over a loop device, which goes with the mount.
+// mountImage mounts an image over a loop device, which is released with the mount.
 func mountImage(ctx context.Context, kind, image, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -92,7 +92,7 @@ func mountImage(ctx context.Context, kind, image, dir string) error {
 	return command(ctx, "mount", "-t", kind, "-o", options, image, dir)
 }
 
-// command runs a program of the system, apart from an interrupt that is typed: it is waited for.
+// command runs a system program in its own process group, apart from a typed interrupt, and waits for it.
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	ownGroup(cmd)
@@ -103,7 +103,7 @@ func command(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// cutPower makes a mounted file system forget what it has not written yet, and refuse everything from now on.
+// cutPower makes a mounted file system drop its unwritten data and refuse all further operations.
 func cutPower(dir string, withLog bool) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func cutPower(dir string, withLog bool) error {
 	return named("shut the file system down", unix.IoctlSetPointerInt(int(f.Fd()), goingDown, how))
 }
 
-// unmount waits until nobody is on the volume any more. A folder on which nothing is mounted is no error.
+// unmount waits until a volume is not busy and unmounts it. A folder without a mount is not an error.
 func unmount(dir string) error {
 	err := patiently(func() error { return unix.Unmount(dir, 0) })
 	switch {
@@ -130,7 +130,7 @@ func unmount(dir string) error {
 	return named("unmount", err)
 }
 
-// freeBytes is how much room a volume has for us.
+// freeBytes returns the free space of a volume.
 func freeBytes(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -139,7 +139,7 @@ func freeBytes(dir string) (int64, error) {
 	return int64(s.Bavail) * s.Bsize, nil
 }
 
-// usedInodes is how many inodes of a volume are taken.
+// usedInodes returns the number of used inodes of a volume.
 func usedInodes(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -170,7 +170,7 @@ func copyData(out, in *os.File, size int64) error {
 	for at := int64(0); at < size; {
 		begin, err := in.Seek(at, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return nil // only a hole is left
+			return nil // only a hole remains
 		}
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func copyData(out, in *os.File, size int64) error {
 	return nil
 }
 
-// named says what a system call was for.
+// named adds the purpose of a system call to its error.
 func named(what string, err error) error {
 	if err == nil {
 		return nil
@@ -195,5 +195,5 @@ func named(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// isFull reports whether a write failed for want of room.
+// isFull reports whether a write failed for lack of space.
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) }

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// errOnlyLinux is why nothing of this can be tried on other systems.
+// errOnlyLinux is the reason why disk cases are skipped on other systems.
 var errOnlyLinux = errors.New("file systems are made small, failing and powerless on Linux only")
 
 func mountMemory(string, int64, int64) error                   { return errOnlyLinux }

@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// tracedCalls are the system calls that are made to fail, as the tracer names them. write fails only for files that the
-// update makes: it is also how the client speaks to its child and to us.
+// tracedCalls are the system calls that fail, by the tracer's names. write fails only for the update's own files, because the client also
+// uses it to talk to its child and to the lab.
 func tracedCalls() []string {
 	return []string{"write", "fsync", "ftruncate", "renameat", "renameat2", "unlinkat", "mkdirat"}
 }
 
-// tracedFiles are the files that an update writes: the journal, and the part of each file that it changes. See
-// docs/ON-DISK.md.
+// tracedFiles lists the files that an update writes: the journal, and the part of each changed file. See docs/ON-DISK.md.
 func (d *diskLab) tracedFiles(dir string) []string {
 	names := []string{".collet/journal.0", ".collet/journal.1"}
 	for name, content := range d.promise.New {
@@ -33,11 +32,10 @@ func (d *diskLab) tracedFiles(dir string) []string {
 	return names
 }
 
-// tracedErrors are the errors that they fail with, and the exit code that each has to lead to, unless the client got
-// along without the call.
+// tracedErrors are the injected errors, with the exit code that each must cause unless the client succeeded without the call.
 var tracedErrors = map[string]int{"EIO": labExitDiskFault, "ENOSPC": labExitDiskFull}
 
-// tracedFaults plans calls that fail one at a time: the n-th of its kind in a thread, by strace.
+// tracedFaults plans single failing calls: the n-th of its kind in a thread, by strace.
 func (d *diskLab) tracedFaults(ctx context.Context) []labTry {
 	if d.options.Faults <= 0 {
 		return nil
@@ -62,10 +60,10 @@ func (d *diskLab) tracedFaults(ctx context.Context) []labTry {
 	return tries
 }
 
-// tracerLimit is how long the tracer may take to show that it may trace.
+// tracerLimit is the time limit of the test whether tracing is allowed.
 const tracerLimit = 10 * time.Second
 
-// tracerRefused is why nothing can be traced here.
+// tracerRefused returns why tracing is impossible; nil if it is possible.
 func tracerRefused(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tracerLimit)
 	defer cancel()

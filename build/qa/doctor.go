@@ -24,15 +24,15 @@ import (
 	"collet/platform"
 )
 
-// DoctorOptions say which install is looked at, and how closely.
+// DoctorOptions select the install and the checks.
 type DoctorOptions struct {
 	Dir  string // the install folder, or the writable root of one
-	Name string // base name of the host; empty: found out, which fails where several hosts share the folder
-	Base string // the install folder below a writable root; empty: what the selector names, or none
-	Hash bool   // read every file of the set, whatever its size and the cache say
+	Name string // base name of the host; empty: determined, which fails if several hosts share the folder
+	Base string // the install folder below a writable root; empty: the selector's, if any
+	Hash bool   // hash every file of the set, regardless of its size and the cache
 }
 
-// Diagnosis is what there is to know about an install. It is a value for people and for JSON.
+// Diagnosis is the state of an install, for people and as JSON.
 type Diagnosis struct {
 	Version  string             `json:"version"` // of this program
 	Target   string             `json:"target"`
@@ -41,9 +41,9 @@ type Diagnosis struct {
 	Dir      string             `json:"dir"`
 	Volume   string             `json:"volume"`
 	Host     string             `json:"host"`
-	Clues    []string           `json:"clues,omitempty"`    // files by which the host's name was found
-	Settings string             `json:"settings,omitempty"` // the settings file; empty: there is none
-	Packaged string             `json:"packaged,omitempty"` // what packaging calls the host; empty: it was not packaged
+	Clues    []string           `json:"clues,omitempty"`    // files that determined the host's name
+	Settings string             `json:"settings,omitempty"` // the settings file; empty if missing
+	Packaged string             `json:"packaged,omitempty"` // the host's packaged name; empty if it was not packaged
 	Odd      string             `json:"odd,omitempty"`      // what is wrong with the settings
 	Selector string             `json:"selector,omitempty"` // the module that the selector names
 	DataAt   string             `json:"data_at,omitempty"`  // the writable root, where it is another folder
@@ -51,19 +51,19 @@ type Diagnosis struct {
 	Users    []FileUser         `json:"users,omitempty"`
 	Log      []string           `json:"log,omitempty"` // its last lines
 	Install  install.Inspection `json:"install"`
-	// Endings say how the next start ends, as far as the disk decides it; empty while a client runs, and where what changes is kept
-	// in another folder.
+	// Endings predict the end of the next start, as far as the disk decides it. Empty while a client runs, and if the writable root is
+	// another folder.
 	Endings []install.Ending `json:"endings,omitempty"`
 	Signed  bool             `json:"signed,omitempty"` // updates come as signed releases
-	// Program is how far updates of the program itself are; nil where there never was one.
+	// Program is the state of program updates; nil if the program was never updated.
 	Program *install.ProgramFound `json:"program,omitempty"`
 }
 
-// Access says whether this user may change what is in a folder, or a file.
+// Access says whether this user may change a folder's content or a file.
 type Access struct {
 	Name  string `json:"name"`
 	Mode  string `json:"mode"`
-	Fault string `json:"fault,omitempty"` // empty: it may be written, as far as the system says without trying
+	Fault string `json:"fault,omitempty"` // empty: writable, according to the system's permissions
 }
 
 // FileUser is a process that has a file of the install open.
@@ -73,10 +73,10 @@ type FileUser struct {
 	Name string `json:"name,omitempty"`
 }
 
-// WhichHostError says that it is not clear which host a folder belongs to.
+// WhichHostError says that a folder has no host, or several.
 type WhichHostError struct {
 	Dir   string
-	Names []string // several, or none
+	Names []string // the candidates
 }
 
 func (e *WhichHostError) Error() string {
@@ -86,8 +86,8 @@ func (e *WhichHostError) Error() string {
 	return fmt.Sprintf("folder %s is shared by several hosts (%s); choose one with --name", e.Dir, strings.Join(e.Names, ", "))
 }
 
-// Doctor looks at an install and changes nothing in it. The error is a *WhichHostError, one about the folder itself, or the
-// end of ctx; whatever is wrong inside is part of the diagnosis.
+// Doctor examines an install without changing it. The error is a *WhichHostError, one about the folder itself, or the end of ctx. All other
+// faults are part of the diagnosis.
 func Doctor(ctx context.Context, o DoctorOptions) (*Diagnosis, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -118,7 +118,7 @@ func Doctor(ctx context.Context, o DoctorOptions) (*Diagnosis, error) {
 	return d, nil
 }
 
-// lookAtProgram finds out whether the program itself was ever updated.
+// lookAtProgram determines whether the program itself was ever updated.
 func (d *Diagnosis) lookAtProgram(fsys platform.FS, base string) error {
 	p, found, err := install.LookAtProgram(fsys, base, product.Target(d.Target).ProgramName(""))
 	if found {
@@ -127,7 +127,7 @@ func (d *Diagnosis) lookAtProgram(fsys platform.FS, base string) error {
 	return err
 }
 
-// inspect looks at the folder, and at the one below it.
+// inspect examines the folder, and the base folder below it.
 func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o DoctorOptions, names install.Names) error {
 	below := o.Base
 	if below == "" && d.Selector != "" && filepath.Dir(d.Selector) != d.Dir {
@@ -153,7 +153,7 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o DoctorOptio
 	return inspecting(d.Dir, err)
 }
 
-// foretell finds out how the next start ends.
+// foretell predicts how the next start ends.
 func (d *Diagnosis) foretell(ctx context.Context, fsys, base platform.FS) (err error) {
 	if d.DataAt != "" && d.DataAt != d.Dir || d.Install.Running == install.LockHeld {
 		return nil
@@ -172,7 +172,7 @@ func inspecting(dir string, err error) error {
 	return nil
 }
 
-// layout finds out how the install calls its files.
+// layout determines the names of the install's files.
 func (d *Diagnosis) layout(fsys platform.FS, name string) (install.Names, error) {
 	hosts, err := hostsIn(fsys)
 	if err != nil {
@@ -201,10 +201,10 @@ func (d *Diagnosis) layout(fsys platform.FS, name string) (install.Names, error)
 	return names, nil
 }
 
-// maxSettings is the largest settings file in bytes that is read, as the client has it.
+// maxSettings is the client's limit for a settings file in bytes.
 const maxSettings = 1 << 20
 
-// readSettings takes the names of folders from the host's settings: those in the file beside it go before those inside it.
+// readSettings reads folder names from the host's settings: the file beside it overrides the embedded ones.
 func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 	file := names.Runtime + ".toml"
 	var s hostSettings
@@ -230,7 +230,7 @@ func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 	}
 }
 
-// lookAtAccess asks the system about the folders that an update writes to.
+// lookAtAccess checks the permissions of the folders that an update writes to.
 func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
 	names := d.Install.Names
 	for _, name := range []string{".", install.StateDir, names.Resources, names.Cache, names.Library()} {
@@ -243,7 +243,7 @@ func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
 			a.Mode, err = info.Mode().String(), fsys.MayWrite(name)
 		}
 		if named, is := errors.AsType[*fs.PathError](err); is {
-			err = named.Err // the name is told already
+			err = named.Err // the name is printed already
 		}
 		if err != nil {
 			a.Fault = err.Error()
@@ -252,7 +252,7 @@ func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
 	}
 }
 
-// lookAtUsers asks the system who has the files open that say something about who runs.
+// lookAtUsers lists the processes that hold the files that running clients keep open.
 func (d *Diagnosis) lookAtUsers(fsys platform.FS) {
 	names := d.Install.Names
 	for _, name := range []string{path.Join(install.StateDir, "lock"), path.Join(install.StateDir, "readers"), names.Library()} {
@@ -266,13 +266,13 @@ func (d *Diagnosis) lookAtUsers(fsys platform.FS) {
 }
 
 const (
-	// logLines is how much of the log's end a diagnosis has: the last start or two.
+	// logLines is the number of the log's last lines in a diagnosis: the last start or two.
 	logLines = 40
-	// logBytes is how much is read for it.
+	// logBytes is how many bytes are read for it.
 	logBytes = 64 << 10
 )
 
-// logTail reads the last lines of the log; nothing where there is none.
+// logTail reads the last lines of the log; empty if it is missing.
 func logTail(fsys platform.FS, name string) []string {
 	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -288,14 +288,14 @@ func logTail(fsys platform.FS, name string) []string {
 	if err != nil {
 		return nil
 	}
-	if from > 0 { // the first line is half
+	if from > 0 { // the first line is incomplete
 		_, data, _ = bytes.Cut(data, []byte("\n"))
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	return lines[max(0, len(lines)-logLines):]
 }
 
-// Faults are the troubles that lie outside of what the updater keeps: settings, permissions, and what the disk will refuse.
+// Faults lists the problems outside the updater's own state: settings, permissions, and expected disk errors.
 func (d *Diagnosis) Faults() []install.Trouble {
 	var found []install.Trouble
 	if d.Odd != "" {
@@ -311,5 +311,5 @@ func (d *Diagnosis) Faults() []install.Trouble {
 	return append(found, d.foretold()...)
 }
 
-// NeedsAttention reports whether something is wrong that the next start does not mend by itself.
+// NeedsAttention reports whether a problem exists that the next start does not repair.
 func (d *Diagnosis) NeedsAttention() bool { return len(d.Faults()) > 0 || d.Install.NeedsAttention() }

@@ -7,7 +7,7 @@ import (
 	"collet/app/install"
 )
 
-// details writes what the story leaves out, for whoever gets the report.
+// details writes the parts that Story omits, for support.
 func (d *Diagnosis) details(p *sheet) {
 	i := &d.Install
 	p.line("")
@@ -67,7 +67,7 @@ func (d *Diagnosis) journal(p *sheet) {
 	}
 }
 
-// sayIf puts words around a text that is not empty.
+// sayIf wraps a non-empty text with before and after.
 func sayIf(text, before, after string) string {
 	if text == "" {
 		return ""
@@ -75,7 +75,7 @@ func sayIf(text, before, after string) string {
 	return before + text + after
 }
 
-// files writes the set, and what is on its way to be or was part of it.
+// files writes the set, staged files, and former parts of the set.
 func (d *Diagnosis) files(p *sheet) {
 	i := &d.Install
 	list := func(title string, files []install.FileState) {
@@ -106,7 +106,7 @@ func (d *Diagnosis) files(p *sheet) {
 	}
 }
 
-// others writes what is no part of the set.
+// others writes the files outside the set.
 func (d *Diagnosis) others(p *sheet) {
 	i := &d.Install
 	p.line("")

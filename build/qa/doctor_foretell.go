@@ -8,12 +8,12 @@ import (
 	"collet/assets"
 )
 
-// ends says how an ending looks to a player.
+// ends describes how an ending looks to a player.
 func ends(e install.Ending) string {
 	return fmt.Sprintf("ends with exit code %d, %q: %s", e.Exit, assets.TextsFor("en").Get(e.Key+".title"), e.Subject)
 }
 
-// circumstance says in which case an ending comes; rest is what happens then.
+// circumstance describes when an ending occurs; rest is what happens then.
 func (d *Diagnosis) circumstance(e install.Ending, rest string) string {
 	switch e.When {
 	case install.Unchanged:
@@ -27,7 +27,7 @@ func (d *Diagnosis) circumstance(e install.Ending, rest string) string {
 	}
 }
 
-// prospects are the endings as lines.
+// prospects returns the endings as lines.
 func (d *Diagnosis) prospects() (lines []string) {
 	for _, e := range d.Endings {
 		rest := "plays what is installed"
@@ -42,7 +42,7 @@ func (d *Diagnosis) prospects() (lines []string) {
 	return lines
 }
 
-// fits says for how much of an update there is room.
+// fits describes how large an update the free space allows.
 func (d *Diagnosis) fits(e install.Ending) string {
 	text := "has room"
 	if e.Bytes >= 0 {
@@ -57,11 +57,11 @@ func (d *Diagnosis) fits(e install.Ending) string {
 	return text
 }
 
-// foretold are the endings that a person has to do something about. A start that can't even open the install is a trouble of that.
+// foretold returns the endings that need user action. A start that can't open the install is already a trouble of the install.
 func (d *Diagnosis) foretold() (found []install.Trouble) {
 	var before install.Ending
 	for _, e := range d.Endings {
-		seldom := e.When == install.Larger && e.Files >= int64(len(d.Install.Files)) // an update seldom brings more than there is
+		seldom := e.When == install.Larger && e.Files >= int64(len(d.Install.Files)) // an update rarely adds more than the present size
 		if e.Exit == 0 || e.When == install.Always || seldom || e.Exit == before.Exit && e.Subject == before.Subject {
 			continue
 		}
@@ -71,7 +71,7 @@ func (d *Diagnosis) foretold() (found []install.Trouble) {
 	return found
 }
 
-// remedy is what helps against an ending.
+// remedy returns advice against an ending.
 func (d *Diagnosis) remedy(e install.Ending) string {
 	switch {
 	case e.Key == update.KeyInTheWay:

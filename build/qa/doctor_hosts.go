@@ -12,14 +12,14 @@ import (
 	"collet/platform"
 )
 
-// installedMark is the file that an installer leaves beside a host whose folder players can't write to.
+// installedMark is the installer's marker file beside a host in a folder that players can't write to.
 const installedMark = "INSTALLED"
 
 // moduleExts are the extensions of modules on all systems.
 func moduleExts() []string { return []string{".so", ".dll", ".dylib"} }
 
-// writableRoot is where the client keeps what changes, if that is not beside it: as the settings say, or in the folder of
-// this user where the marker of an installer lies (fonline reference, section 3.7). Empty: beside it, or not known.
+// writableRoot returns the client's writable root if it is another folder: the one in the settings, or this user's folder if an installer's
+// marker is present (fonline reference, section 3.7). Empty: the same folder, or unknown.
 func writableRoot(fsys platform.FS, asked, game string) string {
 	_, err := fsys.Lstat(installedMark)
 	switch {
@@ -38,7 +38,7 @@ func writableRoot(fsys platform.FS, asked, game string) string {
 	}
 }
 
-// hostClues are the files that speak for a host of one name.
+// hostClues are the files that indicate a host of one name.
 type hostClues struct {
 	name, ext string
 	files     []string
@@ -53,8 +53,8 @@ func (l hostList) names() (names []string) {
 	return names
 }
 
-// hostsIn finds hosts by their settings, their modules and what is kept of them, their logs, and programs that have a name
-// like one of those. A program alone is a clue only where there is no other.
+// hostsIn finds hosts by their settings, modules, kept modules and logs, and by programs with one of those names. A program alone is a clue
+// only if there are no others.
 func hostsIn(fsys platform.FS) (hosts hostList, err error) {
 	entries, err := fsys.ReadDir(".")
 	if err != nil {
@@ -81,14 +81,14 @@ func hostsIn(fsys platform.FS) (hosts hostList, err error) {
 }
 
 const (
-	// selectorDir is the folder in a writable root with a file for each module that tells where it is.
+	// selectorDir is the folder in a writable root with a selector file for each module, which names the module's path.
 	selectorDir = "ClientRuntimeHost"
 	selectorEnd = ".path"
-	// maxSelector is the longest such file in bytes that is read, as the client has it.
+	// maxSelector is the client's limit for a selector file in bytes.
 	maxSelector = 4096
 )
 
-// selected finds hosts in a writable root that holds nothing yet but selectors.
+// selected finds hosts in a writable root that holds only selectors yet.
 func selected(fsys platform.FS) (hosts hostList) {
 	entries, err := fsys.ReadDir(selectorDir)
 	if err != nil {
@@ -115,7 +115,7 @@ func (l hostList) with(name, ext, file string) hostList {
 	return l
 }
 
-// hostOf is the host that a file name speaks for, and the extension of its module if it tells.
+// hostOf returns the host that a file name indicates, and the extension of its module if known.
 func hostOf(file string) (name, ext string) {
 	if base, is := strings.CutSuffix(file, ".toml"); is {
 		return base, ""

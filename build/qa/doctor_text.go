@@ -13,8 +13,7 @@ import (
 	"collet/platform/text"
 )
 
-// Save writes the report to send: JSON if the file's name ends in .json, otherwise text for people with the same in JSON
-// at its end.
+// Save writes the report to send: JSON if the file's name ends in .json, otherwise text followed by the JSON form.
 func (d *Diagnosis) Save(file string) error {
 	return save(file, func(w io.Writer) error {
 		if filepath.Ext(file) == ".json" {
@@ -24,14 +23,14 @@ func (d *Diagnosis) Save(file string) error {
 	})
 }
 
-// JSON writes everything, indented.
+// JSON writes the whole diagnosis, indented.
 func (d *Diagnosis) JSON(w io.Writer) error {
 	e := json.NewEncoder(text.NewJSONWriter(w))
 	e.SetIndent("", "  ")
 	return e.Encode(d)
 }
 
-// Text writes everything: the story, the details, the log, and the JSON form.
+// Text writes the whole diagnosis: the story, the details, the log, and the JSON form.
 func (d *Diagnosis) Text(w io.Writer) error {
 	p := &sheet{w: w}
 	p.line("Report about an install, made %s by collet %s on %s", d.Time.Format(time.RFC3339), d.Version, d.Target)
@@ -53,7 +52,7 @@ func (d *Diagnosis) Story(w io.Writer) error {
 	return p.err
 }
 
-// sheet writes lines until the first error. What comes from the disk is made printable.
+// sheet writes lines until the first error. It escapes text from the disk.
 type sheet struct {
 	w   io.Writer
 	err error
@@ -65,7 +64,7 @@ func (p *sheet) line(format string, values ...any) {
 	}
 }
 
-// item is one line with a title in front.
+// item writes one line with a title.
 func (p *sheet) item(title, format string, values ...any) {
 	p.line("  %-11s "+format, append([]any{title}, values...)...)
 }
@@ -109,14 +108,14 @@ func (d *Diagnosis) story(p *sheet) {
 	}
 }
 
-// gravity is a word of install.Gravity for people.
+// gravity names an install.Gravity for people.
 func gravity(g install.Gravity) string {
 	return map[install.Gravity]string{
 		install.You: "YOUR HELP", install.Network: "NEEDS THE SERVER", install.Mends: "mends itself", install.Note: "note",
 	}[g]
 }
 
-// state says where the install stands, and why.
+// state describes the state of the install, and its reason.
 func (d *Diagnosis) state() string {
 	i := &d.Install
 	words := map[install.State]string{
@@ -142,7 +141,7 @@ func (d *Diagnosis) state() string {
 	return fmt.Sprintf("%s (transaction %d)", text, i.Number)
 }
 
-// set says what is live, and how sure that is.
+// set describes the live set, and whether it is proven.
 func (d *Diagnosis) set() string {
 	i := &d.Install
 	var size int64
@@ -165,7 +164,7 @@ func (d *Diagnosis) set() string {
 	return text
 }
 
-// proof says what a pending set waits for, and what happens without it.
+// proof describes what a pending set waits for, and the consequence of a failure.
 func (d *Diagnosis) proof() string {
 	i := &d.Install
 	right, kept := 0, 0
@@ -185,7 +184,7 @@ func (d *Diagnosis) proof() string {
 	return text
 }
 
-// running says who is there.
+// running describes the running clients.
 func (d *Diagnosis) running() string {
 	text := map[install.LockState]string{
 		install.LockFree: "no client", install.LockHeld: "a client has this install open; a second start would bring it forward",
@@ -200,7 +199,7 @@ func (d *Diagnosis) running() string {
 	return text
 }
 
-// program says how far updates of the program itself are.
+// program describes the state of program updates.
 func (d *Diagnosis) program() string {
 	words := []string{"updates itself"}
 	if name := d.Program.Waiting; name != "" {
@@ -220,10 +219,10 @@ func (d *Diagnosis) program() string {
 	return strings.Join(words, "; ")
 }
 
-// maxDeeds is how many steps of the next start are told in the short form.
+// maxDeeds is the number of next steps in the short form.
 const maxDeeds = 12
 
-// next says what the next start does.
+// next describes the next start.
 func (d *Diagnosis) next() (lines []string) {
 	next := &d.Install.Next
 	for n, deed := range next.Deeds {
@@ -263,7 +262,7 @@ func deedText(d install.Deed) string {
 	}
 }
 
-// amount is a number of bytes for people.
+// amount formats a number of bytes for people.
 func amount(n int64) string {
 	for _, unit := range []struct {
 		name string

@@ -12,10 +12,10 @@ import (
 	"collet/runtime/area"
 )
 
-// maxHost is the largest host in bytes that is looked into; real ones have some 40 million.
+// maxHost limits the hosts that are examined, in bytes; real ones have some 40 million.
 const maxHost = 256 << 20
 
-// hostSettings are those of a host's settings that say where things lie.
+// hostSettings are the host's settings about file locations.
 type hostSettings struct {
 	Baking struct{ ClientResources, CacheResources string }
 	Client struct{ UserWritablePath, GameName string }
@@ -27,13 +27,13 @@ type hostSettings struct {
 	Update struct{ Trust string }
 }
 
-// signed reports whether updates come as signed releases, as far as the settings tell: a program may have a root inside it.
+// signed reports whether updates come as signed releases, according to the settings. A program may also have an embedded root.
 func (s *hostSettings) signed() bool {
 	return s.Update.Trust != "sha256" && s.Update.Trust != "fnv" && (len(s.Release.Urls) > 0 || s.Release.TrustedRoot != "" || s.Release.Root != "")
 }
 
-// readInside takes what packaging put into a host, under whatever name it has: base, or with an extension. packaged is the name
-// that it was packaged by; empty where it was not, or where there is no host.
+// readInside reads a host's embedded settings; its file name is base, with or without an extension. packaged is the host's packaged name,
+// empty without a host or packaging.
 func (s *hostSettings) readInside(fsys platform.FS, base string) (packaged string, err error) {
 	for _, name := range []string{base, base + ".exe"} {
 		info, err := fsys.Lstat(name)
