@@ -169,7 +169,7 @@ func (s CrashSet) damaged() CrashSet {
 	return c
 }
 
-// plant writes files with old time stamps.
+// plant creates durable files.
 func plant(d *faultfs.Disk, files CrashSet) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := d.Plant(name, files[name]); err != nil {

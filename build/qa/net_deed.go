@@ -10,7 +10,7 @@ import (
 	"collet/platform/interrupt"
 )
 
-// DeedKind says what a Deed does. The words stand in scenario files.
+// DeedKind is the kind of a Deed. The words stand in scenario files.
 type DeedKind string
 
 const (
@@ -18,43 +18,43 @@ const (
 	Cut DeedKind = "cut"
 	// Reset closes both ends with a reset.
 	Reset DeedKind = "reset"
-	// Truncate ends one direction in order and throws away what follows in it; the other direction goes on.
+	// Truncate ends one direction in order and discards later bytes in it; the other direction continues.
 	Truncate DeedKind = "truncate"
-	// Stall holds one direction back for a time.
+	// Stall delays one direction for a time.
 	Stall DeedKind = "stall"
-	// HalfOpen lets nothing through in either direction any more, while both ends believe in the connection: as behind a
-	// router that has forgotten it. After a time both are reset.
+	// HalfOpen drops all bytes in both directions without closing the connection, like a router that lost its state. After a time both ends
+	// are reset.
 	HalfOpen DeedKind = "half-open"
 	// Duplicate sends some bytes twice.
 	Duplicate DeedKind = "duplicate"
 	// Corrupt inverts all bits of some bytes.
 	Corrupt DeedKind = "corrupt"
-	// Swallow leaves out some bytes.
+	// Swallow drops some bytes.
 	Swallow DeedKind = "swallow"
-	// BlackHole takes the connection and never reads, writes or reaches the target. After a time it is reset.
+	// BlackHole accepts the connection but never reads, writes or connects to the target. After a time it is reset.
 	BlackHole DeedKind = "black-hole"
 )
 
-// Deed is one thing that a Proxy does to a connection when a direction has come to a certain byte. It is a value.
+// Deed is one fault that a Proxy injects into a connection at a byte position of one direction. It is a value.
 type Deed struct {
 	Kind  DeedKind
-	Way   Direction     // whose bytes are counted; BlackHole needs none
-	At    int64         // how many bytes that were sent in that direction come before it
-	Bytes int64         // Duplicate, Corrupt, Swallow: how many bytes from there on
-	For   time.Duration // Stall, HalfOpen, BlackHole: for how long; 0 is until the Proxy is closed
+	Way   Direction     // the direction whose bytes are counted; unused by BlackHole
+	At    int64         // the number of preceding bytes of that direction
+	Bytes int64         // Duplicate, Corrupt, Swallow: the number of affected bytes
+	For   time.Duration // Stall, HalfOpen, BlackHole: duration; 0 is until the Proxy is closed
 }
 
-// plan is what is left to do in one direction of one connection, and where that direction is. One goroutine uses it.
+// plan holds the remaining deeds of one direction of one connection, and its position. It is used by one goroutine.
 type plan struct {
 	deeds   []Deed // by At
 	at      int64  // bytes taken from the sender
-	swallow int64  // how many of the next bytes are left out,
+	swallow int64  // how many of the next bytes are dropped,
 	corrupt int64  // inverted,
-	repeat  int64  // or remembered in tape
+	repeat  int64  // or copied to tape
 	tape    []byte
 }
 
-// plans sorts the deeds of a fault by direction.
+// plans splits the deeds of a fault by direction.
 func (f Fault) plans() [3]*plan {
 	deeds := slices.Clone(f.Deeds)
 	switch {
@@ -71,7 +71,7 @@ func (f Fault) plans() [3]*plan {
 	return plans
 }
 
-// hole is the deed that swallows the whole connection, if there is one.
+// hole returns the BlackHole deed, if there is one.
 func (f Fault) hole() (Deed, bool) {
 	i := slices.IndexFunc(f.Deeds, func(d Deed) bool { return d.Kind == BlackHole })
 	if i < 0 {
@@ -80,7 +80,7 @@ func (f Fault) hole() (Deed, bool) {
 	return f.Deeds[i], true
 }
 
-// room is how many of the next n bytes may be taken before something changes.
+// room returns how many of the next n bytes may be read before the next change.
 func (p *plan) room(n int) int {
 	left := int64(n)
 	if len(p.deeds) > 0 {
@@ -94,7 +94,7 @@ func (p *plan) room(n int) int {
 	return int(max(left, 0))
 }
 
-// pass takes bytes from the sender, no more than room allows, and returns what is to arrive.
+// pass takes bytes from the sender, at most as many as room allows, and returns the bytes to deliver.
 func (p *plan) pass(data []byte) []byte {
 	n := int64(len(data))
 	p.at += n
@@ -119,7 +119,7 @@ func (p *plan) pass(data []byte) []byte {
 	return data
 }
 
-// take hands out the next deed that is due and needs the connection; those that only change bytes it begins itself.
+// take returns the next due deed that needs the connection. Deeds that only change bytes are started here.
 func (p *plan) take() (Deed, bool) {
 	for len(p.deeds) > 0 && p.deeds[0].At <= p.at {
 		d := p.deeds[0]

@@ -11,22 +11,21 @@ import (
 // netSuite is the suite of the cases that Net tries.
 const netSuite = "net"
 
-// Net plays scenarios with the client of a lab and a proxy between it and its server. It is safe for concurrent use once
-// made.
+// Net plays scenarios with a lab's client through a proxy. It is safe for concurrent use once made.
 type Net struct {
 	lab   *Lab
 	first [3]int64 // bytes of the first undisturbed connection, by Direction
 	cases []netCase
 }
 
-// netCase is one scenario with one way and one place.
+// netCase is one scenario with one direction and one position.
 type netCase struct {
 	scenario Scenario
 	way      Direction
 	at       Position
 }
 
-// NewNet measures what an undisturbed update transfers, and plans the cases of all scenarios; of slow ones only if slow.
+// NewNet measures an undisturbed update and plans the cases of all scenarios; slow scenarios only if slow is set.
 func NewNet(ctx context.Context, l *Lab, scenarios []Scenario, slow bool) (*Net, error) {
 	n := &Net{lab: l}
 	if err := n.measure(ctx); err != nil {
@@ -40,13 +39,13 @@ func NewNet(ctx context.Context, l *Lab, scenarios []Scenario, slow bool) (*Net,
 	return n, nil
 }
 
-// About describes what was measured, for a reader of the report.
+// About describes the measurement, for a reader of the report.
 func (n *Net) About() string {
 	return fmt.Sprintf("The first connection of an undisturbed update carries %d bytes up and %d bytes down, which the shares count.",
 		n.first[Up], n.first[Down])
 }
 
-// measure is one run through a proxy that does nothing.
+// measure runs an update through a proxy without faults.
 func (n *Net) measure(ctx context.Context) error {
 	dir, remove, err := n.lab.clone(0)
 	if err != nil {
@@ -71,7 +70,7 @@ func (n *Net) measure(ctx context.Context) error {
 	return nil
 }
 
-// cases multiplies the ways and places of the first fault.
+// cases combines the directions and positions of the first fault.
 func (s Scenario) cases() []netCase {
 	if len(s.Faults) == 0 || len(s.Faults[0].Ways) == 0 {
 		return []netCase{{scenario: s}}
@@ -92,8 +91,8 @@ func (c netCase) params() []Param {
 	return []Param{{"way", c.way.String()}, {"at", c.at.String()}}
 }
 
-// Play tries all cases, jobs at a time: after the disturbed run, exactly the old or exactly the new set; after at most as
-// many undisturbed ones as an update takes, the new one; the player's files as they were. The error is that of ctx.
+// Play tries all cases, jobs at a time. After the disturbed run the install must have exactly the old or the new set; after as many
+// undisturbed runs as an update takes, the new one. The player's files must be unchanged. The error is that of ctx.
 func (n *Net) Play(ctx context.Context, jobs int, tell LabTell) error {
 	tries := make([]labTry, len(n.cases))
 	for i, c := range n.cases {
@@ -104,7 +103,7 @@ func (n *Net) Play(ctx context.Context, jobs int, tell LabTell) error {
 	return labTries(ctx, netSuite, tries, jobs, tell)
 }
 
-// try disturbs one update, judges what is left, and lets the client finish without disturbance.
+// try disturbs one update, judges the result, and lets the client finish undisturbed.
 func (n *Net) try(ctx context.Context, c netCase) (CaseState, string, error) {
 	dir, remove, err := n.lab.clone(0)
 	if err != nil {
@@ -128,7 +127,7 @@ func (n *Net) try(ctx context.Context, c netCase) (CaseState, string, error) {
 	return labVerdict(labLines(problem, later), note, err)
 }
 
-// endProblem is what is wrong with how the disturbed client ended.
+// endProblem describes what is wrong with the disturbed client's end.
 func (c netCase) endProblem(end labEnd) string {
 	if !end.hung && slices.Contains(c.scenario.Exits, end.code) {
 		return ""
@@ -144,7 +143,7 @@ func oneOf(codes []int) string {
 	return strings.Join(words, " or ")
 }
 
-// disturb runs the client through a proxy that does what the scenario says.
+// disturb runs the client through a proxy with the scenario's faults.
 func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end labEnd, connections int, err error) {
 	proxy, err := StartProxy(ProxyOptions{
 		Target: n.lab.options.Server, Link: c.scenario.Link,

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// scenarioExt ends the names of scenario files.
+// scenarioExt is the extension of scenario files.
 const scenarioExt = ".net"
 
 // maxScenarioLine is the longest line of a scenario file in bytes.
@@ -23,38 +23,37 @@ const maxScenarioLine = 4096
 //go:embed scenarios/*.net
 var standard embed.FS
 
-// Scenario is one file: what happens to the connections of a client, and how the client may end. docs/QA.md describes the
-// text. It is a value.
+// Scenario is one file: the faults of a client's connections, and how the client may end. docs/QA.md describes the format. It is a value.
 type Scenario struct {
 	Name   string
-	About  string // what it stands for, for a person
-	Slow   bool   // waits for a time limit of the client; tried only when asked for
+	About  string // description for people
+	Slow   bool   // waits for a client's time limit; tried only on request
 	Link   Link
-	Refuse time.Duration // connections are refused for so long, -1 for ever; 0 is never
+	Refuse time.Duration // connections are refused for this time; -1 is always, 0 is never
 	Faults []NetFault
-	Exits  []int         // exit codes with which the client may end, at least one
-	Limit  time.Duration // how long the client may take
+	Exits  []int         // permitted exit codes of the client, at least one
+	Limit  time.Duration // time limit of the client
 }
 
-// NetFault is one line "fault" of a scenario.
+// NetFault is a line "fault" of a scenario.
 type NetFault struct {
 	Kind  DeedKind
 	Ways  []Direction // at least one, except for a black hole
-	At    []Position  // the same
+	At    []Position  // at least one, except for a black hole
 	Bytes int64
 	For   time.Duration
-	First int // the connections that it happens to, counted from 1
-	Last  int // 0 is all that follow
+	First int // the first affected connection, counted from 1
+	Last  int // the last one; 0 is all later ones
 }
 
-// Position is a place in a stream.
+// Position is a position in a stream.
 type Position struct {
 	Bytes    int64
-	Percent  float64 // of what an undisturbed first connection carries that way; counts if Relative
+	Percent  float64 // of the bytes of an undisturbed first connection in this direction; used if Relative
 	Relative bool
 }
 
-// String is the text as it stands in a file.
+// String returns the text as in a file.
 func (p Position) String() string {
 	if p.Relative {
 		return strconv.FormatFloat(p.Percent, 'g', -1, 64) + "%"
@@ -62,7 +61,7 @@ func (p Position) String() string {
 	return strconv.FormatInt(p.Bytes, 10)
 }
 
-// in is the position in a stream of so many bytes.
+// in returns the position in a stream of total bytes.
 func (p Position) in(total int64) int64 {
 	if p.Relative {
 		return int64(float64(total) * p.Percent / 100)
@@ -70,7 +69,7 @@ func (p Position) in(total int64) int64 {
 	return p.Bytes
 }
 
-// StandardScenarios are those that every release has to stand.
+// StandardScenarios returns the scenarios that every release must pass.
 func StandardScenarios() ([]Scenario, error) {
 	sub, err := fs.Sub(standard, "scenarios")
 	if err != nil {
@@ -79,8 +78,8 @@ func StandardScenarios() ([]Scenario, error) {
 	return ReadScenarios(sub)
 }
 
-// ReadScenarios reads all files of a folder whose names end in ".net", by name. Errors name file and line, and all of them
-// are given at once.
+// ReadScenarios reads all files of a folder whose names end in ".net", by name. It returns the errors of all files together, with file and
+// line.
 func ReadScenarios(folder fs.FS) ([]Scenario, error) {
 	names, err := fs.Glob(folder, "*"+scenarioExt)
 	if err != nil {
@@ -108,7 +107,7 @@ func ReadScenarios(folder fs.FS) ([]Scenario, error) {
 	return all, errors.Join(faults...)
 }
 
-// ParseScenario reads one file. Without a line "name" the scenario is called as the file.
+// ParseScenario reads one file. Without a line "name" the scenario gets the file's name.
 func ParseScenario(file string, text []byte) (Scenario, error) {
 	s := Scenario{Name: strings.TrimSuffix(path.Base(file), scenarioExt), Limit: defaultLimit}
 	var faults []error
@@ -135,7 +134,7 @@ func ParseScenario(file string, text []byte) (Scenario, error) {
 	return s, errors.Join(faults...)
 }
 
-// take reads one line.
+// take parses one line.
 func (s *Scenario) take(words []string) (err error) {
 	rest := words[1:]
 	if len(rest) == 0 && words[0] != "slow" {
@@ -166,7 +165,7 @@ func (s *Scenario) take(words []string) (err error) {
 	return err
 }
 
-// check looks at the whole.
+// check validates the scenario as a whole.
 func (s *Scenario) check() error {
 	for i, f := range s.Faults {
 		if i > 0 && (len(f.At) > 1 || len(f.Ways) > 1) {
@@ -182,7 +181,7 @@ func (s *Scenario) check() error {
 	return nil
 }
 
-// deeds are those of one connection in one case, in which the first fault has one way and one place.
+// deeds returns the deeds of one connection in one case. The first fault has the case's direction and position.
 func (s *Scenario) deeds(connection int, way Direction, at Position, first [3]int64) (deeds []Deed) {
 	for i, f := range s.Faults {
 		if connection < f.First || f.Last > 0 && connection > f.Last {

@@ -13,25 +13,23 @@ import (
 )
 
 const (
-	// serverStart is how long a server may take until it listens: it hashes what it offers first, on a slow disk some
-	// 20 MB a second.
+	// serverStart is the time limit for a server to listen: it first hashes its files, on a slow disk at about 20 MB a second.
 	serverStart = 2 * time.Minute
-	// tailBytes is how much of a program's output is kept for messages.
+	// tailBytes is how many bytes of a program's output are kept for messages.
 	tailBytes = 4000
-	// politeEnd is how long a program may take to end when it is asked to.
+	// politeEnd is the time limit for a program to end on request.
 	politeEnd = 5 * time.Second
 )
 
-// Tail keeps the end of what a program prints, and finds the address that a server says it listens on. It is safe for
-// concurrent use.
+// Tail keeps the end of a program's output, and finds the address that a server reports. It is safe for concurrent use.
 type Tail struct {
 	mu      sync.Mutex
 	text    []byte
 	rest    []byte
-	address chan string // gets one value
+	address chan string // receives one value
 }
 
-// NewTail is an empty one.
+// NewTail returns an empty Tail.
 func NewTail() *Tail { return &Tail{address: make(chan string, 1)} }
 
 // Write implements io.Writer.
@@ -57,15 +55,15 @@ func (t *Tail) Write(data []byte) (int, error) {
 	}
 }
 
-// String is the end of what was printed.
+// String returns the end of the output.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.text))
 }
 
-// StartServer starts an update server with its settings file on a port of the loopback interface, 0 for a free one, and
-// returns when it listens, with its address. Whoever starts it stops it.
+// StartServer starts an update server with its settings file on a port of the loopback interface, 0 for a free one. It returns the address
+// when the server listens. The caller stops the process.
 func StartServer(ctx context.Context, program, settings string, port int) (*Process, string, error) {
 	printed := NewTail()
 	server, err := StartProcess(ProcessOptions{

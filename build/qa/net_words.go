@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// defaultLimit is how long a client may take in a scenario that says nothing of it: what a client with a dead line needs
-// to give up (idle limit, pauses between attempts), and as much again for a slow machine.
+// defaultLimit is the client's time limit in a scenario without one. It is twice the time after which a client gives up on a dead link
+// (idle limit, pauses between attempts), for slow machines.
 const defaultLimit = 2 * time.Minute
 
-// forever is the word for a time without end.
+// forever is the word for an unlimited time.
 const forever = "forever"
 
-// maxNumber bounds bytes and rates, so that products stay numbers.
+// maxNumber limits bytes and rates, so that products do not overflow.
 const maxNumber = 1 << 50
 
 // parseExits reads exit codes.
@@ -43,7 +43,7 @@ func parseTime(word string) (time.Duration, error) {
 	return d, nil
 }
 
-// units are those of bytes.
+// units are the units of bytes.
 var units = []struct {
 	name string
 	size int64
@@ -63,7 +63,7 @@ func parseBytes(word string) (int64, error) {
 	return 0, fmt.Errorf("bytes %q: want a number like 100, 64kB or 2MB", word)
 }
 
-// parsePosition reads bytes or a share.
+// parsePosition reads a number of bytes or a percentage.
 func parsePosition(word string) (Position, error) {
 	number, relative := strings.CutSuffix(word, "%")
 	if !relative {
@@ -77,7 +77,7 @@ func parsePosition(word string) (Position, error) {
 	return Position{Percent: share, Relative: true}, nil
 }
 
-// settings reads words of the form key=value, each key at most once and one of those allowed.
+// settings parses words of the form key=value, each key at most once and in allowed.
 func settings(words []string, allowed ...string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, w := range words {
@@ -94,7 +94,7 @@ func settings(words []string, allowed ...string) (map[string]string, error) {
 	return found, nil
 }
 
-// parseLink reads what lies between the two ends.
+// parseLink reads the settings of a link.
 func parseLink(words []string) (l Link, err error) {
 	s, err := settings(words, "rate", "delay")
 	if err != nil {
@@ -113,14 +113,14 @@ func parseLink(words []string) (l Link, err error) {
 	return l, err
 }
 
-// takes says which setting a kind must have beside those that all have; empty is none.
+// takes names the setting that a kind requires in addition to the common ones; empty for none.
 var takes = map[DeedKind]string{
 	Cut: "", Reset: "", Truncate: "",
 	Stall: "for", HalfOpen: "for", BlackHole: "for",
 	Duplicate: "bytes", Corrupt: "bytes", Swallow: "bytes",
 }
 
-// parseFault reads: kind ways places settings. A black hole has neither ways nor places.
+// parseFault reads: kind, directions, positions, settings. A black hole has neither directions nor positions.
 func parseFault(words []string) (f NetFault, err error) {
 	f = NetFault{Kind: DeedKind(words[0]), First: 1, Last: 1}
 	needs, known := takes[f.Kind]
@@ -144,7 +144,7 @@ func parseFault(words []string) (f NetFault, err error) {
 	return f, f.set(s, needs)
 }
 
-// where reads ways and places.
+// where parses directions and positions.
 func (f *NetFault) where(ways, places string) error {
 	for _, w := range strings.Split(ways, ",") {
 		d, known := map[string]Direction{"up": Up, "down": Down}[w]
@@ -163,7 +163,7 @@ func (f *NetFault) where(ways, places string) error {
 	return nil
 }
 
-// set takes the settings.
+// set stores the settings.
 func (f *NetFault) set(s map[string]string, needs string) (err error) {
 	if _, is := s[needs]; needs != "" && !is {
 		return fmt.Errorf("fault %s: want %s=…", f.Kind, needs)

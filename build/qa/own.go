@@ -13,20 +13,19 @@ import (
 	"collet/app/install"
 )
 
-// probeFile is what a client makes and removes to find out whether it may write (platform.Writable): a stop may leave one.
+// probeFile matches the temporary file of a client's write test (platform.Writable): a killed client may leave one.
 var probeFile = regexp.MustCompile(`^\.collet-[0-9a-f]{16}$`)
 
-// OwnNames are the names that a client keeps for itself in an install, as far as its settings choose them; the others are
-// fixed. The zero value are the usual ones. docs/ON-DISK.md has them all.
+// OwnNames are the client's own names in an install that its settings choose; all others are fixed. The zero value has the defaults.
+// docs/ON-DISK.md lists them all.
 type OwnNames struct {
-	Cache    string // folder of the cache (Baking.CacheResources), with slashes; empty: Cache
-	Writable string // a folder at the top of the install that is the writable root; empty: the install is
+	Cache    string // cache folder (Baking.CacheResources), with slashes; empty: Cache
+	Writable string // the writable root, a folder at the top of the install; empty: the install itself
 }
 
-// Outside reports whether a path (with slashes, relative to the install) is no part of any set: bytes on their way
-// (~name), what waits or was kept (name-staging, name.bak), probes, and at the top of the install and of the writable root
-// the client's folders (.collet, Cache, Recycler, ClientRuntimeHost), logs and settings, which differ from one run to the
-// next.
+// Outside reports whether a path (with slashes, relative to the install) is outside every set. Such paths are partial files (~name), staged
+// and kept files (name-staging, name.bak), and probes. At the top of the install and of the writable root they also include the client's
+// folders (.collet, Cache, Recycler, ClientRuntimeHost), logs and settings, which differ between runs.
 func (o OwnNames) Outside(name string) bool {
 	if below, is := strings.CutPrefix(name, o.Writable+"/"); is && o.Writable != "" {
 		name = below
@@ -44,7 +43,7 @@ func (o OwnNames) Outside(name string) bool {
 	return base == name && slices.Contains([]string{".log", ".toml"}, path.Ext(strings.TrimSuffix(base, ".old")))
 }
 
-// Outside is OwnNames.Outside with the usual names.
+// Outside is OwnNames.Outside with the default names.
 func Outside(name string) bool { return OwnNames{}.Outside(name) }
 
 // ReadSet hashes every file below dir that is part of a set. It follows no symbolic links.

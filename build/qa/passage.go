@@ -12,23 +12,23 @@ import (
 	"collet/platform/interrupt"
 )
 
-// passage is one connection through a Proxy: two sockets and two directions, each with a reading and a writing goroutine
-// that run waits for.
+// passage is one connection through a Proxy: two sockets and two directions, each with a reading and a writing goroutine that run waits
+// for.
 type passage struct {
 	number int
 	client *net.TCPConn
 	line   *line
-	cancel context.CancelFunc // ends the context that run was given
+	cancel context.CancelFunc // ends the context of run
 	fault  Fault
 	plans  [3]*plan      // by Direction
-	muted  chan struct{} // closed when neither direction passes anything any more
+	muted  chan struct{} // closed when both directions stop passing bytes
 	mute   sync.Once
 	opened time.Time
 	moved  [3]atomic.Int64 // bytes by Direction
 	done   chan struct{}   // closed when run returns
 
 	mu     sync.Mutex
-	target *net.TCPConn // nil before it is reached
+	target *net.TCPConn // nil before the connection to the target
 	end    End
 	closed time.Time
 }
@@ -70,15 +70,14 @@ func (c *passage) reach(ctx context.Context, target string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.target = conn.(*net.TCPConn)
-	if c.end != StillOpen { // cut while the target was being reached
+	if c.end != StillOpen { // cut while connecting to the target
 		c.target.Close()
 		return false
 	}
 	return true
 }
 
-// finish closes both sockets and ends ctx of run, once; it reports whether the connection was open. Errors of Close have
-// no reader: the connection is gone.
+// finish closes both sockets and ends the context of run, once; it reports whether the connection was open. Errors of Close are ignored.
 func (c *passage) finish(end End, reset bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +98,7 @@ func (c *passage) finish(end End, reset bool) bool {
 	return true
 }
 
-// forward moves one direction until its end. An orderly end is passed on; any other end takes the whole connection down.
+// forward copies one direction until its end. An orderly end is passed on; any other end closes the whole connection.
 func (c *passage) forward(ctx context.Context, d Direction, from, to *net.TCPConn) {
 	q := newQueue()
 	var reader sync.WaitGroup
@@ -114,7 +113,7 @@ func (c *passage) forward(ctx context.Context, d Direction, from, to *net.TCPCon
 	reader.Wait()
 }
 
-// fill reads from into q; it reports whether the end was an orderly one.
+// fill reads from into q; it reports whether the end was orderly.
 func (c *passage) fill(ctx context.Context, q *queue, from io.Reader) bool {
 	defer q.end()
 	for {
@@ -135,7 +134,7 @@ func (c *passage) fill(ctx context.Context, q *queue, from io.Reader) bool {
 // errCut says that drain has cut the connection.
 var errCut = errors.New("cut")
 
-// drain writes what comes out of q when its time has come, and does what the plan says.
+// drain writes the parcels of q when they are due, and executes the plan.
 func (c *passage) drain(ctx context.Context, q *queue, d Direction, to *net.TCPConn) error {
 	if err := c.due(ctx, d, to); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (c *passage) drain(ctx context.Context, q *queue, d Direction, to *net.TCPC
 	}
 }
 
-// send takes one piece of data that entered the link at the given time, and returns how many bytes of it are done.
+// send processes one piece of data that entered the link at the given time, and returns the number of finished bytes.
 func (c *passage) send(ctx context.Context, d Direction, to *net.TCPConn, data []byte, at time.Time) (int, error) {
 	link, err := c.line.open(ctx)
 	if err != nil {
@@ -169,7 +168,7 @@ func (c *passage) send(ctx context.Context, d Direction, to *net.TCPConn, data [
 	if err := c.line.pass(ctx, d, n); err != nil {
 		return 0, err
 	}
-	if _, err = c.line.open(ctx); err != nil { // it may have stalled meanwhile
+	if _, err = c.line.open(ctx); err != nil { // it may have stalled in the meantime
 		return 0, err
 	}
 	if err := c.whileHeard(ctx); err != nil {
@@ -185,7 +184,7 @@ func (c *passage) send(ctx context.Context, d Direction, to *net.TCPConn, data [
 	return n, c.due(ctx, d, to)
 }
 
-// whileHeard returns at once as long as the connection is not half-open, and else when ctx ends.
+// whileHeard returns at once unless the connection is half-open; then it waits until ctx ends.
 func (c *passage) whileHeard(ctx context.Context) error {
 	select {
 	case <-c.muted:
@@ -195,7 +194,7 @@ func (c *passage) whileHeard(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// due does all that the plan has for the place that direction d is at.
+// due executes all deeds of the plan at the current position of direction d.
 func (c *passage) due(ctx context.Context, d Direction, to *net.TCPConn) error {
 	for {
 		deed, is := c.plans[d].take()

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// outputDelay is how long the output of an ended process is still read: a grandchild may hold the pipe open.
+// outputDelay is how long the output of an ended process is still read, since a grandchild may hold the pipe open.
 const outputDelay = 2 * time.Second
 
-// ProcessOptions says what to start. Path is required.
+// ProcessOptions configure StartProcess. Path is required.
 type ProcessOptions struct {
 	Path   string
 	Args   []string
-	Dir    string     // working directory; empty is our own
-	Env    []string   // the whole environment; nil is our own
-	Output io.Writer  // takes both streams, one write at a time; nil throws them away
+	Dir    string     // working directory; empty is the current one
+	Env    []string   // the whole environment; nil is the current one
+	Output io.Writer  // receives both streams, one write at a time; nil discards them
 	Files  []*os.File // inherited as descriptors 3, 4, … (not on Windows)
 }
 
@@ -27,11 +27,11 @@ type ProcessOptions struct {
 // interrupt typed at a terminal reaches only the program that owns it. All methods are safe for concurrent use.
 type Process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process was waited for
+	done chan struct{} // closed when Wait has returned
 	err  error         // of Wait; written before done is closed
 }
 
-// StartProcess starts it. Whoever starts a Process calls Stop or waits for Done.
+// StartProcess starts a process. The caller calls Stop or waits for Done.
 func StartProcess(o ProcessOptions) (*Process, error) {
 	cmd := exec.Command(o.Path, o.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.Env, o.Output, o.Output
@@ -41,21 +41,20 @@ func StartProcess(o ProcessOptions) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", filepath.Base(o.Path), err)
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}
-	go func() { // ends with the process; Stop and Done are how its owner waits for it
+	go func() { // ends with the process; its owner waits by Stop and Done
 		defer close(p.done)
 		p.err = cmd.Wait()
 	}()
 	return p, nil
 }
 
-// PID is the process id. It stays the same after the end.
+// PID returns the process id, also after the end.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and its output was read.
+// Done returns a channel that is closed when the process has ended and its output was read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Code is the exit code, valid once Done is closed: -1 for an end by a signal. Before that it is an error of the caller
-// and panics.
+// Code returns the exit code: -1 for an end by a signal. It panics before Done is closed.
 func (p *Process) Code() int {
 	select {
 	case <-p.done:
@@ -65,7 +64,7 @@ func (p *Process) Code() int {
 	}
 }
 
-// Wait returns when the process has ended: nil for exit code 0, else an error that says how it ended.
+// Wait returns when the process has ended: nil for exit code 0, otherwise an error that describes the end.
 func (p *Process) Wait() error {
 	<-p.done
 	if p.err != nil && !errors.Is(p.err, exec.ErrWaitDelay) {
@@ -74,8 +73,8 @@ func (p *Process) Wait() error {
 	return nil
 }
 
-// Stop asks the process to end, and kills it together with everything in its group when it has not ended after grace. It
-// returns when it has ended. Stopping an ended process only clears its group.
+// Stop asks the process to end, and kills its group if it has not ended after grace. It returns when the process has ended. For an ended
+// process it only kills the rest of its group.
 func (p *Process) Stop(grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// dialTimeout is how long a Proxy tries to reach its target. The target is on this machine.
+// dialTimeout is the time limit for connecting to the target, which is on this machine.
 const dialTimeout = 5 * time.Second
 
-// Direction is one of the two ways through a Proxy.
+// Direction is a direction through a Proxy.
 type Direction uint8
 
 const (
@@ -34,21 +34,20 @@ func (d Direction) String() string {
 	}
 }
 
-// Fault is what happens to one connection. The zero value is nothing.
+// Fault is the set of faults of one connection. The zero value has none.
 type Fault struct {
-	Cut   Direction // the direction whose bytes are counted; 0 never cuts
-	After int64     // how many bytes of it arrive; then both ends are closed. 0 cuts at once
+	Cut   Direction // the direction whose bytes are counted; 0 disables the cut
+	After int64     // how many bytes of it arrive before both ends are closed; 0 cuts at once
 	Reset bool      // close with a reset instead of an orderly end; bytes still in a socket may get lost
-	Deeds []Deed    // what else happens, in any order
+	Deeds []Deed    // other faults, in any order
 }
 
-// ProxyOptions says what to forward and how. Target is required.
+// ProxyOptions configure a Proxy. Target is required.
 type ProxyOptions struct {
 	Target string // host:port
 	Port   int    // port to listen on, 0 for a free one
 	Link   Link
-	// Fault is asked once for each connection, numbered from 1 in the order of arrival. It may be nil, and is never
-	// called concurrently.
+	// Fault is called once for each connection, numbered from 1 in the order of arrival. It may be nil, and is never called concurrently.
 	Fault func(connection int) Fault
 }
 
@@ -58,21 +57,21 @@ type End string
 const (
 	// StillOpen is a connection that has not ended.
 	StillOpen End = "open"
-	// ClosedByPeer is an end that one of the two sides made.
+	// ClosedByPeer is an end by one of the two peers.
 	ClosedByPeer End = "closed by a peer"
-	// WasCut is an end that the Proxy made because of a Fault or of Cut.
+	// WasCut is an end by a Fault or by Cut.
 	WasCut End = "cut"
-	// Stopped is an end that Close made.
+	// Stopped is an end by Close.
 	Stopped End = "stopped"
-	// NoTarget is a connection for which the target could not be reached.
+	// NoTarget is a failed connection to the target.
 	NoTarget End = "no target"
 )
 
-// Record is what is known about one connection. It is a value.
+// Record describes one connection. It is a value.
 type Record struct {
-	Number int   // from 1, in the order of arrival
-	Up     int64 // bytes handed to the target
-	Down   int64 // bytes handed to the client
+	Number int   // from 1, in order of arrival
+	Up     int64 // bytes passed to the target
+	Down   int64 // bytes passed to the client
 	End    End
 	Opened time.Time
 	Closed time.Time // zero while open
@@ -100,21 +99,21 @@ func StartProxy(o ProxyOptions) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is the host:port to connect to. It stays the same for the life of the Proxy.
+// Addr returns the host:port to connect to. It is constant for the life of the Proxy.
 func (p *Proxy) Addr() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.address.String()
 }
 
-// Port is the number in Addr.
+// Port returns the port of Addr.
 func (p *Proxy) Port() int {
 	_, port, _ := net.SplitHostPort(p.Addr())
 	number, _ := strconv.Atoi(port)
 	return number
 }
 
-// Accept listens again after Refuse. It does nothing when the Proxy listens already.
+// Accept listens again after Refuse. It has no effect while the Proxy listens.
 func (p *Proxy) Accept() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,20 +132,20 @@ func (p *Proxy) Accept() error {
 	return nil
 }
 
-// Refuse stops listening, so that new connections are refused by the system. Open ones stay.
+// Refuse stops listening, so that the system refuses new connections. Open ones stay.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listener != nil {
-		p.listener.Close() // the port is given back; there is nothing to do about an error
+		p.listener.Close() // releases the port; an error has no consequence
 		p.listener = nil
 	}
 }
 
-// SetLink changes the link for all connections, also for bytes that are on the way.
+// SetLink changes the link of all connections, also for bytes in transit.
 func (p *Proxy) SetLink(l Link) { p.line.set(l) }
 
-// Cut ends all open connections with a reset and returns how many there were. It returns when they are closed.
+// Cut resets all open connections and returns their number. It returns when they are closed.
 func (p *Proxy) Cut() int {
 	cut := 0
 	for _, c := range p.all() {
@@ -158,7 +157,7 @@ func (p *Proxy) Cut() int {
 	return cut
 }
 
-// Records lists all connections in the order of arrival.
+// Records returns all connections in order of arrival.
 func (p *Proxy) Records() []Record {
 	passages := p.all()
 	records := make([]Record, len(passages))
@@ -168,7 +167,7 @@ func (p *Proxy) Records() []Record {
 	return records
 }
 
-// Bytes is the sum over all connections.
+// Bytes returns the sums over all connections.
 func (p *Proxy) Bytes() (up, down int64) {
 	for _, r := range p.Records() {
 		up, down = up+r.Up, down+r.Down
@@ -176,7 +175,7 @@ func (p *Proxy) Bytes() (up, down int64) {
 	return up, down
 }
 
-// Close ends everything and returns when it has ended. It may be called more than once.
+// Close ends all connections and returns when they have ended. It may be called more than once.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -206,7 +205,7 @@ func (p *Proxy) accept(listener net.Listener) {
 	}
 }
 
-// admit gives a connection its number and its fault and lets it run.
+// admit numbers a connection, gets its fault, and starts it.
 func (p *Proxy) admit(client *net.TCPConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,23 +11,22 @@ import (
 const (
 	// realSuite is the suite of the cases that Real tries.
 	realSuite = "crash real"
-	// realSlack is how much later than the end of the fastest update the last kills come, as a factor: with several
-	// copies at once every run takes longer.
+	// realSlack is the time of the last kills as a multiple of the fastest update: with concurrent copies every run takes longer.
 	realSlack = 1.25
 )
 
-// RealOptions say how a real client is to be killed.
+// RealOptions configure the kills of a real client.
 type RealOptions struct {
 	Kills  int    // at random moments of an update
-	Points string // a client built with the tag crashpoints: every operation of an update is a point to die at; empty: none
-	Depth  int    // 2: recovery is killed, too, at a moment or an operation of its own; 1: it is left alone
+	Points string // a client built with the tag crashpoints, for a crash at every operation of an update; may be empty
+	Depth  int    // 2: the recovery is killed, too, at its own moment or operation; 1: it is not
 	Seed   uint64
-	Jobs   int // copies at once; less than 1 is one
+	Jobs   int // concurrent copies; less than 1 is one
 }
 
-// Real kills the client of a lab in copies of its install and judges each one: after a run that only recovers, exactly the
-// old or exactly the new set; after as many runs as an undisturbed update takes, the new one; the player's files as they
-// were. The error is that of ctx, or that there is nothing to try.
+// Real kills a lab's client in copies of its install and judges each one. After a recovering run the install must have exactly the old or
+// the new set; after as many runs as an undisturbed update takes, the new one. The player's files must be unchanged. The error is that of
+// ctx, or says that there is nothing to try.
 func Real(ctx context.Context, l *Lab, o RealOptions, tell LabTell) error {
 	tries := l.randomKills(o)
 	if o.Points != "" {
@@ -40,7 +39,7 @@ func Real(ctx context.Context, l *Lab, o RealOptions, tell LabTell) error {
 	return labTries(ctx, realSuite, tries, o.Jobs, tell)
 }
 
-// randomKills plans kills evenly spread by chance over an update and a little beyond it.
+// randomKills plans kills at random moments, evenly spread over an update and slightly beyond it.
 func (l *Lab) randomKills(o RealOptions) []labTry {
 	chance := rand.New(rand.NewPCG(o.Seed, 1))
 	span := time.Duration(float64(l.Duration()) * realSlack)
@@ -63,8 +62,7 @@ func (l *Lab) randomKills(o RealOptions) []labTry {
 	return tries
 }
 
-// recoveryKills plans kills of the recovering run for one case: none at depth 1, else one within the time that the fastest
-// of the undisturbed runs took.
+// recoveryKills plans the kills of one case's recovery: none at depth 1, otherwise one within the time of the fastest undisturbed run.
 func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []labRun {
 	if depth < 2 {
 		return nil
@@ -76,7 +74,7 @@ func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []labRun {
 	return []labRun{{kill: 1 + time.Duration(chance.Int64N(int64(span)))}}
 }
 
-// killAt plays the update in a copy, kills it after a time, and judges what is left.
+// killAt plays the update in a copy, kills it after a time, and judges the result.
 func (l *Lab) killAt(ctx context.Context, at time.Duration, again []labRun) (CaseState, string, error) {
 	dir, remove, err := l.clone(0)
 	if err != nil {
@@ -90,7 +88,7 @@ func (l *Lab) killAt(ctx context.Context, at time.Duration, again []labRun) (Cas
 	return labVerdict(problem, note, err)
 }
 
-// playUntil plays the update in a folder, run after run, and kills it after a time. The note tells how that went.
+// playUntil plays the update in a folder, run by run, and kills it after a time. The note describes the kill.
 func (l *Lab) playUntil(ctx context.Context, dir string, at time.Duration, r labRun) (note, problem string, err error) {
 	for n, left := 1, at; ; n++ {
 		r.kill = left
@@ -111,7 +109,7 @@ func (l *Lab) playUntil(ctx context.Context, dir string, at time.Duration, r lab
 	}
 }
 
-// labPhase tells how far a killed client had come.
+// labPhase names the phase in which a client was killed.
 func labPhase(e labEnd) string {
 	if len(e.phases) == 0 {
 		return ", before it printed anything"

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// crashAtVariable tells a client with crash points where to die: "12:before", "12:after".
+	// crashAtVariable tells a client with crash points where to crash: "12:before", "12:after".
 	crashAtVariable = "COLLET_CRASH_AT"
-	// crashListVariable tells it where to write what it does: a line "12 rename from to" for each operation.
+	// crashListVariable names the file for the list of operations, one a line: "12 rename from to".
 	crashListVariable = "COLLET_CRASH_LIST"
 )
 
-// point is an operation of a run at which a client can die.
+// point is an operation of a run at which a client can crash.
 type point struct {
 	run    int    // of the undisturbed update, from 0
 	number string // of the operation
 	text   string // of the operation
 }
 
-// points plans to die before and after every operation of every run of the update.
+// points plans crashes before and after every operation of every run of the update.
 func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
 	chance := rand.New(rand.NewPCG(o.Seed, 2))
 	var tries []labTry
@@ -50,7 +50,7 @@ func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
 	return tries, nil
 }
 
-// listPoints runs the client with crash points undisturbed and returns what it did.
+// listPoints runs the client with crash points undisturbed and returns its operations.
 func (l *Lab) listPoints(ctx context.Context, run int, client string) ([]point, error) {
 	dir, remove, err := l.clone(run)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Lab) listPoints(ctx context.Context, run int, client string) ([]point, 
 	return points, nil
 }
 
-// operations runs the client and returns the operations that it counted.
+// operations runs the client and returns its counted operations.
 func (l *Lab) operations(ctx context.Context, dir string, r labRun) ([]point, labEnd, error) {
 	list, err := os.CreateTemp(l.folder, "operations-")
 	if err != nil {
@@ -99,8 +99,7 @@ func (l *Lab) operations(ctx context.Context, dir string, r labRun) ([]point, la
 	return points, end, err
 }
 
-// dieAt lets a client die at one operation and judges what is left. At depth 2 the recovering run dies, too, at one of
-// its own operations.
+// dieAt crashes a client at one operation and judges the result. At depth 2 the recovering run crashes, too, at one of its own operations.
 func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, seed uint64) (CaseState, string, error) {
 	dir, remove, err := l.clone(p.run)
 	if err != nil {
@@ -125,7 +124,7 @@ func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, se
 	return labVerdict(problem, note, err)
 }
 
-// dieAgain looks, in a copy of the copy, which operations recovery does, and chooses one to die at.
+// dieAgain lists the operations of the recovery in a second copy, and chooses one for a crash.
 func (l *Lab) dieAgain(ctx context.Context, dir string, o RealOptions, seed uint64) (note string, again []labRun, err error) {
 	if o.Depth < 2 {
 		return "", nil, nil

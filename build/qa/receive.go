@@ -7,7 +7,7 @@ import (
 	"collet/app/update"
 )
 
-// receive gives an install what it lacks of one planned file, in portions, as a server's answers come.
+// receive writes the missing bytes of one planned file to an install, in portions, like a server's answers.
 func receive[T string | []byte](ctx context.Context, d *install.Dir, i int, want update.Want, content T, portion int64) error {
 	for _, missing := range want.Missing {
 		if err := d.Advance(ctx, i); err != nil {

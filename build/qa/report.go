@@ -9,32 +9,32 @@ import (
 	"collet/platform/text"
 )
 
-// CaseState is how one case ended. The words stand in reports and never change.
+// CaseState is the result of one case. The words stand in reports and never change.
 type CaseState string
 
 const (
-	// CaseOK is a case in which every promise was kept.
+	// CaseOK is a case without a violation.
 	CaseOK CaseState = "ok"
-	// CaseViolation is a case in which a promise was broken.
+	// CaseViolation is a case with a broken promise.
 	CaseViolation CaseState = "violation"
-	// CaseSkipped is a case that could not be tried here; Detail says why.
+	// CaseSkipped is a case that could not run here; Detail has the reason.
 	CaseSkipped CaseState = "skipped"
 )
 
-// Param is one thing that tells a case from its neighbours, for example {"kept", "50"}.
+// Param is one parameter of a case, for example {"kept", "50"}.
 type Param struct{ Name, Value string }
 
-// Case is one thing that was tried, and what became of it. It is a value.
+// Case is one test and its result. It is a value.
 type Case struct {
-	Suite  string // which kit tried it, for example "net"
-	Name   string // what was tried, for example "cut"; with Params it names the case within the suite
+	Suite  string // its kit, for example "net"
+	Name   string // the test, for example "cut"; with Params it names the case within the suite
 	Params []Param
 	State  CaseState
-	Detail string // what was seen; may have several lines and may hold anything, also what a peer sent
+	Detail string // observations; may have several lines and contain untrusted text
 	Took   time.Duration
 }
 
-// Param is the value of a parameter, and whether the case has it.
+// Param returns the value of a parameter, and whether the case has it.
 func (c Case) Param(name string) (value string, has bool) {
 	for _, p := range c.Params {
 		if p.Name == name {
@@ -44,7 +44,7 @@ func (c Case) Param(name string) (value string, has bool) {
 	return "", false
 }
 
-// Title is the name with its parameters, on one line.
+// Title returns the name with its parameters, on one line.
 func (c Case) Title() string {
 	title := c.Name
 	for _, p := range c.Params {
@@ -53,28 +53,27 @@ func (c Case) Title() string {
 	return title
 }
 
-// Report is what a run of the kit has to tell. The zero value is an empty report; fill it from one goroutine, then write
-// it as often as needed. The order of Cases is kept wherever it means something, so that two runs can be compared.
+// Report is the result of a run of the kit. The zero value is an empty report. One goroutine fills it; then it can be written several
+// times. The order of Cases is kept wherever it matters, so that two runs can be compared.
 type Report struct {
-	Title    string // what was tried, for a person
-	Product  string // what it was tried on, for example a client's name and version
-	Target   string // where, for example "Linux-x64"
-	Command  string // the command line that does it again
+	Title    string // the subject, for a person
+	Product  string // the tested product, for example a client's name and version
+	Target   string // the system, for example "Linux-x64"
+	Command  string // the command line that repeats the run
 	Started  time.Time
-	Took     time.Duration // wall time of the whole run; 0 is not told
+	Took     time.Duration // wall time of the whole run; 0 is omitted
 	Cases    []Case
-	Columns  []string // parameters that make the columns of the matrix, outermost first; nil: chosen for each suite
-	Comments []string // what else a reader should know, one sentence each
+	Columns  []string // parameters that form the matrix's columns, outermost first; nil: chosen for each suite
+	Comments []string // further remarks, one sentence each
 }
 
-// Count is how many cases ended in which way. A state that is none of the three counts as a violation: a case that does
-// not say how it ended has proven nothing.
+// Count counts the cases by state. Any other state counts as a violation: a case without a known result has proven nothing.
 type Count struct{ OK, Violations, Skipped int }
 
-// Cases is the sum.
+// Cases returns the sum.
 func (n Count) Cases() int { return n.OK + n.Violations + n.Skipped }
 
-// String is the summary line of a report.
+// String returns the summary line of a report.
 func (n Count) String() string {
 	return fmt.Sprintf("cases %d, violations %d, skipped %d", n.Cases(), n.Violations, n.Skipped)
 }
@@ -90,7 +89,7 @@ func (n *Count) add(s CaseState) {
 	}
 }
 
-// worst is the state that stands for all counted cases; a count of nothing is skipped.
+// worst returns the worst counted state; an empty count is skipped.
 func (n Count) worst() CaseState {
 	switch {
 	case n.Violations > 0:
@@ -102,7 +101,7 @@ func (n Count) worst() CaseState {
 	}
 }
 
-// known maps a state that is none of the three to the one it counts as.
+// known maps an unknown state to the one it counts as.
 func (s CaseState) known() CaseState {
 	if s == CaseOK || s == CaseSkipped {
 		return s
@@ -120,7 +119,7 @@ func count(cases []Case) (n Count) {
 	return n
 }
 
-// visible is a copy for writing: every text printable, every state one of the three.
+// visible returns a copy for writing, with printable texts and known states.
 func (r *Report) visible() *Report {
 	v := *r
 	v.Title, v.Product, v.Target, v.Command = text.Line(r.Title), text.Line(r.Product), text.Line(r.Target), text.Line(r.Command)

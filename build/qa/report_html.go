@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// maxListedOK is how many cases of each suite that are ok the page lists one by one. All of them have their square in the matrix, but a
-// browser is slow with a hundred thousand lines of text. Violations and skips are always listed.
+// maxListedOK is how many passed cases of each suite the page lists individually. All have a square in the matrix, but browsers are slow
+// with a hundred thousand lines. Violations and skipped cases are always listed.
 const maxListedOK = 2000
 
 //go:embed report.html
 var pageSource string
 
-// page is everything that the template sees.
+// page is the template's data.
 type page struct {
 	*Report
 	Count Count
@@ -25,11 +25,11 @@ type page struct {
 	Bars     []bar
 	Grids    []grid
 	Listed   []listed
-	Unlisted int // cases that are ok and have only a square
+	Unlisted int // passed cases that only have a square
 	isListed map[int]bool
 }
 
-// bar is one part of the picture of the whole.
+// bar is one segment of the overview bar.
 type bar struct {
 	State   CaseState
 	Count   int
@@ -42,9 +42,9 @@ type listed struct {
 	Case
 }
 
-// HTML writes the report as one page that needs nothing else: no other file, no network (its own policy forbids it), and
-// no scripts, which only add the filter and the panel. It has a matrix for each suite with a square for each case, and the
-// list of cases, worst first. Everything that a case holds is escaped. The error is w's.
+// HTML writes the report as one self-contained page: without other files and without network (its own policy forbids it). It works without
+// scripts, which only add the filter and the panel. It has a matrix for each suite with a square for each case, and the list of cases,
+// worst first. All text of cases is escaped. The error is w's.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"seconds": seconds, "date": date, "worst": Count.worst, "add": func(a, b int) int { return a + b },
@@ -74,7 +74,7 @@ func (r *Report) page() *page {
 	return p
 }
 
-// list chooses the cases that are listed, worst first.
+// list selects the listed cases, worst first.
 func (p *page) list() {
 	order := map[CaseState]int{CaseViolation: 0, CaseSkipped: 1, CaseOK: 2}
 	ok := map[string]int{}
@@ -91,16 +91,16 @@ func (p *page) list() {
 	slices.SortStableFunc(p.Listed, func(a, b listed) int { return order[a.State] - order[b.State] })
 }
 
-// IsListed reports whether a case has a line that its square can lead to.
+// IsListed reports whether a case has a line to link to.
 func (p *page) IsListed(index int) bool { return p.isListed[index] }
 
-// StateOf is the state of a case, for its square.
+// StateOf returns the state of a case, for its square.
 func (p *page) StateOf(index int) CaseState { return p.Cases[index].State }
 
-// Grouped reports whether the rows were gathered.
+// Grouped reports whether the rows are grouped.
 func (g grid) Grouped() bool { return len(g.Groups) > 1 }
 
-// Width is the number of columns.
+// Width returns the number of columns.
 func (g grid) Width() int {
 	if len(g.Groups) == 0 {
 		return 0
@@ -108,12 +108,12 @@ func (g grid) Width() int {
 	return len(g.Groups[0].Cells)
 }
 
-// Tall reports whether a line of heads is better written upright.
+// Tall reports whether a line of heads should be written vertically.
 func (g grid) Tall(line []head) bool {
 	return slices.ContainsFunc(line, func(h head) bool { return h.Span*4 < len([]rune(h.Value)) })
 }
 
-// Open reports whether the rows of a group are shown at once: something in them wants to be looked at.
+// Open reports whether the rows of a group are expanded at first: it has a violation or no title.
 func (g group) Open() bool { return g.Count.Violations > 0 || g.Title == "" }
 
 func date(t time.Time) string {

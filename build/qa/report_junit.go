@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The elements of JUnit's XML as continuous integration systems read it: no schema is official; these names are those
-// that Ant wrote first and that Jenkins, GitLab and their like take.
+// The elements of JUnit's XML as continuous integration systems read it. There is no official schema; these names originate from Ant and
+// are read by Jenkins, GitLab and others.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`

@@ -13,16 +13,15 @@ import (
 	"collet/netproto/product"
 )
 
-// ThisTarget names the system that we run on as releases do, for example "Linux-x64".
+// ThisTarget returns the current system's name as in releases, for example "Linux-x64".
 func ThisTarget() string { return string(product.TargetFor(runtime.GOOS, runtime.GOARCH)) }
 
-// Save writes the page and JUnit's XML into files; an empty name writes none. A file appears whole or not at all, and
-// replaces what was there.
+// Save writes the page and JUnit's XML to files; an empty name skips one. Each file is replaced atomically.
 func (r *Report) Save(html, junit string) error {
 	return errors.Join(save(html, r.HTML), save(junit, r.JUnit))
 }
 
-// Writable reports, before any work, why a report could not be written to path. An empty path is fine.
+// Writable reports, before the run, why a report can't be written to path. An empty path is allowed.
 func Writable(path string) error {
 	if path == "" {
 		return nil
@@ -37,7 +36,7 @@ func Writable(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// tempPattern names the file beside a report that is being written.
+// tempPattern is the name of a report's temporary file.
 func tempPattern(path string) string { return "." + filepath.Base(path) + ".*" }
 
 // save writes a file through a temporary one beside it.
@@ -58,10 +57,10 @@ func save(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// Spread does n cases, jobs at a time, and hands each one to done in the order of their numbers, as soon as it and all
-// before it are there. do is called concurrently, done is not. It starts no further cases once ctx has ended, and returns
-// when all that were started have ended; cases behind one that was not started are not handed over. A case that was under
-// way when ctx ended counts as not run, unless it went well: what it met may come from the interruption.
+// Spread runs n cases, jobs at a time, and passes each to done in the order of their numbers, as soon as it and all earlier ones are
+// finished. do is called concurrently, done is not. After the end of ctx it starts no more cases, and returns when all started ones have
+// ended; cases after an unstarted one are not passed on. A failed case that was running when ctx ended counts as not run, because the
+// interruption may be the cause.
 func Spread(ctx context.Context, jobs, n int, do func(ctx context.Context, i int) Case, done func(i int, c Case)) {
 	ready := make([]chan Case, n)
 	for i := range ready {
@@ -89,7 +88,7 @@ func Spread(ctx context.Context, jobs, n int, do func(ctx context.Context, i int
 	workers.Wait()
 }
 
-// feed hands out the numbers until ctx ends, and closes the places of those that it does not hand out.
+// feed sends the numbers until ctx ends, and closes the channels of unsent ones.
 func feed(ctx context.Context, numbers chan<- int, ready []chan Case) {
 	defer close(numbers)
 	for i := range ready {

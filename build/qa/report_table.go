@@ -14,20 +14,19 @@ import (
 	"collet/platform/text"
 )
 
-// maxDetailLines is how many lines of one violation's detail the terminal shows; the other reports have all of them.
+// maxDetailLines is how many lines of a violation's detail the terminal shows; other reports have all lines.
 const maxDetailLines = 30
 
 const (
-	// tableWidth is how many characters fit on a line of a terminal that nobody has made wider. Names that could not be
-	// told apart in it make the table wider.
+	// tableWidth is the default width of a terminal in characters. The table is wider if names would be ambiguous otherwise.
 	tableWidth = 80
-	// suiteWidth is how many of them the suite may take.
+	// suiteWidth is the maximum width of the suite's column.
 	suiteWidth = 10
-	// numbersWidth is what the columns of numbers take, with the spaces before them.
+	// numbersWidth is the width of the number columns, with the spaces before them.
 	numbersWidth = 2 + 6 + 2 + 6 + 2 + 10 + 2 + 7 + 2 + 8
 )
 
-// The colours of a terminal, as ECMA-48 numbers them.
+// Colours of a terminal, as ECMA-48 numbers them.
 const (
 	plain = ""
 	red   = "\x1b[31m"
@@ -37,14 +36,13 @@ const (
 	reset = "\x1b[0m"
 )
 
-// Table writes the report for a terminal: one line for each name with its counts, then every violation in full, then
-// what was skipped and why, and the summary on the last line: "cases 1234, violations 0, skipped 3". It is coloured when
-// w is a terminal and the environment does not forbid it (NO_COLOR, TERM=dumb). Nothing that a case holds reaches the
-// terminal as a control character. The error is w's.
+// Table writes the report for a terminal: one line for each name with its counts, every violation in full, the skipped cases with their
+// reasons, and the summary on the last line: "cases 1234, violations 0, skipped 3". It is coloured if w is a terminal and the environment
+// allows it (NO_COLOR, TERM=dumb). Control characters of cases are escaped. The error is w's.
 func (r *Report) Table(w io.Writer) error {
 	r = r.visible()
 	if harmless, is := w.(*text.Writer); is {
-		w = harmless.Raw() // visible has made all foreign text harmless, and the colours are ours
+		w = harmless.Raw() // visible has escaped all foreign text, and the colours are ours
 	}
 	t := &table{out: bufio.NewWriter(w), colours: takesColours(w)}
 	t.overview(r.Cases)
@@ -57,7 +55,7 @@ func (r *Report) Table(w io.Writer) error {
 	return t.out.Flush()
 }
 
-// takesColours reports whether w is a terminal that wants them.
+// takesColours reports whether w is a terminal that supports colours.
 func takesColours(w io.Writer) bool {
 	f, is := w.(*os.File)
 	if !is || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
@@ -67,7 +65,7 @@ func takesColours(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// table writes lines; the first error is kept by out.
+// table writes lines; out keeps the first error.
 type table struct {
 	out     *bufio.Writer
 	colours bool
@@ -81,7 +79,7 @@ func (t *table) line(colour, format string, values ...any) {
 	fmt.Fprintln(t.out, text)
 }
 
-// overview is one line for each suite and name.
+// overview writes one line for each suite and name.
 func (t *table) overview(cases []Case) {
 	type subject struct{ suite, name string }
 	type sum struct {
@@ -112,7 +110,7 @@ func (t *table) overview(cases []Case) {
 	}
 }
 
-// columnWidth is how wide a column is: as its longest text, at most so wide, but wide enough to tell all texts apart.
+// columnWidth returns a column's width: that of its longest text, at most most, but wide enough to distinguish all texts.
 func columnWidth(texts []string, title string, most int) int {
 	longest, different := len(title), map[string]bool{}
 	for _, text := range texts {
@@ -129,7 +127,7 @@ func columnWidth(texts []string, title string, most int) int {
 	}
 }
 
-// shortened cuts a text that is too long for its column in the middle: names that belong together often begin alike.
+// shortened cuts out the middle of a text that is too long, because related names often begin alike.
 func shortened(text string, width int) string {
 	c := []rune(text)
 	if len(c) <= width {
@@ -139,12 +137,12 @@ func shortened(text string, width int) string {
 	return string(c[:head]) + "…" + string(c[len(c)-(width-head-1):])
 }
 
-// shade is the colour of a state on a terminal.
+// shade returns the colour of a state.
 func shade(s CaseState) string {
 	return map[CaseState]string{CaseOK: green, CaseViolation: red, CaseSkipped: grey}[s]
 }
 
-// violations tells each in full.
+// violations writes each violation in full.
 func (t *table) violations(cases []Case) {
 	for _, c := range cases {
 		if c.State != CaseViolation {
@@ -163,7 +161,7 @@ func (t *table) violations(cases []Case) {
 	}
 }
 
-// skips tells each reason once, the most frequent first.
+// skips writes each reason once, the most frequent first.
 func (t *table) skips(cases []Case) {
 	reasons := map[string]int{}
 	for _, c := range cases {
@@ -196,5 +194,5 @@ func (t *table) summary(r *Report) {
 	t.line(shade(n.worst()), "%s", text)
 }
 
-// seconds writes a duration as a person compares it.
+// seconds formats a duration in seconds.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

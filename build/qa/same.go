@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// SameBlock is how many bytes SameFile compares at a time.
+// SameBlock is the block size of SameFile in bytes.
 const SameBlock = 256 << 10
 
-// SameFile wants two files to be the same, byte for byte. For one that is not there errors.Is with fs.ErrNotExist holds.
+// SameFile returns an error unless two files are equal byte for byte. errors.Is with fs.ErrNotExist holds for a missing file.
 func SameFile(got, want string) error {
 	a, err := os.Open(got)
 	if err != nil {
@@ -36,19 +36,19 @@ func SameFile(got, want string) error {
 	return nil
 }
 
-// Comparer is a writer that takes exactly what its reader gives. NewComparer makes one.
+// Comparer is a writer that accepts only the bytes of its reader. NewComparer makes one.
 type Comparer struct {
 	want *bufio.Reader
 	at   int64
 	buf  []byte
 }
 
-// NewComparer compares what is written with want, which stays the caller's.
+// NewComparer compares written bytes with want, which stays the caller's.
 func NewComparer(want io.Reader) *Comparer {
 	return &Comparer{want: bufio.NewReaderSize(want, SameBlock)}
 }
 
-// Write implements io.Writer. The error says where the difference is.
+// Write implements io.Writer. The error contains the position of the difference.
 func (c *Comparer) Write(b []byte) (int, error) {
 	c.buf = slices.Grow(c.buf[:0], len(b))[:len(b)]
 	switch n, err := io.ReadFull(c.want, c.buf); {
@@ -64,7 +64,7 @@ func (c *Comparer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// End wants everything to have been written.
+// End returns an error unless all expected bytes were written.
 func (c *Comparer) End() error {
 	switch _, err := c.want.Peek(1); {
 	case err == nil:

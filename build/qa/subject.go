@@ -19,15 +19,15 @@ import (
 	"collet/platform"
 )
 
-// Subject is what is tried: a client, an install that has the old set, and a server that offers the new one. All but Args,
-// Env and New are required. Nothing of it is changed.
+// Subject is a client, an install with the old set, and a server that offers the new one. All fields but Args, Env and New are required.
+// The subject is not modified.
 type Subject struct {
-	Client  string   // the client's program, ready to be started; it may lie in the install
-	Args    []string // arguments that each run gets beside --headless --json --dir --server
-	Env     []string // added to our own environment
-	Install string   // an install folder with the old set; it is only read
+	Client  string   // the client's executable; it may lie in the install
+	Args    []string // arguments of each run in addition to --headless --json --dir --server
+	Env     []string // added to the current environment
+	Install string   // an install folder with the old set; read only
 	Server  string   // host:port of a running update server
-	New     Set      // what the install must hold in the end, beside the client's program; nil: what an undisturbed update leads to is believed
+	New     Set      // the expected final set, without the client's program; nil: the result of an undisturbed update
 }
 
 // FindClient takes the path of a program, or of an install folder with only one program in it.
@@ -58,7 +58,7 @@ func FindClient(name string) (program, install string, err error) {
 	return filepath.Join(name, found[0]), name, nil
 }
 
-// canStart reports whether a file of an install can be started on this system: modules can't.
+// canStart reports whether a file of an install is an executable of this system, and not a module.
 func canStart(name string, info fs.FileInfo) bool {
 	ext := strings.ToLower(path.Ext(name))
 	if runtime.GOOS == "windows" {
@@ -67,7 +67,7 @@ func canStart(name string, info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && info.Mode()&0o111 != 0 && !slices.Contains(moduleExts(), ext)
 }
 
-// settings reads those of the client: what was packaged, and over it the file beside it, if there is one.
+// settings reads the client's settings: the packaged ones, overridden by the file beside it.
 func (s *Subject) settings() (found hostSettings, err error) {
 	base := product.RuntimeBase(s.Client)
 	fsys, err := platform.OpenDir(s.Install)
@@ -92,11 +92,11 @@ func (s *Subject) settings() (found hostSettings, err error) {
 	return found, nil
 }
 
-// labWritable is the writable root in copies of an install that has one elsewhere: a folder of the copy, so that both are
-// copied, broken and judged as one. Nothing may reach the folder of the person who runs the kit.
+// labWritable is the writable root in copies of an install whose root is elsewhere: a folder of the copy, so that both are copied, damaged
+// and judged together. The tester's own folder must stay untouched.
 const labWritable = "writable root of the lab"
 
-// ownNames finds out what the client calls its own, and whether its writable root is not the install.
+// ownNames determines the client's own names, and whether its writable root is outside the install.
 func (s *Subject) ownNames() (own OwnNames, err error) {
 	settings, err := s.settings()
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Subject) ownNames() (own OwnNames, err error) {
 	return own, nil
 }
 
-// effective is the set that a player has: what lies in the writable root goes before what was delivered.
+// effective returns the set in use: files in the writable root override delivered ones.
 func (o OwnNames) effective(s Set) Set {
 	seen := Set{}
 	for name, content := range s {

@@ -14,17 +14,17 @@ import (
 	"collet/platform/interrupt"
 )
 
-// windowPoll is how often WaitWindow looks.
+// windowPoll is the poll interval of WaitWindow.
 const windowPoll = 50 * time.Millisecond
 
-// ErrNoDriver says that the tool that presses keys is not installed.
+// ErrNoDriver says that the tool for key presses is not installed.
 var ErrNoDriver = errors.New("no keyboard for the virtual screen: install the Debian package xdotool")
 
-// Window is a visible window as it was when it was looked at.
+// Window is the state of a visible window at one moment.
 type Window struct {
-	ID     string // the X server's number for it
+	ID     string // the X server's id
 	Name   string // its title
-	PID    int    // of the program that it belongs to; 0 where the program did not say
+	PID    int    // of its program; 0 if unknown
 	Bounds image.Rectangle
 }
 
@@ -33,7 +33,7 @@ func (s *Screen) Windows(ctx context.Context) ([]Window, error) {
 	found, err := s.drive(ctx, "search", "--onlyvisible", "--name", ".")
 	var status *exec.ExitError
 	if errors.As(err, &status) && status.ExitCode() == 1 {
-		return nil, nil // it found none
+		return nil, nil // it found no window
 	}
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Screen) Windows(ctx context.Context) ([]Window, error) {
 	for id := range strings.FieldsSeq(found) {
 		w, err := s.window(ctx, id)
 		if errors.As(err, &status) {
-			continue // gone meanwhile
+			continue // closed in the meantime
 		}
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func parseGeometry(text string) image.Rectangle {
 	return image.Rectangle{Min: corner, Max: corner.Add(image.Pt(values["WIDTH"], values["HEIGHT"]))}
 }
 
-// WaitWindow returns the first window that match accepts, as soon as there is one, or the context's error.
+// WaitWindow returns the first window that match accepts, as soon as it exists, or the context's error.
 func (s *Screen) WaitWindow(ctx context.Context, match func(Window) bool) (Window, error) {
 	for {
 		windows, err := s.Windows(ctx)
@@ -97,7 +97,7 @@ func (s *Screen) WaitWindow(ctx context.Context, match func(Window) bool) (Windo
 	}
 }
 
-// Key gives w the keyboard and presses keys, named as X names them: "Escape", "Return", "ctrl+c".
+// Key focuses w and presses keys by their X names: "Escape", "Return", "ctrl+c".
 func (s *Screen) Key(ctx context.Context, w Window, keys ...string) error {
 	middle := w.Bounds.Min.Add(w.Bounds.Size().Div(2))
 	arguments := []string{
@@ -113,7 +113,7 @@ func (s *Screen) Click(ctx context.Context, at image.Point) error {
 	return err
 }
 
-// drive runs xdotool on this screen and returns what it printed.
+// drive runs xdotool on this screen and returns its output.
 func (s *Screen) drive(ctx context.Context, arguments ...string) (string, error) {
 	path, err := exec.LookPath("xdotool")
 	if err != nil {
