@@ -16,28 +16,28 @@ import (
 const (
 	// virtualWidth and virtualHeight are the size of the virtual display in pixels: room for splash and game.
 	virtualWidth, virtualHeight = 1280, 800
-	// bringUpLimit is how long it may take until the game of release 2 is ready, beyond what the link needs for the data.
+	// bringUpLimit is the time limit until the game of release 2 is ready, in addition to the link's transfer time.
 	bringUpLimit = 2 * time.Minute
-	// leaveLimit is how long the client may take to end after the game was told to.
+	// leaveLimit is the time limit for the client to end after the game was asked to.
 	leaveLimit = 30 * time.Second
 )
 
-// Screen says where the windows appear.
+// Screen selects the display.
 type Screen string
 
 const (
-	// AutoScreen takes the real display if there is one.
+	// AutoScreen uses the real display if there is one.
 	AutoScreen Screen = "auto"
-	// RealScreen takes the display of the person who runs the demo.
+	// RealScreen uses the current user's display.
 	RealScreen Screen = "real"
-	// VirtualScreen takes a display that nobody sees.
+	// VirtualScreen uses an invisible virtual display.
 	VirtualScreen Screen = "virtual"
 )
 
-// Options says how to play the demo. Programs and Out are required.
+// Options configure the demo. Programs and Out are required.
 type Options struct {
 	Programs    string // folder of collet-client and collet-server
-	Keep        string // make the folder here and leave it; empty: a temporary one that is removed
+	Keep        string // keep the folder here; empty: a temporary one that is removed
 	Screenshots string // folder for pictures; empty: inside Keep, else a new temporary one
 	Screen      Screen
 	Rate        int64  // of the link in bytes a second, 0 is unlimited
@@ -47,7 +47,7 @@ type Options struct {
 	Out         io.Writer
 }
 
-// story is one play of the demo: everything that was started and what is known so far.
+// story is the state of one run of the demo.
 type story struct {
 	options Options
 	tell    *teller
@@ -60,13 +60,13 @@ type story struct {
 	printed *qa.Tail // what the client prints beside its log
 	log     follower
 	facts   facts
-	shots   string // folder of the screenshots, empty while there is none
+	shots   string // folder of the screenshots; empty until it exists
 	splash  bool   // the splash was photographed
-	colours int    // of the splash when it was photographed last; 0: it was not
+	colours int    // of the last photographed splash; 0: none
 }
 
-// Run plays the demo and returns nil when everything that it claims was found to be so. Interruption is the context's
-// error. Whatever it returns, nothing that it started is left running.
+// Run plays the demo and returns nil if all its claims were verified. The error of an interruption is the context's. When Run returns,
+// everything that it started has ended.
 func Run(ctx context.Context, o Options) (err error) {
 	s := &story{options: o, tell: newTeller(o.Out)}
 	root, remove, err := folder(o.Keep)
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// folder makes the demo's folder; remove does nothing for one that is kept.
+// folder makes the demo's folder; remove has no effect on a kept one.
 func folder(keep string) (root string, remove func() error, err error) {
 	if keep == "" {
 		root, err = os.MkdirTemp("", "collet-demo-")
@@ -111,7 +111,7 @@ func folder(keep string) (root string, remove func() error, err error) {
 	return root, func() error { return nil }, err
 }
 
-// introduce says what lies where.
+// introduce prints the layout.
 func (s *story) introduce() {
 	l := s.layout
 	s.tell.say("client", "has release 1: host %s, module %s of compatibility %s, packs %s",
@@ -186,7 +186,7 @@ func (s *story) shotFolder() (string, error) {
 	}
 }
 
-// startClient starts the installed host as a player would: without arguments of its own. The game is told where to play.
+// startClient starts the installed host like a player, without arguments of its own. The game gets the game server's address.
 func (s *story) startClient() (err error) {
 	s.printed = qa.NewTail()
 	o := qa.ProcessOptions{Path: s.layout.Host(), Args: s.game.args(), Dir: s.layout.Client(), Output: s.printed}
@@ -200,7 +200,7 @@ func (s *story) startClient() (err error) {
 	return err
 }
 
-// stop ends whatever runs, the client first.
+// stop ends all processes, the client first.
 func (s *story) stop() {
 	for _, p := range []*qa.Process{s.client, s.server} {
 		if p != nil {
@@ -222,7 +222,7 @@ func (s *story) stop() {
 	}
 }
 
-// explain adds to a failure what may tell why: a last screenshot, and the ends of log and output.
+// explain adds diagnostics to a failure: a last screenshot, and the ends of log and output.
 func (s *story) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -16,19 +16,19 @@ import (
 const (
 	// guestSteps is how long the player on release 1 plays, in steps of 20 ms.
 	guestSteps = 50
-	// guestLimit is how long that may take with everything around it, and endLimit how long a game server may take to notice an end.
+	// guestLimit is the time limit for that, including start and end; endLimit is the game server's time limit to notice an end.
 	guestLimit, endLimit = time.Minute, 10 * time.Second
-	// guestLogic is by which rules that player's release plays.
+	// guestLogic is the logic version of that player's release.
 	guestLogic = 1
 )
 
-// played is the end of a game as the game server knows it.
+// played is the end of a game as the game server recorded it.
 type played struct {
 	protocol.Played
 	err error
 }
 
-// gameServer plays along with the sample game, step by step, and remembers what came of each game.
+// gameServer simulates the sample game step by step, and records the result of each game.
 type gameServer struct {
 	host *protocol.Host
 	ends chan played
@@ -40,18 +40,18 @@ func startGameServer() (g *gameServer, err error) {
 	g.host, err = protocol.Open("127.0.0.1:0", func(p protocol.Played, err error) {
 		select {
 		case g.ends <- played{p, err}:
-		default: // somebody else plays, too
+		default: // an unexpected additional game
 		}
 	})
 	return g, err
 }
 
-// args are what the game is told of it, behind the host's own arguments.
+// args returns the game's arguments with the server's address, after the host's own arguments.
 func (g *gameServer) args(more ...string) []string {
 	return append([]string{"--", "--server", g.host.Addr()}, more...)
 }
 
-// next is the end of the next game.
+// next returns the end of the next game.
 func (g *gameServer) next(ctx context.Context) (p played, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
@@ -63,8 +63,7 @@ func (g *gameServer) next(ctx context.Context) (p played, err error) {
 	}
 }
 
-// checkTogether wants a game that has ended to have been in step to its end: by the server's word, and by the game's own in the log of
-// its host.
+// checkTogether checks that an ended game was in step to its end, according to the server and to the game's lines in its host's log.
 func (s *story) checkTogether(ctx context.Context, who, log string, logic int32) error {
 	p, err := s.game.next(ctx)
 	switch {
@@ -96,7 +95,7 @@ func (s *story) prepareGuest() error {
 	return copyFile(filepath.Join(l.Guest(), l.Library()), l.LiveModule(), 0o644)
 }
 
-// playGuest plays release 1 on the same game server, by the rules of its time, without a window.
+// playGuest plays release 1 on the same game server by its own logic version, without a window.
 func (s *story) playGuest(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, guestLimit)
 	defer cancel()
@@ -129,7 +128,7 @@ func (s *story) playGuest(ctx context.Context) (err error) {
 	return err
 }
 
-// together ends the story: both releases were in step with one game server, each by its own rules.
+// together ends the story: both releases were in step with one game server, each by its own logic version.
 func (s *story) together(ctx context.Context) error {
 	return errors.Join(s.checkTogether(ctx, "release 2", s.layout.Log(), protocol.CompatLogic), s.playGuest(ctx))
 }

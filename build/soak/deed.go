@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// deedTime bounds what one client does. A download of some MB takes a fraction of a second.
+	// deedTime is the time limit for one client's task. A download of some MB takes a fraction of a second.
 	deedTime = 60 * time.Second
 	// slowRead and slowPause make a reader of about 400 KB a second: slow, and faster than what the server lets go of.
 	slowRead, slowPause = 8 << 10, 20 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 	busyPing = 10 * time.Millisecond
 )
 
-// generations are all that there are.
+// generations lists all generations.
 func generations() []netproto.Generation {
 	return []netproto.Generation{netproto.C1, netproto.G1, netproto.G2a, netproto.G2b}
 }
@@ -59,7 +59,7 @@ func (p pair) options(target string) netproto.ClientOptions {
 	}
 }
 
-// worker does one thing after the other.
+// worker performs random tasks in sequence.
 type worker struct {
 	h      *host
 	shelf  *shelf
@@ -68,7 +68,7 @@ type worker struct {
 	pairs  []pair // those that are still to come before all come again
 }
 
-// deeds are what a worker chooses from, by weight.
+// deeds returns the weighted tasks of a worker.
 func (w *worker) deeds() []func(context.Context, pair) {
 	download := func(ctx context.Context, p pair) { w.download(ctx, p, nil) }
 	return []func(context.Context, pair){
@@ -77,7 +77,7 @@ func (w *worker) deeds() []func(context.Context, pair) {
 	}
 }
 
-// work goes on until ctx ends.
+// work runs until ctx ends.
 func (w *worker) work(ctx context.Context, rest time.Duration) {
 	deeds := w.deeds()
 	for ctx.Err() == nil {
@@ -91,8 +91,8 @@ func (w *worker) work(ctx context.Context, rest time.Duration) {
 	}
 }
 
-// download takes everything that a client of its kind is offered. What between says happens after every piece; its error
-// ends the download on purpose.
+// download fetches all files that a client of its kind is offered. between is called after every piece; its error ends the download on
+// purpose.
 func (w *worker) download(ctx context.Context, p pair, between func() error) {
 	target := []string{linux, windows, mobile}[w.random.IntN(3)]
 	o := p.options(target)
@@ -131,7 +131,7 @@ func (w *worker) download(ctx context.Context, p pair, between func() error) {
 	}
 }
 
-// fetch is one session. Nothing and no error: the client was told that it can't update here.
+// fetch is one session. It returns nil without an error if the server reported that the client can't update here.
 func (w *worker) fetch(ctx context.Context, o netproto.ClientOptions, since view, between func() error) (*checked, error) {
 	ctx, cancel := context.WithTimeout(ctx, deedTime)
 	defer cancel()
@@ -167,7 +167,7 @@ func (w *worker) fetch(ctx context.Context, o netproto.ClientOptions, since view
 	return got, got.whole()
 }
 
-// wholes asks for all of every file.
+// wholes requests every file completely.
 func wholes(offers []netproto.Offer) []netproto.FetchRange {
 	var ranges []netproto.FetchRange
 	for _, o := range offers {
@@ -176,10 +176,10 @@ func wholes(offers []netproto.Offer) []netproto.FetchRange {
 	return ranges
 }
 
-// errAway is the reason of a client that goes away on purpose.
+// errAway is the error of a client that disconnects on purpose.
 var errAway = errors.New("gone away")
 
-// vanish goes away after some pieces, while more are on their way.
+// vanish disconnects after some pieces, while more are in transit.
 func (w *worker) vanish(ctx context.Context, p pair) {
 	left := w.random.IntN(5)
 	w.download(ctx, p, func() error {
@@ -190,7 +190,7 @@ func (w *worker) vanish(ctx context.Context, p pair) {
 	})
 }
 
-// slow reads slowly for a while, then goes away.
+// slow reads slowly for a while, then disconnects.
 func (w *worker) slow(ctx context.Context, p pair) {
 	inner := *p.way.dialer
 	inner.Direct = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -211,7 +211,7 @@ func (w *worker) slow(ctx context.Context, p pair) {
 	})
 }
 
-// dawdler is a connection that is read slowly.
+// dawdler is a connection with slow reads.
 type dawdler struct{ net.Conn }
 
 // Read implements net.Conn.
@@ -223,7 +223,7 @@ func (d dawdler) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// ping asks many questions and nothing else.
+// ping only sends pings.
 func (w *worker) ping(ctx context.Context, p pair) {
 	o := p.options(linux)
 	o.PingPeriod = busyPing
@@ -239,7 +239,7 @@ func (w *worker) ping(ctx context.Context, p pair) {
 	w.tally.did("asked pings")
 }
 
-// knock connects and leaves.
+// knock connects and disconnects.
 func (w *worker) knock(ctx context.Context, p pair) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.way.addr)
 	if err != nil {
@@ -252,7 +252,7 @@ func (w *worker) knock(ctx context.Context, p pair) {
 	w.tally.did("knocked")
 }
 
-// garbage says what no client says, bare or over the transport, before or after a good hello.
+// garbage sends invalid bytes, bare or over the transport, before or after a valid hello.
 func (w *worker) garbage(ctx context.Context, p pair) {
 	way := p.way
 	if w.random.IntN(2) == 0 {
@@ -276,7 +276,7 @@ func (w *worker) garbage(ctx context.Context, p pair) {
 	w.tally.did("talked garbage")
 }
 
-// nonsense is something else each time.
+// nonsense returns different invalid bytes each time.
 func (w *worker) nonsense() []byte {
 	noise := make([]byte, 16+w.random.IntN(2000))
 	for i := range noise {

@@ -1,17 +1,16 @@
 // Package archive writes the files of a bundle.Tree as a zip or as a tar, plain or compressed.
 //
-// The bytes of an archive depend on the tree and the Options and on nothing else: not on the clock, the time zone, the user,
-// the umask, the locale, or the order in which files are found. Entries are sorted by their path, have one time, the permissions
-// of the tree, and no owner (0/0 without names in a tar). Compressed bytes also depend on the version of the compressing
-// library, which go.mod pins; the toolchain's own is not used, because it would change them with the toolchain.
+// The bytes of an archive depend only on the tree and the Options, not on the clock, the time zone, the user, the umask, the locale, or the
+// order in which files are found. Entries are sorted by path, have one time, the permissions of the tree, and no owner (0/0 without names
+// in a tar). Compressed bytes also depend on the version of the compression library, which go.mod pins. The standard library's is not used,
+// because it would change them with the toolchain.
 //
-// A zip stores files unless Options.Deflate says otherwise: what is stored has the same chunks in every release, so that
-// updates stay small, and it has sizes and checksums in front of the data, so that a simple reader can go through it from the
-// beginning. Zip64 is used where a number needs it and nowhere else. Names are UTF-8. A tar is ustar; only entries that this can't
-// say (long names, 8 GiB) have a PAX header.
+// A zip stores files unless Options.Deflate is set: stored files have the same chunks in every release, so that updates stay small. Sizes
+// and checksums of stored files precede the data, so that the zip can be read sequentially. Zip64 is used only where a number needs it.
+// Names are UTF-8. A tar is ustar; only entries that do not fit (long names, 8 GiB) have a PAX header.
 //
-// Files are read as they are written out, so archives of many gigabytes take little memory. An archive is written whole or
-// not at all: it grows under another name beside its own, which it gets at the end, and which an error or an interrupt leaves alone.
+// Files are streamed, so archives of many gigabytes take little memory. An archive is written whole or not at all: it is written under a
+// temporary name beside its own and renamed at the end. After an error or an interrupt the previous file remains.
 package archive
 
 import (
@@ -26,14 +25,14 @@ import (
 	"collet/build/pack/bundle"
 )
 
-// Epoch is 1 January 1980, the first moment that a zip can say. What must not differ between releases has it.
+// Epoch is 1 January 1980, the earliest time of a zip entry. It is the time of entries that must not differ between releases.
 var Epoch = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Options is what archives have beside files. The zero value is right for resource packs.
+// Options are the properties of an archive beside its files. The zero value is right for resource packs.
 type Options struct {
-	Time     time.Time   // of every entry, in whole seconds; zero is Epoch. A zip says even seconds from 1980 to 2107
+	Time     time.Time   // of every entry, in whole seconds; zero is Epoch. A zip stores even seconds from 1980 to 2107
 	Deflate  bool        // compress in a zip
-	Progress func(int64) // told how many more bytes of files were written, between other calls of the same writer; may be nil
+	Progress func(int64) // called with the number of further file bytes written, by the writing goroutine; may be nil
 }
 
 func (o Options) time() time.Time {
@@ -43,11 +42,11 @@ func (o Options) time() time.Time {
 	return o.Time.UTC().Truncate(time.Second)
 }
 
-// copyBuffer is how many bytes are read at a time: enough that the system's calls don't count.
+// copyBuffer is the read size in bytes, large enough that the cost of system calls is negligible.
 const copyBuffer = 1 << 20
 
-// File writes a file whole or not at all: write gets a file beside out, which takes the name out when everything went well, and
-// is removed otherwise. What was called out before stays until then. Everybody may read the new file, whatever the umask.
+// File writes a file whole or not at all. write gets a temporary file beside out, which is renamed to out on success and removed otherwise.
+// A previous file stays until then. The new file is readable by all users, regardless of the umask.
 func File(ctx context.Context, out string, write func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*.part")
 	if err != nil {
@@ -55,7 +54,7 @@ func File(ctx context.Context, out string, write func(*os.File) error) (err erro
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(f.Name()) // what it holds is worth nothing, and why it does is told already
+			os.Remove(f.Name()) // incomplete; its error is returned already
 			err = fmt.Errorf("write %s: %w", out, err)
 		}
 	}()
@@ -87,7 +86,7 @@ func newCopier(ctx context.Context, o Options) *copier {
 	return c
 }
 
-// copy takes exactly size bytes, and stops when the context ends.
+// copy copies exactly size bytes, and stops when the context ends.
 func (c *copier) copy(to io.Writer, e bundle.Entry, from io.Reader, size int64) error {
 	sum := int64(0)
 	for {
@@ -118,7 +117,7 @@ func changed(e bundle.Entry) error {
 	return fmt.Errorf("%s changed while it was packed as %s; pack when nothing writes there", e.From, e.Path)
 }
 
-// content is the number of bytes of an entry, and the bytes.
+// content returns an entry's content and its length in bytes.
 func content(e bundle.Entry) (io.ReadCloser, int64, error) {
 	in, size, err := e.Open()
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package bundle is what the makers of packages share: what a game is called, and which files one package holds.
+// Package bundle holds the common input of all package formats: the product's texts, and the files of one package.
 //
-// A Bundle is complete and final: its programs are patched and signed, its paths checked. Every maker of a format takes the
-// same Bundle and gives a file whose bytes depend on nothing else: not on the clock, the user, the umask, the locale, the order
-// in which folders are read, or where the project lies. Files are read where they are used, so a Bundle is small.
+// A Bundle is complete and final: its programs are patched and signed, its paths checked. Every format takes the same Bundle and produces a
+// file whose bytes depend on nothing else: not on the clock, the user, the umask, the locale, the order in which folders are read, or the
+// project's location. Files are read when they are used, so a Bundle is small.
 package bundle
 
 import (
@@ -22,16 +22,16 @@ import (
 	"collet/netproto/release"
 )
 
-// The permissions that a file of a package can have. What the file has on the disk where it was made means nothing.
+// Permissions of a package's files. The source file's own mode is ignored.
 const (
 	Plain   fs.FileMode = 0o644
 	Program fs.FileMode = 0o755
 )
 
-// Product is what installers and systems show of a game. Texts are UTF-8 without control characters.
+// Product describes a game to installers and systems. Texts are UTF-8 without control characters.
 type Product struct {
 	Name        string    // of folders and packages: letters, digits, "-", "_"; for example "Lathe"
-	NiceName    string    // what people read: "The Lathe"
+	NiceName    string    // displayed name: "The Lathe"
 	ID          string    // reverse domain name: "org.example.lathe"
 	Version     string    // two to four numbers up to 65535, with dots: "1.4.2"
 	Publisher   string    // "Example Games"
@@ -41,8 +41,8 @@ type Product struct {
 	Homepage    string    // a web address; may be empty
 	License     string    // SPDX expression: "LicenseRef-proprietary"
 	Icon        string    // path of a square PNG, 256 pixels or more
-	URIScheme   string    // "lathe" for lathe://…, which the game is started with; may be empty
-	UpgradeCode string    // GUID in upper case without braces, the same for ever; may be empty without Windows installers
+	URIScheme   string    // "lathe" for lathe://… links, which start the game; may be empty
+	UpgradeCode string    // GUID in upper case without braces, which must never change; may be empty without Windows installers
 	Categories  []string  // of the freedesktop.org menu specification: "Game"
 	Time        time.Time // of everything inside packages, in whole seconds, UTC, 1980 or later
 }
@@ -51,12 +51,12 @@ type Product struct {
 type Entry struct {
 	Path string      // slash-separated, as release.CheckPath wants it
 	Mode fs.FileMode // Plain or Program
-	From string      // path of the file with its bytes; Data has them where it is empty
+	From string      // path of the source file; if empty, Data holds the content
 	Data []byte
 	Link string // target of a symbolic link, relative to its folder, inside the tree
 }
 
-// Open gives the bytes and their number. The caller closes it.
+// Open returns the content and its length in bytes. The caller closes it.
 func (e Entry) Open() (io.ReadCloser, int64, error) {
 	if e.From == "" {
 		return io.NopCloser(bytes.NewReader(e.Data)), int64(len(e.Data)), nil
@@ -78,7 +78,7 @@ func (e Entry) Open() (io.ReadCloser, int64, error) {
 // Tree is the files of a package, sorted by path. NewTree makes one.
 type Tree []Entry
 
-// NewTree sorts and checks entries: paths are portable, no two are the same on a system that ignores case, none is the folder of
+// NewTree sorts and checks entries. Paths are portable and unique even on a system that ignores case, no file's path is a folder of
 // another, and links stay inside.
 func NewTree(entries ...Entry) (Tree, error) {
 	t := slices.SortedStableFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
@@ -95,7 +95,7 @@ func NewTree(entries ...Entry) (Tree, error) {
 	return t, nil
 }
 
-// check looks at what an entry is, beside its path.
+// check validates an entry apart from its path.
 func (e Entry) check() error {
 	switch {
 	case e.Link == "" && e.Mode != Plain && e.Mode != Program:
@@ -111,10 +111,10 @@ func (e Entry) check() error {
 	return nil
 }
 
-// With is the tree with more files.
+// With returns the tree with more files.
 func (t Tree) With(more ...Entry) (Tree, error) { return NewTree(slices.Concat(t, more)...) }
 
-// Below is the same tree in a folder.
+// Below returns the tree moved into a folder.
 func (t Tree) Below(folder string) Tree {
 	moved := slices.Clone(t)
 	for i := range moved {
@@ -123,7 +123,7 @@ func (t Tree) Below(folder string) Tree {
 	return moved
 }
 
-// Bundle is one package before it has a format.
+// Bundle is one package, independent of a format.
 type Bundle struct {
 	Product Product
 	Target  product.Target // which system and processor it is for

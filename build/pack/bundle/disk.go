@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Lay writes the tree into a folder, for tools that read folders: permissions are the tree's and folders are 0755, whatever the
-// umask. Nothing that is there already is replaced.
+// Lay writes the tree into a folder, for tools that read folders. Files have the tree's permissions and folders 0755, regardless of the
+// umask. Existing files are an error.
 func (t Tree) Lay(ctx context.Context, folder string) error {
 	for _, e := range t {
 		if err := ctx.Err(); err != nil {
@@ -45,7 +45,7 @@ func (e Entry) lay(folder string) error {
 	return errors.Join(err, in.Close(), out.Close(), os.Chmod(name, e.Mode))
 }
 
-// makeFolders makes a folder and those above it, up to one that is there.
+// makeFolders creates a folder and its parents below top.
 func makeFolders(top, folder string) error {
 	if folder == top {
 		return os.MkdirAll(top, Program)
@@ -60,8 +60,8 @@ func makeFolders(top, folder string) error {
 	return errors.Join(err, os.Chmod(folder, Program))
 }
 
-// Gather is the opposite of Lay: the tree of what lies in a folder, its files by their paths there, so that the folder has to stay
-// as long as the tree is used. Of permissions only whether anybody may run a file counts.
+// Gather is the inverse of Lay: it returns the tree of a folder's files. Entries refer to these files, so the folder must exist as long as
+// the tree is used. Of the permissions only the executable bits count.
 func Gather(folder string) (Tree, error) {
 	var entries []Entry
 	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {

@@ -1,7 +1,7 @@
-// Package icon makes the sizes that systems want of a game's one picture.
+// Package icon scales a game's picture to the sizes that systems require.
 //
-// The picture is a square PNG of 256 to 4096 pixels. It is scaled down and never up: a system enlarges better than a file, and
-// smaller. The same picture gives the same bytes.
+// The picture is a square PNG of 256 to 4096 pixels. It is only scaled down, because systems enlarge better, and smaller files suffice. The
+// same picture gives the same bytes.
 package icon
 
 import (
@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// MinSide is the smallest picture in pixels: what menus show on screens of twice the density.
+	// MinSide is the minimum side in pixels: the size of menu icons on screens of double density.
 	MinSide = 256
-	// MaxSide is the largest picture in pixels: it has 64 MiB in memory.
+	// MaxSide is the maximum side in pixels: 64 MiB in memory.
 	MaxSide = 4096
-	// maxFile is the largest file in bytes: a picture of MaxSide that is not compressed at all, and a little.
+	// maxFile limits the file in bytes: an uncompressed picture of MaxSide, and a margin.
 	maxFile = 65 << 20
 )
 
 // Picture is one size.
 type Picture struct {
 	Side int    // in pixels
-	PNG  []byte // not to be changed
+	PNG  []byte // read-only
 }
 
-// Scale reads a PNG and gives it in those sizes that are not larger than it is, in their order.
+// Scale reads a PNG and returns it in the given sizes, in order, skipping sizes larger than the picture.
 func Scale(name string, sides ...int) ([]Picture, error) {
 	whole, err := read(name)
 	if err != nil {
@@ -51,7 +51,7 @@ func Scale(name string, sides ...int) ([]Picture, error) {
 	return all, nil
 }
 
-// read decodes a picture after a look at its size.
+// read decodes a picture after checking its size.
 func read(name string) (image.Image, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err

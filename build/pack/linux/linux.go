@@ -1,5 +1,4 @@
-// Package linux makes what players and operators install on Linux: .deb and .rpm packages of a client, an AppDir and an
-// AppImage of it, and a .deb of the server.
+// Package linux makes packages for Linux: .deb and .rpm packages, an AppDir and an AppImage of a client, and a .deb of the server.
 //
 // # Where files lie
 //
@@ -21,11 +20,11 @@
 // A package is called as the base name of its program, in lower case and with "-" for "_": variants ("lathe", "lathe-opengl")
 // are packages of their own and go beside each other.
 //
-// # What is not there
+// # Omissions
 //
-// No maintainer scripts in client packages: menus, icons and link handlers are refreshed by triggers of the packages that own
-// their caches. No description of MIME types: those that a game opens are for its own package to describe. Nothing below a player's
-// home is touched, by removal or purge either: what a client downloaded is the player's.
+// Client packages have no maintainer scripts: menus, icons and link handlers are refreshed by triggers of the packages that own their
+// caches. They do not define MIME types, which belong to the game's own package. The player's home stays untouched, also by removal or
+// purge: downloaded files belong to the player.
 //
 // # Bytes
 //
@@ -44,10 +43,10 @@ import (
 	"collet/build/pack/bundle"
 )
 
-// Options are what a game may decide about its packages beyond its Product. The zero value is right for most.
+// Options configure the packages of a game beyond its Product. The zero value is right for most.
 type Options struct {
-	DebDepends  []string // relations as in a control file, in place of those that the programs' own lists of libraries say
-	RPMRequires []string // the same for .rpm
+	DebDepends  []string // relations as in a control file; they replace those derived from the programs' library lists
+	RPMRequires []string // likewise for .rpm
 	MIMETypes   []string // of files that the game opens: it is started with the path of one behind "--"
 }
 
@@ -61,25 +60,25 @@ func (o Options) RPM(ctx context.Context, b bundle.Bundle, out string) error {
 	return o.pack(ctx, b, redhat, out)
 }
 
-// Deb is the Deb of no Options.
+// Deb is Options.Deb with the zero Options.
 func Deb(ctx context.Context, b bundle.Bundle, out string) error { return Options{}.Deb(ctx, b, out) }
 
-// RPM is the RPM of no Options.
+// RPM is Options.RPM with the zero Options.
 func RPM(ctx context.Context, b bundle.Bundle, out string) error { return Options{}.RPM(ctx, b, out) }
 
-// DebName is the file name by Debian's convention: "lathe_1.4.2_amd64.deb".
+// DebName returns the file name by Debian's convention: "lathe_1.4.2_amd64.deb".
 func DebName(b bundle.Bundle) (string, error) { return fileName(b, debian) }
 
-// RPMName is the file name by the convention of rpm: "lathe-1.4.2-1.x86_64.rpm".
+// RPMName returns the file name by rpm's convention: "lathe-1.4.2-1.x86_64.rpm".
 func RPMName(b bundle.Bundle) (string, error) { return fileName(b, redhat) }
 
-// family is what differs between the two formats.
+// family holds the differences between the two formats.
 type family struct {
 	nfpm.Packager
 	links    string                 // folder of programs on the path
 	max      int64                  // largest sum of files, in bytes
-	says     func(Options) []string // what the game itself says that it depends on
-	synopsis bool                   // a description begins with the summary
+	says     func(Options) []string // the game's own dependencies
+	synopsis bool                   // the description begins with the summary
 	requires func(needs) (depends, recommends []string)
 }
 
@@ -89,9 +88,9 @@ var (
 )
 
 const (
-	// maxDeb is the largest package in bytes, less something for its head: sizes in a .deb have ten decimal digits.
+	// maxDeb limits a package in bytes, with a margin for its head: sizes in a .deb have ten decimal digits.
 	maxDeb = 9_999_000_000
-	// maxRPM is the same for .rpm: beyond, sizes need tags that nfpm does not write, and there are some copies in memory.
+	// maxRPM is the limit for .rpm: larger sizes need tags that nfpm does not write, and there are several copies in memory.
 	maxRPM = 2 << 30
 )
 

@@ -1,4 +1,4 @@
-// Package pe ties Windows programs to their debug symbols, and leaves nothing of the machine that built them inside.
+// Package pe links Windows programs to their debug symbols, and removes the build machine's paths from them.
 //
 // A program made by clang-cl, lld-link or Microsoft's linker carries a CodeView record of the kind RSDS: a GUID, an age, and the
 // path of the PDB file as the linker wrote it, often an absolute one. The PDB carries the same GUID and age. Debuggers and crash

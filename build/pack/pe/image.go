@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// Caps. A file that is beyond one of them is refused, however it came to be.
+// Limits. A file beyond one of them is refused.
 const (
-	maxSections     = 96      // what Windows' loader took up to XP, and no linker comes near to
+	maxSections     = 96      // the limit of Windows' loader up to XP, far above what linkers write
 	maxDebugEntries = 64      // linkers write up to ten
 	maxRecord       = 1 << 16 // bytes; paths have at most 32 767 characters
 )
@@ -32,7 +32,7 @@ type header struct {
 	size       int // bytes of all headers
 	debug      pe.DataDirectory
 	security   pe.DataDirectory
-	securityAt int // offset of its entry; 0: there is none
+	securityAt int // offset of its entry; 0 if absent
 	sections   []pe.SectionHeader32
 }
 
@@ -121,7 +121,7 @@ func (h *header) readSections(image []byte, at, count int64) error {
 	return nil
 }
 
-// offset translates an address in memory to one in the file. Every byte of the range lies in one section's raw data.
+// offset converts a virtual address to a file offset. The whole range must lie in one section's raw data.
 func (h *header) offset(address, size uint32) (int64, bool) {
 	for _, s := range h.sections {
 		from, to := uint64(s.VirtualAddress), uint64(s.VirtualAddress)+uint64(s.SizeOfRawData)
@@ -132,7 +132,7 @@ func (h *header) offset(address, size uint32) (int64, bool) {
 	return 0, false
 }
 
-// slice gives a part of the file.
+// slice returns a part of the file.
 func slice(image []byte, at, size int64, what string) ([]byte, error) {
 	if at+size > int64(len(image)) {
 		return nil, fault(Truncated, "%s would end at %d of %d bytes", what, at+size, len(image))
@@ -143,6 +143,6 @@ func slice(image []byte, at, size int64, what string) ([]byte, error) {
 // decode reads fixed structures from data that is long enough.
 func decode(data []byte, into any) {
 	if _, err := binary.Decode(data, binary.LittleEndian, into); err != nil {
-		panic(err) // every caller measured data before
+		panic(err) // the callers have checked the length
 	}
 }

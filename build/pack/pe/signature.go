@@ -17,8 +17,8 @@ const (
 	compared          = 1 << 16 // bytes that are compared at a time
 )
 
-// ReadSignature gives the Authenticode signature of a program of size bytes: PKCS #7 in DER, maybe with zeros behind it. The
-// fault is Unsigned where there is none. What the signature says, and of whom, is not looked at.
+// ReadSignature returns the Authenticode signature of a program of size bytes: PKCS #7 in DER, possibly followed by zeros. The fault is
+// Unsigned for an unsigned program. The signature and its signer are not verified.
 func ReadSignature(r io.ReaderAt, size int64) ([]byte, error) {
 	h, err := headersOf(r, size)
 	if err != nil {
@@ -49,8 +49,8 @@ func (h *header) signature(r io.ReaderAt, size int64) ([]byte, error) {
 	return table[certificateHeader:length], nil
 }
 
-// CheckSigned holds a program that was signed to what it was before: it has a signature at its end, and is else the same byte
-// for byte, but for the two places in its headers that signing changes. The fault is Changed where it is not.
+// CheckSigned compares a signed program with its unsigned original. It must have a signature at its end, and otherwise be equal byte for
+// byte, except for the two header fields that signing changes. The fault is Changed if it differs.
 func CheckSigned(before io.ReaderAt, sizeBefore int64, after io.ReaderAt, size int64) error {
 	h, err := headersOf(before, sizeBefore)
 	if err != nil {

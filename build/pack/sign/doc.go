@@ -1,4 +1,4 @@
-// Package sign puts signatures on what a release is made of, and keeps keys for tests out of it.
+// Package sign signs the files of a release, and rejects test keys.
 //
 // Three systems want three things:
 //
@@ -43,14 +43,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestMark goes into the names of files whose signatures are for tests.
+// TestMark is added to the names of files with test signatures.
 const TestMark = "TEST-SIGNED"
 
-// Options are what all signers have in common. The zero value takes the environment and the clock of this process.
+// Options are common to all signers. The zero value uses the environment and the clock of this process.
 type Options struct {
 	Look func(variable string) (value string, there bool) // the environment; nil: that of this process
-	Now  func() time.Time                                 // nil: the clock
-	Test bool                                             // take certificates and keys that are for tests
+	Now  func() time.Time                                 // nil: the system clock
+	Test bool                                             // accept test certificates and keys
 	Name string                                           // what is signed, as Windows shows it in questions: the game's nice name
 	URL  string                                           // its web address; may be empty
 	Time time.Time                                        // signing time that signatures state; zero: the clock
@@ -72,19 +72,19 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
-// Signed says what was signed and by whom.
+// Signed describes a signed file and its signer.
 type Signed struct {
 	File      string
-	Unsigned  [32]byte // SHA-256 of the file as it was before
+	Unsigned  [32]byte // SHA-256 of the unsigned file
 	Signer    string   // subject of the certificate, or the key's user
 	Reasons   []string // why this is a test signature; empty for a proper one
-	Unchecked string   // why nobody looked at the signature; empty where somebody did
+	Unchecked string   // why the signature was not checked; empty if it was
 }
 
-// Test reports whether the signature is good for tests only.
+// Test reports whether the signature is a test signature.
 func (s Signed) Test() bool { return len(s.Reasons) > 0 }
 
-// TestKeyError says why a release is not signed with a certificate or key.
+// TestKeyError says why a certificate or key is not accepted for a release.
 type TestKeyError struct {
 	Signer  string
 	Reasons []string
@@ -98,7 +98,7 @@ func (e *TestKeyError) Error() string {
 	return text + "; to try packages out with it, ask for test signatures (--test-signing)"
 }
 
-// admit refuses what is for tests, unless that is wanted.
+// admit rejects test certificates and keys, unless Options.Test is set.
 func (o Options) admit(signer string, reasons []string) error {
 	if len(reasons) == 0 || o.Test {
 		return nil

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// Mask stands where a secret was.
+	// Mask replaces a secret.
 	Mask = "[secret]"
-	// shortSecret is how many bytes a secret has to have to be masked: every short word of a text may be a shorter one.
+	// shortSecret is the minimum length in bytes of a secret that can be masked: shorter ones could match any word of a text.
 	shortSecret = 6
-	// withheld stands for a whole text that may hold a short secret.
+	// withheld replaces a whole text that may contain a short secret.
 	withheld = "[not shown, because one of the secrets is too short to be looked for in it]"
-	// maxSecret is how many bytes of a variable are taken for a secret. Tokens and keys have less.
+	// maxSecret limits the bytes of a variable that are treated as a secret. Tokens and keys are shorter.
 	maxSecret = 64 << 10
 )
 
-// Secrets are values that nobody may see. The zero value has none. A Secrets is not changed once texts are masked.
+// Secrets are values that must not be shown. The zero value is empty. A Secrets must not change once it masks texts.
 type Secrets struct {
-	forms [][]byte // as they may appear in a text, without ends of lines, longest first
+	forms [][]byte // possible spellings in a text, without line ends, longest first
 	short bool
 }
 
-// Add makes a value a secret, and so what is common of it: base64 in every alignment, hexadecimal, in web addresses, in JSON, and
-// each longer line of it. An empty value is none.
+// Add adds a secret in its common encodings: base64 in every alignment, hexadecimal, URL, JSON, and each of its longer lines. An empty
+// value is ignored.
 func (s *Secrets) Add(value string) {
 	value = strings.Trim(value[:min(len(value), maxSecret)], "\r\n")
 	if value == "" {
@@ -67,7 +67,7 @@ func (s *Secrets) add(value string) {
 	}
 }
 
-// base64At is what value looks like in base64 behind shift other bytes: without the characters that depend on its neighbours.
+// base64At returns value in base64 after shift other bytes, without the characters that depend on its neighbours.
 func base64At(encoding *base64.Encoding, value string, shift int) string {
 	text := encoding.EncodeToString(append(make([]byte, shift), value...))
 	from := (shift*8 + 5) / 6
@@ -79,10 +79,10 @@ func withoutLines(text []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\n"), nil), []byte("\r"), nil)
 }
 
-// Mask gives a text without secrets. A secret that is broken into lines is found, too.
+// Mask returns a text without secrets. It also finds secrets that are broken into lines.
 func (s *Secrets) Mask(text string) string { return s.maskEnd(text, 0) }
 
-// maskEnd masks a text whose beginning was cut off. Its first bytes may be the rest of a secret: they are hidden in any case.
+// maskEnd masks a text with a truncated start. Its first bytes may be the rest of a secret, so they are always hidden.
 func (s *Secrets) maskEnd(text string, first int) string {
 	if s == nil || text == "" {
 		return text
@@ -129,7 +129,7 @@ func masked(text string, hidden []bool) string {
 	return b.String()
 }
 
-// longest is how many bytes the longest form of a secret has.
+// longest returns the length in bytes of the longest spelling.
 func (s *Secrets) longest() int {
 	if s == nil || len(s.forms) == 0 {
 		return 0

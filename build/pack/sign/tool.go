@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxOutput is how many bytes of what a tool prints are kept, of the end: there tools say what went wrong.
+	// maxOutput is how many bytes at the end of a tool's output are kept, since tools report errors last.
 	maxOutput = 64 << 10
-	// maxLines is how many lines of that an error repeats.
+	// maxLines is how many lines of the output an error repeats.
 	maxLines = 20
-	// outputGrace is how long the output of a tool that was ended is waited for.
+	// outputGrace is the time limit for the remaining output of an ended tool.
 	outputGrace = 2 * time.Second
 )
 
-// usual are the variables that every tool gets: what programs need to find their files, their user, and the network. The
-// rest of the environment is nobody's business, as it may hold secrets that are meant for others.
+// usual are the variables passed to every tool: those that programs need for files, user and network. The rest of the environment is
+// withheld, as it may hold other secrets.
 var usual = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
@@ -32,15 +32,15 @@ var usual = []string{
 	"ProgramData", "ProgramFiles", "ProgramFiles(x86)", "ProgramW6432", "PROCESSOR_ARCHITECTURE",
 }
 
-// tool is one call of another program.
+// tool is one call of an external program.
 type tool struct {
 	program string
 	args    []string
 	env     []string // names of variables that it gets beside the usual ones
-	install string   // what to do when it is missing
+	install string   // advice if it is missing
 }
 
-// run calls a tool and gives what it printed, masked. An error holds the end of it.
+// run calls a tool and returns its masked output. An error contains the end of the output.
 func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, error) {
 	path, err := exec.LookPath(t.program)
 	if err != nil {
@@ -56,7 +56,7 @@ func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, err
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, &out, &out, outputGrace
 	contain(cmd)
 	if err = cmd.Run(); errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it ended well and left something running, which nobody waits for
+		err = nil // it succeeded and left a child process running, which is ignored
 	}
 	output := out.masked(secrets)
 	line := secrets.Mask(shellLine(append([]string{t.program}, t.args...)))
@@ -70,7 +70,7 @@ func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, err
 	return output, nil
 }
 
-// environment is the usual variables and those that are named, which have to be there.
+// environment returns the usual variables and the named ones, which must be set.
 func (o Options) environment(names []string) ([]string, error) {
 	var env []string
 	for _, name := range usual {
@@ -88,7 +88,7 @@ func (o Options) environment(names []string) ([]string, error) {
 	return env, nil
 }
 
-// hideProxies makes secrets of the passwords that the addresses of proxies hold: tools get these variables, too.
+// hideProxies adds the passwords in proxy addresses to the secrets, since tools get these variables, too.
 func (o Options) hideProxies(secrets *Secrets) {
 	for _, name := range usual {
 		value, there := o.look(name)
@@ -107,7 +107,7 @@ func missingVariable(name string) error {
 	return advice.Wrong("set it, or leave it out of the description of the packages", "the variable %s is not set", name)
 }
 
-// need gives the value of a variable that a description names.
+// need returns a variable that a description names.
 func (o Options) need(name string) (string, error) {
 	value, there := o.look(name)
 	if !there || value == "" {
@@ -116,7 +116,7 @@ func (o Options) need(name string) (string, error) {
 	return value, nil
 }
 
-// lastLines is the end of what a tool has said, for the end of an error.
+// lastLines returns the end of a tool's output for an error.
 func lastLines(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -126,7 +126,7 @@ func lastLines(text string) string {
 	return "it said:\n" + strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written bytes.
 type tail struct {
 	data []byte
 	cut  bool
@@ -141,18 +141,18 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// masked is the text without secrets; where its beginning was cut off, without as much as the rest of a secret could be.
-// Secrets are looked for in what was printed, and again in its harmless form.
+// masked returns the text without secrets. If its start was truncated, it omits as many bytes as the rest of a secret could have. Secrets
+// are searched in the raw text, and again in its printable form.
 func (t *tail) masked(secrets *Secrets) string {
 	first := 0
 	if t.cut {
-		first = 3 * secrets.longest() // with an end of line, of two bytes, behind each character
+		first = 3 * secrets.longest() // with a two-byte line end after each character
 	}
 	masked := secrets.Mask(text.Lines(secrets.maskEnd(string(t.data), first)))
 	return masked[max(0, len(masked)-maxOutput):]
 }
 
-// shellLine is a command as one would type it.
+// shellLine formats a command for a shell.
 func shellLine(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
@@ -170,7 +170,7 @@ func needsQuotes(r rune) bool {
 
 const installOwn = "install it, or name another program to sign with; Apple's are on a Mac only"
 
-// command is a program of a packager's own. Placeholders in its arguments are replaced, none of them by a shell.
+// command is a packager's own command. Placeholders in its arguments are replaced without a shell.
 type command struct {
 	line []string
 	env  []string
@@ -191,7 +191,7 @@ func newCommand(line, env []string, secrets *Secrets, o Options) (*command, erro
 	return &command{line: line, env: env}, nil
 }
 
-// tool is the call with values for the placeholders, {file} and so on. A line without {file} gets it as its last argument.
+// tool returns the call with values for the placeholders, {file} and so on. A line without {file} gets the file as its last argument.
 func (c *command) tool(values map[string]string) tool {
 	args := make([]string, 0, len(c.line))
 	named := false
@@ -205,7 +205,7 @@ func (c *command) tool(values map[string]string) tool {
 	return tool{program: c.line[0], args: args, env: c.env, install: installOwn}
 }
 
-// fill replaces every placeholder once, so that a value which looks like one stays as it is.
+// fill replaces every placeholder once, so that a value that looks like one is kept.
 func fill(text string, values map[string]string) string {
 	var pairs []string
 	for name, value := range values {
@@ -214,7 +214,7 @@ func fill(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// check says whether the program of a command can be found. What it signs with shows only when it has signed.
+// check reports whether the command's program exists. Its certificate is unknown before the first signature.
 func (c *command) check(o Options) (signed Signed, err error) {
 	if _, err := exec.LookPath(c.line[0]); err != nil && !errors.Is(err, exec.ErrDot) {
 		return signed, advice.Because(err, installOwn, "%s is missing", c.line[0])
@@ -225,7 +225,7 @@ func (c *command) check(o Options) (signed Signed, err error) {
 	return signed, nil
 }
 
-// inFolder calls do with a temporary folder of this user alone, and removes it.
+// inFolder calls do with a private temporary folder and removes it afterwards.
 func (o Options) inFolder(do func(dir string) error) (err error) {
 	dir, err := os.MkdirTemp(o.Temp, "sign-")
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package verify finds the first difference of two artefacts, or of two folders of them, and says where it is: in which file,
-// in which member of an archive or installer, in which section of a program, at which byte.
+// Package verify finds the first difference of two artefacts, or of two folders of them, and reports its place: the file, the member of an
+// archive or installer, the section of a program, the byte.
 //
-// It looks into zip, tar, gzip, zstd, deb (ar), rpm (headers by their tags, cpio payload) and programs (PE, ELF), and into what lies in
-// those, up to maxDepth. What it can't look into, it compares as bytes. Members come in the order in which they stand in the
-// file, but what holds digests of others comes after them. Two archives can hold the same and still differ, for example in how it was compressed; the place is then the archive's own.
+// It looks into zip, tar, gzip, zstd, deb (ar), rpm (headers by their tags, cpio payload) and programs (PE, ELF), and into nested ones, up
+// to maxDepth. Other content is compared as bytes. Members are compared in the file's order, but members with digests of others come last.
+// Two archives with equal content can still differ, for example in compression; the place is then the archive itself.
 //
-// Nothing is changed. What is unpacked lies in a temporary folder until Compare returns.
+// Files are not changed. Unpacked members lie in a temporary folder until Compare returns.
 package verify
 
 import (
@@ -22,27 +22,27 @@ import (
 )
 
 const (
-	// maxDepth is how deep archives may lie in each other: an installer, its data, a compressed tar, a pack, a program.
+	// maxDepth limits the nesting of archives: an installer, its data, a compressed tar, a pack, a program.
 	maxDepth = 12
-	// maxMember is the largest unpacked member in bytes that is looked at; what is larger is a bomb or no package.
+	// maxMember limits an unpacked member in bytes; a larger one is a decompression bomb or not a package.
 	maxMember = 64 << 30
-	// maxMembers is how many members of one archive are looked at.
+	// maxMembers limits the members of one archive.
 	maxMembers = 1 << 20
 	// blockSize is how many bytes are compared at a time.
 	blockSize = 1 << 20
-	// inMemory is up to which size a member is unpacked into memory.
+	// inMemory is the largest member in bytes that is unpacked into memory.
 	inMemory = 8 << 20
 )
 
-// Difference is where two artefacts differ first.
+// Difference is the first difference of two artefacts.
 type Difference struct {
 	Place  []string // from the outside to the inside: file, member, section
-	What   string   // which property differs; empty where the bytes do
-	Offset int64    // of the first other byte in the innermost place
-	A, B   string   // what stands there: the byte, the property's value, or nothing where one of them ends
+	What   string   // the differing property; empty if the content differs
+	Offset int64    // of the first differing byte in the innermost place
+	A, B   string   // the values: the byte or the property's value; empty at the end of the shorter one
 }
 
-// String is the difference in one line.
+// String formats the difference on one line.
 func (d Difference) String() string {
 	what := d.What
 	if what == "" {
@@ -51,7 +51,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s: %s and %s", strings.Join(d.Place, ": "), what, d.A, d.B)
 }
 
-// Compare finds the first difference of two files or two folders; nil is that there is none.
+// Compare finds the first difference of two files or two folders; nil if they are equal.
 func Compare(ctx context.Context, a, b string) (d *Difference, err error) {
 	dir, err := os.MkdirTemp("", "collet-verify-")
 	if err != nil {
@@ -83,10 +83,10 @@ func bothFolders(a, b string) (bool, error) {
 
 type comparer struct {
 	ctx context.Context
-	dir string // of what is unpacked
+	dir string // folder of unpacked members
 }
 
-// folders compares all files of two folders in the order of their names.
+// folders compares all files of two folders in order of name.
 func (c *comparer) folders(a, b string) (*Difference, error) {
 	inA, errA := list(a)
 	inB, errB := list(b)
@@ -115,7 +115,7 @@ func presence(there bool) string {
 	return "missing"
 }
 
-// list has the files and links below a folder, sorted.
+// list returns the files and links below a folder, sorted.
 func list(dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -129,7 +129,7 @@ func list(dir string) (names []string, err error) {
 	return names, err
 }
 
-// files compares two files, or two links by where they lead.
+// files compares two files, or the targets of two links.
 func (c *comparer) files(place []string, a, b string) (d *Difference, err error) {
 	if d, err := links(place, a, b); d != nil || err != nil {
 		return d, err
@@ -170,7 +170,7 @@ func links(place []string, a, b string) (*Difference, error) {
 	return nil, errors.Join(errA, errB)
 }
 
-// contents compares bytes, and looks into them where they differ.
+// contents compares bytes, and looks into them if they differ.
 func (c *comparer) contents(place []string, a, b content) (*Difference, error) {
 	d, err := c.plain(place, a, b)
 	if d == nil || err != nil || len(place) >= maxDepth {
@@ -180,7 +180,7 @@ func (c *comparer) contents(place []string, a, b content) (*Difference, error) {
 	switch {
 	case c.ctx.Err() != nil:
 		return nil, c.ctx.Err()
-	case deeper == nil || err != nil: // what only looks like an archive is compared as bytes
+	case deeper == nil || err != nil: // content that only resembles an archive is compared as bytes
 		return d, nil
 	}
 	return deeper, nil
@@ -195,7 +195,7 @@ func (c *comparer) plain(place []string, a, b content) (*Difference, error) {
 	return &Difference{Place: place, Offset: offset, A: a.byteAt(offset), B: b.byteAt(offset)}, nil
 }
 
-// firstByte finds the first byte that differs, or the end of the shorter one.
+// firstByte finds the first differing byte, or the end of the shorter content.
 func (c *comparer) firstByte(a, b content) (offset int64, same bool, err error) {
 	x, y := make([]byte, blockSize), make([]byte, blockSize)
 	for end := min(a.size, b.size); offset < end; offset += blockSize {

@@ -1,7 +1,7 @@
 package windows
 
 import (
-	"crypto/sha1" // of RFC 9562, version 5; nothing is protected by it
+	"crypto/sha1" // of RFC 9562, version 5; not used for security
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -13,11 +13,11 @@ import (
 
 var guidForm = regexp.MustCompile(`^[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}$`)
 
-// derived is a name-based GUID (RFC 9562, version 5) in a space that is a GUID, too. Both are in upper case without braces.
+// derived returns a name-based GUID (RFC 9562, version 5) in the namespace of another GUID. Both are in upper case without braces.
 func derived(space, name string) string {
 	raw, err := hex.DecodeString(strings.ReplaceAll(space, "-", ""))
 	if err != nil {
-		panic(err) // identify has looked at it
+		panic(err) // identify has validated it
 	}
 	sum := sha1.Sum(append(raw, name...))
 	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80
@@ -25,16 +25,16 @@ func derived(space, name string) string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// identity is how Windows tells one installed game from another.
+// identity holds the names and codes by which Windows identifies an installed game.
 type identity struct {
 	upgrade string // upgrade code
 	key     string // name of the key among the installed programs
-	display string // what people read
+	display string // displayed name
 	link    string // name of the shortcuts, without extension
 	program string // the host's file name
 }
 
-// identify checks what only installers need of a bundle.
+// identify checks the installer-specific fields of a bundle.
 func identify(b bundle.Bundle) (identity, error) {
 	p := b.Product
 	if !guidForm.MatchString(p.UpgradeCode) {
@@ -69,7 +69,7 @@ func has(t bundle.Tree, path string) bool {
 	return false
 }
 
-// fileName makes a text the name of a file, or takes the other one where nothing is left of it.
+// fileName converts a text to a file name, or returns other if the result is empty.
 func fileName(text, other string) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`<>:"/\|?*`, r) {
@@ -84,10 +84,10 @@ func fileName(text, other string) string {
 	return name
 }
 
-// SetupName is what the setup program of a bundle is called.
+// SetupName returns the file name of a bundle's setup program.
 func SetupName(b bundle.Bundle) string {
 	return fmt.Sprintf("%s-%s-64-setup.exe", b.Base, b.Product.Version)
 }
 
-// MSIName is what the Windows Installer package of a bundle is called, as the engine's packer calls it.
+// MSIName returns the file name of a bundle's Windows Installer package, in the scheme of the engine's packer.
 func MSIName(b bundle.Bundle) string { return fmt.Sprintf("%s-%s-64.msi", b.Base, b.Product.Version) }

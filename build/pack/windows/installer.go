@@ -9,10 +9,10 @@ import (
 	"collet/netproto/product"
 )
 
-// Scope says for whom an installer installs. The words stand in descriptions of packages.
+// Scope is the set of users an installer installs for. The words stand in descriptions of packages.
 type Scope string
 
-// The scopes.
+// Scopes.
 const (
 	User    Scope = "user"
 	Machine Scope = "machine"
@@ -22,15 +22,15 @@ const (
 // uninstaller is the file that a setup leaves beside the game.
 const uninstaller = "uninstall.exe"
 
-// maxContent is how many bytes the files of one installer may have: NSIS counts the bytes of its archive with 31 bits, and so do
-// cabinets and the tables of MSI. The last of them stays free for headers.
+// maxContent limits the total size of an installer's files in bytes. NSIS stores archive sizes in 31 bits, as do cabinets and MSI tables.
+// The rest is reserved for headers.
 const maxContent = 2<<30 - 64<<20
 
 // Installer makes installers. The zero value asks for the scope and puts no shortcut on the desktop.
 type Installer struct {
 	Scope           Scope // empty is Ask
-	DesktopShortcut bool  // what a setup proposes, and a package does
-	// Sign signs a program in place: the uninstaller in a setup. nil signs nothing. What is made here its caller signs.
+	DesktopShortcut bool  // the setup's default, and the MSI's behaviour
+	// Sign signs a program in place: the uninstaller in a setup. nil skips signing. The caller signs the finished installer.
 	Sign func(ctx context.Context, program string) error
 }
 
@@ -44,7 +44,7 @@ func (i Installer) scope() (Scope, error) {
 	return i.Scope, nil
 }
 
-// content is the checked tree of a bundle with its marker, and its size in bytes.
+// content returns the checked tree of a bundle with its marker, and its size in bytes.
 func content(b bundle.Bundle) (bundle.Tree, int64, error) {
 	if want := product.TargetFor("windows", "amd64"); b.Target != want {
 		return nil, 0, fmt.Errorf("%s is for %s; installers are made for %s only", b.Name, b.Target, want)
