@@ -1,13 +1,12 @@
-// Package advice is the error of the commands of collet that make things: what went wrong and where, why, and what a person can do
-// about it, in this order and in one line.
+// Package advice provides the error type of Collet's commands. Its text is one line: the failure and its place, the cause, and advice.
 package advice
 
 import "fmt"
 
-// Error is a fault that a person can do something about. Errors of disk and network come wrapped in it where that helps.
+// Error is a failure with advice. It wraps errors of disk and network where that helps.
 type Error struct {
-	What string // what went wrong, and where
-	Next string // what to do about it; may be empty
+	What string // advice; may be empty
+	Next string // the cause; may be nil
 	Err  error  // why; may be nil
 }
 
@@ -22,15 +21,15 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Wrong is an Error without a cause. What is formatted as fmt.Sprintf does.
+// Wrong returns an Error without a cause. what and args are formatted like fmt.Sprintf.
 func Wrong(next, what string, args ...any) error {
 	return &Error{What: fmt.Sprintf(what, args...), Next: next}
 }
 
-// Because is an Error with a cause.
+// Because returns an Error with a cause.
 func Because(err error, next, what string, args ...any) error {
 	return &Error{What: fmt.Sprintf(what, args...), Next: next, Err: err}
 }

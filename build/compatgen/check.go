@@ -17,7 +17,7 @@ func (p *project) baselinePath(logic int32) string {
 	return filepath.Join(p.path(p.Baselines), fmt.Sprintf("%d.json", logic))
 }
 
-// baseline is what a logic version shipped; nil where nobody kept it.
+// baseline returns the shipped manifest of a logic version; nil if it was not kept.
 func (p *project) baseline(logic int32) (*compat.Manifest, error) {
 	path := p.baselinePath(logic)
 	data, err := readFile(path)

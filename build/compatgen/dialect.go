@@ -102,7 +102,7 @@ func (d *dialect) open(file string, data []byte, root string) (*reading, error) 
 	return r, r.checkWords()
 }
 
-// checkWords refuses elements and attributes that nobody knows.
+// checkWords refuses unknown elements and attributes.
 func (r *reading) checkWords() error {
 	known := vocabulary[r.name]
 	for _, a := range r.attrs {

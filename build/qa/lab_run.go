@@ -19,7 +19,7 @@ const (
 	labOutput = 32 << 10
 	// labShown is how much of it a violation shows, in bytes.
 	labShown = 2000
-	// labNoServer is where nobody listens. Clients that know no offline run are sent there.
+	// labNoServer is an address without a listener, for clients that do not support an offline run.
 	labNoServer = "127.0.0.1:1"
 )
 

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxColumns is how many columns a matrix gets when nobody says which: more do not fit on a screen.
+	// maxColumns is the default limit of a matrix's columns: more do not fit on a screen.
 	maxColumns = 32
 	// maxLooseRows is how many rows of a matrix are shown at once. Beyond that they are gathered into groups with one
 	// row each in an overview: operation × survival instead of thousands of points.

@@ -125,7 +125,7 @@ func backupEarly(b *brokenFS) {
 	}
 }
 
-// exchangeNaive leaves a copy of the new file where the old one should be, as somebody does who has no third name.
+// exchangeNaive leaves a copy of the new file in place of the old one, as an exchange without a third name would.
 func exchangeNaive(b *brokenFS) {
 	b.exchange = func(from, live string) error {
 		if _, err := b.FS.Lstat(from); err != nil {

@@ -60,7 +60,7 @@ const (
 	answerTime = 60 * time.Second
 )
 
-// apiFlags say which server is asked, and who asks. Embed it.
+// apiFlags select the server and its credentials. Embed it.
 type apiFlags struct {
 	Server    string `group:"api" env:"COLLET_ADMIN" default:"http://127.0.0.1:9400" placeholder:"URL" help:"The server's HTTP port (default: $$COLLET_ADMIN, or ${default})."`
 	TokenFile string `group:"api" type:"existingfile" placeholder:"FILE" help:"File with the token (default: $$COLLET_TOKEN)."`
@@ -209,7 +209,7 @@ func (a *api) read(data []byte, out any) error {
 	return nil
 }
 
-// unreachable says what to do where nobody answers.
+// unreachable adds advice to the error of a server that does not answer.
 func (a *api) unreachable(err error) error {
 	if fault := unreachableSocket(a.name, err); fault != nil {
 		return fault

@@ -68,7 +68,7 @@ func (compatSetCommand) Help() string {
 
 // Run changes the settings.
 func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
-	if _, err := s.document(time.Now(), compat.Settings{}); err != nil { // before anybody is asked
+	if _, err := s.document(time.Now(), compat.Settings{}); err != nil { // before the server is asked
 		return err
 	}
 	a, err := s.open(ctx)
@@ -137,7 +137,7 @@ func (compatDryRunCommand) Help() string {
 
 // Run asks what would happen.
 func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
-	if _, err := d.document(time.Now(), compat.Settings{}); err != nil { // before anybody is asked
+	if _, err := d.document(time.Now(), compat.Settings{}); err != nil { // before the server is asked
 		return err
 	}
 	a, err := d.open(ctx)
@@ -170,7 +170,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 	return tellForecast(c.out, *answer.Forecast)
 }
 
-// tellForecast prints the verdicts of those who are connected, before and after.
+// tellForecast prints the verdicts of the connected clients, before and after.
 func tellForecast(out io.Writer, f operator.Forecast) error {
 	if len(f.Changed) == 0 {
 		fmt.Fprintln(out, "nothing would change")

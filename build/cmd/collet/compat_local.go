@@ -64,13 +64,13 @@ func (f localFlags) open(ctx context.Context) (*api, error) {
 	return overStore(o, set.Compat.Store), nil
 }
 
-// answers reports whether somebody listens on a socket. That of a server which is gone is no longer listened on.
+// answers reports whether a process listens on a socket. The socket of an ended server has no listener.
 func answers(ctx context.Context, path string) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
-		return errors.Is(err, fs.ErrPermission) // somebody's whom we may not ask: that is told, and the store left alone
+		return errors.Is(err, fs.ErrPermission) // another user's server: its error is reported, and the store stays closed
 	}
-	_ = conn.Close() // nothing was said on it
+	_ = conn.Close() // the connection was only a test
 	return true
 }
 
@@ -94,7 +94,7 @@ func overStore(o *operator.Operator, path string) *api {
 	}
 }
 
-// person is who runs this program, for the history.
+// person returns the current user, for the history.
 func person() string {
 	name := "local"
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -143,7 +143,7 @@ func (a *api) close(err *error) {
 	}
 }
 
-// unreachableSocket says what to do where nobody answers at a control socket; nil for other errors.
+// unreachableSocket returns advice for a control socket without a listener; nil for other errors.
 func unreachableSocket(path string, err error) error {
 	var fault *net.OpError
 	if !errors.As(err, &fault) || !strings.HasPrefix(fault.Net, "unix") {

@@ -1,7 +1,7 @@
-// Command collet is the one command for developers, operators, release engineers and QA. Its commands are grouped by who
-// needs them; --help lists them, and --help behind a command tells all about it.
+// Command collet is the command for developers, operators, release engineers and QA. Its commands are grouped by user; --help lists them,
+// and --help behind a command describes it.
 //
-// It ends with 0 when the command did what it says, 1 when it did not, and 2 when the command line makes no sense.
+// The exit code is 0 on success, 1 on failure, and 2 for an invalid command line.
 package main
 
 import (

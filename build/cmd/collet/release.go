@@ -85,7 +85,7 @@ type workshop struct {
 	shows   *progress
 }
 
-// open opens the folder. Whoever opens it closes it.
+// open opens the folder. The caller closes it.
 func (f folderFlags) open(c console, o publish.Options) (*workshop, error) {
 	dir, err := openDir(f.Dir, "make it with collet release init, or name another one with --dir")
 	if err != nil {
@@ -246,7 +246,7 @@ func changing(ctx context.Context, c console, f folderFlags, k keyFlags, a allow
 	return interrupted(ctx, w.mirror(ctx, o, false))
 }
 
-// interrupted says in one line that somebody pressed Ctrl-C.
+// interrupted replaces an error after Ctrl-C by one line.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted: nothing half done is visible; run the same command again to go on")

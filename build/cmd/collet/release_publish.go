@@ -229,7 +229,7 @@ func savedText(bytes, whole int64) string {
 	return fmt.Sprintf("%.1f %%", 100-100*float64(bytes)/float64(whole))
 }
 
-// offered says who is offered a release, or nothing if it is everybody.
+// offered describes which clients get a release; empty for all.
 func offered(e release.Entry) string {
 	var words []string
 	if e.Killed {
