@@ -5,9 +5,9 @@ import "fmt"
 
 // Error is a failure with advice. It wraps errors of disk and network where that helps.
 type Error struct {
-	What string // advice; may be empty
-	Next string // the cause; may be nil
-	Err  error  // why; may be nil
+	What string // the failure and its place
+	Next string // advice; may be empty
+	Err  error  // the cause; may be nil
 }
 
 func (e *Error) Error() string {
