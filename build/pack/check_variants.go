@@ -17,7 +17,7 @@ func (c *checker) variants() {
 		case v.variant() == product.Variant{}:
 			c.add(key, "give it profiling, opengl, headless or postfix", "is the plain build, which is there without saying so")
 		case c.isBroken(key + ".profiling"), c.isBroken(key + ".postfix"):
-			continue // unknown formats pass
+			continue // an invalid or unidentifiable variant
 		case seen[base]:
 			c.add(key, "give one of them another postfix", "is the second one that is called %s", v.variant().Base(c.p.Game.Name))
 		}
