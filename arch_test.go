@@ -108,6 +108,7 @@ var imports = map[string]row{
 	"build/lab/installers":           {},
 	"build/lab/browser":              {},
 	"build/lab/mutants":              {},
+	"build/testscripts":              {ours: []string{"build/demo", "build/qa", "build/testprograms", "runtime/sample"}, others: []string{"github.com/rogpeppe/go-internal"}},
 	"build/testprograms":             {ours: []string{"platform/testlevel"}, others: []string{"github.com/rogpeppe/go-internal"}},
 	"build/soak":                     {ours: []string{"build/qa", "netproto", "netproto/dial", "netproto/release", "netproto/server", "netproto/server/admin", "netproto/server/config", "netproto/transporttest", "platform/interrupt"}},
 	"build/remote":                   {ours: []string{"netproto/den", "netproto/launcher/desk", "netproto/launcher/wire", "platform", "platform/interrupt", "platform/text"}},

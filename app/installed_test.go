@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"collet/build/testscripts"
 )
 
 // readOnly makes a folder read-only for the user of the tests: by permissions, or by a mount for the administrator, who bypasses
@@ -64,6 +66,6 @@ func canReadOnly(t *testing.T) bool {
 // readOnlyCommand is readOnly until the script ends: readonly DIR.
 func readOnlyCommand(ts *testscript.TestScript, _ bool, args []string) {
 	restore, err := readOnly(ts.MkAbs(args[0]))
-	check(ts, err)
-	ts.Defer(func() { check(ts, restore()) })
+	testscripts.Check(ts, err)
+	ts.Defer(func() { testscripts.Check(ts, restore()) })
 }

@@ -12,11 +12,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"collet/build/testscripts"
 	"collet/runtime/area"
 )
 
 // packagedCommands are those of scripts about programs that packaging filled in.
-func (s *stage) packagedCommands() map[string]func(*testscript.TestScript, bool, []string) {
+func (s stage) packagedCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){"config": writeConfig, "fill": s.fill}
 }
 
@@ -30,21 +31,21 @@ func writeConfig(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		text.WriteString(line + "\n")
 	}
-	check(ts, os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o644))
+	testscripts.Check(ts, os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o644))
 }
 
 // fill makes a packaged program or module of one that was built: fill FILE client|BUILT NAME CONFIG. With - for CONFIG only the
 // name is filled in, as no packaging does it; "! fill" wants that it can't be done.
-func (s *stage) fill(ts *testscript.TestScript, neg bool, args []string) {
+func (s stage) fill(ts *testscript.TestScript, neg bool, args []string) {
 	output, built := ts.MkAbs(args[0]), args[1]
 	if built == "client" {
-		built = filepath.Join(s.programs, "collet-client")
+		built = filepath.Join(s.Programs, "collet-client")
 	}
 	program, err := os.ReadFile(ts.MkAbs(built))
-	check(ts, err)
+	testscripts.Check(ts, err)
 	if args[3] == "-" {
 		a, err := area.Find(program, area.Name)
-		check(ts, err)
+		testscripts.Check(ts, err)
 		copy(program[a.Offset:a.Offset+a.Capacity], args[2]+strings.Repeat("\x00", a.Capacity))
 	} else {
 		err = area.Patch(program, area.Contents{Name: args[2], Config: ts.ReadFile(args[3])})
@@ -55,8 +56,8 @@ func (s *stage) fill(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return
 	}
-	check(ts, err)
-	check(ts, os.MkdirAll(filepath.Dir(output), 0o755))
+	testscripts.Check(ts, err)
+	testscripts.Check(ts, os.MkdirAll(filepath.Dir(output), 0o755))
 	// Another process writes it: this one may start programs of other scripts meanwhile, which would hold the file open for
 	// writing, and the system does not start a program that is open for writing.
 	cmd := exec.Command("sh", "-c", `cat > "$1" && chmod 755 "$1"`, "sh", output)

@@ -3,11 +3,8 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,122 +13,53 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"collet/build/testscripts"
 )
 
 // remoteCommands are those of the scripts about remote launchers:
 //
-//	desk            set DESK to a free address of this machine, and let collet remote use it and a folder of its own
-//	waitdesk        wait until a collet remote serve can be reached
-//	sametree A B    both folders have the same files, apart from the device's own folder
 //	noise FILE KB   write a file of so many kB (1000 bytes) that does not compress
 //	waitpart DIR    wait until a file is on its way to the device in DIR
 //	waitlog NAME P  wait until a device has logged what the pattern P fits
 //	waitexists F, waitgonefile F
 func remoteCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"desk": desk, "waitdesk": waitDesk, "sametree": sameTree, "noise": writeNoise, "waitpart": waitPart, "waitlog": waitLog,
+		"noise": writeNoise, "waitpart": waitPart, "waitlog": waitLog,
 		"waitexists":   func(ts *testscript.TestScript, _ bool, args []string) { waitThere(ts, args[0], true) },
 		"waitgonefile": func(ts *testscript.TestScript, _ bool, args []string) { waitThere(ts, args[0], false) },
 	}
 }
 
-func desk(ts *testscript.TestScript, _ bool, _ []string) {
-	probe, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	check(ts, err)
-	port := probe.LocalAddr().(*net.UDPAddr).Port
-	check(ts, probe.Close())
-	ts.Setenv("DESK", fmt.Sprintf("localhost:%d", port))
-	ts.Setenv("COLLET_REMOTE_LISTEN", ts.Getenv("DESK"))
-	ts.Setenv("COLLET_REMOTE_STATE", ts.MkAbs("s"))
-}
-
-func waitDesk(ts *testscript.TestScript, _ bool, _ []string) {
-	wait(ts, "no desk can be reached", func() bool {
-		sockets, err := filepath.Glob(filepath.Join(ts.MkAbs("s"), "*.sock"))
-		check(ts, err)
-		for _, socket := range sockets {
-			if conn, err := net.Dial("unix", socket); err == nil {
-				return conn.Close() == nil
-			}
-		}
-		return false
-	})
-}
-
 func waitThere(ts *testscript.TestScript, name string, there bool) {
-	wait(ts, fmt.Sprintf("%s there: %v", name, !there), func() bool {
+	testscripts.Wait(ts, fmt.Sprintf("%s there: %v", name, !there), func() bool {
 		_, err := os.Stat(ts.MkAbs(name))
 		return (err == nil) == there
 	})
 }
 
 func waitPart(ts *testscript.TestScript, _ bool, args []string) {
-	wait(ts, "nothing is on its way to "+args[0], func() bool {
+	testscripts.Wait(ts, "nothing is on its way to "+args[0], func() bool {
 		parts, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "Remote", "copy", ".collet-remote", "parts", "*"))
-		check(ts, err)
+		testscripts.Check(ts, err)
 		return len(parts) > 0
 	})
 }
 
 func waitLog(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile(args[1])
-	wait(ts, fmt.Sprintf("%s logs no %q", args[0], args[1]), func() bool {
+	testscripts.Wait(ts, fmt.Sprintf("%s logs no %q", args[0], args[1]), func() bool {
 		return ts.Exec(ts.Getenv("COLLET"), "remote", "logs", "--tail", "3", "--device", args[0]) == nil && pattern.MatchString(ts.ReadFile("stdout"))
 	})
 }
 
 func writeNoise(ts *testscript.TestScript, _ bool, args []string) {
 	size, err := strconv.Atoi(args[1])
-	check(ts, err)
+	testscripts.Check(ts, err)
 	data := make([]byte, size*1000)
 	random := rand.NewChaCha8([32]byte{byte(size)})
 	_, _ = random.Read(data) // never fails
-	check(ts, os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
-}
-
-// sameTree compares all files but those of the device itself.
-func sameTree(ts *testscript.TestScript, neg bool, args []string) {
-	a, b := tree(ts, ts.MkAbs(args[0])), tree(ts, ts.MkAbs(args[1]))
-	var differ []string
-	for name := range a {
-		if a[name] != b[name] {
-			differ = append(differ, name)
-		}
-	}
-	for name := range b {
-		if _, there := a[name]; !there {
-			differ = append(differ, name)
-		}
-	}
-	if (len(differ) > 0) != neg {
-		ts.Fatalf("%s and %s differ in %q", args[0], args[1], differ)
-	}
-}
-
-// tree has the SHA-256 of every file below a folder.
-func tree(ts *testscript.TestScript, root string) map[string]string {
-	files := map[string]string{}
-	check(ts, filepath.WalkDir(root, func(name string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && entry.Name() == ".collet-remote" {
-			return filepath.SkipDir
-		}
-		if !entry.Type().IsRegular() {
-			return nil
-		}
-		rel, err := filepath.Rel(root, name)
-		check(ts, err)
-		f, err := os.Open(name)
-		check(ts, err)
-		defer f.Close()
-		sum := sha256.New()
-		_, err = io.Copy(sum, f)
-		files[rel] = string(sum.Sum(nil))
-		return err
-	}))
-	return files
+	testscripts.Check(ts, os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
 }
 
 // TestWalkThroughIsTheScript holds the commands of the walk-through in docs/REMOTE.md to the script that really runs them.

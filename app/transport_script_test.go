@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"collet/build/testscripts"
 	"collet/netproto/transporttest"
 )
 
@@ -25,7 +26,7 @@ import (
 //	renew                             tell that server to reload, and wait until it has taken new files
 //	proxy [USER:PASSWORD]             a proxy whose every tunnel leads to SERVER: sets PROXY
 //	asked WANT                        what the proxy was last asked for
-func (s *stage) transportCommands() map[string]func(*testscript.TestScript, bool, []string) {
+func (s stage) transportCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"certificate": certificate, "harbour": s.harbour, "renew": renew, "proxy": proxy, "asked": asked,
 	}
@@ -33,7 +34,7 @@ func (s *stage) transportCommands() map[string]func(*testscript.TestScript, bool
 
 func certificate(ts *testscript.TestScript, _ bool, args []string) {
 	authority, err := transporttest.NewAuthority("script authority")
-	check(ts, err)
+	testscripts.Check(ts, err)
 	spec := transporttest.Spec{Hosts: args[1:]}
 	if len(args) == 1 {
 		spec.Hosts = nil
@@ -41,19 +42,19 @@ func certificate(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 2 && args[1] == "expired" {
 		spec = transporttest.Spec{NotAfter: time.Now().Add(-24 * time.Hour)}
 	}
-	check(ts, authority.Files(ts.MkAbs(args[0]), spec))
+	testscripts.Check(ts, authority.Files(ts.MkAbs(args[0]), spec))
 }
 
 // harbour reads from the server's log where it listens.
-func (s *stage) harbour(ts *testscript.TestScript, _ bool, args []string) {
+func (s stage) harbour(ts *testscript.TestScript, _ bool, args []string) {
 	pem := func(name string) string { return filepath.Join(ts.MkAbs(args[1]), name) }
 	const free = "127.0.0.1:0"
-	cmd := exec.Command(filepath.Join(s.programs, "collet-server"), "--config", filepath.Join(ts.MkAbs(args[0]), "server.toml"),
+	cmd := exec.Command(filepath.Join(s.Programs, "collet-server"), "--config", filepath.Join(ts.MkAbs(args[0]), "server.toml"),
 		"--log-format", "json", "--listen", free, "--listen-tls", free, "--listen-ws", free, "--listen-wss", free,
 		"--tls-cert", pem("cert.pem"), "--tls-key", pem("key.pem"))
 	out, err := cmd.StderrPipe()
-	check(ts, err)
-	check(ts, cmd.Start())
+	testscripts.Check(ts, err)
+	testscripts.Check(ts, cmd.Start())
 	lines := bufio.NewScanner(out)
 	var rest sync.WaitGroup
 	ts.Defer(func() {
@@ -66,7 +67,7 @@ func (s *stage) harbour(ts *testscript.TestScript, _ bool, args []string) {
 		if line.Message, line.At = "", ""; !lines.Scan() {
 			ts.Fatalf("the server ended before it listened")
 		}
-		check(ts, json.Unmarshal(lines.Bytes(), &line))
+		testscripts.Check(ts, json.Unmarshal(lines.Bytes(), &line))
 		if way, is := strings.CutPrefix(line.Message, "Listens for "); is {
 			ts.Setenv(map[string]string{"TLS": "TLS", "WebSocket": "WS", "WebSocket over TLS": "WSS"}[way], line.At)
 		}
@@ -99,8 +100,8 @@ func renew(ts *testscript.TestScript, _ bool, _ []string) {
 	if !is {
 		ts.Fatalf("renew: no harbour")
 	}
-	check(ts, d.cmd.Process.Signal(syscall.SIGHUP))
-	wait(ts, "the server takes no new certificate", d.renewed.Load)
+	testscripts.Check(ts, d.cmd.Process.Signal(syscall.SIGHUP))
+	testscripts.Wait(ts, "the server takes no new certificate", d.renewed.Load)
 }
 
 // proxies finds the proxy of a script by its work folder.
@@ -112,7 +113,7 @@ func proxy(ts *testscript.TestScript, _ bool, args []string) {
 		options.User, options.Password, _ = strings.Cut(args[0], ":")
 	}
 	p, err := transporttest.StartProxy(options)
-	check(ts, err)
+	testscripts.Check(ts, err)
 	ts.Defer(func() { p.Close() })
 	ts.Setenv("PROXY", p.Addr())
 	proxies.Store(ts.Getenv("WORK"), p)

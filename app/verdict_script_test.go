@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"collet/build/testscripts"
 	"collet/netproto/compat"
 )
 
@@ -20,9 +21,9 @@ func verdictCommands() map[string]func(*testscript.TestScript, bool, []string) {
 // components writes the manifest of the sample game as a build of another day has it: components FILE [change=NAME] [add=NAME].
 func components(ts *testscript.TestScript, _ bool, args []string) {
 	data, err := os.ReadFile(filepath.Join("..", "runtime", "sample", "protocol", "manifest.json"))
-	check(ts, err)
+	testscripts.Check(ts, err)
 	m, err := compat.ParseManifest(data)
-	check(ts, err)
+	testscripts.Check(ts, err)
 	m.Build.Time, m.Build.ID = 1_772_460_300, "the-server"
 	for _, arg := range args[1:] {
 		if name, found := strings.CutPrefix(arg, "add="); found {
@@ -34,17 +35,17 @@ func components(ts *testscript.TestScript, _ bool, args []string) {
 			}
 		}
 	}
-	check(ts, m.Seal())
+	testscripts.Check(ts, m.Seal())
 	text, err := compat.EncodeManifest(&m)
-	check(ts, err)
-	check(ts, os.WriteFile(ts.MkAbs(args[0]), text, 0o644))
+	testscripts.Check(ts, err)
+	testscripts.Check(ts, os.WriteFile(ts.MkAbs(args[0]), text, 0o644))
 }
 
 // configure adds lines to the settings of a server: configure DIR LINE...
 func configure(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.OpenFile(filepath.Join(ts.MkAbs(args[0]), "server.toml"), os.O_APPEND|os.O_WRONLY, 0)
-	check(ts, err)
+	testscripts.Check(ts, err)
 	_, err = f.WriteString(strings.Join(args[1:], "\n") + "\n")
-	check(ts, err)
-	check(ts, f.Close())
+	testscripts.Check(ts, err)
+	testscripts.Check(ts, f.Close())
 }
