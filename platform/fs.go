@@ -59,10 +59,9 @@ type FS interface {
 	// the error of a change, such as that of a read-only volume. It is nil if the system does not know.
 	MayWrite(name string) error
 	// Lock takes the exclusive lock of the file name, which it creates if needed. If the lock is held, also by this process, it
-	// returns ErrLocked at once. Close releases the lock; so does the end of the process. The file stays. Only the holder may
-	// remove it: of two processes that opened it before and after, only the one with the file that still has the name gets the
-	// lock. Its permission bits allow access only to users that may write to its folder: any other user could block the lock
-	// forever.
+	// returns ErrLocked at once. Close releases the lock; so does the end of the process. The file stays, because after its
+	// removal two processes could hold locks on two files of one name. Its permission bits allow access only to users that may
+	// write to its folder: any other user could block the lock forever.
 	Lock(name string) (io.Closer, error)
 	// LockShared takes the same lock in shared mode; any number of shared locks, in this process or others, may be held at once.
 	// It returns ErrLocked at once while the lock is held exclusively, as Lock does while it is shared. An existing file is only

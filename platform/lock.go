@@ -32,18 +32,11 @@ func (d *Dir) lock(name string, alone bool) (io.Closer, error) {
 	switch {
 	case err != nil:
 		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: err}, f.Close())
-	case !held || !d.has(name, f):
+	case !held:
 		return nil, errors.Join(ErrLocked, f.Close())
 	default:
 		return &heldLock{file: f}, nil
 	}
-}
-
-// has reports whether name is the file f. A holder of the lock may have removed the file after f was opened.
-func (d *Dir) has(name string, f *os.File) bool {
-	now, err := d.Lstat(name)
-	opened, openedErr := f.Stat()
-	return errors.Join(err, openedErr) == nil && os.SameFile(now, opened)
 }
 
 // openLock opens the file of a lock beneath the root, and creates it if needed. A user that can open the file can hold the lock, so its

@@ -63,8 +63,8 @@ func newDiffReader(zeros, wrongs, bytes io.Reader) *diffReader {
 	return &diffReader{zeros: newNumbers(zeros), wrongs: newNumbers(wrongs), bytes: bytes, buf: make([]byte, 16<<10)}
 }
 
-// correct turns expected bytes into the new ones, in place.
-func (d *diffReader) correct(b []byte) error {
+// Correct turns expected bytes into the new ones, in place.
+func (d *diffReader) Correct(b []byte) error {
 	if n := uint64(len(b)); n <= d.zero { // the usual case
 		d.zero -= n
 		return nil

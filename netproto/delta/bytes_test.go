@@ -87,19 +87,6 @@ func TestNumbersRefuse(t *testing.T) {
 	}
 }
 
-// TestStrictNumbers: the first error stays, and an end is one.
-func TestStrictNumbers(t *testing.T) {
-	r := &strictNumbers{n: newNumbers(bytes.NewReader([]byte{7, 0x80}))}
-	if v := r.next(); v != 7 || r.err != nil {
-		t.Errorf("%d, %v", v, r.err)
-	}
-	for range 3 {
-		if v := r.next(); v != 0 || r.err != io.ErrUnexpectedEOF {
-			t.Errorf("%d, %v", v, r.err)
-		}
-	}
-}
-
 // TestExactly: so many bytes, neither fewer nor more, and whatever the reader does at its end.
 func TestExactly(t *testing.T) {
 	data := []byte("exactly")
@@ -198,7 +185,7 @@ func TestDiffProperty(t *testing.T) {
 		b := bytes.Clone(want)
 		for i := 0; i < len(b); {
 			n := rapid.IntRange(1, len(b)-i).Draw(t, "part")
-			if err := r.correct(b[i : i+n]); err != nil {
+			if err := r.Correct(b[i : i+n]); err != nil {
 				t.Fatal(err)
 			}
 			i += n
@@ -206,7 +193,7 @@ func TestDiffProperty(t *testing.T) {
 		if !bytes.Equal(b, got) {
 			t.Fatalf("% x became % x, want % x", want, b, got)
 		}
-		if err := r.correct(make([]byte, 100)); err != nil {
+		if err := r.Correct(make([]byte, 100)); err != nil {
 			t.Fatalf("behind the last difference: %v", err)
 		}
 	})
@@ -248,13 +235,39 @@ func TestDiffRefuses(t *testing.T) {
 		"wrongs nobody wants": {"\xff\x7f", "\xff\x7f", "", true},
 	} {
 		r := newDiffReader(bytes.NewReader([]byte(c.zeros)), bytes.NewReader([]byte(c.wrongs)), bytes.NewReader([]byte(c.bytes)))
-		if err := r.correct(make([]byte, 50)); (err == nil) != c.ok || err == io.EOF {
+		if err := r.Correct(make([]byte, 50)); (err == nil) != c.ok || err == io.EOF {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	broken := errors.New("broken")
 	r := newDiffReader(bytes.NewReader([]byte{0}), bytes.NewReader([]byte{0}), iotest.ErrReader(broken))
-	if err := r.correct(make([]byte, 5)); err != broken {
+	if err := r.Correct(make([]byte, 5)); err != broken {
 		t.Errorf("a broken reader: %v", err)
+	}
+}
+
+// TestDiff: what the writer notes the reader makes good, wherever it is cut.
+func TestDiff(t *testing.T) {
+	want, got := words(1, 3000), words(1, 3000)
+	for i := 10; i < len(got); i += 1 + i%37 {
+		got[i] ^= byte(i)
+	}
+	for _, cut := range []int{1, 2, 7, 1000, 3000} {
+		var d diffWriter
+		for i := 0; i < len(want); i += cut {
+			end := min(i+cut, len(want))
+			d.add(want[i:end], got[i:end])
+		}
+		d.endRun()
+		r := newDiffReader(bytes.NewReader(d.zeros), bytes.NewReader(d.wrongs), bytes.NewReader(d.bytes))
+		b := bytes.Clone(want)
+		for i := 0; i < len(b); i += 13 {
+			if err := r.Correct(b[i:min(i+13, len(b))]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(b, got) {
+			t.Errorf("cut at %d: the bytes differ", cut)
+		}
 	}
 }

@@ -3,10 +3,11 @@ package delta
 import (
 	"context"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"collet/netproto/delta/predict"
 )
 
 // segment is the size of the pieces for which paths are searched. It bounds the memory of a tree of paths.
@@ -33,16 +34,16 @@ const (
 
 // pricing estimates the cost of literals in a segment.
 type pricing struct {
-	costs costs
-	scale float64 // final bits of a literal for each bit of its quickly and separately compressed segment
-	areas []area  // of native modules, by offset
+	costs  costs
+	scale  float64          // final bits of a literal for each bit of its quickly and separately compressed segment
+	native *predict.Modules // nil without native modules
 }
 
 // pricing measures the cost of literals for this kind of contents.
 func (m *maker) pricing() pricing {
 	p := pricing{costs: textCosts, scale: 1}
 	if m.modules != nil {
-		p.costs, p.areas = nativeCosts, newAddresses(m.modules.new).byPlace
+		p.costs, p.native = nativeCosts, m.modules
 	}
 	if len(m.new) < smallest {
 		return p
@@ -70,10 +71,11 @@ func (p *pricing) literal(quick *sizer, fresh []byte, at int) (cost int32, noisy
 	}
 	middle := uint32(at + len(fresh)/2)
 	factor, floor := factorText, int32(bit)
-	i := sort.Search(len(p.areas), func(i int) bool { return p.areas[i].at > middle }) - 1
-	if i >= 0 && middle-p.areas[i].at < p.areas[i].size {
-		if floor = floorTables; p.areas[i].code {
-			factor, floor = factorCode, bit
+	if p.native != nil {
+		if area, ok := p.native.NewArea(middle); ok && area.Code {
+			factor = factorCode
+		} else if ok {
+			floor = floorTables
 		}
 	}
 	size := quick.size(fresh)
@@ -116,7 +118,7 @@ func (m *maker) cuts() (at, parts []int) {
 }
 
 // match finds the matches between the new and the old contents, in order of the new ones.
-func (m *maker) match(ctx context.Context) ([]match, error) {
+func (m *maker) match(ctx context.Context) ([]predict.Match, error) {
 	if len(m.old) == 0 || len(m.new) == 0 {
 		return nil, nil
 	}
@@ -126,31 +128,31 @@ func (m *maker) match(ctx context.Context) ([]match, error) {
 	if err != nil {
 		return nil, err
 	}
-	barren, err := m.barren(ctx, old, fresh, noisy)
-	if err != nil || !slices.Contains(barren, false) {
+	skip, err := m.skippedSegments(ctx, old, fresh, noisy)
+	if err != nil || !slices.Contains(skip, false) {
 		return nil, err
 	}
 	find := newFinder(old)
 	m.progress.add(partSort)
 	at, parts := m.cuts()
-	found := make([][]match, len(parts)-1)
+	found := make([][]predict.Match, len(parts)-1)
 	err = m.parallel(ctx, len(found), func(i int) {
 		p := &pathfinder{old: old, new: fresh, find: find, minimum: 8, costs: price.costs}
 		shift := 0
 		for k := parts[i]; k < parts[i+1] && ctx.Err() == nil; k++ {
-			if p.costs.literal = literal[k]; !barren[k] {
+			if p.costs.literal = literal[k]; !skip[k] {
 				found[i] = join(found[i], p.run(at[k], at[k+1], shift))
 			}
 			m.progress.add(partMatch * float64(at[k+1]-at[k]) / float64(len(m.new)))
 			if n := len(found[i]); n > 0 {
-				shift = found[i][n-1].shift()
+				shift = found[i][n-1].Shift()
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	var all []match
+	var all []predict.Match
 	for _, f := range found {
 		all = join(all, f)
 	}
@@ -166,9 +168,9 @@ func newFinder(old []byte) finder {
 }
 
 // join appends matches, and merges two that continue each other.
-func join(a, b []match) []match {
-	if len(a) > 0 && len(b) > 0 && a[len(a)-1].end() == b[0].at && a[len(a)-1].oldEnd() == b[0].old {
-		a[len(a)-1].size += b[0].size
+func join(a, b []predict.Match) []predict.Match {
+	if len(a) > 0 && len(b) > 0 && a[len(a)-1].End() == b[0].At && a[len(a)-1].OldEnd() == b[0].Old {
+		a[len(a)-1].Size += b[0].Size
 		b = b[1:]
 	}
 	return append(a, b...)
@@ -203,9 +205,9 @@ func (m *maker) masked() (old, fresh []byte) {
 	}
 	_ = m.parallel(context.Background(), 2, func(i int) {
 		if i == 0 {
-			old = newMask(m.old, m.modules.old, m.modules.machine).all(m.modules.oldTables)
+			old = m.modules.MaskOld(m.old)
 		} else {
-			fresh = newMask(m.new, m.modules.new, m.modules.machine).all(m.modules.newTables)
+			fresh = m.modules.MaskNew(m.new)
 		}
 	})
 	return old, fresh

@@ -3,16 +3,9 @@ package delta
 import (
 	"math"
 	"math/bits"
+
+	"collet/netproto/delta/predict"
 )
-
-// match says that new[at:at+size] is an exact or approximate copy of the old bytes at old.
-type match struct {
-	at, size, old uint32
-}
-
-func (m match) end() uint32    { return m.at + m.size }
-func (m match) oldEnd() uint32 { return m.old + m.size }
-func (m match) shift() int     { return int(m.old) - int(m.at) }
 
 // Costs are in 1/64 bit. They steer the boundaries of matches; the final size of a patch is measured afterwards.
 type costs struct {
@@ -82,7 +75,7 @@ type mark struct {
 }
 
 // run returns the matches of new[from:to], in order. The path begins as if a match of the given shift had just ended.
-func (p *pathfinder) run(from, to, shift int) []match {
+func (p *pathfinder) run(from, to, shift int) []predict.Match {
 	p.end = to
 	p.tree = p.tree[:0]
 	p.paths = append(p.paths[:0], matchPath{shift: literals, start: from, parent: none, node: none, last: shift})
@@ -267,12 +260,12 @@ func (p *pathfinder) dropWorst() {
 }
 
 // trace follows the cheapest path back and returns its matches.
-func (p *pathfinder) trace(from, to int) []match {
-	var found []match
+func (p *pathfinder) trace(from, to int) []predict.Match {
+	var found []predict.Match
 	for n, end := p.name(p.cheapest()), to; n != none; n = p.tree[n].parent {
 		s := p.tree[n]
 		if s.shift != literals && s.start < end {
-			found = append(found, match{at: uint32(s.start), size: uint32(end - s.start), old: uint32(s.start + s.shift)})
+			found = append(found, predict.Match{At: uint32(s.start), Size: uint32(end - s.start), Old: uint32(s.start + s.shift)})
 		}
 		end = min(end, s.start)
 	}

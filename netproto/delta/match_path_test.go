@@ -70,7 +70,7 @@ func TestSparsePatch(t *testing.T) {
 	p.costs.literal = 8 * bit
 	covered := 0
 	for _, m := range p.run(0, len(fresh), 0) {
-		covered += int(m.size)
+		covered += int(m.Size)
 	}
 	if covered < len(fresh)-600 {
 		t.Errorf("%d of %d bytes are covered", covered, len(fresh))
@@ -86,10 +86,10 @@ func TestPath(t *testing.T) {
 		p.costs.literal = int32(rapid.IntRange(bit, 8*bit).Draw(t, "literal"))
 		at := uint32(0)
 		for _, m := range p.run(0, len(fresh), rapid.IntRange(-9000, 9000).Draw(t, "shift")) {
-			if m.at < at || m.size == 0 || int(m.end()) > len(fresh) || int(m.oldEnd()) > len(old) {
+			if m.At < at || m.Size == 0 || int(m.End()) > len(fresh) || int(m.OldEnd()) > len(old) {
 				t.Fatalf("match %+v after %d, of %d and %d bytes", m, at, len(old), len(fresh))
 			}
-			at = m.end()
+			at = m.End()
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestPathIsCheap(t *testing.T) {
 	}
 	p := &pathfinder{old: old, new: fresh, find: newSearcher(old), minimum: 8, costs: nativeCosts}
 	p.costs.literal = 8 * bit
-	if found := p.run(0, len(fresh), 0); len(found) != 1 || found[0].size != uint32(len(fresh)) {
+	if found := p.run(0, len(fresh), 0); len(found) != 1 || found[0].Size != uint32(len(fresh)) {
 		t.Errorf("single wrong bytes cut a match: %d matches", len(found))
 	}
 	other := noise(2, 20_000)

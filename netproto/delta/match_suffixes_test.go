@@ -94,3 +94,19 @@ func TestSortSuffixesIsLinear(t *testing.T) {
 	}
 	t.Log(took)
 }
+
+// TestBitset: bits are apart from each other.
+func TestBitset(t *testing.T) {
+	b := newBitset(200)
+	for i := 0; i < 200; i += 7 {
+		b.set(i)
+	}
+	for i := range 200 {
+		if b.has(i) != (i%7 == 0) {
+			t.Errorf("bit %d is %v", i, b.has(i))
+		}
+	}
+	if len(newBitset(0)) != 0 || len(newBitset(64)) != 1 || len(newBitset(65)) != 2 {
+		t.Error("a set has another size")
+	}
+}

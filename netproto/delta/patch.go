@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"runtime"
+
+	"collet/netproto/delta/predict"
 )
 
 // PatchOptions tune MakePatch. The zero value is right for a publisher.
@@ -56,7 +58,7 @@ type maker struct {
 	old, new []byte
 	oldEnds  []int64
 	newEnds  []int64
-	modules  *modules
+	modules  *predict.Modules
 	options  PatchOptions
 	progress progress
 	stats    PatchStats
@@ -94,7 +96,7 @@ func (m *maker) make(ctx context.Context) error {
 	m.out = append(m.out, patchMagic...)
 	m.out = binary.AppendUvarint(m.out, uint64(len(m.old)))
 	m.out = binary.AppendUvarint(m.out, uint64(len(m.new)))
-	m.modules = m.findModules()
+	m.modules = predict.FindModules(m.old, m.oldEnds, m.new, m.newEnds)
 	matches, err := m.match(ctx)
 	if err != nil {
 		return err
@@ -117,19 +119,19 @@ func (m *maker) make(ctx context.Context) error {
 }
 
 // within clips matches to new[from:to].
-func within(matches []match, from, to int) []match {
-	var cut []match
+func within(matches []predict.Match, from, to int) []predict.Match {
+	var cut []predict.Match
 	for _, m := range matches {
-		a, b := max(int(m.at), from), min(int(m.end()), to)
+		a, b := max(int(m.At), from), min(int(m.End()), to)
 		if a < b {
-			cut = append(cut, match{at: uint32(a - from), size: uint32(b - a), old: m.old + uint32(a-int(m.at))})
+			cut = append(cut, predict.Match{At: uint32(a - from), Size: uint32(b - a), Old: m.Old + uint32(a-int(m.At))})
 		}
 	}
 	return cut
 }
 
 // frames writes new[from:to] as one frame, or as several to stay within the applier's caps.
-func (m *maker) frames(ctx context.Context, from, to int, matches []match) error {
+func (m *maker) frames(ctx context.Context, from, to int, matches []predict.Match) error {
 	if len(matches) <= maxMatches {
 		b, err := m.best(ctx, from, to, matches)
 		if err != nil {
@@ -167,11 +169,11 @@ func (m *maker) keep(b built) {
 const mapsMatter = 16 << 10
 
 // best tries the encodings of new[from:to] and returns the smallest.
-func (m *maker) best(ctx context.Context, from, to int, matches []match) (built, error) {
+func (m *maker) best(ctx context.Context, from, to int, matches []predict.Match) (built, error) {
 	if m.modules == nil {
 		return m.frame(ctx, m.new[from:to], matches, nil)
 	}
-	b, err := m.frame(ctx, m.new[from:to], matches, m.modules.within(from, to))
+	b, err := m.frame(ctx, m.new[from:to], matches, m.modules.Within(from, to))
 	if err != nil || len(b.data) > mapsMatter {
 		return b, err
 	}
@@ -183,7 +185,7 @@ func (m *maker) best(ctx context.Context, from, to int, matches []match) (built,
 }
 
 // frame encodes one frame, with its streams joined or separate, whichever is smaller; s is nil for a frame without prediction.
-func (m *maker) frame(ctx context.Context, fresh []byte, matches []match, s *modules) (built, error) {
+func (m *maker) frame(ctx context.Context, fresh []byte, matches []predict.Match, s *predict.Modules) (built, error) {
 	f := &frame{size: len(fresh), matches: matches}
 	f.link()
 	p, err := m.predict(ctx, f, fresh, s)
@@ -208,54 +210,37 @@ func (m *maker) frame(ctx context.Context, fresh []byte, matches []match, s *mod
 	return b, ctx.Err()
 }
 
-// predict fills the streams that control an applier's prediction, and returns the predictor with the same state.
-func (m *maker) predict(ctx context.Context, f *frame, fresh []byte, s *modules) (*predictor, error) {
-	if s == nil {
-		return nil, nil
-	}
-	f.flags |= flagPredicted
-	moves := newMoves(f.matches, int64(len(m.old)))
-	modes, err := m.chooseModes(ctx, s, moves, f, fresh)
-	if err != nil {
-		return nil, err
-	}
-	p := newPredictor(s, moves, learnBits)
-	p.modes = modes
-	f.streams[streamImages], f.streams[streamModes] = s.encode(), modes
-	return p, nil
-}
-
 // differences fills the streams of differences and of extra bytes.
-func (m *maker) differences(f *frame, fresh []byte, p *predictor) {
+func (m *maker) differences(f *frame, fresh []byte, p *predict.Predictor) {
 	var d diffWriter
 	piece := make([]byte, 0, pieceSize)
 	var extra []byte
 	at := uint32(0)
 	for _, x := range f.matches {
-		extra = append(extra, fresh[at:x.at]...)
-		for done := uint32(0); done < x.size; done += uint32(len(piece)) {
-			piece = append(piece[:0], m.old[x.old+done:x.old+min(x.size, done+pieceSize)]...)
-			c := &noting{d: &d, real: fresh[x.at+done:]}
+		extra = append(extra, fresh[at:x.At]...)
+		for done := uint32(0); done < x.Size; done += uint32(len(piece)) {
+			piece = append(piece[:0], m.old[x.Old+done:x.Old+min(x.Size, done+pieceSize)]...)
+			c := &diffRecorder{d: &d, real: fresh[x.At+done:]}
 			if p == nil {
-				_ = c.correct(piece)
+				_ = c.Correct(piece)
 			} else {
-				_ = p.expect(piece, x.old+done, x.at+done, c)
+				_ = p.Predict(piece, x.Old+done, x.At+done, c)
 			}
 		}
-		at = x.end()
+		at = x.End()
 	}
 	d.endRun()
 	f.streams[streamExtra] = append(extra, fresh[at:]...)
 	f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes] = d.zeros, d.wrongs, d.bytes
 }
 
-// noting is the maker's corrector: it encodes the difference between expected and real bytes.
-type noting struct {
+// diffRecorder is the maker's corrector: it encodes the difference between expected and real bytes.
+type diffRecorder struct {
 	d    *diffWriter
 	real []byte
 }
 
-func (n *noting) correct(b []byte) error {
+func (n *diffRecorder) Correct(b []byte) error {
 	n.d.add(b, n.real[:len(b)])
 	n.real = n.real[copy(b, n.real):]
 	return nil

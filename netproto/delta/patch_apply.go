@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"collet/netproto/delta/predict"
 )
 
 // ApplyPatch reads a patch of MakePatch and writes the new contents in order, each to the writer that write returns for
@@ -137,7 +139,7 @@ func (a *applier) head() error {
 type reading struct {
 	size, flags uint64
 	count       int
-	matches     []match
+	matches     []predict.Match
 	raw         [streamCount]uint64
 	streams     [streamCount]io.Reader
 	rest        io.Reader // undecoded part of the last stream
@@ -270,7 +272,7 @@ var errPlace = errors.New("a place outside of the contents")
 
 // links reads the matches of a frame and checks their offsets.
 func (a *applier) links(f *reading) error {
-	f.matches = make([]match, 0, f.count)
+	f.matches = make([]predict.Match, 0, f.count)
 	gaps, sizes, shifts := newNumbers(f.streams[streamGaps]), newNumbers(f.streams[streamSizes]), newNumbers(f.streams[streamShifts])
 	var recent recentShifts
 	at := uint64(0)
@@ -289,7 +291,7 @@ func (a *applier) links(f *reading) error {
 		if !ok || change > 8*maxFrame || from < 0 || from > a.old.size() || int64(size) > a.old.size()-from {
 			return a.src.wrong("a match leaves the old contents", errPlace)
 		}
-		f.matches = append(f.matches, match{at: uint32(at + gap), size: uint32(size), old: uint32(from)})
+		f.matches = append(f.matches, predict.Match{At: uint32(at + gap), Size: uint32(size), Old: uint32(from)})
 		at += gap + size
 	}
 	clear(f.streams[:streamShifts+1]) // frees the windows of their decoders
@@ -310,28 +312,28 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 	}
 	at := uint32(0)
 	for _, m := range f.matches {
-		if err := a.extra(ctx, f, int64(m.at-at)); err != nil {
+		if err := a.extra(ctx, f, int64(m.At-at)); err != nil {
 			return err
 		}
-		for done := uint32(0); done < m.size; {
-			b, err := a.made.room(ctx, int(min(m.size-done, pieceSize)))
+		for done := uint32(0); done < m.Size; {
+			b, err := a.made.room(ctx, int(min(m.Size-done, pieceSize)))
 			if err != nil {
 				return err
 			}
-			if err := a.old.readAt(b, int64(m.old+done)); err != nil {
+			if err := a.old.readAt(b, int64(m.Old+done)); err != nil {
 				return err
 			}
 			if p == nil {
-				err = diff.correct(b)
+				err = diff.Correct(b)
 			} else {
-				err = p.expect(b, m.old+done, m.at+done, diff)
+				err = p.Predict(b, m.Old+done, m.At+done, diff)
 			}
 			if err != nil {
 				return a.wrong(f, "the difference is damaged", err)
 			}
 			done += uint32(len(b))
 		}
-		at = m.end()
+		at = m.End()
 	}
 	if err := a.extra(ctx, f, int64(f.size)-int64(at)); err != nil || f.rest == nil {
 		return err

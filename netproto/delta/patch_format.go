@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
+
+	"collet/netproto/delta/predict"
 )
 
 // The format of a patch (numbers are unsigned LEB128 unless stated):
@@ -78,7 +80,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type frame struct {
 	size    int
 	flags   byte
-	matches []match
+	matches []predict.Match
 	streams [streamCount][]byte
 }
 
@@ -88,10 +90,10 @@ func (f *frame) link() {
 	var gaps, sizes, shifts []byte
 	var recent recentShifts
 	for _, m := range f.matches {
-		gaps = binary.AppendUvarint(gaps, uint64(m.at-at))
-		sizes = binary.AppendUvarint(sizes, uint64(m.size))
-		shifts = binary.AppendUvarint(shifts, recent.encode(int64(m.shift())))
-		at = m.end()
+		gaps = binary.AppendUvarint(gaps, uint64(m.At-at))
+		sizes = binary.AppendUvarint(sizes, uint64(m.Size))
+		shifts = binary.AppendUvarint(shifts, recent.encode(int64(m.Shift())))
+		at = m.End()
 	}
 	f.streams[streamGaps], f.streams[streamSizes], f.streams[streamShifts] = gaps, sizes, shifts
 }

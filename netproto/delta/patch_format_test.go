@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"collet/netproto/delta/predict"
 )
 
 // written is a patch of one frame that a test writes by hand: streams as they are, the whole in the order of the format.
@@ -99,14 +101,14 @@ func TestPatchByHandRefused(t *testing.T) {
 		"no extra bytes":           {func(w *written) { w.streams[streamExtra] = "" }, "extra bytes are damaged"},
 		"predicted without maps":   {func(w *written) { w.flags = flagPredicted }, "address maps are damaged"},
 		"predicted, many areas": {func(w *written) {
-			w.flags, w.streams[streamImages] = flagPredicted, string(binary.AppendUvarint(nil, maxAreas+1))
+			w.flags, w.streams[streamImages] = flagPredicted, string(binary.AppendUvarint(nil, predict.MaxAreas+1))
 		}, "address maps are damaged"},
 		"predicted, many modes": {func(w *written) {
 			w.flags, w.streams[streamImages], w.streams[streamModes] = flagPredicted, "\x00\x00\x00", "\x01\x01"
 		}, "address maps are too large"},
 		"an area outside": {func(w *written) { w.flags, w.streams[streamImages] = flagPredicted, "\x01\x00\x20\x00\x00" }, "address maps are damaged"},
 		"many bases": {func(w *written) {
-			w.flags, w.streams[streamImages] = flagPredicted, "\x00\x00"+string(binary.AppendUvarint(nil, maxBases+1))
+			w.flags, w.streams[streamImages] = flagPredicted, "\x00\x00"+string(binary.AppendUvarint(nil, predict.MaxBases+1))
 		}, "address maps are damaged"},
 		"a frame of nothing": {func(w *written) { w.size = 0 }, "frame is empty"},
 		"a frame too large":  {func(w *written) { w.size = 11 }, "the most is 10"},
@@ -154,7 +156,7 @@ func TestSeveralFrames(t *testing.T) {
 	fresh := append(bytes.Clone(old[1000:]), old[:500]...)
 	m := &maker{old: old, new: fresh, options: PatchOptions{Workers: 1}}
 	m.out = append(m.out, head(len(old), len(fresh))...)
-	matches := []match{{at: 0, size: 2000, old: 1000}, {at: 2000, size: 500, old: 0}}
+	matches := []predict.Match{{At: 0, Size: 2000, Old: 1000}, {At: 2000, Size: 500, Old: 0}}
 	for _, cut := range [][2]int{{0, 1}, {1, 777}, {777, 2100}, {2100, 2500}} {
 		if err := m.frames(t.Context(), cut[0], cut[1], within(matches, cut[0], cut[1])); err != nil {
 			t.Fatal(err)
@@ -173,19 +175,19 @@ func TestSeveralFrames(t *testing.T) {
 // TestWithin: a cut keeps of every match what lies in it, at its place in the cut, and nothing else.
 func TestWithin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var list []match
+		var list []predict.Match
 		at := uint32(0)
 		for range rapid.IntRange(0, 9).Draw(t, "matches") {
-			m := match{at: at + rapid.Uint32Range(0, 9).Draw(t, "gap"), size: rapid.Uint32Range(1, 20).Draw(t, "size"), old: rapid.Uint32Range(0, 99).Draw(t, "old")}
-			list, at = append(list, m), m.end()
+			m := predict.Match{At: at + rapid.Uint32Range(0, 9).Draw(t, "gap"), Size: rapid.Uint32Range(1, 20).Draw(t, "size"), Old: rapid.Uint32Range(0, 99).Draw(t, "old")}
+			list, at = append(list, m), m.End()
 		}
 		from := rapid.IntRange(0, 100).Draw(t, "from")
 		to := rapid.IntRange(from, 200).Draw(t, "to")
-		source := func(list []match, shift int) map[int]uint32 {
+		source := func(list []predict.Match, shift int) map[int]uint32 {
 			by := map[int]uint32{}
 			for _, m := range list {
-				for i := range m.size {
-					by[int(m.at+i)+shift] = m.old + i
+				for i := range m.Size {
+					by[int(m.At+i)+shift] = m.Old + i
 				}
 			}
 			return by
@@ -203,7 +205,7 @@ func TestWithin(t *testing.T) {
 
 // TestLink: the streams of matches, byte by byte.
 func TestLink(t *testing.T) {
-	f := frame{matches: []match{{at: 2, size: 3, old: 10}, {at: 5, size: 200, old: 300}, {at: 210, size: 1, old: 218}, {at: 211, size: 1, old: 211}}}
+	f := frame{matches: []predict.Match{{At: 2, Size: 3, Old: 10}, {At: 5, Size: 200, Old: 300}, {At: 210, Size: 1, Old: 218}, {At: 211, Size: 1, Old: 211}}}
 	f.link()
 	if !bytes.Equal(f.streams[streamGaps], []byte{2, 0, 5, 0}) || !bytes.Equal(f.streams[streamSizes], []byte{3, 0xc8, 1, 1, 1}) {
 		t.Errorf("gaps % x, sizes % x", f.streams[streamGaps], f.streams[streamSizes])
@@ -262,7 +264,7 @@ func TestWindowsFitTheMemory(t *testing.T) {
 				sum += 1 << window(i, matches)
 			}
 		}
-		if sum += maxHeld + 16<<learnBits; sum > 50<<20 {
+		if sum += maxHeld + 16<<predict.CorrectionBits; sum > 50<<20 {
 			t.Errorf("%d matches: %d bytes", matches, sum)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
+	"collet/netproto/delta/predict"
 	"collet/platform/testlevel"
 )
 
@@ -39,7 +40,7 @@ func greedy(t *testing.T, matches int) (patch []byte, oldSize, newSize int64) {
 	at := uint32(0)
 	for i := range matches {
 		size := uint32(64)
-		f.matches = append(f.matches, match{at: at, size: size, old: uint32(i) * 256})
+		f.matches = append(f.matches, predict.Match{At: at, Size: size, Old: uint32(i) * 256})
 		at += size
 	}
 	f.size = int(at) + extra
@@ -54,13 +55,13 @@ func greedy(t *testing.T, matches int) (patch []byte, oldSize, newSize int64) {
 		f.streams[streamWrongs] = binary.AppendUvarint(f.streams[streamWrongs], 3)
 		f.streams[streamBytes] = append(f.streams[streamBytes], r[i*4%(1<<23):i*4%(1<<23)+4]...)
 	}
-	s := &modules{}
+	s := &predict.Modules{}
 	for i := range uint32(1000) {
-		s.old = append(s.old, area{at: i << 12, size: 1 << 12, memory: 1 << 12, address: uint64(i) << 13, code: i&1 != 0})
-		s.new = append(s.new, area{at: i << 12, size: 1 << 12, memory: 1 << 12, address: uint64(i) << 14, code: i&1 != 0})
+		s.Old = append(s.Old, predict.Area{At: i << 12, Size: 1 << 12, Memory: 1 << 12, Address: uint64(i) << 13, Code: i&1 != 0})
+		s.New = append(s.New, predict.Area{At: i << 12, Size: 1 << 12, Memory: 1 << 12, Address: uint64(i) << 14, Code: i&1 != 0})
 	}
-	f.streams[streamImages] = s.encode()
-	for i := range f.size >> blockBits {
+	f.streams[streamImages] = s.Encode()
+	for i := range f.size >> predict.BlockBits {
 		f.streams[streamModes] = append(f.streams[streamModes], byte(1+i%5))
 	}
 	var streams [streamCount]coded

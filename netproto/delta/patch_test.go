@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"collet/netproto/predicttest"
 	"collet/platform/testlevel"
 )
 
@@ -240,8 +241,8 @@ func TestProgress(t *testing.T) {
 func TestWorkersAgree(t *testing.T) {
 	t.Parallel()
 	n := sized(1<<20, 12<<10)
-	old := append(module(0), words(1, n)...)
-	fresh := append(append(module(48), words(3, n/10)...), words(1, n)[5000:]...)
+	old := append(predicttest.Module(0), words(1, n)...)
+	fresh := append(append(predicttest.Module(48), words(3, n/10)...), words(1, n)[5000:]...)
 	var first []byte
 	for _, workers := range []int{1, 5, 1, 2}[:sized(4, 2)] {
 		var out bytes.Buffer

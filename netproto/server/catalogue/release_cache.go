@@ -114,7 +114,7 @@ func (c *cache) open() (err error) {
 	return err
 }
 
-// claim creates a folder and locks it.
+// claim creates a folder, locks it, and checks that it still exists.
 func (c *cache) claim() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
@@ -129,44 +129,38 @@ func (c *cache) claim() error {
 		return err
 	}
 	lock, err := run.Lock(runLock)
-	if err != nil { // another server sweeps the folder
+	if err != nil {
 		return errors.Join(err, run.Close())
+	}
+	if _, err := os.Lstat(run.Path(runLock)); err != nil { // swept before it was locked
+		return errors.Join(err, lock.Close(), run.Close())
 	}
 	c.run, c.lock = run, lock
 	return nil
 }
 
-// sweep removes the folders of killed servers.
+// sweep removes the folders of killed servers. It holds a folder's lock meanwhile, so no running server loses its folder.
 func (c *cache) sweep() {
 	children, _ := os.ReadDir(c.dir)
 	for _, child := range children {
-		if child.IsDir() && strings.HasPrefix(child.Name(), runPrefix) {
-			sweepRun(filepath.Join(c.dir, child.Name()))
+		if !child.IsDir() || !strings.HasPrefix(child.Name(), runPrefix) {
+			continue
+		}
+		name := filepath.Join(c.dir, child.Name())
+		dir, err := platform.OpenDir(name)
+		if err != nil {
+			continue
+		}
+		lock, err := dir.Lock(runLock)
+		if err == nil {
+			_ = os.RemoveAll(name) // on Windows the open lock file remains
+			_ = lock.Close()
+		}
+		_ = dir.Close()
+		if err == nil {
+			_ = os.RemoveAll(name)
 		}
 	}
-}
-
-// sweepRun removes a folder unless a running server has locked it. The lock file goes last, and then only an empty folder: the
-// folder may be one that its server has created but not locked yet, and that server may lock it as soon as the file is gone.
-func sweepRun(name string) {
-	dir, err := platform.OpenDir(name)
-	if err != nil {
-		return
-	}
-	defer os.Remove(name) // on Windows the lock file is there until it is closed
-	defer dir.Close()
-	lock, err := dir.Lock(runLock)
-	if err != nil {
-		return
-	}
-	defer lock.Close()
-	files, _ := dir.ReadDir(".")
-	for _, file := range files {
-		if file.Name() != runLock {
-			_ = dir.Remove(file.Name())
-		}
-	}
-	_ = dir.Remove(runLock)
 }
 
 // drop removes a user of a blob.

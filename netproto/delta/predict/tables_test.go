@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ type real struct {
 	wrong int
 }
 
-func (r *real) correct(b []byte) error {
+func (r *real) Correct(b []byte) error {
 	for i := range b {
 		if b[i] != r.want[i] {
 			r.wrong++
@@ -34,15 +34,14 @@ const (
 func expected(t *testing.T, mode byte, old, fresh []byte, bases ...base) int {
 	t.Helper()
 	const half = (codeAt + codeEnd) / 2
-	s := &modules{bases: bases}
-	s.old = []area{{at: tableAt, size: 0x1000, memory: 0x1000, address: tableAt}, {at: codeAt, size: codeEnd - codeAt, memory: codeEnd - codeAt, address: codeAt, code: true}}
-	s.new = []area{s.old[0], {at: codeAt, size: codeEnd - codeAt + 64, memory: codeEnd - codeAt + 64, address: codeAt, code: true}}
-	links := []match{{at: tableAt, size: 0x1000, old: tableAt}, {at: codeAt, size: half - codeAt, old: codeAt}, {at: half + 64, size: codeEnd - half, old: half}}
-	p := newPredictor(s, newMoves(links, codeEnd), learnBits)
-	p.modes = bytes.Repeat([]byte{mode}, 8)
+	s := &Modules{bases: bases}
+	s.Old = []Area{{At: tableAt, Size: 0x1000, Memory: 0x1000, Address: tableAt}, {At: codeAt, Size: codeEnd - codeAt, Memory: codeEnd - codeAt, Address: codeAt, Code: true}}
+	s.New = []Area{s.Old[0], {At: codeAt, Size: codeEnd - codeAt + 64, Memory: codeEnd - codeAt + 64, Address: codeAt, Code: true}}
+	links := []Match{{At: tableAt, Size: 0x1000, Old: tableAt}, {At: codeAt, Size: half - codeAt, Old: codeAt}, {At: half + 64, Size: codeEnd - half, Old: half}}
+	p := NewPredictor(s, NewOffsetMap(links, codeEnd), bytes.Repeat([]byte{mode}, 8))
 	c := &real{want: fresh}
 	b := bytes.Clone(old)
-	if err := p.expect(b, tableAt, tableAt, c); err != nil || len(c.want) != 0 || !bytes.Equal(b, fresh) {
+	if err := p.Predict(b, tableAt, tableAt, c); err != nil || len(c.want) != 0 || !bytes.Equal(b, fresh) {
 		t.Fatalf("mode %d: %v, %d bytes left", mode, err, len(c.want))
 	}
 	return c.wrong
@@ -103,7 +102,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %d bytes are expected wrongly", name, wrong)
 		}
 		for mode := range 64 {
-			expected(t, byte(mode), a, noise(uint64(mode), len(a)), c.bases...)
+			expected(t, byte(mode), a, noiseBytes(uint64(mode), len(a)), c.bases...)
 		}
 	}
 }
@@ -123,8 +122,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestLearning: a target that the matches map wrongly is mispredicted only the first time.
-func TestLearning(t *testing.T) {
+// TestRecordedCorrections: a target that the matches map wrongly is mispredicted only the first time.
+func TestRecordedCorrections(t *testing.T) {
 	var a, b []byte
 	for range 50 {
 		a = binary.LittleEndian.AppendUint64(a, codeAt+0x10)
@@ -132,32 +131,6 @@ func TestLearning(t *testing.T) {
 	}
 	if wrong := expected(t, modeAbs8, a, b); wrong == 0 || wrong > 8 {
 		t.Errorf("%d bytes are wrong, want those of one address", wrong)
-	}
-}
-
-// TestDiff: what the writer notes the reader makes good, wherever it is cut.
-func TestDiff(t *testing.T) {
-	want, got := words(1, 3000), words(1, 3000)
-	for i := 10; i < len(got); i += 1 + i%37 {
-		got[i] ^= byte(i)
-	}
-	for _, cut := range []int{1, 2, 7, 1000, 3000} {
-		var d diffWriter
-		for i := 0; i < len(want); i += cut {
-			end := min(i+cut, len(want))
-			d.add(want[i:end], got[i:end])
-		}
-		d.endRun()
-		r := newDiffReader(bytes.NewReader(d.zeros), bytes.NewReader(d.wrongs), bytes.NewReader(d.bytes))
-		b := bytes.Clone(want)
-		for i := 0; i < len(b); i += 13 {
-			if err := r.correct(b[i:min(i+13, len(b))]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !bytes.Equal(b, got) {
-			t.Errorf("cut at %d: the bytes differ", cut)
-		}
 	}
 }
 
@@ -214,20 +187,20 @@ func TestImages(t *testing.T) {
 	if im == nil || im.machine != machineX86 || len(im.areas) != 3 || im.bases[imageBase] != 0x140000000 {
 		t.Fatalf("PE: %+v", im)
 	}
-	if a := im.areas[1]; !a.code || a.at != 0x400 || a.address != 0x140001000 || a.size != 0x1f0 {
-		t.Errorf("PE code: %+v", a)
+	if a := im.areas[1]; !a.Code || a.At != 0x400 || a.Address != 0x140001000 || a.Size != 0x1f0 {
+		t.Errorf("PE Code: %+v", a)
 	}
-	if a := im.tables[".pdata"]; a.at != 0x600 || a.size != 0x200 || a.address != 0x140002000 || im.areas[2].memory != 0x900 {
+	if a := im.tables[".pdata"]; a.At != 0x600 || a.Size != 0x200 || a.Address != 0x140002000 || im.areas[2].Memory != 0x900 {
 		t.Errorf("PE functions: %+v, %+v", a, im.areas[2])
 	}
 	im = parseImage(macho())
-	if im == nil || im.machine != machineARM || len(im.areas) != 1 || !im.areas[0].code || im.bases[imageBase] != 0x100000000 {
+	if im == nil || im.machine != machineARM || len(im.areas) != 1 || !im.areas[0].Code || im.bases[imageBase] != 0x100000000 {
 		t.Fatalf("Mach-O: %+v", im)
 	}
-	if a := im.tables[".eh_frame"]; a.at != 0x200 || a.size != 0x100 || a.address != 0x100000200 {
+	if a := im.tables[".eh_frame"]; a.At != 0x200 || a.Size != 0x100 || a.Address != 0x100000200 {
 		t.Errorf("Mach-O unwinding: %+v", a)
 	}
-	for _, b := range [][]byte{nil, []byte("MZ"), bytes.Repeat([]byte("MZ"), 100), []byte("\x7fELF\x02\x01"), words(1, 1000)} {
+	for _, b := range [][]byte{nil, []byte("MZ"), bytes.Repeat([]byte("MZ"), 100), []byte("\x7fELF\x02\x01"), bytes.Repeat([]byte("plain words "), 80)} {
 		if im := parseImage(b); im != nil {
 			t.Errorf("%.8q is a module: %+v", b, im)
 		}

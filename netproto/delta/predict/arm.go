@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import "encoding/binary"
 
@@ -66,8 +66,8 @@ func armPartner(b []byte, i int) (j int, low uint64, shift uint, ok bool) {
 	return 0, 0, 0, false
 }
 
-// armWait is an ADRP whose partner has not been reached.
-type armWait struct {
+// armPair is an ADRP whose partner has not been reached.
+type armPair struct {
 	at       int
 	from     uint64 // old target
 	page     uint64 // new page of the ADRP
@@ -80,7 +80,7 @@ func (w *walk) arm(end int, oldAt, newAt uint64) error {
 	if (oldAt^newAt)&3 != 0 {
 		return nil
 	}
-	var wait armWait
+	var pair armPair
 	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
 		f := w.b[i : i+4]
 		op := binary.LittleEndian.Uint32(f)
@@ -90,8 +90,8 @@ func (w *walk) arm(end int, oldAt, newAt uint64) error {
 			}
 			continue
 		}
-		if wait.at == i && i > 0 {
-			if err := w.armLearn(wait, newAt); err != nil {
+		if pair.at == i && i > 0 {
+			if err := w.recordARMPair(pair, newAt); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,7 @@ func (w *walk) arm(end int, oldAt, newAt uint64) error {
 		binary.LittleEndian.PutUint32(f, armPutPage(op, uint32((target&^0xfff-page)>>12)))
 		g := w.b[j : j+4]
 		binary.LittleEndian.PutUint32(g, armPut(binary.LittleEndian.Uint32(g), 12, 10, uint32(target&0xfff>>shift)))
-		wait = armWait{at: j, from: old, page: page, adrp: i, expected: target}
+		pair = armPair{at: j, from: old, page: page, adrp: i, expected: target}
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (w *walk) arm(end int, oldAt, newAt uint64) error {
 // armBranch predicts one branch.
 func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) error {
 	old := oldAt + uint64(i) + uint64(armDistance(op, bits, at))
-	if a, ok := w.p.old.find(old); !ok || !a.code {
+	if a, ok := w.p.old.find(old); !ok || !a.Code {
 		return nil
 	}
 	target, ok := w.p.target(old)
@@ -135,22 +135,22 @@ func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) e
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
 		if b, a := armBranch(real); b == bits && a == at {
-			w.p.lessons.learn(old, newAt+uint64(i)+uint64(armDistance(real, bits, at)))
+			w.p.corrections.record(old, newAt+uint64(i)+uint64(armDistance(real, bits, at)))
 		}
 	}
 	return nil
 }
 
-// armLearn compares the real target of an ADRP and its partner with the expected one.
-func (w *walk) armLearn(wait armWait, newAt uint64) error {
-	if err := w.to(wait.at + 4); err != nil {
+// recordARMPair compares the real target of an ADRP and its partner with the expected one.
+func (w *walk) recordARMPair(pair armPair, newAt uint64) error {
+	if err := w.to(pair.at + 4); err != nil {
 		return err
 	}
-	op := binary.LittleEndian.Uint32(w.b[wait.adrp:])
+	op := binary.LittleEndian.Uint32(w.b[pair.adrp:])
 	pages, ok := armPage(op)
-	low, _, is := armLow(binary.LittleEndian.Uint32(w.b[wait.at:]), op&31)
-	if real := wait.page + uint64(pages<<12) + low; ok && is && real != wait.expected {
-		w.p.lessons.learn(wait.from, real)
+	low, _, is := armLow(binary.LittleEndian.Uint32(w.b[pair.at:]), op&31)
+	if real := pair.page + uint64(pages<<12) + low; ok && is && real != pair.expected {
+		w.p.corrections.record(pair.from, real)
 	}
 	return nil
 }

@@ -7,22 +7,23 @@ import (
 	"slices"
 	"testing"
 
+	"collet/netproto/delta/predict"
 	"collet/platform/testlevel"
 )
 
-// barrenOf is which segments of the new contents are barren.
-func barrenOf(t *testing.T, old, fresh []byte, noisy ...bool) []bool {
+// skippedOf is which segments of the new contents are not searched.
+func skippedOf(t *testing.T, old, fresh []byte, noisy ...bool) []bool {
 	t.Helper()
 	m := &maker{old: old, new: fresh, options: PatchOptions{Workers: 2}}
-	b, err := m.barren(t.Context(), old, fresh, noisy)
+	b, err := m.skippedSegments(t.Context(), old, fresh, noisy)
 	if at, _ := m.cuts(); err != nil || len(b) != len(at)-1 {
 		t.Fatalf("%v, %d of %d segments", err, len(b), len(at)-1)
 	}
 	return b
 }
 
-// TestBarren: a segment is searched unless it and its neighbours are incompressible and share no sample with the old contents.
-func TestBarren(t *testing.T) {
+// TestSkipped: a segment is searched unless it and its neighbours are incompressible and share no sample with the old contents.
+func TestSkipped(t *testing.T) {
 	old := noise(1, 400_000)
 	const n = 7
 	with := func(at, size int) []byte {
@@ -50,7 +51,7 @@ func TestBarren(t *testing.T) {
 		"the last is not noise":       {with(0, 0), but(n-1, n), but(n-2, n)},
 		"shorter than what is hashed": {with(3*segment, anchorSize-1), all, all},
 	} {
-		got := barrenOf(t, old, c.fresh, c.noisy...)
+		got := skippedOf(t, old, c.fresh, c.noisy...)
 		if name == "over a border" { // either or both of the segments see it
 			got[1], got[4] = false, false
 		}
@@ -60,17 +61,17 @@ func TestBarren(t *testing.T) {
 	}
 }
 
-// TestBarrenOfTinyContents: contents below what is hashed have nothing in common with anything, and nothing breaks.
-func TestBarrenOfTinyContents(t *testing.T) {
+// TestSkippedInTinyContents: contents below what is hashed have nothing in common with anything, and nothing breaks.
+func TestSkippedInTinyContents(t *testing.T) {
 	for _, old := range [][]byte{nil, {1}, []byte("seven b"), []byte("eight by"), noise(1, 9)} {
 		for _, size := range []int{1, 7, 8, 9} {
-			if got := barrenOf(t, old, bytes.Repeat([]byte{0xa7}, size), true); !got[0] {
+			if got := skippedOf(t, old, bytes.Repeat([]byte{0xa7}, size), true); !got[0] {
 				t.Errorf("%d bytes of old, %d new ones: something is in common", len(old), size)
 			}
 		}
 	}
-	if got := barrenOf(t, []byte("eight by"), []byte("eight by"), false); got[0] {
-		t.Error("what is no noise is barren")
+	if got := skippedOf(t, []byte("eight by"), []byte("eight by"), false); got[0] {
+		t.Error("compressible data is not searched")
 	}
 }
 
@@ -177,13 +178,13 @@ func TestLiteralPrices(t *testing.T) {
 
 // TestJoin: two matches that go on are one; others stay.
 func TestJoin(t *testing.T) {
-	a := []match{{at: 0, size: 5, old: 100}}
+	a := []predict.Match{{At: 0, Size: 5, Old: 100}}
 	for _, c := range []struct {
-		b    match
+		b    predict.Match
 		want int
-	}{{match{at: 5, size: 3, old: 105}, 1}, {match{at: 6, size: 3, old: 106}, 2}, {match{at: 5, size: 3, old: 106}, 2}, {match{at: 5, size: 3, old: 5}, 2}} {
-		got := join(slices.Clone(a), []match{c.b})
-		if len(got) != c.want || c.want == 1 && got[0] != (match{at: 0, size: 8, old: 100}) {
+	}{{predict.Match{At: 5, Size: 3, Old: 105}, 1}, {predict.Match{At: 6, Size: 3, Old: 106}, 2}, {predict.Match{At: 5, Size: 3, Old: 106}, 2}, {predict.Match{At: 5, Size: 3, Old: 5}, 2}} {
+		got := join(slices.Clone(a), []predict.Match{c.b})
+		if len(got) != c.want || c.want == 1 && got[0] != (predict.Match{At: 0, Size: 8, Old: 100}) {
 			t.Errorf("%+v: %+v", c.b, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import "encoding/binary"
 
@@ -23,7 +23,7 @@ func (w *walk) absolute(end int, low uint) error {
 			return err
 		}
 		if real := binary.LittleEndian.Uint64(f); real != expected {
-			w.p.lessons.learn(old, real&mask+from.new)
+			w.p.corrections.record(old, real&mask+from.new)
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (w *walk) unwind(end int, oldAt, newAt uint64) error {
 		return nil
 	}
 	for i := w.aligned(w.done, 4); i < end && i+unwindHead <= len(w.b); {
-		n, owner, extra := unwindRecord(w.b[i:], oldAt+uint64(i)-a.address)
+		n, owner, extra := unwindRecord(w.b[i:], oldAt+uint64(i)-a.Address)
 		if !owner || !w.p.old.reached(w.b[i+8:], oldAt+uint64(i)+8, true) {
 			i += 4
 			continue
@@ -125,7 +125,7 @@ func (w *walk) back(i int, oldAt, newAt uint64) error {
 		return err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
-		w.p.lessons.learn(old, newAt+uint64(i)-uint64(real))
+		w.p.corrections.record(old, newAt+uint64(i)-uint64(real))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import (
 	"bytes"
@@ -6,11 +6,13 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"collet/netproto/predicttest"
 )
 
 // sectioned is an ELF module with sections: their names, addresses and places.
-func sectioned(machine uint16, sections map[string]area) []byte {
-	b := bytes.Clone(module(0))
+func sectioned(machine uint16, sections map[string]Area) []byte {
+	b := bytes.Clone(predicttest.Module(0))
 	le := binary.LittleEndian
 	le.PutUint16(b[18:], machine)
 	names := []byte{0}
@@ -25,7 +27,7 @@ func sectioned(machine uint16, sections map[string]area) []byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		s := sections[name]
-		header(len(names), s.address, uint64(s.at), uint64(s.size))
+		header(len(names), s.Address, uint64(s.At), uint64(s.Size))
 		names = append(append(names, name...), 0)
 	}
 	header(0, 0, uint64(len(b)), uint64(len(names)))
@@ -40,25 +42,25 @@ func sectioned(machine uint16, sections map[string]area) []byte {
 
 // TestELF: segments are areas, sections are bases, and those whose layout is known are tables.
 func TestELF(t *testing.T) {
-	b := sectioned(62, map[string]area{
-		".text":     {at: elfHead, size: 500, address: 0x401000},
-		".eh_frame": {at: elfHead + 500, size: 100, address: 0x4011f4},
-		".comment":  {at: 1, size: 10},
+	b := sectioned(62, map[string]Area{
+		".text":     {At: predicttest.ELFHead, Size: 500, Address: 0x401000},
+		".eh_frame": {At: predicttest.ELFHead + 500, Size: 100, Address: 0x4011f4},
+		".comment":  {At: 1, Size: 10},
 	})
 	im := parseImage(b)
 	if im == nil || im.machine != machineX86 || len(im.areas) != 2 {
 		t.Fatalf("%+v", im)
 	}
-	if a := im.areas[0]; a.at != elfHead || a.address != 0x401000 || !a.code || a.memory != a.size+64 {
-		t.Errorf("code: %+v", a)
+	if a := im.areas[0]; a.At != predicttest.ELFHead || a.Address != 0x401000 || !a.Code || a.Memory != a.Size+64 {
+		t.Errorf("Code: %+v", a)
 	}
-	if im.areas[1].code || im.areas[1].address != 0x500000 {
-		t.Errorf("data: %+v", im.areas[1])
+	if im.areas[1].Code || im.areas[1].Address != 0x500000 {
+		t.Errorf("Data: %+v", im.areas[1])
 	}
 	if want := map[string]uint64{imageBase: 0, ".text": 0x401000, ".eh_frame": 0x4011f4}; !maps.Equal(im.bases, want) {
 		t.Errorf("bases: %v", im.bases)
 	}
-	if len(im.tables) != 1 || im.tables[".eh_frame"].at != elfHead+500 || im.tables[".eh_frame"].size != 100 {
+	if len(im.tables) != 1 || im.tables[".eh_frame"].At != predicttest.ELFHead+500 || im.tables[".eh_frame"].Size != 100 {
 		t.Errorf("tables: %+v", im.tables)
 	}
 	if im := parseImage(sectioned(183, nil)); im == nil || im.machine != machineARM {
@@ -71,7 +73,7 @@ func TestELF(t *testing.T) {
 
 // TestELFLies: sections and segments that leave the file are left out, and any number of them does no harm.
 func TestELFLies(t *testing.T) {
-	b := sectioned(62, map[string]area{".eh_frame": {at: 1 << 30, size: 100, address: 0x4011f4}, ".pdata": {at: 5, size: 1 << 31, address: 9}})
+	b := sectioned(62, map[string]Area{".eh_frame": {At: 1 << 30, Size: 100, Address: 0x4011f4}, ".pdata": {At: 5, Size: 1 << 31, Address: 9}})
 	if im := parseImage(b); im == nil || len(im.tables) != 0 {
 		t.Errorf("%+v", im)
 	}
@@ -82,7 +84,7 @@ func TestELFLies(t *testing.T) {
 		"memory of 2 GiB":           func(b []byte) { le.PutUint64(b[64+40:], 1<<31) },
 		"no segment is loaded":      func(b []byte) { le.PutUint32(b[64:], 2) },
 	} {
-		b := module(0)
+		b := predicttest.Module(0)
 		spoil(b)
 		if im := parseImage(b); im == nil || len(im.areas) != 1 {
 			t.Errorf("%s: %+v", name, im)
@@ -94,33 +96,33 @@ func TestELFLies(t *testing.T) {
 		"another class":            func(b []byte) { b[4] = 1 },
 		"another byte order":       func(b []byte) { b[5] = 2 },
 	} {
-		b := module(0)
+		b := predicttest.Module(0)
 		spoil(b)
 		if im := parseImage(b); im != nil {
 			t.Errorf("%s: %+v", name, im)
 		}
 	}
-	b = module(0)
+	b = predicttest.Module(0)
 	le.PutUint16(b[56:], 0xffff)
 	le.PutUint16(b[60:], 0xffff)
 	le.PutUint64(b[40:], 64)
 	le.PutUint16(b[58:], 0)
-	if im := parseImage(b); im != nil && (len(im.areas) > maxSections || len(im.bases) > maxBases+1) {
+	if im := parseImage(b); im != nil && (len(im.areas) > maxSections || len(im.bases) > MaxBases+1) {
 		t.Errorf("%d areas, %d bases", len(im.areas), len(im.bases))
 	}
 }
 
 // TestGoTables: the header of a Go program's function table says where its tables are.
 func TestGoTables(t *testing.T) {
-	e := &elf{code: bodies(10), data: make([]byte, 400), codeAt: 0x401000, dataAt: 0x500000}
+	e := &predicttest.ELF{Code: predicttest.Bodies(10), Data: make([]byte, 400), CodeAt: 0x401000, DataAt: 0x500000}
 	const at = 96
-	copy(e.data[at:], goTable)
+	copy(e.Data[at:], goTable)
 	le := binary.LittleEndian
-	le.PutUint64(e.data[at+24:], 0x401000)
+	le.PutUint64(e.Data[at+24:], 0x401000)
 	for i, offset := range []uint64{0x40, 0x80, 0xc0, 0x100, 0x140} {
-		le.PutUint64(e.data[at+32+8*i:], offset)
+		le.PutUint64(e.Data[at+32+8*i:], offset)
 	}
-	im := parseImage(e.bytes())
+	im := parseImage(e.Bytes())
 	want := map[string]uint64{imageBase: 0, "go text": 0x401000, "go names": 0x5000a0, "go units": 0x5000e0, "go files": 0x500120, "go numbers": 0x500160, "go functions": 0x5001a0}
 	if im == nil {
 		t.Fatal("this is no module")
@@ -129,8 +131,8 @@ func TestGoTables(t *testing.T) {
 	if !maps.Equal(im.bases, want) {
 		t.Errorf("%#x", im.bases)
 	}
-	e.data = e.data[:at+72]
-	if im := parseImage(e.bytes()); im == nil || im.bases["go text"] != 0 {
+	e.Data = e.Data[:at+72]
+	if im := parseImage(e.Bytes()); im == nil || im.bases["go text"] != 0 {
 		t.Errorf("a header that is cut off is taken: %#x", im.bases)
 	}
 }

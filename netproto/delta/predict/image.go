@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import (
 	"bytes"
@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// area is a range of a content that the loaded program has at an address.
-type area struct {
-	at      uint32 // offset in the old or new contents
-	size    uint32 // bytes that are in the file
-	memory  uint32 // bytes in memory: more than size for zero-filled memory
-	address uint64
-	code    bool
+// Area is a range of the contents that the loaded program has at an address.
+type Area struct {
+	At      uint32 // offset in the old or new contents
+	Size    uint32 // bytes that are in the file
+	Memory  uint32 // bytes in memory: more than size for zero-filled memory
+	Address uint64
+	Code    bool
 }
 
 // image is what the maker reads from the headers of a native module. The applier gets the areas and bases from the patch
 // and never parses a module.
 type image struct {
 	machine int
-	areas   []area
+	areas   []Area
 	bases   map[string]uint64 // addresses that tables of offsets are relative to, by kind
-	tables  map[string]area   // sections whose layout is known, by name
+	tables  map[string]Area   // sections whose layout is known, by name
 }
 
 // imageBase is the name of the image's load address. It sorts before all others, so it is base 0.
@@ -85,19 +85,19 @@ func (im *image) add(b []byte, at, size, memory, address uint64, code bool) {
 	if at > uint64(len(b)) || size > uint64(len(b))-at || memory >= 1<<31 {
 		return
 	}
-	im.areas = append(im.areas, area{uint32(at), uint32(size), uint32(max(size, memory)), address, code})
+	im.areas = append(im.areas, Area{uint32(at), uint32(size), uint32(max(size, memory)), address, code})
 }
 
 // table records a section whose layout is known.
 func (im *image) table(b []byte, name string, at, size, address uint64) {
 	if strings.Contains(knownTables, " "+name+" ") && at <= uint64(len(b)) && size <= uint64(len(b))-at {
-		im.tables[name] = area{at: uint32(at), size: uint32(size), memory: uint32(size), address: address}
+		im.tables[name] = Area{At: uint32(at), Size: uint32(size), Memory: uint32(size), Address: address}
 	}
 }
 
 // parseELF reads the loaded segments, and the sections' addresses as bases.
 func parseELF(b []byte) *image {
-	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
+	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]Area{}}
 	switch f.u16(18) {
 	case 62:
 		im.machine = machineX86
@@ -115,7 +115,7 @@ func parseELF(b []byte) *image {
 	for i := range min(f.u16(60), maxSections) {
 		at := table + size*i
 		name, address := f.text(names+f.u32(at)), f.u64(at+16)
-		if address != 0 && len(im.bases) < maxBases {
+		if address != 0 && len(im.bases) < MaxBases {
 			im.bases[name] = address
 			im.table(b, name, f.u64(at+24), f.u64(at+32), address)
 		}
@@ -125,7 +125,7 @@ func parseELF(b []byte) *image {
 
 // parsePE reads the sections, at the preferred addresses of the image.
 func parsePE(b []byte) *image {
-	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
+	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]Area{}}
 	pe := f.u32(60)
 	if f.u32(pe) != 0x4550 || f.u16(pe+24) != 0x20b {
 		return nil
@@ -142,7 +142,7 @@ func parsePE(b []byte) *image {
 	for i, at := uint64(0), pe+24+f.u16(pe+20); i < min(f.u16(pe+6), maxSections); i, at = i+1, at+40 {
 		address, memory := base+f.u32(at+12), f.u32(at+8)
 		im.add(b, f.u32(at+20), min(f.u32(at+16), memory), memory, address, f.u32(at+36)&0x20000000 != 0)
-		if len(im.bases) < maxBases {
+		if len(im.bases) < MaxBases {
 			im.bases[f.text(at)] = address
 			im.table(b, f.text(at), f.u32(at+20), min(f.u32(at+16), memory), address)
 		}
@@ -152,7 +152,7 @@ func parsePE(b []byte) *image {
 
 // parseMachO reads the segments, and the sections' addresses as bases.
 func parseMachO(b []byte) *image {
-	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]area{}}
+	f, im := fields(b), &image{bases: map[string]uint64{}, tables: map[string]Area{}}
 	switch f.u32(4) {
 	case 0x01000007:
 		im.machine = machineX86
@@ -171,7 +171,7 @@ func parseMachO(b []byte) *image {
 			im.add(b, offset, size, f.u64(at+32), address, f.u32(at+60)&4 != 0)
 		}
 		for k, s := uint64(0), at+72; k < min(f.u32(at+64), maxSections); k, s = k+1, s+80 {
-			if name := "." + strings.TrimLeft(f.text(s), "_"); len(im.bases) < maxBases {
+			if name := "." + strings.TrimLeft(f.text(s), "_"); len(im.bases) < MaxBases {
 				im.bases[name] = f.u64(s + 32)
 				im.table(b, name, f.u32(s+48), f.u64(s+40), f.u64(s+32))
 			}
@@ -187,12 +187,12 @@ const goTable = "\xf1\xff\xff\xff\x00\x00\x01\x08"
 func (im *image) goTables(b []byte) {
 	f := fields(b)
 	for _, a := range im.areas {
-		end := uint64(a.at) + uint64(a.size)
-		i := bytes.Index(b[a.at:end], []byte(goTable))
-		if i < 0 || uint64(a.at)+uint64(i)+72 >= end {
+		end := uint64(a.At) + uint64(a.Size)
+		i := bytes.Index(b[a.At:end], []byte(goTable))
+		if i < 0 || uint64(a.At)+uint64(i)+72 >= end {
 			continue
 		}
-		at, here := uint64(a.at)+uint64(i), a.address+uint64(i)
+		at, here := uint64(a.At)+uint64(i), a.Address+uint64(i)
 		im.bases["go text"] = f.u64(at + 24)
 		for i, name := range []string{"go names", "go units", "go files", "go numbers", "go functions"} {
 			im.bases[name] = here + f.u64(at+32+8*uint64(i))

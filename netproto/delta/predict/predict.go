@@ -1,16 +1,6 @@
-package delta
+package predict
 
-import (
-	"encoding/binary"
-)
-
-// Reference prediction: native code and its data refer to addresses. When a build moves code, every reference changes
-// although nothing else did. Maker and applier both know which old bytes were matched where. So for each reference in
-// the old bytes of a match both compute the expected new value, and the patch stores only the difference between the
-// expected and the new bytes.
-//
-// Both sides run the same code over the same bytes. Only the corrector differs: the maker's records differences and the
-// applier's adds them. So one is the other's inverse for any bytes.
+import "encoding/binary"
 
 // Modes of a block of new contents. The numbers are stored in patches and never change.
 const (
@@ -26,36 +16,47 @@ const (
 )
 
 const (
-	blockBits = 12      // a block is 4 KiB
-	maxBases  = 64      // bases in a patch
-	maxAreas  = 1 << 11 // areas in a patch, old and new each
-	learnBits = 18      // table entries for targets that the matches map wrongly: 16 bytes each, 4 MiB
+	BlockBits      = 12      // a block is 4 KiB
+	MaxBases       = 64      // bases in a patch
+	MaxAreas       = 1 << 11 // areas in a patch, old and new each
+	CorrectionBits = 18      // table entries for targets that the matches map wrongly: 16 bytes each, 4 MiB
 )
 
-// corrector turns expected bytes of the new contents into the real ones, in place. It is called once for every byte, in order.
-type corrector interface {
-	correct(b []byte) error
+// Corrector turns expected bytes of the new contents into the real ones, in place. It is called once for every byte, in order.
+type Corrector interface {
+	Correct(b []byte) error
 }
 
 // base is an address that tables are relative to, in the old and in the new contents.
 type base struct{ old, new uint64 }
 
-// predictor predicts the references of one frame.
-type predictor struct {
-	old, new addresses
-	moves    *moves
-	modes    []byte // by block of the frame
-	bases    []base
-	lessons  lessons
+// Predictor predicts the references of one frame.
+type Predictor struct {
+	old, new    addresses
+	offsets     *OffsetMap
+	modes       []byte // by block of the frame
+	bases       []base
+	corrections corrections
 }
 
-// expect turns old bytes into the real new ones. b holds the old bytes from offset old on, which a match copies to
+// NewPredictor makes the predictor of a frame. modes has the mode of each block.
+func NewPredictor(s *Modules, offsets *OffsetMap, modes []byte) *Predictor {
+	return newPredictor(s, offsets, modes, CorrectionBits)
+}
+
+func newPredictor(s *Modules, offsets *OffsetMap, modes []byte, bits int) *Predictor {
+	return &Predictor{
+		old: newAddresses(s.Old), new: newAddresses(s.New), offsets: offsets, modes: modes, bases: s.bases, corrections: newCorrections(bits),
+	}
+}
+
+// Predict turns old bytes into the real new ones. b holds the old bytes from offset old on, which a match copies to
 // offset at of the frame. Both sides cut it into pieces at the same offsets, and no reference is predicted across a cut.
-func (p *predictor) expect(b []byte, old, at uint32, c corrector) error {
+func (p *Predictor) Predict(b []byte, old, at uint32, c Corrector) error {
 	w := walk{p: p, b: b, old: old, at: at, c: c}
 	for w.done < len(b) {
-		block := (at + uint32(w.done)) >> blockBits
-		end := min(len(b), int((block+1)<<blockBits-at))
+		block := (at + uint32(w.done)) >> BlockBits
+		end := min(len(b), int((block+1)<<BlockBits-at))
 		mode := byte(modeOff)
 		if int(block) < len(p.modes) {
 			mode = p.modes[block]
@@ -69,11 +70,11 @@ func (p *predictor) expect(b []byte, old, at uint32, c corrector) error {
 
 // walk is the state of one piece during prediction.
 type walk struct {
-	p       *predictor
+	p       *Predictor
 	b       []byte
 	old, at uint32
 	done    int // bytes that are corrected
-	c       corrector
+	c       Corrector
 }
 
 // to corrects the bytes up to i.
@@ -83,7 +84,7 @@ func (w *walk) to(i int) error {
 	}
 	b := w.b[w.done:i]
 	w.done = i
-	return w.c.correct(b)
+	return w.c.Correct(b)
 }
 
 // block predicts from w.done to end, and slightly beyond if a reference crosses the end.
@@ -120,7 +121,7 @@ func (w *walk) block(mode byte, end int) error {
 }
 
 // target is the new address of an old one.
-func (p *predictor) target(old uint64) (uint64, bool) {
+func (p *Predictor) target(old uint64) (uint64, bool) {
 	a, ok := p.old.find(old)
 	if !ok {
 		return 0, false
@@ -129,15 +130,15 @@ func (p *predictor) target(old uint64) (uint64, bool) {
 }
 
 // inside is the new address of an old one in area a, the area found last.
-func (p *predictor) inside(a *area, old uint64) (uint64, bool) {
-	if to, ok := p.lessons.find(old); ok {
+func (p *Predictor) inside(a *Area, old uint64) (uint64, bool) {
+	if to, ok := p.corrections.find(old); ok {
 		return to, true
 	}
-	off := old - a.address
-	if off >= uint64(a.size) {
+	off := old - a.Address
+	if off >= uint64(a.Size) {
 		return p.beyond(a, old)
 	}
-	to, ok := p.moves.to(a.at + uint32(off))
+	to, ok := p.offsets.to(a.At + uint32(off))
 	if !ok {
 		return 0, false
 	}
@@ -145,12 +146,12 @@ func (p *predictor) inside(a *area, old uint64) (uint64, bool) {
 }
 
 // beyond is the new address of an old one in zero-filled memory: at the same distance from the end of the file's part.
-func (p *predictor) beyond(a *area, old uint64) (uint64, bool) {
-	if a.size == 0 || len(p.old.byAddress) != len(p.new.byAddress) {
+func (p *Predictor) beyond(a *Area, old uint64) (uint64, bool) {
+	if a.Size == 0 || len(p.old.byAddress) != len(p.new.byAddress) {
 		return 0, false
 	}
 	n := &p.new.byAddress[p.old.last]
-	return old - a.address - uint64(a.size) + n.address + uint64(n.size), true
+	return old - a.Address - uint64(a.Size) + n.Address + uint64(n.Size), true
 }
 
 // field4 predicts the number at b[i] as a distance from old address from to a target, which becomes a distance from new
@@ -166,7 +167,7 @@ func (w *walk) field4(i int, from, to uint64) (bool, error) {
 }
 
 // field4In is field4 for a target whose area has just been found.
-func (w *walk) field4In(a *area, i int, old, to uint64) (bool, error) {
+func (w *walk) field4In(a *Area, i int, old, to uint64) (bool, error) {
 	target, ok := w.p.inside(a, old)
 	if !ok {
 		return false, nil
@@ -178,7 +179,7 @@ func (w *walk) field4In(a *area, i int, old, to uint64) (bool, error) {
 		return false, err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
-		w.p.lessons.learn(old, to+uint64(int64(int32(real))))
+		w.p.corrections.record(old, to+uint64(int64(int32(real))))
 	}
 	return true, nil
 }

@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import (
 	"encoding/binary"
@@ -59,7 +59,7 @@ func (w *walk) x86(end int, oldAt, newAt uint64) error {
 		from := oldAt + uint64(at) + 4
 		old := from + uint64(int64(int32(binary.LittleEndian.Uint32(w.b[at:]))))
 		a, ok := w.p.old.find(old)
-		if !ok || branch && !a.code {
+		if !ok || branch && !a.Code {
 			continue
 		}
 		ok, err := w.field4In(a, at, old, newAt+uint64(at)+4)
@@ -75,5 +75,5 @@ func (w *walk) x86(end int, oldAt, newAt uint64) error {
 // reached reports whether a distance leads to a known address; for a branch, to code.
 func (m *addresses) reached(distance []byte, from uint64, branch bool) bool {
 	a, ok := m.find(from + uint64(int64(int32(binary.LittleEndian.Uint32(distance)))))
-	return ok && (a.code || !branch)
+	return ok && (a.Code || !branch)
 }

@@ -1,10 +1,12 @@
-package delta
+package predict
 
 import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
+
+	"collet/netproto/predicttest"
 )
 
 // maskedOf is a module as it is searched.
@@ -30,14 +32,6 @@ func callsTo(targets []uint64, at uint64) (b []byte) {
 	return b
 }
 
-// bodies are functions that differ from each other in their first bytes.
-func bodies(n int) (b []byte) {
-	for i := range n {
-		b = append(b, 0x48, 0xc7, 0xc0, byte(i), byte(i*7), 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xcc, 0xc3)
-	}
-	return b
-}
-
 // TestMaskHidesMoves: calls to the same functions look the same wherever the functions and the calls lie, and calls to
 // others look different.
 func TestMaskHidesMoves(t *testing.T) {
@@ -49,10 +43,10 @@ func TestMaskHidesMoves(t *testing.T) {
 		for _, i := range order {
 			targets = append(targets, bodiesAt+uint64(16*i))
 		}
-		code := append(bytes.Repeat([]byte{0x90}, padding), bodies(n)...)
+		code := append(bytes.Repeat([]byte{0x90}, padding), predicttest.Bodies(n)...)
 		code = append(code, callsTo(targets, callsAt)...)
-		e := &elf{code: code, codeAt: start, dataAt: 0x100000}
-		return maskedOf(t, e.bytes())[elfHead+padding+n*16:]
+		e := &predicttest.ELF{Code: code, CodeAt: start, DataAt: 0x100000}
+		return maskedOf(t, e.Bytes())[predicttest.ELFHead+padding+n*16:]
 	}
 	order := []int{3, 3, 7, 0, 19, 12}
 	first := masked(order, 0)
@@ -76,13 +70,13 @@ func TestMaskHidesMoves(t *testing.T) {
 
 // TestMaskLeavesTheRest: what is no reference stays as it is.
 func TestMaskLeavesTheRest(t *testing.T) {
-	e := &elf{code: bytes.Repeat([]byte{0x90, 0x48, 0x83, 0xc0}, 100), data: words(1, 400), codeAt: 0x1000, dataAt: 0x100000}
-	if b := e.bytes(); !bytes.Equal(maskedOf(t, b), b) {
+	e := &predicttest.ELF{Code: bytes.Repeat([]byte{0x90, 0x48, 0x83, 0xc0}, 100), Data: bytes.Repeat([]byte("plain words "), 33), CodeAt: 0x1000, DataAt: 0x100000}
+	if b := e.Bytes(); !bytes.Equal(maskedOf(t, b), b) {
 		t.Error("a module without a reference is changed")
 	}
-	b := module(0)
+	b := predicttest.Module(0)
 	out := maskedOf(t, b)
-	if !bytes.Equal(out[:elfHead], b[:elfHead]) {
+	if !bytes.Equal(out[:predicttest.ELFHead], b[:predicttest.ELFHead]) {
 		t.Error("the headers are changed")
 	}
 	if bytes.Equal(out, b) {
@@ -92,12 +86,12 @@ func TestMaskLeavesTheRest(t *testing.T) {
 
 // TestMaskPointers: addresses in data become a hash of what they lead to; small numbers and those that lead nowhere stay.
 func TestMaskPointers(t *testing.T) {
-	e := &elf{code: bodies(30), codeAt: 0x1000, dataAt: 0x100000}
+	e := &predicttest.ELF{Code: predicttest.Bodies(30), CodeAt: 0x1000, DataAt: 0x100000}
 	list := []uint64{0x1000, 0x1010, 0x1000, 0, 7, 0xfff, 0x999999999, 0x1000 + 30*16 + 100_000}
 	for _, v := range list {
-		e.data = binary.LittleEndian.AppendUint64(e.data, v)
+		e.Data = binary.LittleEndian.AppendUint64(e.Data, v)
 	}
-	b := e.bytes()
+	b := e.Bytes()
 	out := maskedOf(t, b)[len(b)-8*len(list):]
 	at := func(i int) uint64 { return binary.LittleEndian.Uint64(out[8*i:]) }
 	if at(0) != at(2) || at(0) == at(1) {
@@ -116,18 +110,18 @@ func TestMaskPointers(t *testing.T) {
 // TestMaskJumps: a table of distances from its start is found where code refers to it, and ends where a number leads nowhere.
 func TestMaskJumps(t *testing.T) {
 	const codeAt, dataAt = 0x1000, 0x100000
-	code := bodies(30)
+	code := predicttest.Bodies(30)
 	lea := append([]byte{0x48, 0x8d, 0x05}, make([]byte, 4)...)
 	binary.LittleEndian.PutUint32(lea[3:], uint32(dataAt+16-(codeAt+len(code)+7)))
-	e := &elf{code: append(append(code, lea...), 0x90), codeAt: codeAt, dataAt: dataAt}
+	e := &predicttest.ELF{Code: append(append(code, lea...), 0x90), CodeAt: codeAt, DataAt: dataAt}
 	base := int64(dataAt + 16)
-	e.data = make([]byte, 16)
+	e.Data = make([]byte, 16)
 	for _, target := range []int64{codeAt, codeAt + 32, codeAt + 64, codeAt} {
-		e.data = binary.LittleEndian.AppendUint32(e.data, uint32(target-base))
+		e.Data = binary.LittleEndian.AppendUint32(e.Data, uint32(target-base))
 	}
-	e.data = append(e.data, "no jump, only text of a kind ..."...)
-	b := e.bytes()
-	in, out := b[len(b)-len(e.data):], maskedOf(t, b)[len(b)-len(e.data):]
+	e.Data = append(e.Data, "no jump, only text of a kind ..."...)
+	b := e.Bytes()
+	in, out := b[len(b)-len(e.Data):], maskedOf(t, b)[len(b)-len(e.Data):]
 	word := func(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[16+4*i:]) }
 	if word(out, 0) != word(out, 3) || word(out, 0) == word(out, 1) || word(out, 1) == word(in, 1) {
 		t.Errorf("distances became %x, %x, %x, %x", word(out, 0), word(out, 1), word(out, 2), word(out, 3))
@@ -141,9 +135,9 @@ func TestMaskJumps(t *testing.T) {
 func TestMaskRecords(t *testing.T) {
 	le := binary.LittleEndian
 	b := make([]byte, 0x4000)
-	copy(b[0x2000:], bodies(100))
-	areas := []area{{at: 0, size: 0x2000, memory: 0x2000, address: 0x10000}, {at: 0x2000, size: 0x2000, memory: 0x2000, address: 0x12000, code: true}}
-	frame := area{at: 0x100, size: 0x100, memory: 0x100, address: 0x10100}
+	copy(b[0x2000:], predicttest.Bodies(100))
+	areas := []Area{{At: 0, Size: 0x2000, Memory: 0x2000, Address: 0x10000}, {At: 0x2000, Size: 0x2000, Memory: 0x2000, Address: 0x12000, Code: true}}
+	frame := Area{At: 0x100, Size: 0x100, Memory: 0x100, Address: 0x10100}
 	record := func(at int, target uint64) {
 		le.PutUint32(b[at:], 20)
 		le.PutUint32(b[at+4:], uint32(at+4-0x100))
@@ -156,15 +150,15 @@ func TestMaskRecords(t *testing.T) {
 	record(0x118, 0x12010)
 	record(0x130, 0x12020)
 	record(0x148, 0x12010)
-	functions := area{at: 0x800, size: 24, memory: 24, address: 0x10800}
+	functions := Area{At: 0x800, Size: 24, Memory: 24, Address: 0x10800}
 	for i, v := range []uint32{0x2010, 0x2020, 0x2010, 0x2030, 0x2020, 0x2040} {
 		le.PutUint32(b[0x800+4*i:], v)
 	}
-	index := area{at: 0x900, size: 36, memory: 36, address: 0x10900}
+	index := Area{At: 0x900, Size: 36, Memory: 36, Address: 0x10900}
 	for i, v := range []int32{0x2010 - 0x900, 0x118 - 0x900, 0x2020 - 0x900, 0x130 - 0x900, 0x2010 - 0x900, 0x148 - 0x900} {
 		le.PutUint32(b[0x90c+4*i:], uint32(v))
 	}
-	m := tables{named: map[string]area{".eh_frame": frame, ".pdata": functions, ".eh_frame_hdr": index}, base: 0x10000}
+	m := tables{named: map[string]Area{".eh_frame": frame, ".pdata": functions, ".eh_frame_hdr": index}, base: 0x10000}
 	out := newMask(b, areas, machineX86).all([]tables{m})
 	word := func(at int) uint32 { return le.Uint32(out[at:]) }
 	if word(0x120) != word(0x150) || word(0x120) == word(0x138) || word(0x120) >= 1<<16 {
@@ -191,7 +185,7 @@ func TestMaskARM(t *testing.T) {
 	for i := 0x1000; i < len(b); i++ {
 		b[i] = byte(r.Uint32())
 	}
-	areas := []area{{at: 0, size: 0x1000, memory: 0x1000, address: 0x40000, code: true}, {at: 0x1000, size: 0x2000, memory: 0x2000, address: 0x80000}}
+	areas := []Area{{At: 0, Size: 0x1000, Memory: 0x1000, Address: 0x40000, Code: true}, {At: 0x1000, Size: 0x2000, Memory: 0x2000, Address: 0x80000}}
 	put := func(at int, op uint32) { binary.LittleEndian.PutUint32(b[at:], op) }
 	call := func(at int, target uint64) {
 		put(at, armPut(0x94000000, 26, 0, uint32((target-0x40000-uint64(at))>>2)))
@@ -252,21 +246,5 @@ func TestUnwindRecord(t *testing.T) {
 		if n, owner, extra := unwindRecord(c.b, c.before); n != c.n || owner != c.owner || extra != c.extra {
 			t.Errorf("%s: %d, %v, %v", name, n, owner, extra)
 		}
-	}
-}
-
-// TestBitset: bits are apart from each other.
-func TestBitset(t *testing.T) {
-	b := newBitset(200)
-	for i := 0; i < 200; i += 7 {
-		b.set(i)
-	}
-	for i := range 200 {
-		if b.has(i) != (i%7 == 0) {
-			t.Errorf("bit %d is %v", i, b.has(i))
-		}
-	}
-	if len(newBitset(0)) != 0 || len(newBitset(64)) != 1 || len(newBitset(65)) != 2 {
-		t.Error("a set has another size")
 	}
 }

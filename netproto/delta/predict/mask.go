@@ -1,4 +1,4 @@
-package delta
+package predict
 
 import (
 	"bytes"
@@ -14,19 +14,19 @@ type mask struct {
 	out  []byte
 	m    addresses
 	arm  bool
-	refs bitset // offsets that code refers to, in words of 4 bytes
+	refs []bool // offsets that code refers to, in words of 4 bytes
 }
 
 const hashed = 16 // bytes at a reference's target that are hashed
 
-func newMask(b []byte, areas []area, machine int) *mask {
-	return &mask{arm: machine == machineARM, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: newBitset(len(b)/4 + 1)}
+func newMask(b []byte, areas []Area, machine int) *mask {
+	return &mask{arm: machine == machineARM, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: make([]bool, len(b)/4+1)}
 }
 
 // all masks the whole module.
 func (k *mask) all(modules []tables) []byte {
 	for _, a := range k.m.byPlace {
-		if a.code {
+		if a.Code {
 			k.bareCode(a)
 		} else {
 			k.barePointers(a)
@@ -36,12 +36,12 @@ func (k *mask) all(modules []tables) []byte {
 		k.records(t.named[".eh_frame"], func(at int) { clear(k.bare[at : at+4]) })
 	}
 	for _, a := range k.m.byPlace {
-		if a.code {
+		if a.Code {
 			k.code(a)
 		}
 	}
 	for _, a := range k.m.byPlace {
-		if !a.code {
+		if !a.Code {
 			k.pointers(a)
 			k.jumps(a)
 		}
@@ -55,31 +55,31 @@ func (k *mask) all(modules []tables) []byte {
 }
 
 // sites calls do for each reference in an area of code, with its offset and target.
-func (k *mask) sites(a area, do func(at int, target uint64, load bool)) {
-	b, start := k.b[a.at:a.at+a.size], int(a.at)
+func (k *mask) sites(a Area, do func(at int, target uint64, load bool)) {
+	b, start := k.b[a.At:a.At+a.Size], int(a.At)
 	for i := 0; i < len(b); i++ {
 		at, branch := x86Site(b, i)
-		if at == 0 || at+4 > len(b) || !k.m.reached(b[at:], a.address+uint64(at)+4, branch) {
+		if at == 0 || at+4 > len(b) || !k.m.reached(b[at:], a.Address+uint64(at)+4, branch) {
 			continue
 		}
-		do(start+at, a.address+uint64(at)+4+uint64(int64(int32(binary.LittleEndian.Uint32(b[at:])))), !branch && b[at-2] == 0x8d)
+		do(start+at, a.Address+uint64(at)+4+uint64(int64(int32(binary.LittleEndian.Uint32(b[at:])))), !branch && b[at-2] == 0x8d)
 		i = at + 3
 	}
 }
 
 // armSites is sites for arm64. A reference is the instruction; for an ADRP also the instruction that completes it.
-func (k *mask) armSites(a area, do func(at, partner int, target uint64)) {
-	b := k.b[a.at : a.at+a.size]
+func (k *mask) armSites(a Area, do func(at, partner int, target uint64)) {
+	b := k.b[a.At : a.At+a.Size]
 	for i := 0; i+4 <= len(b); i += 4 {
-		op, here := binary.LittleEndian.Uint32(b[i:]), a.address+uint64(i)
+		op, here := binary.LittleEndian.Uint32(b[i:]), a.Address+uint64(i)
 		if bits, at := armBranch(op); bits == 26 {
 			if target := here + uint64(armDistance(op, bits, at)); k.known(target) {
-				do(int(a.at)+i, 0, target)
+				do(int(a.At)+i, 0, target)
 			}
 		} else if pages, ok := armPage(op); ok {
 			if j, low, _, ok := armPartner(b, i); ok {
 				if target := here&^0xfff + uint64(pages<<12) + low; k.known(target) {
-					do(int(a.at)+i, int(a.at)+j, target)
+					do(int(a.At)+i, int(a.At)+j, target)
 				}
 			}
 		}
@@ -102,12 +102,12 @@ func armBlank(b []byte, at, partner int, v uint16) {
 	binary.LittleEndian.PutUint32(b[partner:], armPut(binary.LittleEndian.Uint32(b[partner:]), 12, 10, uint32(v&0x3f)))
 }
 
-func (k *mask) bareCode(a area) {
+func (k *mask) bareCode(a Area) {
 	if k.arm {
 		k.armSites(a, func(at, partner int, target uint64) {
 			armBlank(k.bare, at, partner, 0)
 			if to, ok := k.place(target); ok && partner > 0 && to&3 == 0 {
-				k.refs.set(to >> 2)
+				k.refs[to>>2] = true
 			}
 		})
 		return
@@ -116,13 +116,13 @@ func (k *mask) bareCode(a area) {
 		clear(k.bare[at : at+4])
 		if load {
 			if to, ok := k.place(target); ok && to&3 == 0 {
-				k.refs.set(to >> 2)
+				k.refs[to>>2] = true
 			}
 		}
 	})
 }
 
-func (k *mask) code(a area) {
+func (k *mask) code(a Area) {
 	if k.arm {
 		k.armSites(a, func(at, partner int, target uint64) { armBlank(k.out, at, partner, k.hash(target)) })
 		return
@@ -136,10 +136,10 @@ func (k *mask) code(a area) {
 // place is the file offset of an address.
 func (k *mask) place(address uint64) (int, bool) {
 	a, ok := k.m.find(address)
-	if !ok || address-a.address >= uint64(a.size) {
+	if !ok || address-a.Address >= uint64(a.Size) {
 		return 0, false
 	}
-	return int(a.at) + int(address-a.address), true
+	return int(a.At) + int(address-a.Address), true
 }
 
 // hash is the hash of the bytes at an address.
@@ -158,8 +158,8 @@ func (k *mask) hash(address uint64) uint16 {
 // lowest is the smallest 8-byte number that counts as an address: smaller ones are counts and sizes.
 const lowest = 1 << 12
 
-func (k *mask) eachPointer(a area, do func(at int, target uint64)) {
-	for at := (int(a.at) + 7) &^ 7; at+8 <= int(a.at+a.size); at += 8 {
+func (k *mask) eachPointer(a Area, do func(at int, target uint64)) {
+	for at := (int(a.At) + 7) &^ 7; at+8 <= int(a.At+a.Size); at += 8 {
 		if v := binary.LittleEndian.Uint64(k.b[at:]); v >= lowest {
 			if _, ok := k.m.find(v); ok {
 				do(at, v)
@@ -168,11 +168,11 @@ func (k *mask) eachPointer(a area, do func(at int, target uint64)) {
 	}
 }
 
-func (k *mask) barePointers(a area) {
+func (k *mask) barePointers(a Area) {
 	k.eachPointer(a, func(at int, _ uint64) { clear(k.bare[at : at+8]) })
 }
 
-func (k *mask) pointers(a area) {
+func (k *mask) pointers(a Area) {
 	k.eachPointer(a, func(at int, target uint64) {
 		binary.LittleEndian.PutUint64(k.out[at:], uint64(k.hash(target)))
 	})
@@ -184,18 +184,18 @@ func (k *mask) word(at int, target uint64) {
 }
 
 // jumps masks jump tables, as switches have them: distances from the start of the table to code. They begin where code refers to.
-func (k *mask) jumps(a area) {
+func (k *mask) jumps(a Area) {
 	begin := uint64(0)
-	for at := (int(a.at) + 3) &^ 3; at+4 <= int(a.at+a.size); at += 4 {
-		here := a.address + uint64(at-int(a.at))
-		if k.refs.has(at >> 2) {
+	for at := (int(a.At) + 3) &^ 3; at+4 <= int(a.At+a.Size); at += 4 {
+		here := a.Address + uint64(at-int(a.At))
+		if k.refs[at>>2] {
 			begin = here
 		}
 		if begin == 0 {
 			continue
 		}
 		target := begin + uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:]))))
-		if to, ok := k.m.find(target); ok && to.code {
+		if to, ok := k.m.find(target); ok && to.Code {
 			k.word(at, target)
 		} else {
 			begin = 0
@@ -204,27 +204,27 @@ func (k *mask) jumps(a area) {
 }
 
 // unwindIndex masks the sorted table of .eh_frame_hdr: pairs of distances from its start.
-func (k *mask) unwindIndex(t area) {
-	for at := int(t.at) + 12; at+4 <= int(t.at+t.size); at += 4 {
-		k.word(at, t.address+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
+func (k *mask) unwindIndex(t Area) {
+	for at := int(t.At) + 12; at+4 <= int(t.At+t.Size); at += 4 {
+		k.word(at, t.Address+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
 	}
 }
 
 // unwind masks the references of .eh_frame's records.
-func (k *mask) unwind(t area) {
+func (k *mask) unwind(t Area) {
 	k.records(t, func(at int) { k.relative(at, t) })
 }
 
 // records calls do for each reference in the records of .eh_frame.
-func (k *mask) records(t area, do func(at int)) {
-	b := k.b[t.at : t.at+t.size]
+func (k *mask) records(t Area, do func(at int)) {
+	b := k.b[t.At : t.At+t.Size]
 	for i := 0; i+unwindHead <= len(b); {
 		n, owner, extra := unwindRecord(b[i:], uint64(i))
 		if n == 0 {
 			return
 		}
 		if owner {
-			at := int(t.at) + i
+			at := int(t.At) + i
 			clear(k.out[at+4 : at+8])
 			clear(k.bare[at+4 : at+8])
 			do(at + 8)
@@ -237,13 +237,13 @@ func (k *mask) records(t area, do func(at int)) {
 }
 
 // relative masks a distance from its own address.
-func (k *mask) relative(at int, t area) {
-	k.word(at, t.address+uint64(at)-uint64(t.at)+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
+func (k *mask) relative(at int, t Area) {
+	k.word(at, t.Address+uint64(at)-uint64(t.At)+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
 }
 
 // functions masks the function table of a PE module: distances from the image's start.
-func (k *mask) functions(t area, base uint64) {
-	for at := int(t.at); at+4 <= int(t.at+t.size); at += 4 {
+func (k *mask) functions(t Area, base uint64) {
+	for at := int(t.At); at+4 <= int(t.At+t.Size); at += 4 {
 		k.word(at, base+uint64(binary.LittleEndian.Uint32(k.b[at:])))
 	}
 }

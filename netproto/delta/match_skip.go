@@ -9,11 +9,9 @@ import (
 
 // The match search is the most expensive step of making a patch. On incompressible new contents without common data it
 // finds nothing. So a quick test comes first. Content-selected sample positions of the old contents, by the hash of the
-// eight bytes there, are put into a table. An incompressible segment is barren if its neighbours are incompressible,
-// too, and no sampled position of all three is in the table. Barren segments are not searched, and if all are barren the
-// suffix array is not built. The unit is a whole segment: similar images share many sequences of some twelve bytes, and
+// eight bytes there, are put into a table. An incompressible segment is not searched if its neighbours are incompressible,
+// too, and no sampled position of all three is in the table. If all segments are skipped the suffix array is not built. The unit is a whole segment: similar images share many sequences of some twelve bytes, and
 // blocks of 4 KiB would miss matches of 0.05 to 0.08 % of a pack.
-// 4 KiB would miss of them was 0.05 to 0.08 % of a pack.
 
 const (
 	// anchorEvery is the sampling rate, as a power of two: one in four positions. A sequence of 16 bytes contains a
@@ -61,11 +59,11 @@ func (a *anchors) in(b []byte) bool {
 	return false
 }
 
-// barren reports for each segment of fresh whether to skip its search; noisy says which segments are incompressible.
-func (m *maker) barren(ctx context.Context, old, fresh []byte, noisy []bool) ([]bool, error) {
-	barren := make([]bool, len(noisy))
+// skippedSegments reports for each segment of fresh whether to skip its search; noisy says which segments are incompressible.
+func (m *maker) skippedSegments(ctx context.Context, old, fresh []byte, noisy []bool) ([]bool, error) {
+	skip := make([]bool, len(noisy))
 	if !slices.Contains(noisy, true) {
-		return barren, nil
+		return skip, nil
 	}
 	table := newAnchors(old)
 	known := make([]bool, len(noisy))
@@ -73,8 +71,8 @@ func (m *maker) barren(ctx context.Context, old, fresh []byte, noisy []bool) ([]
 	err := m.parallel(ctx, len(noisy), func(i int) {
 		known[i] = !noisy[i] || table.in(fresh[at[i]:min(at[i+1]+anchorSize-1, len(fresh))])
 	})
-	for i := range barren {
-		barren[i] = !slices.Contains(known[max(i-1, 0):min(i+2, len(known))], true)
+	for i := range skip {
+		skip[i] = !slices.Contains(known[max(i-1, 0):min(i+2, len(known))], true)
 	}
-	return barren, err
+	return skip, err
 }
