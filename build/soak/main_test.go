@@ -24,6 +24,7 @@ import (
 	"collet/netproto/server/admin"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/origin"
 )
 
 // leakVariable makes this test program a server with a fault, instead of running tests.
@@ -106,7 +107,7 @@ func serveBadly(what string) error {
 	}
 	s := server.New(catalogue, set, log)
 	defer s.Close()
-	var monitor server.Monitor
+	var monitor origin.Monitor
 	monitor.Watch(s)
 	again := set
 	if what == "old lists" { // every reload offers what the first catalogue offered

@@ -17,14 +17,15 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/origin"
 )
 
 // newRandom gives the same numbers in each run, so that a failure can be repeated.
 func newRandom() *rand.Rand { return rand.New(rand.NewPCG(6, 2026)) }
 
 // administered is a monitor with the admin API and the dashboard.
-func administered(h *house) *server.Monitor {
-	m := &server.Monitor{}
+func administered(h *house) *origin.Monitor {
+	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
 	m.Mount(dashboard.Owns, dashboard.New(m, h.logger()))
 	return m

@@ -28,7 +28,7 @@ type service struct {
 func (v *service) admit(conn net.Conn) {
 	s := v.server
 	if wait := s.limiter.ArrivalWait(time.Now()); wait > 0 {
-		s.meter.paced.Inc()
+		s.metrics.CountPaced()
 		if interrupt.Sleep(v.ctx, wait) != nil {
 			conn.Close()
 			return
@@ -39,7 +39,7 @@ func (v *service) admit(conn net.Conn) {
 		v.turnAway(conn, taken, why)
 		return
 	}
-	left := s.meter.seated(transportOf(conn))
+	left := s.metrics.CountConnection(transportOf(conn))
 	v.owned.Go(func() {
 		defer s.limiter.Leave(taken)
 		defer left()
@@ -51,10 +51,10 @@ func (v *service) admit(conn net.Conn) {
 // have no message for it and treat the close as an unreachable server.
 func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
 	s := v.server
-	s.meter.refused(why, transportOf(conn))
+	s.metrics.CountRefusal(why, transportOf(conn))
 	host := hostOf(conn.RemoteAddr().String())
-	s.warn(taken.Client, why, limits.WarnUnknown).Str("peer", conn.RemoteAddr().String()).
-		Msgf("Refused a connection from host '%s': %s", host, s.overLimit(why))
+	s.Warn(taken.Client, why, limits.WarnUnknown).Str("peer", conn.RemoteAddr().String()).
+		Msgf("Refused a connection from host '%s': %s", host, why.Explain())
 	if !s.limiter.BeginRefusal(taken, time.Now()) {
 		conn.Close()
 		return
@@ -65,20 +65,6 @@ func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
 		defer context.AfterFunc(v.ctx, func() { conn.Close() })()
 		sayBusy(conn)
 	})
-}
-
-// overLimit names the limit that caused a refusal.
-func (s *Server) overLimit(why limits.Cause) string {
-	switch why {
-	case limits.CauseAddress:
-		return "too many connections from its address, see Limits.ConnectionsPerAddress"
-	case limits.CauseAddressRate:
-		return "too many new connections from its address, see Limits.ConnectionsPerSecondPerAddress"
-	case limits.CauseHTTP:
-		return "too many HTTP connections, see Limits.HTTPConnections"
-	default:
-		return "too many connections, see Limits.Connections"
-	}
 }
 
 // sayBusy waits briefly for the handshake, which shows the generation, and answers a C1 client with a refusal.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/origin"
 	"collet/platform/testlevel"
 )
 
@@ -58,7 +58,7 @@ func TestFullServerSaysSo(t *testing.T) {
 		set := settings(t)
 		o.change(&set.Limits)
 		h := dock(t, set)
-		var m server.Monitor
+		var m origin.Monitor
 		m.Watch(h.Server)
 		for range o.held {
 			h.house.addr = h.tcp
@@ -173,7 +173,7 @@ func TestScansThatReset(t *testing.T) {
 	h.gone(t)
 	h.log.counts(t, "warn", "Connection from host '127.0.0.1' ended without a handshake", 1)
 	h.log.counts(t, "debug", "Connection from host '127.0.0.1' ended without a handshake", 11)
-	var m server.Monitor
+	var m origin.Monitor
 	m.Watch(h.Server)
 	if got := value(t, &m, `collet_connections_ended_total{cause="no_handshake"}`); got != "12" {
 		t.Errorf("%s scans are counted", got)

@@ -5,8 +5,8 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// take is the current catalogue, held for the caller.
-func (s *Server) take() *catalogue.Catalogue {
+// HoldCatalogue returns the current catalogue, held for the caller, who releases it.
+func (s *Server) HoldCatalogue() *catalogue.Catalogue {
 	for {
 		if c := s.Catalogue(); c.Hold() {
 			return c

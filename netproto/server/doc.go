@@ -1,18 +1,23 @@
-// Package server is the update server: accept, handshake, conversation and drain on the updater's connection, and the monitor
-// over HTTP. It offers resource packs and native modules, judges clients, and sends files in portions. It serves the engine's
-// clients (generations G1, G2a and G2b) and Collet's own (C1).
+// Package server is the update server: accept, handshake, conversation and drain on the updater's connection. It offers resource
+// packs and native modules, judges clients, and sends files in portions. It serves the engine's clients (generations G1, G2a and
+// G2b) and Collet's own (C1).
 //
 // # Packages below
 //
 // Package config has the settings and their checks. Package limits counts connections, warnings and bandwidth by address. Package
-// catalogue finds and checks the offered files. Package operator has the compatibility settings that change at run time, their
-// store, audit trail and tokens. Package admin has the admin API and the control socket. Package dashboard has the operator's pages.
+// catalogue finds and checks the offered files. Package certificate loads TLS certificates. Package operator has the compatibility
+// settings that change at run time, their store, audit trail and tokens. Package metrics has the metrics.
+//
+// # Packages above
+//
+// Package origin serves release folders, health and metrics over HTTP. Package admin has the admin API and the control socket.
+// Package dashboard has the operator's pages.
 //
 // # Catalogue
 //
 // A Catalogue is immutable: it has the offered files of one moment. Server publishes one through an atomic pointer. Reload builds
 // another one and replaces it, or fails and keeps the old one. A connection keeps the catalogue with which it was greeted. The
-// files of a release folder are sent by their names: to C1 clients by GetObject, and over HTTP by Monitor.
+// files of a release folder are sent by their names: to C1 clients by GetObject, and over HTTP by package origin.
 //
 // # Transports
 //
@@ -58,10 +63,7 @@
 //
 // # Operations
 //
-// Monitor serves metrics, health and readiness, and the files of a release folder (RFC 9110: GET, HEAD, one range, strong ETags,
-// immutable except timestamp.json). Connections for these files have slots and bandwidth like any other. Monitor also serves the
-// mounted handlers: the admin API (package admin) and the dashboard (package dashboard). Watch notices a new release.
-// docs/OPERATING.md describes the use.
+// Watch notices a new release. OpenIdle opens the store of a server that does not run. docs/OPERATING.md describes the use.
 //
 // # Goroutines
 //

@@ -36,7 +36,7 @@ func (c *session) hard(why limits.Cause, reason netproto.RefuseReason, request u
 
 // goingDown is the ending for clients of a stopping server.
 func (c *session) goingDown() *ending {
-	e := &ending{cause: causeStopping, level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
+	e := &ending{cause: limits.CauseStopping, level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
 	switch c.generation {
 	case netproto.C1:
 		e.farewell = &netproto.Refuse{Reason: netproto.RefuseGoingDown, Text: netproto.RefuseGoingDown.String()}
@@ -59,22 +59,22 @@ func (c *session) broken(err error) *ending {
 	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
-		return &ending{cause: causeClosed, level: zerolog.DebugLevel, text: "Client closed the connection"}
+		return &ending{cause: limits.CauseClosed, level: zerolog.DebugLevel, text: "Client closed the connection"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &ending{cause: causeProgress, level: zerolog.WarnLevel, text: fmt.Sprintf("Write timeout from host '%s'", c.host)}
+		return &ending{cause: limits.CauseProgress, level: zerolog.WarnLevel, text: fmt.Sprintf("Write timeout from host '%s'", c.host)}
 	default:
-		return &ending{cause: causeBroken, level: zerolog.InfoLevel, text: "Connection broke", err: err}
+		return &ending{cause: limits.CauseBroken, level: zerolog.InfoLevel, text: "Connection broke", err: err}
 	}
 }
 
 // malformed is the ending after invalid data at the level of TLS or WebSocket. The transport has notified the peer.
 func (c *session) malformed() *ending {
-	return &ending{cause: causeMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
+	return &ending{cause: limits.CauseMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
 }
 
 // tell logs the end and sends the farewell. If sending fails, there is no lingering.
 func (e *ending) tell(c *session) {
-	c.server.meter.ended(e.cause)
+	c.server.metrics.CountEnd(e.cause)
 	c.line(e).AnErr("error", e.err).Msg(e.text)
 	if e.farewell == nil {
 		return
@@ -93,7 +93,7 @@ func (c *session) line(e *ending) *zerolog.Event {
 	if c.generation == 0 {
 		most = limits.WarnUnknown
 	}
-	return c.server.warn(c.slot.Client, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
+	return c.server.Warn(c.slot.Client, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
 }
 
 // linger discards the peer's data until it closes, because closing with unread data could destroy the last messages in transit.

@@ -3,12 +3,7 @@ package server
 import (
 	"context"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
@@ -42,24 +37,6 @@ func Counted(conn net.Conn) (sent, again uint32, trip, shortest time.Duration, k
 	return t.sent, t.again, t.trip, t.shortest, known
 }
 
-// HandOut is the server's answer over HTTP when its release folder begins at "/". It need not run.
-func (s *Server) HandOut(method, path, asked string) (int, http.Header, string) {
-	r := &http.Request{Method: method, URL: &url.URL{Path: path}, Header: http.Header{"Range": {asked}}, ProtoMajor: 1}
-	m := &Monitor{set: &s.set}
-	m.Watch(s)
-	s.ready.Store(true)
-	answer := httptest.NewRecorder()
-	if name, is := under("/", path); is {
-		m.serveFolder(answer, r, name)
-	} else {
-		answer.Code = http.StatusNotFound
-	}
-	return answer.Code, answer.Header(), answer.Body.String()
-}
-
-// MaxAskers is how many connections an HTTP port serves at once beside those for files.
-const MaxAskers = maxAskers
-
 // HalfReload does what Reload has done just before it publishes the new catalogue: the operator already has it. The caller closes
 // the returned catalogue.
 func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*catalogue.Catalogue, error) {
@@ -69,9 +46,3 @@ func (s *Server) HalfReload(ctx context.Context, set config.Settings) (*catalogu
 	}
 	return c, s.operator.Load().Adopt(c.Declared())
 }
-
-// OwnFaults wraps a handler of a monitor as serving does.
-var OwnFaults = ownFaults
-
-// WebLog writes a line as http.Server does.
-func WebLog(log zerolog.Logger, line string) { webLog{log}.Write([]byte(line)) }

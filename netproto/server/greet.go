@@ -12,6 +12,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/catalogue"
+	"collet/netproto/server/limits"
 )
 
 // greet waits for the hello and answers it. It returns nil if the conversation continues.
@@ -25,7 +26,7 @@ func (c *session) greet(ctx context.Context) *ending {
 		}
 		return c.welcome(ctx, m.(*netproto.Handshake)) // Conn rejects any other first message
 	case <-patience.C:
-		return c.hard(causeHandshake, netproto.RefuseTimeout, 0, "Login timeout from host '%s'", c.host)
+		return c.hard(limits.CauseHandshake, netproto.RefuseTimeout, 0, "Login timeout from host '%s'", c.host)
 	case <-ctx.Done():
 		return c.goingDown()
 	}
@@ -38,9 +39,9 @@ func (c *session) noHello() *ending {
 	case !errors.As(c.readErr, &format):
 		return c.wentUnheard()
 	case blames(format, "key"):
-		return c.hard(causeZeroKey, netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': zero encrypt key", c.host)
+		return c.hard(limits.CauseZeroKey, netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': zero encrypt key", c.host)
 	default:
-		return c.hard(causeBadHello, netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': %v", c.host, format)
+		return c.hard(limits.CauseBadHello, netproto.RefuseMalformed, 0, "Invalid handshake data from host '%s': %v", c.host, format)
 	}
 }
 
@@ -48,9 +49,9 @@ func (c *session) noHello() *ending {
 // network failure. They can't be told apart, because scanners reset their connections.
 func (c *session) wentUnheard() *ending {
 	if strange(c.conn, c.readErr) || garbled(c.conn, c.readErr) {
-		return &ending{cause: causeBadHello, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid handshake data from host '%s'", c.host)}
+		return &ending{cause: limits.CauseBadHello, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid handshake data from host '%s'", c.host)}
 	}
-	e := &ending{cause: causeNoHello, level: zerolog.WarnLevel, text: fmt.Sprintf("Connection from host '%s' ended without a handshake", c.host)}
+	e := &ending{cause: limits.CauseNoHello, level: zerolog.WarnLevel, text: fmt.Sprintf("Connection from host '%s' ended without a handshake", c.host)}
 	if !isAny(c.readErr, io.EOF, io.ErrUnexpectedEOF) {
 		e.err = c.readErr
 	}
@@ -72,11 +73,11 @@ func blames(err error, field string) bool {
 
 // welcome judges the hello and answers it, in one flush.
 func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *ending {
-	c.generation, c.catalogue = c.wire.Generation(), c.server.take()
+	c.generation, c.catalogue = c.wire.Generation(), c.server.HoldCatalogue()
 	c.ping, c.activity = time.NewTimer(c.server.set.Limits.PingTime), time.NewTimer(c.server.set.Limits.IdleTime)
 	m := c.meet(hello)
 	c.logHello(hello, m.verdict)
-	c.server.meter.greeted(c.generation, m.verdict.Verdict)
+	c.server.metrics.CountHandshake(c.generation, m.verdict.Verdict)
 	messages, last := c.reply(hello, &m)
 	if c.exchange == nil {
 		c.tell(m, compat.Differences{Server: m.snapshot.Build, Client: m.hello.Build, Age: m.verdict.Age, Untold: true})
@@ -88,7 +89,7 @@ func (c *session) welcome(ctx context.Context, hello *netproto.Handshake) *endin
 	case last && m.verdict.Verdict == compat.ComponentsMismatch:
 		return c.settle(ctx)
 	case last:
-		return &ending{cause: causeTold, level: zerolog.DebugLevel, text: "Client was told that it can't update here", linger: true}
+		return &ending{cause: limits.CauseVerdict, level: zerolog.DebugLevel, text: "Client was told that it can't update here", linger: true}
 	default:
 		return nil
 	}

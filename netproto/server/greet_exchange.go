@@ -9,6 +9,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/limits"
+	"collet/netproto/server/metrics"
 )
 
 const (
@@ -34,7 +35,7 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 		return nil
 	}
 	if !c.server.limiter.AllowManifest(c.slot, time.Now()) {
-		c.server.meter.exchanged(exchangeLimited)
+		c.server.metrics.CountExchange(metrics.ExchangeLimited)
 		return nil
 	}
 	mode := m.snapshot.Manifest
@@ -54,25 +55,25 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 // replied handles a client's manifest. An unrequested or second one ends the connection.
 func (c *session) replied(m *netproto.ComponentManifest) *ending {
 	if c.exchange == nil {
-		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': components that nobody asked for", c.host)
+		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': components that nobody asked for", c.host)
 	}
-	c.compared(compat.DiffManifests(c.exchange.shown, &m.Manifest), exchangeReplied)
+	c.compared(compat.DiffManifests(c.exchange.shown, &m.Manifest), metrics.ExchangeReplied)
 	return nil
 }
 
 // unreplied ends an exchange without an answer of the client.
 func (c *session) unreplied() {
 	d := compat.Differences{Server: c.exchange.shown.Build, Client: c.met.hello.Build, Age: c.met.verdict.Age, Untold: true}
-	c.compared(d, exchangeTimeout)
+	c.compared(d, metrics.ExchangeTimeout)
 }
 
 // compared ends the exchange and writes its one log line.
 func (c *session) compared(d compat.Differences, result string) {
 	c.exchange.timer.Stop()
 	c.exchange = nil
-	c.server.meter.exchanged(result)
+	c.server.metrics.CountExchange(result)
 	line := c.tell(*c.met, d).Line()
-	c.server.warn(c.slot.Client, causeComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
+	c.server.Warn(c.slot.Client, limits.CauseComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
 }
 
 // tell passes a judgement to the callback of OnVerdict.
@@ -106,7 +107,7 @@ func (c *session) settle(ctx context.Context) *ending {
 	}
 	reason := netproto.RefuseComponents
 	return &ending{
-		cause: causeComponents, level: zerolog.InfoLevel, text: "Client was told that its components differ", linger: true,
+		cause: limits.CauseComponents, level: zerolog.InfoLevel, text: "Client was told that its components differ", linger: true,
 		farewell: &netproto.Refuse{Reason: reason, Text: reason.String()},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/origin"
 	"collet/platform/testlevel"
 )
 
@@ -245,7 +246,7 @@ func TestCompatMetrics(t *testing.T) {
 	developer(t, h.addr, theirs(t))
 	h.log.waitFor(t, `"result":"replied"`)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
-	var m server.Monitor
+	var m origin.Monitor
 	m.Watch(h.Server)
 	_, text := ask(&m, "GET", "/metrics")
 	for _, want := range []string{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/netproto/server/certificate"
 	"collet/netproto/server/config"
 )
 
@@ -21,7 +22,7 @@ import (
 // Close ends the goroutines that wait for connections, one for each listener.
 type Listeners struct {
 	open     []net.Listener
-	pairs    []*certificate
+	pairs    []*certificate.Pair
 	arrivals chan arrival
 	closed   chan struct{}
 	once     sync.Once
@@ -67,7 +68,7 @@ type place struct {
 func (p place) wanted() bool { return p.addr != "" || p.open != nil }
 
 // ListenAll listens at all given addresses, or fails and listens at none. A socket replaces its address; it belongs to the
-// result, or is closed. The settings name the certificates. Errors are *ListenError, *CertificateError or *config.Error.
+// result, or is closed. The settings name the certificates. Errors are *ListenError, *certificate.Error or *config.Error.
 func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set config.Settings, log zerolog.Logger) (*Listeners, error) {
 	l := &Listeners{arrivals: make(chan arrival), closed: make(chan struct{})}
 	for _, p := range l.places(at, sockets, set.ServerNetwork, log) {
@@ -99,7 +100,7 @@ func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.Serv
 			if err != nil {
 				return nil, err
 			}
-			return tls.NewListener(inner, pair.config(protocols...)), nil
+			return tls.NewListener(inner, pair.Config(protocols...)), nil
 		}
 	}
 	own := [2]string{set.TlsCertificate, set.TlsPrivateKey}
@@ -121,17 +122,17 @@ func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.Serv
 }
 
 // certificate opens a pair of files; the same pair is opened only once.
-func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger) (*certificate, error) {
+func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger) (*certificate.Pair, error) {
 	if files[0] == "" || files[1] == "" {
 		return nil, &config.Error{Key: key, Text: fmt.Sprintf(
 			"TLS needs a certificate and its private key, each a PEM file; got %q and %q (--tls-cert and --tls-key)", files[0], files[1])}
 	}
 	for _, pair := range l.pairs {
-		if pair.certFile == files[0] && pair.keyFile == files[1] {
+		if pair.Of(files[0], files[1]) {
 			return pair, nil
 		}
 	}
-	pair, err := openCertificate(files[0], files[1], log, time.Now)
+	pair, err := certificate.Open(files[0], files[1], log, time.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func CheckCertificates(at config.Addresses, set config.Settings, log zerolog.Log
 		}
 	}
 	if o := set.Operations; o.HTTPCertificate != "" {
-		_, err := openCertificate(o.HTTPCertificate, o.HTTPPrivateKey, log, time.Now)
+		_, err := certificate.Open(o.HTTPCertificate, o.HTTPPrivateKey, log, time.Now)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -221,7 +222,7 @@ func CheckCertificates(at config.Addresses, set config.Settings, log zerolog.Log
 // Reload checks the files of the certificates now, instead of within seconds.
 func (l *Listeners) Reload() {
 	for _, pair := range l.pairs {
-		pair.reload()
+		pair.Reload()
 	}
 }
 

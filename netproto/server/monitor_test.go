@@ -19,6 +19,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/origin"
 )
 
 // stopped waits until something that follows from a connection's end has happened.
@@ -31,8 +32,11 @@ func (h *house) stopped(t testing.TB, done func() bool) {
 	}
 }
 
+// healthConnections is how many connections an HTTP port serves at once beside those for files.
+const healthConnections = 32
+
 // ask is what a monitor answers, about metrics where these are by themselves.
-func ask(m *server.Monitor, method, path string) (int, string) {
+func ask(m *origin.Monitor, method, path string) (int, string) {
 	answer := httptest.NewRecorder()
 	handler := http.Handler(m)
 	if path == "/metrics" {
@@ -43,7 +47,7 @@ func ask(m *server.Monitor, method, path string) (int, string) {
 }
 
 func TestHealthAndReadiness(t *testing.T) {
-	var m server.Monitor
+	var m origin.Monitor
 	expect := func(state, path string, code int, text string) {
 		t.Helper()
 		if got, body := ask(&m, http.MethodGet, path); got != code || !strings.Contains(body, text) {
@@ -77,7 +81,7 @@ func TestHealthAndReadiness(t *testing.T) {
 }
 
 // value is a series of the metrics.
-func value(t testing.TB, m *server.Monitor, series string) string {
+func value(t testing.TB, m *origin.Monitor, series string) string {
 	t.Helper()
 	_, text := ask(m, http.MethodGet, "/metrics")
 	for line := range strings.Lines(text) {
@@ -93,7 +97,7 @@ func TestMetricsCount(t *testing.T) {
 	set := settings(t)
 	set.Limits.Connections = 2
 	h := start(t, set)
-	var m server.Monitor
+	var m origin.Monitor
 	m.Watch(h.Server)
 	taking := h.dial(t, netproto.C1)
 	_, files := taking.greet(hello(netproto.C1))
@@ -143,7 +147,7 @@ func TestMetricsCount(t *testing.T) {
 // TestPeersMakeNoSeries sends what could become labels.
 func TestPeersMakeNoSeries(t *testing.T) {
 	h := start(t, settings(t))
-	var m server.Monitor
+	var m origin.Monitor
 	m.Watch(h.Server)
 	greet := func(compat, target string) {
 		p := h.dial(t, netproto.G1)
@@ -177,7 +181,7 @@ func TestOperatingDocument(t *testing.T) {
 	doc := string(data)
 	h := open(t, settings(t))
 	t.Cleanup(h.Close)
-	var m server.Monitor
+	var m origin.Monitor
 	m.Watch(h.Server)
 	_, text := ask(&m, http.MethodGet, "/metrics")
 	var have []string
@@ -215,7 +219,7 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 	} {
 		set := settings(t)
 		set.Operations.MetricsAddress, set.Operations.MetricsFrom = c.address, c.from
-		var m server.Monitor
+		var m origin.Monitor
 		if err := m.Configure(set, h.logger()); err != nil {
 			t.Fatal(err)
 		}
@@ -263,11 +267,11 @@ func TestMonitorBoundsItsAskers(t *testing.T) {
 	}
 	h := open(t, settings(t))
 	t.Cleanup(h.Close)
-	m := new(server.Monitor)
+	m := new(origin.Monitor)
 	m.Watch(h.Server)
 	serveMetrics(t, m, h, listener)
 	const more = 8
-	conns := make([]net.Conn, server.MaxAskers+more)
+	conns := make([]net.Conn, healthConnections+more)
 	for i := range conns {
 		conns[i] = knocks(t, listener.Addr().String(), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 		status := make([]byte, len("HTTP/1.1 200"))
@@ -292,7 +296,7 @@ func TestMonitorBoundsItsAskers(t *testing.T) {
 }
 
 // serveMetrics serves metrics to the end of the test.
-func serveMetrics(t testing.TB, m *server.Monitor, h *house, listener net.Listener) {
+func serveMetrics(t testing.TB, m *origin.Monitor, h *house, listener net.Listener) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -302,38 +306,4 @@ func serveMetrics(t testing.TB, m *server.Monitor, h *house, listener net.Listen
 		}
 	})
 	t.Cleanup(func() { stop(); serving.Wait() })
-}
-
-// strange is a fault that no text tells from others.
-type strange struct{ code int }
-
-// TestOwnFaults: a panic of a handler is logged as a fault of this program, with its type, and breaks the answer off. A handler that
-// breaks its answer off by itself is not a fault. Nor is the text that a client makes http.Server log.
-func TestOwnFaults(t *testing.T) {
-	for _, test := range []struct {
-		fault any
-		texts []string
-	}{
-		{strange{7}, []string{"A fault of this program", "server_test.strange", "/asked", "monitor_test.go"}},
-		{http.ErrAbortHandler, nil},
-	} {
-		h := &house{log: &logBook{}}
-		handler := server.OwnFaults(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(test.fault) }), h.logger())
-		func() {
-			defer func() {
-				if again := recover(); again != http.ErrAbortHandler {
-					t.Errorf("%T: http.Server is told %v", test.fault, again)
-				}
-			}()
-			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/asked", nil))
-		}()
-		if test.texts == nil && h.log.String() != "" {
-			t.Errorf("%T: logged %s", test.fault, h.log)
-		} else if test.texts != nil {
-			h.log.has(t, "error", test.texts...)
-		}
-	}
-	h := &house{log: &logBook{}}
-	server.WebLog(h.logger(), "http: TLS handshake error from 192.0.2.1: panic: I am a stranger\n")
-	h.log.has(t, "debug", "I am a stranger")
 }

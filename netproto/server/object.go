@@ -8,6 +8,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/catalogue"
+	"collet/netproto/server/limits"
 )
 
 // handsOut is the capabilities that a client is granted for the release folder.
@@ -37,7 +38,7 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	case c.catalogue.Folder() == nil:
 		return c.noObject(m)
 	case c.server.portion <= 0:
-		return c.hard(causeUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+		return c.hard(limits.CauseUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	}
 	b, err := c.catalogue.Folder().Open(m.Name)
 	switch {
@@ -49,7 +50,7 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	defer b.Close()
 	offset := int64(min(m.Offset, uint64(b.Size)))
 	if m.Length == 0 && offset < b.Size {
-		return c.hard(causeMalformed, netproto.RefuseMalformed, m.Request, "Invalid network data from host '%s': a request for no bytes of %s", c.host, quote(m.Name))
+		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, m.Request, "Invalid network data from host '%s': a request for no bytes of %s", c.host, quote(m.Name))
 	}
 	size := int(min(int64(c.capped(m.Length)), b.Size-offset))
 	send := c.objectCopy
@@ -60,7 +61,7 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 		return end
 	}
 	c.sent += int64(size)
-	c.server.meter.sent(c.generation, transportOf(c.conn), size)
+	c.server.metrics.CountRequest(c.generation, transportOf(c.conn), size)
 	runtime.Gosched() // see serve
 	return nil
 }
@@ -75,10 +76,10 @@ func (c *session) noObject(m *netproto.GetObject) *ending {
 
 // lost ends the connection because an existing file can't be read. The fault is the server's.
 func (c *session) lost(m *netproto.GetObject, err error) *ending {
-	why, text := causeUnreadable, "Can't read %q of the release folder, client host '%s'"
+	why, text := limits.CauseUnreadable, "Can't read %q of the release folder, client host '%s'"
 	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
-		why, text = causeChanged, "%q of the release folder changed while it was handed out, client host '%s'; never write into a file that is there"
+		why, text = limits.CauseChanged, "%q of the release folder changed while it was handed out, client host '%s'; never write into a file that is there"
 	}
 	e := c.hard(why, netproto.RefuseChanged, m.Request, text, m.Name, c.host)
 	e.err = err
@@ -103,7 +104,7 @@ func (c *session) answerObject(m *netproto.GetObject, data []byte) *ending {
 
 // objectStraight answers by sendfile. As for a listed file, the last bytes are sent only after a check of the file.
 func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
-	most := size - heldBack
+	most := size - catalogue.TailSize
 	err := c.timed(func() error {
 		return c.wire.WriteRange(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, size, func(head []byte) error {
 			if err := c.straight.send(head, b.File, offset, most); err != nil {
@@ -112,7 +113,7 @@ func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset
 			if err := b.CheckUnchanged(m.Name); err != nil {
 				return &fileError{err}
 			}
-			return c.straight.send(nil, b.File, offset+int64(most), heldBack)
+			return c.straight.send(nil, b.File, offset+int64(most), catalogue.TailSize)
 		})
 	})
 	var own *fileError

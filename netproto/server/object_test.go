@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +22,8 @@ import (
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
-	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/origin"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -104,7 +106,7 @@ func TestUpToDate(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.name, current, err)
 		}
 		client.Close()
-		var m server.Monitor
+		var m origin.Monitor
 		m.Watch(h.Server)
 		if got := value(t, &m, `collet_requests_total{generation="C1",transport="tcp"}`); got != test.requests { // snapshot and list
 			t.Errorf("%s: %s requests so far", test.name, got)
@@ -229,8 +231,14 @@ func FuzzOrigin(f *testing.F) {
 	folder := published(f, standard(1))
 	put(f, filepath.Join(folder.Dir, "metadata", "keys.pem"), "a secret")
 	put(f, filepath.Join(folder.Dir, "secret.txt"), "a secret")
-	h := open(f, releaseSettings(folder))
-	f.Cleanup(h.Close)
+	set := releaseSettings(folder)
+	h := start(f, set)
+	h.stopped(f, h.Ready)
+	var m origin.Monitor
+	if err := m.Configure(set, h.logger()); err != nil {
+		f.Fatal(err)
+	}
+	m.Watch(h.Server)
 	files := every(f, folder.Dir)
 	patch := release.ObjectOf([]byte(standard(1).Patch)).Path()
 	for name := range files {
@@ -245,7 +253,12 @@ func FuzzOrigin(f *testing.F) {
 	}
 	f.Add("POST", "/metadata/timestamp.json", "")
 	f.Fuzz(func(t *testing.T, method, path, asked string) {
-		code, header, body := h.HandOut(method, path, asked)
+		if path == "/healthz" || path == "/readyz" {
+			return
+		}
+		answer := httptest.NewRecorder()
+		m.ServeHTTP(answer, &http.Request{Method: method, URL: &url.URL{Path: path}, Header: http.Header{"Range": {asked}}, ProtoMajor: 1})
+		code, header, body := answer.Code, answer.Header(), answer.Body.String()
 		if strings.Contains(body, "a secret") {
 			t.Fatalf("%q gives a secret", path)
 		}

@@ -23,6 +23,7 @@ import (
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/origin"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -30,7 +31,7 @@ import (
 // site is a server whose HTTP port is open.
 type site struct {
 	*house
-	monitor *server.Monitor
+	monitor *origin.Monitor
 	url     string
 	client  *http.Client
 	dir     string // the release folder, where a test says it
@@ -568,7 +569,7 @@ func TestOriginSlowClients(t *testing.T) {
 func TestOriginBeforeAndBehind(t *testing.T) {
 	f := published(t, standard(1))
 	set := releaseSettings(f)
-	var m server.Monitor
+	var m origin.Monitor
 	if err := m.Configure(set, (&house{log: &logBook{}}).logger()); err != nil {
 		t.Fatal(err)
 	}
@@ -620,7 +621,7 @@ func TestOriginCopiesNothing(t *testing.T) {
 	set := releaseSettings(f)
 	h := start(t, set)
 	h.stopped(t, h.Ready)
-	var m server.Monitor
+	var m origin.Monitor
 	if err := m.Configure(set, h.logger()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"collet/netproto"
-	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/origin"
 )
 
 // metered serves one file of 400 000 bytes under limits.
@@ -118,7 +118,7 @@ func TestWaitsForBandwidthAreCounted(t *testing.T) {
 		set := settings(t)
 		change(&set.Limits)
 		inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
-			var m server.Monitor
+			var m origin.Monitor
 			m.Watch(h.Server)
 			p := newPeer(t, pipes.connect(), netproto.C1)
 			_, files := p.greet(hello(netproto.C1))

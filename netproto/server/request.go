@@ -9,6 +9,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/catalogue"
+	"collet/netproto/server/limits"
 )
 
 // handle answers one message. It returns nil if the conversation continues.
@@ -77,13 +78,13 @@ func (c *session) serve(r request) *ending {
 	f, known := c.catalogue.FileAt(r.index)
 	switch {
 	case !known:
-		return c.hard(causeIndex, netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
+		return c.hard(limits.CauseIndex, netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
 	case c.server.portion <= 0:
-		return c.hard(causeUnreadable, netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+		return c.hard(limits.CauseUnreadable, netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	case r.offset > uint64(f.Size):
-		return c.hard(causeOffset, netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
+		return c.hard(limits.CauseOffset, netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
 	case r.own && r.length == 0 && r.offset < uint64(f.Size):
-		return c.hard(causeMalformed, netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
+		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
 	}
 	size := int(min(int64(r.length), f.Size-int64(r.offset)))
 	send := c.sendCopy
@@ -94,7 +95,7 @@ func (c *session) serve(r request) *ending {
 		return end
 	}
 	c.sent += int64(size)
-	c.server.meter.sent(c.generation, transportOf(c.conn), size)
+	c.server.metrics.CountRequest(c.generation, transportOf(c.conn), size)
 	runtime.Gosched() // without it the fastest client would occupy a processor and starve the others
 	return nil
 }
@@ -167,11 +168,11 @@ func (r request) answer(data []byte) netproto.Message {
 func (c *session) unreadable(f *catalogue.File, r request, err error) *ending {
 	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
-		e := c.hard(causeChanged, netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
+		e := c.hard(limits.CauseChanged, netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
 		e.err = err
 		return e
 	}
-	e := c.hard(causeUnreadable, netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
+	e := c.hard(limits.CauseUnreadable, netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
 	e.err = err
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/netproto/server"
+	"collet/netproto/server/origin"
 )
 
 // knocks is a connection to an HTTP port, on which text has been sent.
@@ -59,7 +60,7 @@ func TestHalfSentRequestsStarveNoOne(t *testing.T) {
 				}
 				h, _ := govern(t, set)
 				at := monitored(t, h, set)
-				for range 3 * server.MaxAskers {
+				for range 3 * healthConnections {
 					knocks(t, at, text)
 				}
 				for range 3 {
@@ -90,7 +91,7 @@ func TestHalfSentRequestsOfTheHouse(t *testing.T) {
 // TestMetricsPortIsNotStarved either.
 func TestMetricsPortIsNotStarved(t *testing.T) {
 	h := start(t, settings(t))
-	m := new(server.Monitor)
+	m := new(origin.Monitor)
 	m.Watch(h.Server)
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
@@ -98,7 +99,7 @@ func TestMetricsPortIsNotStarved(t *testing.T) {
 	}
 	at := "http://" + listener.Addr().String()
 	serveMetrics(t, m, h, listener)
-	for range 3 * server.MaxAskers {
+	for range 3 * healthConnections {
 		knocks(t, at, "GET /metrics HTTP/1.1\r\nX-Slow: ")
 	}
 	answers(t, at, "/metrics", 200, "")

@@ -17,6 +17,7 @@ import (
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/limits"
+	"collet/netproto/server/metrics"
 	"collet/netproto/server/operator"
 	"collet/platform/interrupt"
 )
@@ -33,7 +34,7 @@ type Server struct {
 	sealed    <-chan struct{}                   // closed when hellos may be accepted; nil: always
 	reloading sync.Mutex
 	limiter   *limits.Limiter
-	meter     *meter
+	metrics   *metrics.Metrics
 	ready     atomic.Bool
 	writing   netproto.Buffers
 	tally     func(net.Conn) (tally, bool) // the system's counters of a connection, if available
@@ -50,9 +51,9 @@ func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Serve
 		limiter: limits.New(set.Limits, time.Now()),
 		tally:   tallyOf,
 	}
-	s.meter = newMeter(s.limiter)
+	s.metrics = metrics.New(s.limiter)
 	s.catalogue.Store(c)
-	s.meter.offers(c)
+	s.metrics.SetCatalogue(c)
 	return s
 }
 
@@ -62,7 +63,7 @@ func (s *Server) Govern(o *operator.Operator) {
 	if o == nil {
 		return
 	}
-	s.meter.govern(o)
+	s.metrics.RegisterOperator(o)
 	s.operator.Store(o)
 }
 
@@ -81,6 +82,12 @@ func (s *Server) Operator() *operator.Operator { return s.operator.Load() }
 // Catalogue is the catalogue that new connections are offered.
 func (s *Server) Catalogue() *catalogue.Catalogue { return s.catalogue.Load() }
 
+// Limiter counts the connections of all ports against the limits.
+func (s *Server) Limiter() *limits.Limiter { return s.limiter }
+
+// Metrics are the metrics of the server and of its HTTP ports.
+func (s *Server) Metrics() *metrics.Metrics { return s.metrics }
+
 // Connections is how many clients are connected now.
 func (s *Server) Connections() int { return s.limiter.Connections() }
 
@@ -98,13 +105,13 @@ func (s *Server) Reload(ctx context.Context, set config.Settings) error {
 			c.Close()
 		}
 	}
-	s.meter.reloaded(err)
+	s.metrics.CountReload(err)
 	if err != nil {
 		return err
 	}
 	old := s.catalogue.Swap(c)
 	old.Close()
-	s.meter.offers(c)
+	s.metrics.SetCatalogue(c)
 	s.announce(c)
 	if name := tableToRestart(s.set, set); name != "" {
 		s.log.Warn().Msgf("Settings of %s changed: they take effect when the server is started again", name)
@@ -198,11 +205,11 @@ func (v *service) accept(listener net.Listener) error {
 	}
 }
 
-// warn begins a log line about a fault of an address: at most `most` warnings of one cause per minute, debug lines beyond that.
-func (s *Server) warn(from netip.Prefix, about limits.Cause, most int) *zerolog.Event {
+// Warn begins a log line about a fault of an address: at most `most` warnings of one cause per minute, debug lines beyond that.
+func (s *Server) Warn(from netip.Prefix, about limits.Cause, most int) *zerolog.Event {
 	logged, hidden := s.limiter.Warn(from, about, most, time.Now())
 	if !logged {
-		s.meter.hidden.Inc()
+		s.metrics.CountHiddenWarning()
 		return s.log.Debug()
 	}
 	line := s.log.Warn()

@@ -63,7 +63,7 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 	defer conn.Close()
 	defer context.AfterFunc(v.hard, func() { conn.Close() })()
 	peer := conn.RemoteAddr().String()
-	paced := &steady{Conn: conn, progress: s.set.Limits.ProgressTime, bandwidth: taken.Bandwidth, broken: v.hard}
+	paced := &limits.Conn{Conn: conn, Progress: s.set.Limits.ProgressTime, Bandwidth: taken.Bandwidth, Broken: v.hard}
 	c := &session{
 		server:   s,
 		slot:     taken,
@@ -83,7 +83,7 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 }
 
 // wire puts the protocol on a connection, with the operator's limits.
-func (s *Server) wire(paced *steady) *netproto.Conn {
+func (s *Server) wire(paced *limits.Conn) *netproto.Conn {
 	l := s.set.Limits
 	return netproto.NewConn(paced, netproto.ServerSide,
 		netproto.Limits{Hello: min(l.MessageSize, netproto.DefaultServerLimits().Hello), Frame: l.MessageSize},
@@ -170,7 +170,7 @@ func (c *session) admit(m netproto.Message) error {
 			c.answered.Store(int64(time.Since(c.server.started)))
 			c.asked.Store(false)
 		} else if c.wire.Generation() == netproto.C1 && c.peerAsks.Swap(true) {
-			return &overrunError{cause: causeMalformed, reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
+			return &overrunError{cause: limits.CauseMalformed, reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
 		}
 	case *netproto.GetRange:
 		return c.count(m.Request)
@@ -183,7 +183,7 @@ func (c *session) admit(m netproto.Message) error {
 // count counts a request of C1.
 func (c *session) count(request uint32) error {
 	if c.unanswered.Add(1) > c.allowed.Load() {
-		return &overrunError{cause: causeInFlight, reason: netproto.RefuseTooMany, request: request, text: "more requests unanswered than allowed"}
+		return &overrunError{cause: limits.CauseInFlight, reason: netproto.RefuseTooMany, request: request, text: "more requests unanswered than allowed"}
 	}
 	return nil
 }
@@ -207,11 +207,11 @@ func (c *session) converse(ctx context.Context) *ending {
 				return end
 			}
 		case <-c.activity.C:
-			return c.hard(causeIdle, netproto.RefuseTimeout, 0, "Activity timeout from host '%s'", c.host)
+			return c.hard(limits.CauseIdle, netproto.RefuseTimeout, 0, "Activity timeout from host '%s'", c.host)
 		case <-c.overdue():
 			c.unreplied()
 		case <-c.kicked:
-			return c.hard(causeKicked, netproto.RefuseGoingDown, 0, "Ended the session of host '%s': the operator's settings let it in no longer", c.host)
+			return c.hard(limits.CauseKicked, netproto.RefuseGoingDown, 0, "Ended the session of host '%s': the operator's settings let it in no longer", c.host)
 		case <-stopped:
 			// Requests that were already read are still answered; the deadline makes the reader close inbox.
 			stopped = nil
@@ -228,7 +228,7 @@ func (c *session) endOfInput(ctx context.Context) *ending {
 	case errors.As(c.readErr, &overrun):
 		return c.hard(overrun.cause, overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
 	case errors.As(c.readErr, &format):
-		return c.hard(causeMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
+		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
 	case garbled(c.conn, c.readErr):
 		return c.malformed()
 	case ctx.Err() != nil:
@@ -267,7 +267,7 @@ func (c *session) question() *netproto.Ping {
 // as in the engine's server: a question that waited behind a portion on a slow line does not shorten the time for the next one.
 func (c *session) askAgain() *ending {
 	if c.asked.Load() {
-		return c.hard(causePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)
+		return c.hard(limits.CausePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)
 	}
 	due := c.server.started.Add(time.Duration(c.answered.Load()) + c.server.set.Limits.PingTime)
 	if rest := time.Until(due); rest > 0 {

@@ -9,10 +9,6 @@ import (
 	"collet/netproto/server/catalogue"
 )
 
-// heldBack is how many bytes at the end of a portion are sent only after a last check of the file: a portion during which the
-// file changed never completes at the client. One page, so that little is copied.
-const heldBack = 4 << 10
-
 // straightFrom is the smallest portion that is sent by sendfile, in bytes. Below it the system calls cost more than the copy that
 // they save.
 const straightFrom = 32 << 10
@@ -60,14 +56,14 @@ func (c *session) sendStraight(f *catalogue.File, r request, size int) *ending {
 
 // straightBody writes head and data. Errors of the file are *fileError; others are the connection's.
 func (c *session) straightBody(f *catalogue.File, in *os.File, head []byte, offset int64, size int) error {
-	most := size - heldBack
+	most := size - catalogue.TailSize
 	if err := c.straight.send(head, in, offset, most); err != nil {
 		return explain(f, in, err)
 	}
 	if err := f.Check(in); err != nil {
 		return &fileError{err}
 	}
-	return explain(f, in, c.straight.send(nil, in, offset+int64(most), heldBack))
+	return explain(f, in, c.straight.send(nil, in, offset+int64(most), catalogue.TailSize))
 }
 
 // explain replaces the consequence of a file's change by the change.

@@ -5,20 +5,19 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 
 	"collet/netproto/server/limits"
 )
 
 // straight sends files to a socket by sendfile(2), with an explicit offset, so connections share open files. It has the deadlines
-// and the rate limit of its steady. Not safe for concurrent use.
+// and the rate limit of its Conn. Not safe for concurrent use.
 type straight struct {
-	to  *steady
+	to  *limits.Conn
 	raw syscall.RawConn
 }
 
 // newStraight is nil unless the connection is a bare TCP socket.
-func newStraight(to *steady) *straight {
+func newStraight(to *limits.Conn) *straight {
 	tcp, bare := to.Conn.(*net.TCPConn)
 	if !bare {
 		return nil
@@ -33,7 +32,7 @@ func newStraight(to *steady) *straight {
 // send writes head and then size bytes of in. MSG_MORE keeps the head from becoming a packet of its own. Errors of the file are
 // *fileError.
 func (s *straight) send(head []byte, in *os.File, offset int64, size int) error {
-	if err := s.to.allow(); err != nil {
+	if err := s.to.ExtendDeadline(); err != nil {
 		return err
 	}
 	for len(head) > 0 {
@@ -60,16 +59,16 @@ func (s *straight) pump(file int, offset int64, size int) error {
 	for size > 0 {
 		if granted == 0 {
 			granted = size
-			if s.to.bandwidth != nil {
-				granted = min(size, s.to.bandwidth.Step)
-				if err := s.to.bandwidth.Wait(s.to.broken, granted); err != nil {
-					return net.ErrClosed
+			if s.to.Bandwidth != nil {
+				granted = min(size, s.to.Step())
+				if err := s.to.Wait(granted); err != nil {
+					return err
 				}
 				moved = limits.MaxStep // the wait does not count as the peer's
 			}
 		}
 		if moved >= limits.MaxStep {
-			if err := s.to.allow(); err != nil {
+			if err := s.to.ExtendDeadline(); err != nil {
 				return err
 			}
 			moved = 0
@@ -106,6 +105,3 @@ func (s *straight) try(call func(socket int) (int, error)) (n int, err error) {
 	}
 	return n, nil
 }
-
-// allow sets the deadline of the next piece.
-func (s *steady) allow() error { return s.SetWriteDeadline(time.Now().Add(s.progress)) }

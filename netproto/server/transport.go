@@ -8,29 +8,12 @@ import (
 	"os"
 
 	"github.com/coder/websocket"
+
+	"collet/netproto/server/metrics"
 )
-
-// transport is the carrier of a connection's bytes. Its text is the value of a metric's label, and the name of a socket that the
-// service manager passes.
-type transport string
-
-// The transports. Everything but TLS and WebSocket counts as plain.
-const (
-	overTCP             transport = "tcp"
-	overTLS             transport = "tls"
-	overWebSocket       transport = "ws"
-	overSecureWebSocket transport = "wss"
-	overHTTP            transport = "http" // files of a release folder
-	overHTTPS           transport = "https"
-)
-
-// transports are those of the updater's connection, in the order of config.Addresses.
-func transports() []transport {
-	return []transport{overTCP, overTLS, overWebSocket, overSecureWebSocket}
-}
 
 // transportOf is the transport of the listener that accepted a connection. It works before the handshake as well.
-func transportOf(conn net.Conn) transport {
+func transportOf(conn net.Conn) metrics.Transport {
 	web, isWeb := conn.(*webSocketConn)
 	if isWeb {
 		conn = web.Conn
@@ -38,13 +21,13 @@ func transportOf(conn net.Conn) transport {
 	_, isSecure := conn.(*tls.Conn)
 	switch {
 	case isWeb && isSecure:
-		return overSecureWebSocket
+		return metrics.SecureWebSocket
 	case isWeb:
-		return overWebSocket
+		return metrics.WebSocket
 	case isSecure:
-		return overTLS
+		return metrics.TLS
 	default:
-		return overTCP
+		return metrics.TCP
 	}
 }
 

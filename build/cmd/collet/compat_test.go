@@ -24,6 +24,7 @@ import (
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/origin"
 )
 
 // governed is a real server with an operator, and what a person types on its machine.
@@ -103,7 +104,7 @@ func govern(t *testing.T) *governed {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, g.listener) }()
-	m := &server.Monitor{}
+	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
 	if err := m.Configure(set, zerolog.Nop()); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/origin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -82,7 +83,7 @@ func start(t *testing.T, supported string) *house {
 	if h.secret, err = o.NewToken(editor(), "test", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	m := &server.Monitor{}
+	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
 	m.Mount(dashboard.Owns, dashboard.New(m, zerolog.Nop()))
 	if err := m.Configure(set, zerolog.Nop()); err != nil {

@@ -17,6 +17,7 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/origin"
 )
 
 // running is a running server with its listeners, its monitor and its helpers.
@@ -25,7 +26,7 @@ type running struct {
 	set       config.Settings
 	log       zerolog.Logger
 	sockets   sockets
-	monitor   server.Monitor
+	monitor   origin.Monitor
 	server    *server.Server
 	listeners *server.Listeners // nil until they are open
 	helpers   sync.WaitGroup

@@ -14,6 +14,10 @@ import (
 	"collet/platform"
 )
 
+// TailSize is how many bytes at the end of a portion are sent only after a last check of the file: a portion during which the
+// file changed never completes at the client. One page, so that little is copied.
+const TailSize = 4 << 10
+
 // File is one offered file. After load only Index is written, by assemble, and seen, by every session.
 type File struct {
 	Entry

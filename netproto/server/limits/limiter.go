@@ -1,4 +1,5 @@
-// Package limits bounds what clients of an update server can make it spend: connections, refusals, warnings and bandwidth.
+// Package limits bounds what clients of an update server can make it spend: connections, refusals, warnings and bandwidth. It names
+// the causes for which connections are refused and end.
 //
 // A Limiter counts by client: an IPv4 address or an IPv6 /64. Exempt addresses, and connections without an address, count in
 // total only. A connection waits for ArrivalWait, then Enter gives it a Slot or the Cause of its refusal; Leave gives the slot
@@ -8,7 +9,8 @@
 // Warnings are counted by client and cause. Above a few per minute they go to the log's debug level; the next warning has their number.
 //
 // Bandwidth is handed out in small pieces: first within the client's own limit, then in turn among all clients that wait, so that
-// each gets an equal share of the total. An unlimited stream has no Bandwidth.
+// each gets an equal share of the total. An unlimited stream has no Bandwidth. A Conn writes under a Bandwidth, with a deadline for
+// each piece.
 //
 // The table of clients is bounded. A client without an entry is subject only to the total limits.
 package limits

@@ -1,4 +1,4 @@
-package server
+package origin
 
 import (
 	"bytes"
@@ -11,17 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/limits"
+	"collet/platform/text"
 )
-
-// The origin serves a release folder over HTTP (RFC 9110), on the port of health and the dashboard: GET and HEAD of the names in
-// a release folder.
-//
-// Everything is immutable and may be cached for a year, except timestamp.json and sequels, which caches must revalidate. Every
-// answer with a file has a strong ETag, normally the file's SHA-256, and no Last-Modified: the times of copies differ. A single
-// range is answered with 206. A request for several ranges, which the RFC lets a server ignore, is answered with the whole file.
-// Files are sent as stored: there is no Content-Encoding, whatever the client accepts.
 
 const (
 	cacheForever = "public, max-age=31536000, immutable"
@@ -30,8 +24,8 @@ const (
 	busyRetry = "5"
 )
 
-// under is the name in the release folder that a path requests. It is false for the monitor's own paths.
-func under(prefix, path string) (name string, is bool) {
+// fileName is the name in the release folder that a path requests. It is false for the monitor's own paths.
+func fileName(prefix, path string) (name string, is bool) {
 	if prefix == "" {
 		return "", false
 	}
@@ -47,52 +41,52 @@ func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name str
 		unavailable(out, "starting: the catalogue is being built")
 		return
 	}
-	w := &answer{ResponseWriter: out, server: s}
+	w := &answer{ResponseWriter: out, server: s, progress: m.progressTime()}
 	if r.ProtoMajor >= 2 {
 		w.stream = http.NewResponseController(out)
 	}
 	defer w.count()
-	v := visitorOf(r)
+	c := connectionOf(r)
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		refuseWith(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered here")
+		refuse(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered here")
 	case !s.Ready():
 		unavailable(w, "stopping: no new requests are answered")
-	case v != nil && v.why != "":
-		unavailable(w, s.overLimit(v.why))
+	case c != nil && c.refusal != "":
+		unavailable(w, c.refusal.Explain())
 	default:
-		s.handOut(w, r, name)
+		sendFile(s, w, r, name)
 	}
 }
 
-// handOut answers with a file of the current catalogue.
-func (s *Server) handOut(w *answer, r *http.Request, name string) {
-	c := s.take()
+// sendFile answers with a file of the current catalogue.
+func sendFile(s *server.Server, w *answer, r *http.Request, name string) {
+	c := s.HoldCatalogue()
 	defer c.Release()
 	if c.Folder() == nil {
-		refuseWith(w, http.StatusNotFound, "no release folder is offered")
+		refuse(w, http.StatusNotFound, "no release folder is offered")
 		return
 	}
 	b, err := c.Folder().Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		refuseWith(w, http.StatusNotFound, "there is no such file, or it is not handed out")
+		refuse(w, http.StatusNotFound, "there is no such file, or it is not handed out")
 		return
 	}
 	if err != nil {
-		s.warn(limits.Client(limits.Address(r.RemoteAddr)), causeUnreadable, limits.WarnKnown).Err(err).Str("peer", r.RemoteAddr).Str("file", clip(name)).
+		s.Warn(limits.Client(limits.Address(r.RemoteAddr)), limits.CauseUnreadable, limits.WarnKnown).Err(err).Str("peer", r.RemoteAddr).Str("file", text.Clip(name, text.MaxQuoted)).
 			Msg("Can't read a file of the release folder")
-		refuseWith(w, http.StatusInternalServerError, "the file can't be read")
+		refuse(w, http.StatusInternalServerError, "the file can't be read")
 		return
 	}
 	defer b.Close()
 	setHeader(w.Header(), b, name)
-	asRange(r)
+	keepSingleRange(r)
 	var content io.ReadSeeker = b.File
 	if b.File == nil {
 		content = bytes.NewReader(b.Data)
 	} else {
-		w.look = func() error { return b.CheckUnchanged(name) }
+		w.check = func() error { return b.CheckUnchanged(name) }
 	}
 	w.peer = r.RemoteAddr
 	http.ServeContent(w, r, "", time.Time{}, content)
@@ -113,24 +107,24 @@ func setHeader(h http.Header, b catalogue.Blob, name string) {
 	}
 }
 
-// refuseWith answers without a file. Caches may not store the answer: the file may appear at any moment.
-func refuseWith(w http.ResponseWriter, status int, text string) {
+// refuse answers without a file. Caches may not store the answer: the file may appear at any moment.
+func refuse(w http.ResponseWriter, status int, reason string) {
 	w.Header().Set("Cache-Control", "no-store")
-	http.Error(w, text, status)
+	http.Error(w, reason, status)
 }
 
-func unavailable(w http.ResponseWriter, text string) {
+func unavailable(w http.ResponseWriter, reason string) {
 	w.Header().Set("Retry-After", busyRetry)
 	w.Header().Set("Connection", "close")
-	refuseWith(w, http.StatusServiceUnavailable, text)
+	refuse(w, http.StatusServiceUnavailable, reason)
 }
 
 // oneRange is a single range of bytes as RFC 9110, section 14.1.1 writes it.
 var oneRange = regexp.MustCompile(`^(?i:bytes)=[ \t]*(?:([0-9]+)-([0-9]*)|-([0-9]+))[ \t]*$`)
 
-// asRange keeps a request's valid single range, and removes a range that the RFC requires to be ignored: for methods other than
+// keepSingleRange keeps a request's valid single range, and removes a range that the RFC requires to be ignored: for methods other than
 // GET, in other units, several at once, or malformed. A range behind every file's end stays and is answered with 416.
-func asRange(r *http.Request) {
+func keepSingleRange(r *http.Request) {
 	asked := r.Header.Values("Range")
 	r.Header.Del("Range")
 	if len(asked) != 1 || r.Method != http.MethodGet {
@@ -140,7 +134,7 @@ func asRange(r *http.Request) {
 	if found == nil {
 		return
 	}
-	first, last, suffix := digits(found[1]), digits(found[2]), digits(found[3])
+	first, last, suffix := parsePosition(found[1]), parsePosition(found[2]), parsePosition(found[3])
 	const beyond = "bytes=9223372036854775806-" // longer than any file
 	switch {
 	case found[3] != "" && suffix == 0:
@@ -157,8 +151,8 @@ func asRange(r *http.Request) {
 // maxPosition stands for numbers that are larger than any file.
 const maxPosition = 1<<63 - 2
 
-// digits reads a number; one that is too large is maxPosition.
-func digits(text string) int64 {
+// parsePosition reads a number; one that is too large is maxPosition.
+func parsePosition(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil && text != "" {
 		return maxPosition
@@ -170,12 +164,13 @@ func digits(text string) int64 {
 // client reads nothing of this stream.
 type answer struct {
 	http.ResponseWriter
-	server *Server
-	stream *http.ResponseController // nil before HTTP/2
-	look   func() error             // checks the file for changes; nil: sent from memory
-	peer   string                   // for the log
-	status int
-	sent   int64
+	server   *server.Server
+	stream   *http.ResponseController // nil before HTTP/2
+	check    func() error             // checks the file for changes; nil: sent from memory
+	peer     string                   // for the log
+	progress time.Duration            // for one write
+	status   int
+	sent     int64
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -187,7 +182,7 @@ func (a *answer) WriteHeader(status int) {
 // Write implements io.Writer.
 func (a *answer) Write(data []byte) (int, error) {
 	if a.stream != nil {
-		if err := a.stream.SetWriteDeadline(time.Now().Add(a.server.set.Limits.ProgressTime)); err != nil {
+		if err := a.stream.SetWriteDeadline(time.Now().Add(a.progress)); err != nil {
 			return 0, err
 		}
 	}
@@ -200,18 +195,18 @@ func (a *answer) Write(data []byte) (int, error) {
 // file: if it has changed the connection is aborted, so the client does not take the file as complete.
 func (a *answer) ReadFrom(from io.Reader) (int64, error) {
 	part, limited := from.(*io.LimitedReader)
-	if a.look == nil || !limited {
+	if a.check == nil || !limited {
 		return a.copy(from)
 	}
 	total := part.N
 	sent, err := int64(0), error(nil)
-	if total > heldBack {
-		if sent, err = a.copy(&io.LimitedReader{R: part.R, N: total - heldBack}); err != nil || sent < total-heldBack {
+	if total > catalogue.TailSize {
+		if sent, err = a.copy(&io.LimitedReader{R: part.R, N: total - catalogue.TailSize}); err != nil || sent < total-catalogue.TailSize {
 			return sent, err
 		}
 	}
-	if err := a.look(); err != nil {
-		a.server.warn(limits.Client(limits.Address(a.peer)), causeChanged, limits.WarnKnown).Err(err).Str("peer", a.peer).
+	if err := a.check(); err != nil {
+		a.server.Warn(limits.Client(limits.Address(a.peer)), limits.CauseChanged, limits.WarnKnown).Err(err).Str("peer", a.peer).
 			Msg("A file of the release folder changed while it was handed out; never write into a file that is there")
 		panic(http.ErrAbortHandler)
 	}
@@ -235,5 +230,5 @@ func (a *answer) count() {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
-	a.server.meter.answered(a.status, a.sent)
+	a.server.Metrics().CountHTTPAnswer(a.status, a.sent)
 }

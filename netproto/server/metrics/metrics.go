@@ -1,12 +1,18 @@
-package server
+// Package metrics has the Prometheus metrics of an update server, for its sessions and for its HTTP ports.
+//
+// All label values are constants of this program, never data of a peer, so the number of series is fixed. Series begin with the
+// value 0, so that alerts on their rise work.
+package metrics
 
 import (
+	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"collet/netproto"
 	"collet/netproto/compat"
@@ -15,9 +21,28 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// meter has the server's Prometheus metrics. All label values are constants of this program, never data of a peer, so the number
-// of series is fixed.
-type meter struct {
+// Transport is the carrier of a connection's bytes: the value of a label.
+type Transport string
+
+// The transports. Everything but TLS and WebSocket counts as plain.
+const (
+	TCP             Transport = "tcp"
+	TLS             Transport = "tls"
+	WebSocket       Transport = "ws"
+	SecureWebSocket Transport = "wss"
+	HTTP            Transport = "http" // files of a release folder
+	HTTPS           Transport = "https"
+)
+
+// The results of an exchange of manifests.
+const (
+	ExchangeReplied = "replied"      // the client sent its own
+	ExchangeTimeout = "timeout"      // no answer of the client in time
+	ExchangeLimited = "rate_limited" // the address was above its limit
+)
+
+// Metrics are the metrics of one server. It is safe for concurrent use.
+type Metrics struct {
 	registry  *prometheus.Registry
 	served    *prometheus.GaugeVec   // transport
 	accepted  *prometheus.CounterVec // transport
@@ -37,15 +62,8 @@ type meter struct {
 	exchanges *prometheus.CounterVec // result; registered only with an operator
 }
 
-// The results of an exchange of manifests.
-const (
-	exchangeReplied = "replied"      // the client sent its own
-	exchangeTimeout = "timeout"      // no answer of the client in time
-	exchangeLimited = "rate_limited" // the address was above its limit
-)
-
-// newMeter registers everything in a registry of its own.
-func newMeter(g *limits.Limiter) *meter {
+// New registers everything in a registry of its own.
+func New(l *limits.Limiter) *Metrics {
 	r := prometheus.NewRegistry()
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -62,7 +80,7 @@ func newMeter(g *limits.Limiter) *meter {
 		r.MustRegister(g)
 		return g
 	}
-	m := &meter{
+	m := &Metrics{
 		registry:  r,
 		served:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "collet_connections", Help: "Connections that are served now."}, []string{"transport"}),
 		accepted:  vector("collet_connections_accepted_total", "Connections that were given a seat.", "transport"),
@@ -81,27 +99,27 @@ func newMeter(g *limits.Limiter) *meter {
 		size:      gauge("collet_catalogue_bytes", "Sum of the sizes of the files in the catalogue."),
 		exchanges: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "compat_manifest_exchange_total", Help: "Exchanges of component manifests."}, []string{"result"}),
 	}
-	for limit, waits := range map[string]*atomic.Uint64{"client": &g.ClientWaits, "total": &g.TotalWaits} {
+	for limit, waits := range map[string]*atomic.Uint64{"client": &l.ClientWaits, "total": &l.TotalWaits} {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "collet_bandwidth_waits_total", Help: "Pieces of answers that waited because of a bandwidth, by its limit.",
 			ConstLabels: prometheus.Labels{"limit": limit},
 		}, func() float64 { return float64(waits.Load()) }))
 	}
 	r.MustRegister(m.served, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.begin()
+	m.createSeries()
 	return m
 }
 
-// begin creates the series with value 0, so that alerts on their rise work.
-func (m *meter) begin() {
-	for _, by := range append(transports(), overHTTP, overHTTPS) {
+// createSeries creates the series with value 0.
+func (m *Metrics) createSeries() {
+	for _, by := range []Transport{TCP, TLS, WebSocket, SecureWebSocket, HTTP, HTTPS} {
 		m.served.WithLabelValues(string(by))
 		m.accepted.WithLabelValues(string(by))
 		for _, why := range limits.Refusals() {
 			m.refusals.WithLabelValues(string(why), string(by))
 		}
 	}
-	for _, why := range ends() {
+	for _, why := range limits.Ends() {
 		m.ends.WithLabelValues(string(why))
 	}
 	for _, status := range []string{"200", "206", "304", "404", "405", "412", "416", "500", "503"} {
@@ -109,49 +127,66 @@ func (m *meter) begin() {
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")
-	for _, result := range []string{exchangeReplied, exchangeTimeout, exchangeLimited} {
+	for _, result := range []string{ExchangeReplied, ExchangeTimeout, ExchangeLimited} {
 		m.exchanges.WithLabelValues(result)
 	}
 }
 
-// govern registers the metrics of a server with an operator.
-func (m *meter) govern(o *operator.Operator) {
+// Handler answers GET with all metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// RegisterOperator adds the metrics of a server with an operator.
+func (m *Metrics) RegisterOperator(o *operator.Operator) {
 	m.registry.MustRegister(m.exchanges)
 	o.Register(m.registry)
 }
 
-func (m *meter) exchanged(result string) { m.exchanges.WithLabelValues(result).Inc() }
+// CountExchange counts an exchange of manifests by its result.
+func (m *Metrics) CountExchange(result string) { m.exchanges.WithLabelValues(result).Inc() }
 
-// seated counts a connection that is served until the function that it returns is called.
-func (m *meter) seated(by transport) (left func()) {
+// CountConnection counts a connection that is served until the returned function is called.
+func (m *Metrics) CountConnection(by Transport) (closed func()) {
 	m.accepted.WithLabelValues(string(by)).Inc()
 	served := m.served.WithLabelValues(string(by))
 	served.Inc()
 	return served.Dec
 }
 
-func (m *meter) refused(why limits.Cause, by transport) {
+// CountRefusal counts a refused connection.
+func (m *Metrics) CountRefusal(why limits.Cause, by Transport) {
 	m.refusals.WithLabelValues(string(why), string(by)).Inc()
 }
 
-func (m *meter) ended(why limits.Cause) { m.ends.WithLabelValues(string(why)).Inc() }
+// CountEnd counts a connection that ended.
+func (m *Metrics) CountEnd(why limits.Cause) { m.ends.WithLabelValues(string(why)).Inc() }
 
-func (m *meter) greeted(g netproto.Generation, v compat.Verdict) {
+// CountHandshake counts an answered handshake.
+func (m *Metrics) CountHandshake(g netproto.Generation, v compat.Verdict) {
 	m.greetings.WithLabelValues(g.String(), v.String()).Inc()
 }
 
-func (m *meter) sent(g netproto.Generation, by transport, n int) {
+// CountRequest counts a request that was answered with n bytes.
+func (m *Metrics) CountRequest(g netproto.Generation, by Transport, n int) {
 	m.requests.WithLabelValues(g.String(), string(by)).Inc()
 	m.bytes.WithLabelValues(g.String(), string(by)).Add(float64(n))
 }
 
-// answered counts an answer over HTTP. The statuses are this server's own.
-func (m *meter) answered(status int, sent int64) {
+// CountHTTPAnswer counts an answer over HTTP. The statuses are this server's own.
+func (m *Metrics) CountHTTPAnswer(status int, sent int64) {
 	m.web.WithLabelValues(strconv.Itoa(status)).Inc()
 	m.webBytes.Add(float64(sent))
 }
 
-func (m *meter) reloaded(err error) {
+// CountPaced counts a connection that waited because connections arrived too fast.
+func (m *Metrics) CountPaced() { m.paced.Inc() }
+
+// CountHiddenWarning counts a warning that was not logged.
+func (m *Metrics) CountHiddenWarning() { m.hidden.Inc() }
+
+// CountReload counts an attempt to offer a new catalogue.
+func (m *Metrics) CountReload(err error) {
 	result := "ok"
 	if err != nil {
 		result = "failed"
@@ -159,8 +194,8 @@ func (m *meter) reloaded(err error) {
 	m.reloads.WithLabelValues(result).Inc()
 }
 
-// offers records a newly offered catalogue.
-func (m *meter) offers(c *catalogue.Catalogue) {
+// SetCatalogue records a newly offered catalogue.
+func (m *Metrics) SetCatalogue(c *catalogue.Catalogue) {
 	m.loaded.Set(float64(time.Now().Unix()))
 	m.files.Set(float64(c.Len()))
 	m.size.Set(float64(c.Bytes()))
