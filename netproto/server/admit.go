@@ -36,7 +36,7 @@ func (v *service) admit(conn net.Conn) {
 	}
 	taken, why := s.limiter.Enter(limits.Address(conn.RemoteAddr().String()), time.Now())
 	if why != "" {
-		v.turnAway(conn, taken, why)
+		v.refuse(conn, taken, why)
 		return
 	}
 	left := s.metrics.CountConnection(transportOf(conn))
@@ -47,9 +47,9 @@ func (v *service) admit(conn net.Conn) {
 	})
 }
 
-// turnAway refuses a connection. A C1 client receives the reason, while few refusals are in progress. The engine's generations
+// refuse refuses a connection. A C1 client receives the reason, while few refusals are in progress. The engine's generations
 // have no message for it and treat the close as an unreachable server.
-func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
+func (v *service) refuse(conn net.Conn, taken limits.Slot, why limits.Cause) {
 	s := v.server
 	s.metrics.CountRefusal(why, transportOf(conn))
 	host := hostOf(conn.RemoteAddr().String())
@@ -63,18 +63,18 @@ func (v *service) turnAway(conn net.Conn, taken limits.Slot, why limits.Cause) {
 		defer s.limiter.EndRefusal()
 		defer conn.Close()
 		defer context.AfterFunc(v.ctx, func() { conn.Close() })()
-		sayBusy(conn)
+		sendBusy(conn)
 	})
 }
 
-// sayBusy waits briefly for the handshake, which shows the generation, and answers a C1 client with a refusal.
-func sayBusy(conn net.Conn) {
+// sendBusy waits briefly for the handshake, which shows the generation, and answers a C1 client with a refusal.
+func sendBusy(conn net.Conn) {
 	conn.SetDeadline(time.Now().Add(refuseTime))
 	wire := netproto.NewConn(conn, netproto.ServerSide, netproto.Limits{})
 	if _, err := wire.Read(); err != nil || wire.Generation() != netproto.C1 {
 		return
 	}
 	if wire.Write(&netproto.Refuse{Reason: netproto.RefuseBusy, Text: netproto.RefuseBusy.String()}) == nil {
-		lingerOn(conn, true)
+		lingerOnConn(conn, true)
 	}
 }

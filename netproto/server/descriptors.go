@@ -17,8 +17,8 @@ func (s *Server) HoldCatalogue() *catalogue.Catalogue {
 // spareDescriptors are for listeners, the log, a monitor and the system's libraries.
 const spareDescriptors = 64
 
-// warnOf warns when the system allows fewer descriptors than the limits need; 0 is unknown.
-func (s *Server) warnOf(descriptors uint64) {
+// warnOfDescriptors warns when the system allows fewer descriptors than the limits need; 0 is unknown.
+func (s *Server) warnOfDescriptors(descriptors uint64) {
 	files := 2 * s.Catalogue().Handles()
 	if s.set.Release.Folder != "" {
 		files += s.set.Limits.HTTPConnections // each may have a file of the folder open

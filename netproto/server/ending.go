@@ -25,8 +25,8 @@ type ending struct {
 	linger   bool
 }
 
-// hard is a hard disconnect: a warning in the log, and the reason for a C1 client.
-func (c *session) hard(why limits.Cause, reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
+// disconnect is a hard disconnect: a warning in the log, and the reason for a C1 client.
+func (c *session) disconnect(why limits.Cause, reason netproto.RefuseReason, request uint32, format string, args ...any) *ending {
 	e := &ending{cause: why, level: zerolog.WarnLevel, text: fmt.Sprintf(format, args...)}
 	if c.generation == netproto.C1 {
 		e.farewell, e.linger = &netproto.Refuse{Reason: reason, Request: request, Text: reason.String()}, true
@@ -34,8 +34,8 @@ func (c *session) hard(why limits.Cause, reason netproto.RefuseReason, request u
 	return e
 }
 
-// goingDown is the ending for clients of a stopping server.
-func (c *session) goingDown() *ending {
+// endStopping is the ending for clients of a stopping server.
+func (c *session) endStopping() *ending {
 	e := &ending{cause: limits.CauseStopping, level: zerolog.InfoLevel, text: "Disconnected a client: the server is being stopped"}
 	switch c.generation {
 	case netproto.C1:
@@ -47,14 +47,14 @@ func (c *session) goingDown() *ending {
 	return e
 }
 
-// broken is the ending that the peer or the network caused. A WebSocket closes itself when its reader meets a fault of the peer.
+// endBroken is the ending that the peer or the network caused. A WebSocket closes itself when its reader meets a fault of the peer.
 // Where a write notices first, the reader's error has the reason.
-func (c *session) broken(err error) *ending {
+func (c *session) endBroken(err error) *ending {
 	if errors.Is(err, net.ErrClosed) {
 		for range c.inbox { // ends: the connection is closed
 		}
-		if garbled(c.conn, c.readErr) {
-			return c.malformed()
+		if violatesTransport(c.conn, c.readErr) {
+			return c.endMalformed()
 		}
 	}
 	switch {
@@ -67,15 +67,15 @@ func (c *session) broken(err error) *ending {
 	}
 }
 
-// malformed is the ending after invalid data at the level of TLS or WebSocket. The transport has notified the peer.
-func (c *session) malformed() *ending {
+// endMalformed is the ending after invalid data at the level of TLS or WebSocket. The transport has notified the peer.
+func (c *session) endMalformed() *ending {
 	return &ending{cause: limits.CauseMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
 }
 
-// tell logs the end and sends the farewell. If sending fails, there is no lingering.
-func (e *ending) tell(c *session) {
+// finish logs the end and sends the farewell. If sending fails, there is no lingering.
+func (e *ending) finish(c *session) {
 	c.server.metrics.CountEnd(e.cause)
-	c.line(e).AnErr("error", e.err).Msg(e.text)
+	c.logEnd(e).AnErr("error", e.err).Msg(e.text)
 	if e.farewell == nil {
 		return
 	}
@@ -84,8 +84,8 @@ func (e *ending) tell(c *session) {
 	}
 }
 
-// line begins the log line of an end. Warnings about a peer are counted by its address.
-func (c *session) line(e *ending) *zerolog.Event {
+// logEnd begins the log line of an end. Warnings about a peer are counted by its address.
+func (c *session) logEnd(e *ending) *zerolog.Event {
 	if e.level != zerolog.WarnLevel {
 		return c.log.WithLevel(e.level)
 	}
@@ -100,10 +100,10 @@ func (c *session) line(e *ending) *zerolog.Event {
 // Only for C1 clients the sending half is closed: an engine's client would treat that as a lost connection before it has read the
 // reason. The reader must have stopped.
 func (c *session) linger() {
-	lingerOn(c.conn, c.generation == netproto.C1)
+	lingerOnConn(c.conn, c.generation == netproto.C1)
 }
 
-func lingerOn(conn net.Conn, tell bool) {
+func lingerOnConn(conn net.Conn, tell bool) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && tell {
 		half.CloseWrite() // if the connection is gone, the read below ends at once
 	}

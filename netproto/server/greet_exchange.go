@@ -23,9 +23,9 @@ type exchange struct {
 	timer *time.Timer
 }
 
-// show prepares the message with the server's components, if tags announces it. It withdraws the announcement if there is no
+// prepareManifest prepares the message with the server's components, if tags announces it. It withdraws the announcement if there is no
 // manifest, or if the address is above its limit.
-func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.ComponentManifest {
+func (c *session) prepareManifest(m *handshake, tags *netproto.AnswerTags) *netproto.ComponentManifest {
 	if !tags.Manifest {
 		return nil
 	}
@@ -47,37 +47,37 @@ func (c *session) show(m *meeting, tags *netproto.AnswerTags) *netproto.Componen
 		c.log.Error().Err(err).Msg("The server's components can't be shown to a client")
 		return nil
 	}
-	tags.Manifest, c.met = true, m
+	tags.Manifest, c.handshake = true, m
 	c.exchange = &exchange{shown: ours, timer: time.NewTimer(exchangeTime)}
 	return shown
 }
 
-// replied handles a client's manifest. An unrequested or second one ends the connection.
-func (c *session) replied(m *netproto.ComponentManifest) *ending {
+// receiveManifest handles a client's manifest. An unrequested or second one ends the connection.
+func (c *session) receiveManifest(m *netproto.ComponentManifest) *ending {
 	if c.exchange == nil {
-		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': components that nobody asked for", c.host)
+		return c.disconnect(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': unrequested components", c.host)
 	}
-	c.compared(compat.DiffManifests(c.exchange.shown, &m.Manifest), metrics.ExchangeReplied)
+	c.finishExchange(compat.DiffManifests(c.exchange.shown, &m.Manifest), metrics.ExchangeReplied)
 	return nil
 }
 
-// unreplied ends an exchange without an answer of the client.
-func (c *session) unreplied() {
-	d := compat.Differences{Server: c.exchange.shown.Build, Client: c.met.hello.Build, Age: c.met.verdict.Age, Untold: true}
-	c.compared(d, metrics.ExchangeTimeout)
+// expireExchange ends an exchange without an answer of the client.
+func (c *session) expireExchange() {
+	d := compat.Differences{Server: c.exchange.shown.Build, Client: c.handshake.hello.Build, Age: c.handshake.verdict.Age, Untold: true}
+	c.finishExchange(d, metrics.ExchangeTimeout)
 }
 
-// compared ends the exchange and writes its one log line.
-func (c *session) compared(d compat.Differences, result string) {
+// finishExchange ends the exchange and writes its one log line.
+func (c *session) finishExchange(d compat.Differences, result string) {
 	c.exchange.timer.Stop()
 	c.exchange = nil
 	c.server.metrics.CountExchange(result)
-	line := c.tell(*c.met, d).Line()
+	line := c.reportVerdict(*c.handshake, d).Line()
 	c.server.Warn(c.slot.Client, limits.CauseComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
 }
 
-// tell passes a judgement to the callback of OnVerdict.
-func (c *session) tell(m meeting, d compat.Differences) compat.Meeting {
+// reportVerdict passes a judgement to the callback of OnVerdict.
+func (c *session) reportVerdict(m handshake, d compat.Differences) compat.Meeting {
 	told := compat.Meeting{Judgement: m.verdict, Peer: c.host, Target: clip(m.hello.Target), Differences: d}
 	if f := c.server.onVerdict; f != nil {
 		f(told)
@@ -85,24 +85,24 @@ func (c *session) tell(m meeting, d compat.Differences) compat.Meeting {
 	return told
 }
 
-// settle waits, after a verdict that admits no play, for the client's requested components, and returns the ending.
-func (c *session) settle(ctx context.Context) *ending {
+// awaitManifest waits, after a verdict that admits no play, for the client's requested components, and returns the ending.
+func (c *session) awaitManifest(ctx context.Context) *ending {
 	for c.exchange != nil {
 		select {
 		case m, more := <-c.inbox:
 			if !more {
 				end := c.endOfInput(ctx)
-				c.unreplied()
+				c.expireExchange()
 				return end
 			}
 			if theirs, is := m.(*netproto.ComponentManifest); is {
-				c.replied(theirs)
+				c.receiveManifest(theirs)
 			}
 		case <-c.exchange.timer.C:
-			c.unreplied()
+			c.expireExchange()
 		case <-ctx.Done():
-			c.unreplied()
-			return c.goingDown()
+			c.expireExchange()
+			return c.endStopping()
 		}
 	}
 	reason := netproto.RefuseComponents
@@ -112,8 +112,8 @@ func (c *session) settle(ctx context.Context) *ending {
 	}
 }
 
-// overdue is the timer of the pending exchange; nil without one.
-func (c *session) overdue() <-chan time.Time {
+// exchangeTimeout is the timer of the pending exchange; nil without one.
+func (c *session) exchangeTimeout() <-chan time.Time {
 	if c.exchange == nil {
 		return nil
 	}

@@ -189,7 +189,7 @@ func TestT5Unasked(t *testing.T) {
 	p.greet(hello(netproto.C1))
 	p.send(message)
 	p.gone()
-	plain.log.has(t, "warn", "components that nobody asked for")
+	plain.log.has(t, "warn", "unrequested components")
 	_ = o
 }
 

@@ -7,8 +7,8 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// meeting is a greeted client with its judgement.
-type meeting struct {
+// handshake is a greeted client with its judgement.
+type handshake struct {
 	snapshot *compat.Snapshot // that judged it
 	hello    compat.Hello
 	account  string
@@ -24,9 +24,9 @@ func (s *Server) snapshotFor(c *catalogue.Catalogue) *compat.Snapshot {
 	return c.Snapshot()
 }
 
-// meet judges a hello.
-func (c *session) meet(hello *netproto.Handshake) meeting {
-	m := meeting{snapshot: c.server.snapshotFor(c.catalogue), hello: hello.Hello(c.generation)}
+// judgeHello judges a hello.
+func (c *session) judgeHello(hello *netproto.Handshake) handshake {
+	m := handshake{snapshot: c.server.snapshotFor(c.catalogue), hello: hello.Hello(c.generation)}
 	if !c.generation.Engine() {
 		m.account = hello.Said().Account
 	}
@@ -44,7 +44,7 @@ func (c *session) meet(hello *netproto.Handshake) meeting {
 			c.log.Error().Err(err).Str("account", clip(m.account)).Msg("An account can't be pinned to the logic version that it plays with")
 		}
 	}
-	c.left = o.Connect(m.snapshot, operator.Session{Hello: m.hello, Account: m.account, Judgement: m.verdict, End: c.kick})
+	c.unregister = o.Connect(m.snapshot, operator.Session{Hello: m.hello, Account: m.account, Judgement: m.verdict, End: c.kick})
 	return m
 }
 

@@ -23,15 +23,15 @@ import (
 type Listeners struct {
 	open     []net.Listener
 	pairs    []*certificate.Pair
-	arrivals chan arrival
+	arrivals chan accepted
 	closed   chan struct{}
 	once     sync.Once
 	err      error // of Close
 	waiting  sync.WaitGroup
 }
 
-// arrival is what one call of Accept returned.
-type arrival struct {
+// accepted is what one call of Accept returned.
+type accepted struct {
 	conn net.Conn
 	err  error
 }
@@ -56,26 +56,26 @@ func (s Sockets) Close() {
 	}
 }
 
-// place is one address to listen on.
-type place struct {
+// endpoint is one address to listen on.
+type endpoint struct {
 	addr, option string       // option: the option that sets the address
 	open         net.Listener // used instead of addr
-	word         string       // for the log
+	name         string       // for the log
 	wrap         func(net.Listener) (net.Listener, error)
 }
 
-// wanted reports whether to listen here.
-func (p place) wanted() bool { return p.addr != "" || p.open != nil }
+// enabled reports whether to listen here.
+func (p endpoint) enabled() bool { return p.addr != "" || p.open != nil }
 
 // ListenAll listens at all given addresses, or fails and listens at none. A socket replaces its address; it belongs to the
 // result, or is closed. The settings name the certificates. Errors are *ListenError, *certificate.Error or *config.Error.
 func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set config.Settings, log zerolog.Logger) (*Listeners, error) {
-	l := &Listeners{arrivals: make(chan arrival), closed: make(chan struct{})}
-	for _, p := range l.places(at, sockets, set.ServerNetwork, log) {
-		if !p.wanted() {
+	l := &Listeners{arrivals: make(chan accepted), closed: make(chan struct{})}
+	for _, p := range l.endpoints(at, sockets, set.ServerNetwork, log) {
+		if !p.enabled() {
 			continue
 		}
-		if err := l.add(ctx, p, log); err != nil {
+		if err := l.listen(ctx, p, log); err != nil {
 			err = errors.Join(err, l.Close())
 			sockets.Close() // those without a place
 			return nil, err
@@ -85,15 +85,15 @@ func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set co
 		return nil, &ListenError{Err: errNowhere}
 	}
 	for _, listener := range l.open {
-		l.waiting.Go(func() { l.wait(listener) })
+		l.waiting.Go(func() { l.acceptFrom(listener) })
 	}
 	return l, nil
 }
 
 var errNowhere = errors.New("no address is given")
 
-// places lists the places to listen at. The plain one comes first and gives Addr.
-func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.ServerNetwork, log zerolog.Logger) []place {
+// endpoints lists the places to listen at. The plain one comes first and gives Addr.
+func (l *Listeners) endpoints(at config.Addresses, sockets Sockets, set config.ServerNetwork, log zerolog.Logger) []endpoint {
 	secure := func(files [2]string, key string, protocols ...string) func(net.Listener) (net.Listener, error) {
 		return func(inner net.Listener) (net.Listener, error) {
 			pair, err := l.certificate(files, key, log)
@@ -113,7 +113,7 @@ func (l *Listeners) places(at config.Addresses, sockets Sockets, set config.Serv
 		outer, err := secure(web, webKey, "http/1.1")(inner)
 		return webSocketListener{outer}, err
 	}
-	return []place{
+	return []endpoint{
 		{at.TCP, "--listen or Network.ServerPort", sockets.TCP, "TCP", nil},
 		{at.TLS, "--listen-tls or Network.TlsPort", sockets.TLS, "TLS", secure(own, "ServerNetwork.TlsCertificate")},
 		{at.WebSocket, "--listen-ws or Network.WebSocketPort", sockets.WebSocket, "WebSocket", asWeb},
@@ -140,8 +140,8 @@ func (l *Listeners) certificate(files [2]string, key string, log zerolog.Logger)
 	return pair, nil
 }
 
-// add opens one place. Its log line has no field address: programs wait for that field in the line of Serve.
-func (l *Listeners) add(ctx context.Context, p place, log zerolog.Logger) error {
+// listen opens one place. Its log line has no field address: programs wait for that field in the line of Serve.
+func (l *Listeners) listen(ctx context.Context, p endpoint, log zerolog.Logger) error {
 	inner := p.open
 	if inner == nil {
 		var err error
@@ -158,16 +158,16 @@ func (l *Listeners) add(ctx context.Context, p place, log zerolog.Logger) error 
 		return errors.Join(err, inner.Close())
 	}
 	l.open = append(l.open, outer)
-	log.Info().Stringer("at", inner.Addr()).Msgf("Listens for %s", p.word)
+	log.Info().Stringer("at", inner.Addr()).Msgf("Listens for %s", p.name)
 	return nil
 }
 
-// wait passes the connections of one listener on until it is closed.
-func (l *Listeners) wait(listener net.Listener) {
+// acceptFrom passes the connections of one listener on until it is closed.
+func (l *Listeners) acceptFrom(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
 		select {
-		case l.arrivals <- arrival{conn, err}:
+		case l.arrivals <- accepted{conn, err}:
 		case <-l.closed:
 			if err == nil {
 				conn.Close()
@@ -206,7 +206,7 @@ func (l *Listeners) Addrs() []net.Addr {
 func CheckCertificates(at config.Addresses, set config.Settings, log zerolog.Logger) error {
 	var l Listeners
 	var errs []error
-	for _, p := range l.places(at, Sockets{}, set.ServerNetwork, log) {
+	for _, p := range l.endpoints(at, Sockets{}, set.ServerNetwork, log) {
 		if p.addr != "" && p.wrap != nil {
 			_, err := p.wrap(nil)
 			errs = append(errs, err)

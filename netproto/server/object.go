@@ -11,17 +11,17 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// handsOut is the capabilities that a client is granted for the release folder.
-func (c *session) handsOut(hello *netproto.Handshake) uint32 {
+// objectCapabilities is the capabilities that a client is granted for the release folder.
+func (c *session) objectCapabilities(hello *netproto.Handshake) uint32 {
 	if c.catalogue.Folder() == nil || hello.Capabilities&netproto.CapObjects == 0 {
 		return 0
 	}
 	return netproto.CapObjects | hello.Capabilities&netproto.CapUnlisted
 }
 
-// tellRelease adds to the answer of a client with CapObjects the first things that it needs: the timestamp document and the
+// addReleaseTags adds to the answer of a client with CapObjects the first things that it needs: the timestamp document and the
 // root's version.
-func (c *session) tellRelease(answer *netproto.HandshakeAnswer) {
+func (c *session) addReleaseTags(answer *netproto.HandshakeAnswer) {
 	if answer.Capabilities&netproto.CapObjects == 0 {
 		return
 	}
@@ -36,84 +36,84 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	defer c.activity.Reset(c.server.set.Limits.IdleTime)
 	switch {
 	case c.catalogue.Folder() == nil:
-		return c.noObject(m)
+		return c.sendNoObject(m)
 	case c.server.portion <= 0:
-		return c.hard(limits.CauseUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+		return c.disconnect(limits.CauseUnreadable, netproto.RefuseChanged, m.Request, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	}
 	b, err := c.catalogue.Folder().Open(m.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return c.noObject(m)
+		return c.sendNoObject(m)
 	case err != nil:
-		return c.lost(m, err)
+		return c.endUnreadableObject(m, err)
 	}
 	defer b.Close()
 	offset := int64(min(m.Offset, uint64(b.Size)))
 	if m.Length == 0 && offset < b.Size {
-		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, m.Request, "Invalid network data from host '%s': a request for no bytes of %s", c.host, quote(m.Name))
+		return c.disconnect(limits.CauseMalformed, netproto.RefuseMalformed, m.Request, "Invalid network data from host '%s': a request for no bytes of %s", c.host, quote(m.Name))
 	}
-	size := int(min(int64(c.capped(m.Length)), b.Size-offset))
-	send := c.objectCopy
-	if c.straight != nil && b.File != nil && size >= straightFrom {
-		send = c.objectStraight
+	size := int(min(int64(c.limitLength(m.Length)), b.Size-offset))
+	send := c.sendObjectByCopy
+	if c.sendfile != nil && b.File != nil && size >= minSendfile {
+		send = c.sendObjectByFile
 	}
 	if end := send(m, b, offset, size); end != nil {
 		return end
 	}
 	c.sent += int64(size)
 	c.server.metrics.CountRequest(c.generation, transportOf(c.conn), size)
-	runtime.Gosched() // see serve
+	runtime.Gosched() // see serveRange
 	return nil
 }
 
-func (c *session) noObject(m *netproto.GetObject) *ending {
+func (c *session) sendNoObject(m *netproto.GetObject) *ending {
 	c.log.Debug().Str("file", clip(m.Name)).Msg("Asked for a file that the release folder does not hand out")
 	if err := c.write(&netproto.NoObject{Request: m.Request}); err != nil {
-		return c.broken(err)
+		return c.endBroken(err)
 	}
 	return nil
 }
 
-// lost ends the connection because an existing file can't be read. The fault is the server's.
-func (c *session) lost(m *netproto.GetObject, err error) *ending {
+// endUnreadableObject ends the connection because an existing file can't be read. The fault is the server's.
+func (c *session) endUnreadableObject(m *netproto.GetObject, err error) *ending {
 	why, text := limits.CauseUnreadable, "Can't read %q of the release folder, client host '%s'"
 	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
 		why, text = limits.CauseChanged, "%q of the release folder changed while it was handed out, client host '%s'; never write into a file that is there"
 	}
-	e := c.hard(why, netproto.RefuseChanged, m.Request, text, m.Name, c.host)
+	e := c.disconnect(why, netproto.RefuseChanged, m.Request, text, m.Name, c.host)
 	e.err = err
 	return e
 }
 
-// objectCopy answers with bytes from memory, or with bytes of a file that is read in pieces.
-func (c *session) objectCopy(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
+// sendObjectByCopy answers with bytes from memory, or with bytes of a file that is read in pieces.
+func (c *session) sendObjectByCopy(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
 	if b.File == nil {
-		return c.answerObject(m, b.Data[offset:offset+int64(size)])
+		return c.sendObjectData(m, b.Data[offset:offset+int64(size)])
 	}
 	return c.sendPieces(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, b.File, offset, size, func() error { return b.CheckUnchanged(m.Name) },
-		func(err error) *ending { return c.lost(m, err) })
+		func(err error) *ending { return c.endUnreadableObject(m, err) })
 }
 
-func (c *session) answerObject(m *netproto.GetObject, data []byte) *ending {
+func (c *session) sendObjectData(m *netproto.GetObject, data []byte) *ending {
 	if err := c.write(&netproto.RangeData{Request: m.Request, Offset: m.Offset, Data: data}); err != nil {
-		return c.broken(err)
+		return c.endBroken(err)
 	}
 	return nil
 }
 
-// objectStraight answers by sendfile. As for a listed file, the last bytes are sent only after a check of the file.
-func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
+// sendObjectByFile answers by sendfile. As for a listed file, the last bytes are sent only after a check of the file.
+func (c *session) sendObjectByFile(m *netproto.GetObject, b catalogue.Blob, offset int64, size int) *ending {
 	most := size - catalogue.TailSize
 	err := c.timed(func() error {
 		return c.wire.WriteRange(&netproto.RangeData{Request: m.Request, Offset: m.Offset}, size, func(head []byte) error {
-			if err := c.straight.send(head, b.File, offset, most); err != nil {
+			if err := c.sendfile.send(head, b.File, offset, most); err != nil {
 				return err
 			}
 			if err := b.CheckUnchanged(m.Name); err != nil {
 				return &fileError{err}
 			}
-			return c.straight.send(nil, b.File, offset+int64(most), catalogue.TailSize)
+			return c.sendfile.send(nil, b.File, offset+int64(most), catalogue.TailSize)
 		})
 	})
 	var own *fileError
@@ -121,12 +121,12 @@ func (c *session) objectStraight(m *netproto.GetObject, b catalogue.Blob, offset
 		if changed := b.CheckUnchanged(m.Name); changed != nil { // the cause of the other error
 			own.err = changed
 		}
-		e := c.lost(m, own.err)
+		e := c.endUnreadableObject(m, own.err)
 		e.farewell, e.linger = nil, false // the client would read it as data
 		return e
 	}
 	if err != nil {
-		return c.broken(err)
+		return c.endBroken(err)
 	}
 	return nil
 }

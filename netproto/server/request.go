@@ -12,37 +12,37 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// handle answers one message. It returns nil if the conversation continues.
-func (c *session) handle(m netproto.Message) *ending {
+// handleMessage answers one message. It returns nil if the conversation continues.
+func (c *session) handleMessage(m netproto.Message) *ending {
 	switch m := m.(type) {
 	case *netproto.Ping:
-		return c.pong(m)
+		return c.answerPing(m)
 	case *netproto.GetUpdateFile:
-		return c.serve(request{index: m.Index, offset: m.Offset, length: c.server.portion})
+		return c.serveRange(request{index: m.Index, offset: m.Offset, length: c.server.portion})
 	case *netproto.GetRange:
 		c.unanswered.Add(-1)
-		if end := c.serve(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.capped(m.Length), own: true}); end != nil {
+		if end := c.serveRange(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.limitLength(m.Length), own: true}); end != nil {
 			return end
 		}
-		return c.widen()
+		return c.requestConnections()
 	case *netproto.GetObject:
 		c.unanswered.Add(-1)
 		if end := c.serveObject(m); end != nil {
 			return end
 		}
-		return c.widen()
+		return c.requestConnections()
 	case *netproto.ComponentManifest:
-		return c.replied(m)
+		return c.receiveManifest(m)
 	default:
 		return nil // an unknown message, which is skipped
 	}
 }
 
-// pong answers a question. Every ping of an engine's client, question or answer, draws a TimeSync.
-func (c *session) pong(m *netproto.Ping) *ending {
+// answerPing answers a question. Every ping of an engine's client, question or answer, draws a TimeSync.
+func (c *session) answerPing(m *netproto.Ping) *ending {
 	var messages []netproto.Message
 	if !m.Answer {
-		c.peerAsks.Store(false)
+		c.peerPingPending.Store(false)
 		messages = append(messages, &netproto.Ping{Answer: true})
 	}
 	if c.generation.Engine() {
@@ -52,13 +52,13 @@ func (c *session) pong(m *netproto.Ping) *ending {
 		return nil
 	}
 	if err := c.write(messages...); err != nil {
-		return c.broken(err)
+		return c.endBroken(err)
 	}
 	return nil
 }
 
-// capped is how many of the requested bytes a C1 client gets: at most one portion.
-func (c *session) capped(length uint32) int {
+// limitLength is how many of the requested bytes a C1 client gets: at most one portion.
+func (c *session) limitLength(length uint32) int {
 	return int(min(int64(length), int64(c.server.portion)))
 }
 
@@ -71,25 +71,25 @@ type request struct {
 	own    bool // C1
 }
 
-// serve answers a request with bytes or ends the connection. The checks and their order are the source's.
-func (c *session) serve(r request) *ending {
+// serveRange answers a request with bytes or ends the connection. The checks and their order are the source's.
+func (c *session) serveRange(r request) *ending {
 	c.requests++
 	defer c.activity.Reset(c.server.set.Limits.IdleTime) // sending a slow portion is activity, too
 	f, known := c.catalogue.FileAt(r.index)
 	switch {
 	case !known:
-		return c.hard(limits.CauseIndex, netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
+		return c.disconnect(limits.CauseIndex, netproto.RefuseIndex, r.number, "Wrong file index %d, from host '%s'", r.index, c.host)
 	case c.server.portion <= 0:
-		return c.hard(limits.CauseUnreadable, netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
+		return c.disconnect(limits.CauseUnreadable, netproto.RefuseChanged, r.number, "Wrong update file max portion size %d, client host '%s'", c.server.portion, c.host)
 	case r.offset > uint64(f.Size):
-		return c.hard(limits.CauseOffset, netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
+		return c.disconnect(limits.CauseOffset, netproto.RefuseOffset, r.number, "Wrong update file offset %d, file index %d, client host '%s'", r.offset, r.index, c.host)
 	case r.own && r.length == 0 && r.offset < uint64(f.Size):
-		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
+		return c.disconnect(limits.CauseMalformed, netproto.RefuseMalformed, r.number, "Invalid network data from host '%s': a request for no bytes of file index %d", c.host, r.index)
 	}
 	size := int(min(int64(r.length), f.Size-int64(r.offset)))
-	send := c.sendCopy
-	if c.isStraight(f, r, size) {
-		send = c.sendStraight
+	send := c.sendRangeByCopy
+	if c.usesSendfile(f, r, size) {
+		send = c.sendRangeByFile
 	}
 	if end := send(f, r, size); end != nil {
 		return end
@@ -100,26 +100,26 @@ func (c *session) serve(r request) *ending {
 	return nil
 }
 
-// sendCopy answers with size bytes from memory, or of a file that is read in pieces.
-func (c *session) sendCopy(f *catalogue.File, r request, size int) *ending {
+// sendRangeByCopy answers with size bytes from memory, or of a file that is read in pieces.
+func (c *session) sendRangeByCopy(f *catalogue.File, r request, size int) *ending {
 	if f.InMemory {
 		if err := c.write(r.answer(f.Data[r.offset : r.offset+uint64(size)])); err != nil {
-			return c.broken(err)
+			return c.endBroken(err)
 		}
 		return nil
 	}
 	in, done, err := f.Open()
 	if err != nil {
-		return c.unreadable(f, r, err)
+		return c.endUnreadable(f, r, err)
 	}
 	defer done()
 	if f.IsUnseen() {
 		if err := f.Check(in); err != nil {
-			return c.unreadable(f, r, err)
+			return c.endUnreadable(f, r, err)
 		}
 	}
 	return c.sendPieces(r.answer(nil), in, int64(r.offset), size, func() error { return f.Check(in) },
-		func(err error) *ending { return c.unreadable(f, r, err) })
+		func(err error) *ending { return c.endUnreadable(f, r, err) })
 }
 
 // sendPieces answers with size bytes of a file from offset on, and holds one piece in memory at a time. The last piece is sent
@@ -148,7 +148,7 @@ func (c *session) sendPieces(m netproto.Message, in *os.File, offset int64, size
 	case err == nil:
 		return nil
 	case !errors.As(err, &own):
-		return c.broken(err)
+		return c.endBroken(err)
 	}
 	e := refuse(own.err)
 	if pieces > 1 {
@@ -164,15 +164,15 @@ func (r request) answer(data []byte) netproto.Message {
 	return &netproto.UpdateFileData{Data: data}
 }
 
-// unreadable ends the connection because a listed file can't be sent. The fault is the server's.
-func (c *session) unreadable(f *catalogue.File, r request, err error) *ending {
+// endUnreadable ends the connection because a listed file can't be sent. The fault is the server's.
+func (c *session) endUnreadable(f *catalogue.File, r request, err error) *ending {
 	var changed *catalogue.ChangedError
 	if errors.As(err, &changed) {
-		e := c.hard(limits.CauseChanged, netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
+		e := c.disconnect(limits.CauseChanged, netproto.RefuseChanged, r.number, "Update file %q changed on disk since startup, file index %d, client host '%s'; reload to offer it as it is", f.Path, r.index, c.host)
 		e.err = err
 		return e
 	}
-	e := c.hard(limits.CauseUnreadable, netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
+	e := c.disconnect(limits.CauseUnreadable, netproto.RefuseChanged, r.number, "Can't read update file %q, file index %d, client host '%s'", f.Path, r.index, c.host)
 	e.err = err
 	return e
 }

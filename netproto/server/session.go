@@ -23,8 +23,8 @@ type session struct {
 	log      zerolog.Logger
 	conn     net.Conn
 	wire     *netproto.Conn
-	straight *straight // nil: files are copied through memory
-	host     string    // the peer's address without its port
+	sendfile *fileSender // nil: files are copied through memory
+	host     string      // the peer's address without its port
 	// congestion is the name of the connection's congestion control; empty where the system does not report it.
 	congestion string
 
@@ -32,13 +32,13 @@ type session struct {
 	readErr error                 // why the reader stopped; read only after inbox is closed
 	leaving chan struct{}         // closed when inbox is no longer read
 
-	allowed    atomic.Int32 // C1 range requests that the client may have unanswered, as announced
-	unanswered atomic.Int32 // C1 range requests that were read and whose answer has not begun
-	peerAsks   atomic.Bool  // C1: a ping question of the peer is unanswered
-	asked      atomic.Bool  // our last ping question is unanswered
-	answered   atomic.Int64 // when the peer's last answer to a ping question was read: nanoseconds since the server was made
+	allowed         atomic.Int32 // C1 range requests that the client may have unanswered, as announced
+	unanswered      atomic.Int32 // C1 range requests that were read and whose answer has not begun
+	peerPingPending atomic.Bool  // C1: a ping question of the peer is unanswered
+	pingPending     atomic.Bool  // our last ping question is unanswered
+	lastPong        atomic.Int64 // when the peer's last answer to a ping question was read: nanoseconds since the server was made
 
-	losses *losses // nil: this client is not asked for more connections
+	losses *lossDetector // nil: this client is not asked for more connections
 
 	// Set by greet, then fixed.
 	generation netproto.Generation
@@ -49,12 +49,12 @@ type session struct {
 	activity *time.Timer
 	sent     int64 // bytes of files
 
-	met      *meeting      // set with exchange
-	exchange *exchange     // nil: no exchange is pending
-	left     func()        // nil: not counted as connected
-	kicked   chan struct{} // closed when the settings no longer admit the client
-	kicking  sync.Once
-	requests int
+	handshake  *handshake    // set with exchange
+	exchange   *exchange     // nil: no exchange is pending
+	unregister func()        // nil: not counted as connected
+	kicked     chan struct{} // closed when the settings no longer admit the client
+	kicking    sync.Once
+	requests   int
 }
 
 // serveConn serves one connection to its end and returns after its reader has stopped too.
@@ -69,8 +69,8 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 		slot:     taken,
 		log:      s.log.With().Str("peer", peer).Logger(),
 		conn:     conn,
-		wire:     s.wire(paced),
-		straight: newStraight(paced),
+		wire:     s.newWire(paced),
+		sendfile: newFileSender(paced),
 		host:     hostOf(peer),
 		inbox:    make(chan netproto.Message, s.set.Limits.RequestsInFlight),
 		leaving:  make(chan struct{}),
@@ -82,8 +82,8 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 	c.run(v.ctx)
 }
 
-// wire puts the protocol on a connection, with the operator's limits.
-func (s *Server) wire(paced *limits.Conn) *netproto.Conn {
+// newWire puts the protocol on a connection, with the operator's limits.
+func (s *Server) newWire(paced *limits.Conn) *netproto.Conn {
 	l := s.set.Limits
 	return netproto.NewConn(paced, netproto.ServerSide,
 		netproto.Limits{Hello: min(l.MessageSize, netproto.DefaultServerLimits().Hello), Frame: l.MessageSize},
@@ -104,22 +104,22 @@ func (c *session) run(ctx context.Context) {
 	started := time.Now()
 	c.log.Debug().Msg("Client connected")
 	var reader sync.WaitGroup
-	reader.Go(c.read)
+	reader.Go(c.readMessages)
 	end := c.greet(ctx)
 	if c.catalogue != nil {
 		defer c.catalogue.Release()
 	}
-	if c.left != nil {
-		defer c.left()
+	if c.unregister != nil {
+		defer c.unregister()
 	}
 	if end == nil {
 		end = c.converse(ctx)
 		c.log.Info().Int("requests", c.requests).Int64("sent", c.sent).Dur("duration", time.Since(started)).Msg("Client is done")
 	}
 	if c.exchange != nil {
-		c.unreplied()
+		c.expireExchange()
 	}
-	end.tell(c)
+	end.finish(c)
 	close(c.leaving)
 	c.conn.SetReadDeadline(longAgo)
 	reader.Wait()
@@ -131,13 +131,13 @@ func (c *session) run(ctx context.Context) {
 // longAgo as a deadline makes reading stop at once.
 var longAgo = time.Unix(1, 0)
 
-// read is the reader goroutine: it passes messages on until the stream ends, fails, or exceeds a limit.
-func (c *session) read() {
+// readMessages is the reader goroutine: it passes messages on until the stream ends, fails, or exceeds a limit.
+func (c *session) readMessages() {
 	defer close(c.inbox)
 	for {
 		m, err := c.wire.Read()
 		if err == nil {
-			err = c.admit(m)
+			err = c.countMessage(m)
 		}
 		if err != nil {
 			c.readErr = err
@@ -161,27 +161,27 @@ type overrunError struct {
 
 func (e *overrunError) Error() string { return e.text }
 
-// admit counts what a C1 client has outstanding. Requests and questions count from their reading until their answer begins. A
+// countMessage counts what a C1 client has outstanding. Requests and questions count from their reading until their answer begins. A
 // client that counts until it has received the whole answer therefore never exceeds the limit.
-func (c *session) admit(m netproto.Message) error {
+func (c *session) countMessage(m netproto.Message) error {
 	switch m := m.(type) {
 	case *netproto.Ping:
 		if m.Answer {
-			c.answered.Store(int64(time.Since(c.server.started)))
-			c.asked.Store(false)
-		} else if c.wire.Generation() == netproto.C1 && c.peerAsks.Swap(true) {
+			c.lastPong.Store(int64(time.Since(c.server.started)))
+			c.pingPending.Store(false)
+		} else if c.wire.Generation() == netproto.C1 && c.peerPingPending.Swap(true) {
 			return &overrunError{cause: limits.CauseMalformed, reason: netproto.RefuseMalformed, text: "a second ping question before the first was answered"}
 		}
 	case *netproto.GetRange:
-		return c.count(m.Request)
+		return c.countRequest(m.Request)
 	case *netproto.GetObject:
-		return c.count(m.Request)
+		return c.countRequest(m.Request)
 	}
 	return nil
 }
 
-// count counts a request of C1.
-func (c *session) count(request uint32) error {
+// countRequest counts a request of C1.
+func (c *session) countRequest(request uint32) error {
 	if c.unanswered.Add(1) > c.allowed.Load() {
 		return &overrunError{cause: limits.CauseInFlight, reason: netproto.RefuseTooMany, request: request, text: "more requests unanswered than allowed"}
 	}
@@ -199,19 +199,19 @@ func (c *session) converse(ctx context.Context) *ending {
 			if !more {
 				return c.endOfInput(ctx)
 			}
-			if end := c.handle(m); end != nil {
+			if end := c.handleMessage(m); end != nil {
 				return end
 			}
 		case <-c.ping.C:
-			if end := c.askAgain(); end != nil {
+			if end := c.sendPing(); end != nil {
 				return end
 			}
 		case <-c.activity.C:
-			return c.hard(limits.CauseIdle, netproto.RefuseTimeout, 0, "Activity timeout from host '%s'", c.host)
-		case <-c.overdue():
-			c.unreplied()
+			return c.disconnect(limits.CauseIdle, netproto.RefuseTimeout, 0, "Activity timeout from host '%s'", c.host)
+		case <-c.exchangeTimeout():
+			c.expireExchange()
 		case <-c.kicked:
-			return c.hard(limits.CauseKicked, netproto.RefuseGoingDown, 0, "Ended the session of host '%s': the operator's settings let it in no longer", c.host)
+			return c.disconnect(limits.CauseKicked, netproto.RefuseGoingDown, 0, "Ended the session of host '%s': the operator's settings let it in no longer", c.host)
 		case <-stopped:
 			// Requests that were already read are still answered; the deadline makes the reader close inbox.
 			stopped = nil
@@ -226,15 +226,15 @@ func (c *session) endOfInput(ctx context.Context) *ending {
 	var format *netproto.FormatError
 	switch {
 	case errors.As(c.readErr, &overrun):
-		return c.hard(overrun.cause, overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
+		return c.disconnect(overrun.cause, overrun.reason, overrun.request, "Invalid network data from host '%s': %v", c.host, overrun)
 	case errors.As(c.readErr, &format):
-		return c.hard(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
-	case garbled(c.conn, c.readErr):
-		return c.malformed()
+		return c.disconnect(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': %v", c.host, format)
+	case violatesTransport(c.conn, c.readErr):
+		return c.endMalformed()
 	case ctx.Err() != nil:
-		return c.goingDown()
+		return c.endStopping()
 	default:
-		return c.broken(c.readErr)
+		return c.endBroken(c.readErr)
 	}
 }
 
@@ -245,7 +245,7 @@ func (c *session) write(ms ...netproto.Message) error {
 
 // timed runs send. The time that the peer takes to receive it does not count against its answer to a ping question behind it.
 func (c *session) timed(send func() error) error {
-	started, asked := time.Now(), c.asked.Load() // before: the answer may come while this is sent
+	started, asked := time.Now(), c.pingPending.Load() // before: the answer may come while this is sent
 	err := send()
 	if slow := time.Since(started); asked && slow > 0 {
 		c.pingDue = c.pingDue.Add(slow)
@@ -254,28 +254,28 @@ func (c *session) timed(send func() error) error {
 	return err
 }
 
-// question begins the period in which a ping question must be answered, and returns the question.
-func (c *session) question() *netproto.Ping {
-	c.asked.Store(true)
+// newPing begins the period in which a ping question must be answered, and returns the question.
+func (c *session) newPing() *netproto.Ping {
+	c.pingPending.Store(true)
 	period := c.server.set.Limits.PingTime
 	c.pingDue = time.Now().Add(period)
 	c.ping.Reset(period)
 	return &netproto.Ping{}
 }
 
-// askAgain sends the next question, or ends the connection if the last one is unanswered. The period restarts with every answer,
+// sendPing sends the next question, or ends the connection if the last one is unanswered. The period restarts with every answer,
 // as in the engine's server: a question that waited behind a portion on a slow line does not shorten the time for the next one.
-func (c *session) askAgain() *ending {
-	if c.asked.Load() {
-		return c.hard(limits.CausePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)
+func (c *session) sendPing() *ending {
+	if c.pingPending.Load() {
+		return c.disconnect(limits.CausePing, netproto.RefuseTimeout, 0, "Ping timeout from host '%s'", c.host)
 	}
-	due := c.server.started.Add(time.Duration(c.answered.Load()) + c.server.set.Limits.PingTime)
+	due := c.server.started.Add(time.Duration(c.lastPong.Load()) + c.server.set.Limits.PingTime)
 	if rest := time.Until(due); rest > 0 {
 		c.ping.Reset(rest)
 		return nil
 	}
-	if err := c.write(c.question()); err != nil {
-		return c.broken(err)
+	if err := c.write(c.newPing()); err != nil {
+		return c.endBroken(err)
 	}
 	return nil
 }

@@ -30,21 +30,21 @@ const (
 	spreadSlack = 20 * time.Millisecond
 )
 
-// tally has the system's counters of a connection since its beginning.
-type tally struct {
+// tcpCounters has the system's counters of a connection since its beginning.
+type tcpCounters struct {
 	sent, again    uint32 // data segments, and retransmitted ones; the counters wrap
 	trip, shortest time.Duration
 }
 
-// losses detects whether the line to a client has losses of its own. Not safe for concurrent use.
-type losses struct {
-	from tally // counters at the begin of the current sample
-	at   time.Time
-	row  int // consecutive samples with losses
+// lossDetector detects whether the line to a client has losses of its own. Not safe for concurrent use.
+type lossDetector struct {
+	from  tcpCounters // counters at the begin of the current sample
+	at    time.Time
+	inRow int // consecutive samples with losses
 }
 
-// shown takes the current counters and reports whether the line has losses of its own.
-func (l *losses) shown(t tally, now time.Time) bool {
+// observe takes the current counters and reports whether the line has losses of its own.
+func (l *lossDetector) observe(t tcpCounters, now time.Time) bool {
 	if l.at.IsZero() {
 		l.from, l.at = t, now
 	}
@@ -54,38 +54,38 @@ func (l *losses) shown(t tally, now time.Time) bool {
 	}
 	l.from, l.at = t, now
 	if again > sent || uint64(again)*spreadShare < uint64(sent) || t.shortest < spreadFar || t.trip > spreadQueue*t.shortest+spreadSlack {
-		l.row = 0
+		l.inRow = 0
 		return false
 	}
-	l.row++
-	return l.row >= spreadSamples
+	l.inRow++
+	return l.inRow >= spreadSamples
 }
 
-// lossProof reports whether the connection's congestion control tolerates losses.
-func (c *session) lossProof() bool { return strings.HasPrefix(c.congestion, "bbr") }
+// toleratesLosses reports whether the connection's congestion control tolerates losses.
+func (c *session) toleratesLosses() bool { return strings.HasPrefix(c.congestion, "bbr") }
 
-// spreads is CapSpread if this client may be asked for more connections, and begins to watch the line's losses.
-func (c *session) spreads(hello *netproto.Handshake) uint32 {
+// spreadCapability is CapSpread if this client may be asked for more connections, and begins to watch the line's losses.
+func (c *session) spreadCapability(hello *netproto.Handshake) uint32 {
 	if c.server.set.Network.SpreadConnections < 2 || hello.Capabilities&netproto.CapSpread == 0 {
 		return 0
 	}
-	if !c.lossProof() {
-		c.losses = new(losses)
+	if !c.toleratesLosses() {
+		c.losses = new(lossDetector)
 	}
 	return netproto.CapSpread
 }
 
-// widen asks the client for more connections, once, if the line has losses of its own and the limits allow them.
-func (c *session) widen() *ending {
+// requestConnections asks the client for more connections, once, if the line has losses of its own and the limits allow them.
+func (c *session) requestConnections() *ending {
 	if c.losses == nil {
 		return nil
 	}
-	counted, known := c.server.tally(c.conn)
+	counted, known := c.server.readCounters(c.conn)
 	if !known {
 		c.losses = nil
 		return nil
 	}
-	if !c.losses.shown(counted, time.Now()) {
+	if !c.losses.observe(counted, time.Now()) {
 		return nil
 	}
 	n := c.server.limiter.Allowance(c.slot, c.server.set.Network.SpreadConnections, time.Now())
@@ -96,7 +96,7 @@ func (c *session) widen() *ending {
 	c.log.Info().Int("connections", n).Dur("round_trip", counted.trip).Uint32("segments", counted.sent).Uint32("sent_again", counted.again).
 		Msgf("The line to client %s loses packets: asked it for several connections", c.host)
 	if err := c.write(&netproto.Spread{Connections: uint8(n)}); err != nil {
-		return c.broken(err)
+		return c.endBroken(err)
 	}
 	return nil
 }

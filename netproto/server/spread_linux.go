@@ -20,8 +20,8 @@ const (
 	infoSize     = 160
 )
 
-// tallyOf reads TCP_INFO of the socket below conn. known is false without a TCP socket or with an old kernel.
-func tallyOf(conn net.Conn) (t tally, known bool) {
+// readTCPCounters reads TCP_INFO of the socket below conn. known is false without a TCP socket or with an old kernel.
+func readTCPCounters(conn net.Conn) (t tcpCounters, known bool) {
 	withSocket(conn, func(fd int) {
 		var info [infoSize]byte
 		size := uint32(infoSize)
@@ -29,7 +29,7 @@ func tallyOf(conn net.Conn) (t tally, known bool) {
 			return
 		}
 		field := func(at int) uint32 { return binary.NativeEndian.Uint32(info[at:]) }
-		t = tally{sent: field(infoSent), again: field(infoAgain), trip: time.Duration(field(infoTrip)) * time.Microsecond,
+		t = tcpCounters{sent: field(infoSent), again: field(infoAgain), trip: time.Duration(field(infoTrip)) * time.Microsecond,
 			shortest: time.Duration(field(infoShortest)) * time.Microsecond}
 		known = true
 	})

@@ -4,5 +4,5 @@ package server
 
 import "net"
 
-// tallyOf reports unknown counters: this system does not offer them.
-func tallyOf(net.Conn) (tally, bool) { return tally{}, false }
+// readTCPCounters reports unknown counters: this system does not offer them.
+func readTCPCounters(net.Conn) (tcpCounters, bool) { return tcpCounters{}, false }

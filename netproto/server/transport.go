@@ -31,9 +31,9 @@ func transportOf(conn net.Conn) metrics.Transport {
 	}
 }
 
-// strange reports whether a connection did not begin with the handshake of its port's transport. Network failures and clients
+// isForeignProtocol reports whether a connection did not begin with the handshake of its port's transport. Network failures and clients
 // that left do not count.
-func strange(conn net.Conn, err error) bool {
+func isForeignProtocol(conn net.Conn, err error) bool {
 	var plain *NoWebSocketError
 	if errors.As(err, &plain) {
 		return true
@@ -49,9 +49,9 @@ func strange(conn net.Conn, err error) bool {
 	return !errors.As(err, &network) || network.Op == "remote error" // crypto/tls marks alerts of the peer this way
 }
 
-// garbled reports whether a connection ended because the peer violated its transport: altered TLS records, invalid or too long
+// violatesTransport reports whether a connection ended because the peer violated its transport: altered TLS records, invalid or too long
 // WebSocket frames. The peer was notified by an alert or a close frame.
-func garbled(conn net.Conn, err error) bool {
+func violatesTransport(conn net.Conn, err error) bool {
 	var network *net.OpError
 	if errors.As(err, &network) {
 		return network.Op == "local error" // crypto/tls marks its own refusals this way

@@ -33,7 +33,7 @@ func nearAlgorithms() []string { return []string{"cubic", "reno"} }
 func tune(conn net.Conn, want string) (algorithm string) {
 	withSocket(conn, func(fd int) {
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, tcpNotSentLowat, notSent)
-		algorithm = choose(fd, want, roundTrip(fd) >= farAway)
+		algorithm = setAlgorithm(fd, want, roundTrip(fd) >= farAway)
 	})
 	return algorithm
 }
@@ -54,8 +54,8 @@ func withSocket(conn net.Conn, do func(fd int)) {
 	raw.Control(func(fd uintptr) { do(int(fd)) }) // a closed connection needs no options
 }
 
-// choose sets the socket's algorithm by want and returns the one in use.
-func choose(fd int, want string, far bool) string {
+// setAlgorithm sets the socket's algorithm by want and returns the one in use.
+func setAlgorithm(fd int, want string, far bool) string {
 	system := algorithmOf(fd)
 	var wanted []string
 	switch {

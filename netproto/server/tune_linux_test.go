@@ -76,7 +76,7 @@ func TestNeighboursNeedNoTimers(t *testing.T) {
 			t.Skip("the loopback interface answered after a millisecond: the machine is busy")
 		}
 		choices := append(nearAlgorithms(), algorithmOf(fd))
-		if got := choose(fd, config.CongestionAuto, false); !slices.Contains(choices, got) {
+		if got := setAlgorithm(fd, config.CongestionAuto, false); !slices.Contains(choices, got) {
 			t.Errorf("%q, want one of %q", got, choices)
 		}
 	})

@@ -64,7 +64,7 @@ func (c *webSocketConn) NetConn() net.Conn { return c.Conn }
 
 // Read implements io.Reader; the first call performs the handshake.
 func (c *webSocketConn) Read(p []byte) (int, error) {
-	c.once.Do(func() { c.fault = c.shake() })
+	c.once.Do(func() { c.fault = c.performHandshake() })
 	if c.fault != nil {
 		return 0, c.fault
 	}
@@ -90,8 +90,8 @@ func (c *webSocketConn) Close() error {
 	return c.Conn.Close()
 }
 
-// shake performs the handshake.
-func (c *webSocketConn) shake() error {
+// performHandshake performs the handshake.
+func (c *webSocketConn) performHandshake() error {
 	watched := &watchedReader{Reader: c.Conn}
 	limited := &io.LimitedReader{R: watched, N: maxHTTPHeader}
 	buffered := bufio.NewReaderSize(limited, webSocketBuffer)
@@ -100,12 +100,12 @@ func (c *webSocketConn) shake() error {
 	case err != nil && watched.err != nil:
 		return watched.err
 	case err != nil && limited.N <= 0:
-		return c.refuse(newReply(c.Conn, nil), http.StatusRequestHeaderFieldsTooLarge, "the request is too long")
+		return c.refuse(newUpgradeResponse(c.Conn, nil), http.StatusRequestHeaderFieldsTooLarge, "the request is too long")
 	case err != nil:
-		return c.refuse(newReply(c.Conn, nil), http.StatusBadRequest, "that is no HTTP request")
+		return c.refuse(newUpgradeResponse(c.Conn, nil), http.StatusBadRequest, "that is no HTTP request")
 	}
-	answer := newReply(c.Conn, buffered)
-	if status, text := unfit(request); status != 0 {
+	answer := newUpgradeResponse(c.Conn, buffered)
+	if status, text := checkUpgrade(request); status != 0 {
 		answer.head = request.Method == http.MethodHead
 		return c.refuse(answer, status, text)
 	}
@@ -135,8 +135,8 @@ func (r *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unfit is the status and text for a request that gets no WebSocket; status 0 leaves the remaining checks to the library.
-func unfit(r *http.Request) (status int, text string) {
+// checkUpgrade is the status and text for a request that gets no WebSocket; status 0 leaves the remaining checks to the library.
+func checkUpgrade(r *http.Request) (status int, text string) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return http.StatusUpgradeRequired, "this port is for a game's updater, by WebSocket with the subprotocol \"binary\"; there is nothing to see here"
 	}
@@ -164,7 +164,7 @@ func (e *NoWebSocketError) Error() string {
 
 // refuse answers, unless the library already has, and waits briefly for the client to read it: closing with unread data would
 // destroy the answer in transit.
-func (c *webSocketConn) refuse(answer *reply, status int, text string) error {
+func (c *webSocketConn) refuse(answer *upgradeResponse, status int, text string) error {
 	if status != 0 {
 		answer.Header().Set("Upgrade", "websocket")
 		http.Error(answer, text, status)
@@ -183,9 +183,9 @@ func (c *webSocketConn) refuse(answer *reply, status int, text string) error {
 	return fault
 }
 
-// reply is the answer to the one request of a connection: an http.ResponseWriter that buffers everything until flush, and hands
+// upgradeResponse is the answer to the one request of a connection: an http.ResponseWriter that buffers everything until flush, and hands
 // the connection over to a WebSocket.
-type reply struct {
+type upgradeResponse struct {
 	conn     net.Conn
 	buffered *bufio.Reader
 	header   http.Header
@@ -194,23 +194,23 @@ type reply struct {
 	head     bool // the client wants no body
 }
 
-var _ http.Hijacker = (*reply)(nil)
+var _ http.Hijacker = (*upgradeResponse)(nil)
 
-func newReply(conn net.Conn, buffered *bufio.Reader) *reply {
-	return &reply{conn: conn, buffered: buffered, header: http.Header{}}
+func newUpgradeResponse(conn net.Conn, buffered *bufio.Reader) *upgradeResponse {
+	return &upgradeResponse{conn: conn, buffered: buffered, header: http.Header{}}
 }
 
 // Header implements http.ResponseWriter.
-func (r *reply) Header() http.Header { return r.header }
+func (r *upgradeResponse) Header() http.Header { return r.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (r *reply) WriteHeader(status int) { r.status = status }
+func (r *upgradeResponse) WriteHeader(status int) { r.status = status }
 
 // Write implements http.ResponseWriter.
-func (r *reply) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *upgradeResponse) Write(p []byte) (int, error) { return r.body.Write(p) }
 
 // Hijack implements http.Hijacker: it sends the answer and gives the connection to the caller.
-func (r *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (r *upgradeResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err := r.conn.SetWriteDeadline(time.Now().Add(upgradeTimeout)); err != nil {
 		return nil, nil, err
 	}
@@ -221,7 +221,7 @@ func (r *reply) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // flush sends the answer.
-func (r *reply) flush() error {
+func (r *upgradeResponse) flush() error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "HTTP/1.1 %d %s\r\n", r.status, http.StatusText(r.status))
 	if r.status != http.StatusSwitchingProtocols {

@@ -9,15 +9,15 @@ import (
 	"collet/netproto/server/limits"
 )
 
-// straight sends files to a socket by sendfile(2), with an explicit offset, so connections share open files. It has the deadlines
+// fileSender sends files to a socket by sendfile(2), with an explicit offset, so connections share open files. It has the deadlines
 // and the rate limit of its Conn. Not safe for concurrent use.
-type straight struct {
+type fileSender struct {
 	to  *limits.Conn
 	raw syscall.RawConn
 }
 
-// newStraight is nil unless the connection is a bare TCP socket.
-func newStraight(to *limits.Conn) *straight {
+// newFileSender is nil unless the connection is a bare TCP socket.
+func newFileSender(to *limits.Conn) *fileSender {
 	tcp, bare := to.Conn.(*net.TCPConn)
 	if !bare {
 		return nil
@@ -26,17 +26,17 @@ func newStraight(to *limits.Conn) *straight {
 	if err != nil {
 		return nil
 	}
-	return &straight{to, raw}
+	return &fileSender{to, raw}
 }
 
 // send writes head and then size bytes of in. MSG_MORE keeps the head from becoming a packet of its own. Errors of the file are
 // *fileError.
-func (s *straight) send(head []byte, in *os.File, offset int64, size int) error {
+func (s *fileSender) send(head []byte, in *os.File, offset int64, size int) error {
 	if err := s.to.ExtendDeadline(); err != nil {
 		return err
 	}
 	for len(head) > 0 {
-		n, err := s.try(func(socket int) (int, error) { return syscall.SendmsgN(socket, head, nil, nil, syscall.MSG_MORE) })
+		n, err := s.whenWritable(func(socket int) (int, error) { return syscall.SendmsgN(socket, head, nil, nil, syscall.MSG_MORE) })
 		if err != nil {
 			return err
 		}
@@ -47,14 +47,14 @@ func (s *straight) send(head []byte, in *os.File, offset int64, size int) error 
 		return &fileError{err}
 	}
 	var fault error
-	if err := file.Control(func(fd uintptr) { fault = s.pump(int(fd), offset, size) }); err != nil {
+	if err := file.Control(func(fd uintptr) { fault = s.sendFile(int(fd), offset, size) }); err != nil {
 		return &fileError{err}
 	}
 	return fault
 }
 
-// pump sends size bytes of the file from offset on. Every MaxStep bytes have the time for progress.
-func (s *straight) pump(file int, offset int64, size int) error {
+// sendFile sends size bytes of the file from offset on. Every MaxStep bytes have the time for progress.
+func (s *fileSender) sendFile(file int, offset int64, size int) error {
 	granted, moved := 0, limits.MaxStep
 	for size > 0 {
 		if granted == 0 {
@@ -73,7 +73,7 @@ func (s *straight) pump(file int, offset int64, size int) error {
 			}
 			moved = 0
 		}
-		n, err := s.try(func(socket int) (int, error) { return syscall.Sendfile(socket, file, &offset, granted) })
+		n, err := s.whenWritable(func(socket int) (int, error) { return syscall.Sendfile(socket, file, &offset, granted) })
 		switch {
 		case errors.Is(err, syscall.EIO):
 			return &fileError{err}
@@ -87,8 +87,8 @@ func (s *straight) pump(file int, offset int64, size int) error {
 	return nil
 }
 
-// try makes one call on the socket when it is writable.
-func (s *straight) try(call func(socket int) (int, error)) (n int, err error) {
+// whenWritable makes one call on the socket when it is writable.
+func (s *fileSender) whenWritable(call func(socket int) (int, error)) (n int, err error) {
 	var fault error
 	err = s.raw.Write(func(socket uintptr) bool {
 		for {
