@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/download"
 	"collet/app/update"
 	"collet/platform"
 	"collet/platform/faultfs"
@@ -30,7 +31,10 @@ func TestFaultsOfTheDiskNameIt(t *testing.T) {
 	if err := os.WriteFile(dir.Path("Cache"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &Source{o: Options{FS: dir}}
+	s, err := NewSource(Options{FS: dir, Mirrors: []download.Mirror{nil}, Root: []byte("a root")})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		err     error
 		cause   update.Cause

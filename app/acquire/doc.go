@@ -2,9 +2,12 @@
 //
 // A Source implements update.Source. It works in three steps:
 //
-//	connect   refresh the signed metadata, select the release, fetch its head and listing   trust.go, source_connect.go, source_listing.go
-//	plan      Choose: a strategy for each missing content; pure                             plan.go, estimate.go
-//	execute   one strategy at a time, then plan again                                       source_fetch.go, source_patch.go, source_objects.go
+//	connect   refresh the signed metadata, select the release, fetch its head and listing: a connected   connect*.go, connected.go, trust.go
+//	plan      Choose makes a Plan of a Situation: a strategy for each missing content; pure              plan.go, estimate.go
+//	execute   carry out one strategy of the plan, then plan again with what was learned                  execute*.go, delivery.go
+//
+// The calls of a Source share its resources: the mirrors with their Fetcher (mirrors.go), the received documents and objects (objects.go,
+// sequel.go), the delta index, the remembered sets (installed.go) and the progress. Fetch opens what its workers need before it starts them.
 //
 // The rules:
 //

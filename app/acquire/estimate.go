@@ -11,7 +11,7 @@ import (
 )
 
 // Together with Choose, these functions make all decisions of a Source. They don't access a disk, so a tool with both sets can predict
-// the choice of a client, as `collet release estimate` does.
+// the plan of a client, as `collet release estimate` does.
 
 // AskListing is the cost of getting the listing of a release. patch is the size of its set patch (Unknown: no patch), listing the size
 // of its packed listing, in bytes. here is how many bytes of the patch have been fetched afterwards.

@@ -118,8 +118,8 @@ type Situation struct {
 	Blobs   []Blob
 }
 
-// Choice is a strategy for every content of a situation.
-type Choice struct {
+// Plan is a strategy for every content of a situation, and what that costs. It is a value and is only read.
+type Plan struct {
 	Strategy []Strategy // for each content
 	Cost     Cost
 	Size     int64 // bytes of all incomplete contents
@@ -127,9 +127,9 @@ type Choice struct {
 }
 
 // Uses counts the contents with a strategy.
-func (c Choice) Uses(m Strategy) (n int) {
-	for _, means := range c.Strategy {
-		if means == m {
+func (p Plan) Uses(by Strategy) (n int) {
+	for _, s := range p.Strategy {
+		if s == by {
 			n++
 		}
 	}
@@ -137,12 +137,12 @@ func (c Choice) Uses(m Strategy) (n int) {
 }
 
 // Saved is how many bytes fewer are received than by fetching whole objects; at least 0.
-func (c Choice) Saved() int64 { return max(c.Full-c.Cost.Bytes, 0) }
+func (p Plan) Saved() int64 { return max(p.Full-p.Cost.Bytes, 0) }
 
 // Choose selects the cheapest strategy for every content. Complete contents cost nothing; contents of other files in the install are
 // copied. For the rest, the set patch is used for all contents that it can make, or not at all, whichever takes less time in total (see
 // unnoticed). Choose is pure; the client and `collet release estimate` use it.
-func Choose(s Situation) Choice {
+func Choose(s Situation) Plan {
 	without := s.choose(false)
 	if s.Patch < 0 {
 		return without
@@ -158,40 +158,40 @@ func Choose(s Situation) Choice {
 // faster, but their bytes cost money.
 const unnoticed = 250 * time.Millisecond
 
-// worse reports whether a choice with the set patch is worse than d, the one without: it has more stuck contents, or takes longer.
-func (c Choice) worse(d Choice, l Link) bool {
-	if a, b := c.Uses(Stuck), d.Uses(Stuck); a != b {
+// worse reports whether a plan with the set patch is worse than d, the one without: it has more stuck contents, or takes longer.
+func (p Plan) worse(d Plan, l Link) bool {
+	if a, b := p.Uses(Stuck), d.Uses(Stuck); a != b {
 		return a > b
 	}
-	more := c.Cost.Time(l) - d.Cost.Time(l)
-	if c.Cost.Bytes < d.Cost.Bytes {
+	more := p.Cost.Time(l) - d.Cost.Time(l)
+	if p.Cost.Bytes < d.Cost.Bytes {
 		more -= unnoticed
 	}
 	return more > 0
 }
 
-func (s Situation) choose(patch bool) Choice {
-	choice := Choice{Strategy: make([]Strategy, len(s.Blobs))}
+func (s Situation) choose(patch bool) Plan {
+	plan := Plan{Strategy: make([]Strategy, len(s.Blobs))}
 	sources := false
 	for i, c := range s.Blobs {
-		m, cost := s.means(c, patch)
-		choice.Strategy[i], choice.Cost = m, choice.Cost.plus(cost)
+		m, cost := s.cheapest(c, patch)
+		plan.Strategy[i], plan.Cost = m, plan.Cost.plus(cost)
 		sources = sources || m == Chunked || m == Entire
 		if m != Unneeded {
-			choice.Size, choice.Full = choice.Size+c.Size, choice.Full+c.whole()
+			plan.Size, plan.Full = plan.Size+c.Size, plan.Full+c.whole()
 		}
 	}
-	if choice.Uses(Patched) > 0 {
-		choice.Cost = choice.Cost.plus(Cost{Bytes: s.Patch, RoundTrips: 1})
+	if plan.Uses(Patched) > 0 {
+		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Patch, RoundTrips: 1})
 	}
 	if sources && s.Sources > 0 {
-		choice.Cost = choice.Cost.plus(Cost{Bytes: s.Sources, RoundTrips: 1})
+		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Sources, RoundTrips: 1})
 	}
-	return choice
+	return plan
 }
 
-// means is the cheapest strategy for a content and its cost; patch says whether the set patch is used.
-func (s Situation) means(c Blob, patch bool) (Strategy, Cost) {
+// cheapest is the cheapest strategy for a content and its cost; patch says whether the set patch is used.
+func (s Situation) cheapest(c Blob, patch bool) (Strategy, Cost) {
 	switch {
 	case c.Lacks == 0:
 		return Unneeded, Cost{}

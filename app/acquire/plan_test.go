@@ -21,7 +21,7 @@ func TestChoose(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		s     Situation
-		means []Strategy
+		want  []Strategy
 		bytes int64
 	}{
 		{"nothing at all", Situation{Link: near, Patch: Unknown}, nil, 0},
@@ -88,12 +88,12 @@ func TestChoose(t *testing.T) {
 			{Size: 1000, Lacks: 1000, InPatch: true, Whole: 500, Packed: true, Chunks: Unknown, Failed: failed(Entire, 2)},
 		}}, []Strategy{Patched}, 30 * mb},
 	} {
-		choice := Choose(test.s)
-		if !slices.Equal(choice.Strategy, test.means) || choice.Cost.Bytes != test.bytes {
-			t.Errorf("%s: %q, %d bytes, want %q, %d", test.name, choice.Strategy, choice.Cost.Bytes, test.means, test.bytes)
+		plan := Choose(test.s)
+		if !slices.Equal(plan.Strategy, test.want) || plan.Cost.Bytes != test.bytes {
+			t.Errorf("%s: %q, %d bytes, want %q, %d", test.name, plan.Strategy, plan.Cost.Bytes, test.want, test.bytes)
 		}
-		if choice.Saved() < 0 || choice.Uses(Stuck) == 0 && choice.Full > 0 && choice.Saved() != max(choice.Full-choice.Cost.Bytes, 0) {
-			t.Errorf("%s: saves %d of %d", test.name, choice.Saved(), choice.Full)
+		if plan.Saved() < 0 || plan.Uses(Stuck) == 0 && plan.Full > 0 && plan.Saved() != max(plan.Full-plan.Cost.Bytes, 0) {
+			t.Errorf("%s: saves %d of %d", test.name, plan.Saved(), plan.Full)
 		}
 	}
 }

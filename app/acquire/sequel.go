@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"collet/app/download"
 	"collet/netproto/release"
-	"collet/netproto/release/trust"
 )
 
 const (
@@ -66,39 +64,6 @@ func startSequel(ctx context.Context, mirror download.Mirror, name string, keep 
 		}
 	})
 	return q
-}
-
-// requestSequel requests the sequel to the release that is probably installed from the first mirror. During a pause or with a rate
-// limit, files are requested one by one.
-func (s *Source) requestSequel(ctx context.Context, likely installedRelease) {
-	s.setSequel(nil)
-	paused, limit := s.valve.state()
-	if paused || limit > 0 || likely.Channel != s.o.Channel || likely.Target != s.o.Target || s.o.Product != "" && likely.Product != s.o.Product {
-		return
-	}
-	if likely.Number == 0 {
-		return
-	}
-	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
-	if name := entry.SequelPath(); !s.small.Has(name) { // received parts of an interrupted sequel are kept, and the rest is requested by name
-		s.setSequel(startSequel(context.WithoutCancel(ctx), s.mirrors[0], name, s.small, s.countFetched, s.o.Log)) // Fetch needs it after Connect
-	}
-}
-
-// setSequel replaces the sequel and closes the one before.
-func (s *Source) setSequel(next *sequel) {
-	s.mu.Lock()
-	before := s.sequel
-	s.sequel = next
-	s.mu.Unlock()
-	before.close()
-}
-
-// following is the current sequel, or nil.
-func (s *Source) following() *sequel {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sequel
 }
 
 // close cancels reading and waits for its end. On nil it does nothing.
@@ -171,21 +136,21 @@ func (r countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take waits for a part and returns it. It is false if the file is not a part, was returned before, or does not arrive; then the caller
+// takePart waits for a part and returns it. It is false if the file is not a part, was returned before, or does not arrive; then the caller
 // requests the file by its name. progress, which may be nil, is called with the number of received bytes.
-func (q *sequel) take(ctx context.Context, name string, progress func(done int64)) ([]byte, bool) {
+func (q *sequel) takePart(ctx context.Context, name string, progress func(done int64)) ([]byte, bool) {
 	if q == nil {
 		return nil, false
 	}
-	for told := int64(0); ; {
-		part, here, step := q.look(name)
+	for reported := int64(0); ; {
+		part, here, step := q.findPart(name)
 		switch {
 		case part == nil && step == nil:
 			return nil, false
 		case part != nil && here == part.size:
 			return part.data, true
-		case progress != nil && here > told:
-			told = here
+		case progress != nil && here > reported:
+			reported = here
 			progress(here)
 		}
 		select {
@@ -196,9 +161,9 @@ func (q *sequel) take(ctx context.Context, name string, progress func(done int64
 	}
 }
 
-// look finds a part and its number of received bytes, and marks a complete one as taken. If part and step are nil, the part does not
+// findPart finds a part and its number of received bytes, and marks a complete one as taken. If part and step are nil, the part does not
 // arrive.
-func (q *sequel) look(name string) (part *sequelPart, here int64, step <-chan struct{}) {
+func (q *sequel) findPart(name string) (part *sequelPart, here int64, step <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, p := range q.parts {
@@ -215,8 +180,8 @@ func (q *sequel) look(name string) (part *sequelPart, here int64, step <-chan st
 	return part, here, q.step
 }
 
-// brings waits for the table and reports whether a part can still be taken, or may still arrive.
-func (q *sequel) brings(ctx context.Context, name string) bool {
+// waitForPart waits for the table and reports whether a part can still be taken, or may still arrive.
+func (q *sequel) waitForPart(ctx context.Context, name string) bool {
 	for q != nil {
 		q.mu.Lock()
 		table, over, step := q.table, q.over, q.step
@@ -244,64 +209,4 @@ func (q *sequel) wasUsed() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.used
-}
-
-// misled reports whether a rejected document may have come from the sequel or from kept pieces, and drops these pieces. Each part of the
-// sequel is returned once, so a repetition fetches the files themselves.
-func (s *Source) misled(err error) bool {
-	var lie *trust.Error
-	if !errors.As(err, &lie) || !s.following().wasUsed() && !s.small.Used() {
-		return false
-	}
-	s.small.Clear()
-	s.o.Log.Warn().Err(err).Msg("what came with the sequel, or before a stop, is not believed; it is asked for by its name")
-	return true
-}
-
-// before is a trust.Fetcher that takes files from the sequel first, then from kept pieces, and keeps the bytes that it fetches.
-type before struct {
-	sequel *sequel
-	small  *download.Pieces
-	documents
-}
-
-// resuming is the fetcher for documents, lists and small objects.
-func (s *Source) resuming() trust.Fetcher {
-	return before{s.following(), s.small, documents{s.fetcher}}
-}
-
-// Fetch implements trust.Fetcher.
-func (b before) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
-	if !inSequel(name) {
-		return b.documents.Fetch(ctx, name, limit)
-	}
-	if data, is := b.sequel.take(ctx, name, nil); is && int64(len(data)) <= limit {
-		return trust.UnverifiedBytes(data), nil
-	}
-	return unverified(b.Fetcher.SmallKept(ctx, name, limit, b.small))
-}
-
-// documents is a download.Fetcher as a trust.Fetcher.
-type documents struct{ *download.Fetcher }
-
-// Fetch implements trust.Fetcher.
-func (d documents) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
-	return unverified(d.Small(ctx, name, limit))
-}
-
-// unverified converts a result of Small to one of a trust.Fetcher.
-func unverified(data []byte, err error) (trust.Unverified, error) {
-	var wrong *download.WrongError
-	if errors.As(err, &wrong) && wrong.Kind == download.WrongLong {
-		err = errors.Join(trust.ErrTooLong, err)
-	}
-	if err != nil {
-		return trust.Unverified{}, err
-	}
-	return trust.UnverifiedBytes(data), nil
-}
-
-// inSequel reports whether a file may be part of a sequel: all but the timestamp and the roots, which are requested beside it.
-func inSequel(name string) bool {
-	return !strings.HasSuffix(name, "/timestamp.json") && !strings.HasSuffix(name, ".root.json")
 }

@@ -54,45 +54,56 @@ func FirstFiles(root []byte, stored func(name string) bool) []download.First {
 	}
 }
 
-// openTrust reads the stored documents, once.
-func (s *Source) openTrust() error {
-	if s.trust != nil {
+// trustedLists are the signed lists of releases, as far as they are verified.
+type trustedLists struct {
+	o       Options
+	memory  *installMemory
+	mirrors *mirrorPool
+	objects *objectStore
+	came    func()        // called for each verified document
+	client  *trust.Client // nil before open
+}
+
+// open reads the stored documents, once.
+func (l *trustedLists) open() error {
+	if l.client != nil {
 		return nil
 	}
-	store := &trustStore{fs: s.o.FS, folder: s.o.Folder + "/" + trustFolder, log: s.o.Log, came: s.answered}
-	client, err := trust.Open(s.o.Root, store, s.o.Now)
+	store := &trustStore{fs: l.o.FS, folder: l.o.Folder + "/" + trustFolder, log: l.o.Log, came: l.came}
+	client, err := trust.Open(l.o.Root, store, l.o.Now)
 	if err != nil {
-		return s.faultOf(err)
+		return err
 	}
 	for _, name := range client.Passed() {
-		s.o.Log.Warn().Str("file", name).Msg("what was verified once is damaged, or its keys count no more; it is asked for again")
+		l.o.Log.Warn().Str("file", name).Msg("what was verified once is damaged, or its keys count no more; it is asked for again")
 	}
-	s.trust = client
+	l.client = client
 	return nil
 }
 
 // current refreshes the metadata from all mirrors together. If a document is rejected, it tries each mirror alone, so that one bad mirror
 // can't hide the documents of the others.
-func (s *Source) current(ctx context.Context, have installedRelease) (trusted, error) {
-	query := release.Query{Product: s.o.Product, Channel: s.o.Channel, Target: s.o.Target, Install: s.memory.install(), Have: have.Number}
+func (l *trustedLists) current(ctx context.Context, have installedRelease) (trusted, error) {
+	query := release.Query{Product: l.o.Product, Channel: l.o.Channel, Target: l.o.Target, Install: l.memory.install(), Have: have.Number}
 	if have.Channel != query.Channel || have.Target != query.Target {
 		query.Have = 0
 	}
-	answer, err := s.refresh(ctx, s.resuming(), query)
+	answer, err := l.refresh(ctx, l.objects.resuming(), query)
 	var lie *trust.Error
-	if s.misled(err) {
-		answer, err = s.refresh(ctx, documents{s.fetcher}, query)
+	if l.objects.wasMisled(err) {
+		answer, err = l.refresh(ctx, l.objects.direct(), query)
 	}
-	if !errors.As(err, &lie) || len(s.mirrors) < 2 {
+	mirrors := l.mirrors.list()
+	if !errors.As(err, &lie) || len(mirrors) < 2 {
 		return answer, err
 	}
-	for _, mirror := range s.mirrors {
-		s.o.Log.Warn().Err(err).Str("way", mirror.Name()).Msg("what came is not believed; this place alone is asked")
-		alone, openErr := download.NewFetcher([]download.Mirror{mirror}, s.o.Fetch)
+	for _, mirror := range mirrors {
+		l.o.Log.Warn().Err(err).Str("way", mirror.Name()).Msg("what came is not believed; this place alone is asked")
+		alone, openErr := download.NewFetcher([]download.Mirror{mirror}, l.mirrors.fetch)
 		if openErr != nil {
 			return answer, openErr
 		}
-		other, otherErr := s.refresh(ctx, documents{alone}, query)
+		other, otherErr := l.refresh(ctx, documents{alone}, query)
 		alone.Close()
 		if otherErr == nil || ctx.Err() != nil {
 			return other, otherErr
@@ -103,13 +114,13 @@ func (s *Source) current(ctx context.Context, have installedRelease) (trusted, e
 
 // refresh refreshes the metadata with one fetcher. Without a configured product it uses the only one of the list for this channel and
 // target.
-func (s *Source) refresh(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
-	q.Product = cmp.Or(q.Product, s.product())
-	now, err := s.trust.Refresh(ctx, ahead(f, s.trust), q)
+func (l *trustedLists) refresh(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
+	q.Product = cmp.Or(q.Product, l.product())
+	now, err := l.client.Refresh(ctx, prefetchTargets(f, l.client), q)
 	if errors.Is(err, release.ErrNoRelease) && q.Product == "" {
-		if q.Product = s.product(); q.Product != "" {
-			now, err = s.trust.Refresh(ctx, f, q)
-		} else if names := s.products(); len(names) > 1 {
+		if q.Product = l.product(); q.Product != "" {
+			now, err = l.client.Refresh(ctx, f, q)
+		} else if names := l.products(); len(names) > 1 {
 			err = fmt.Errorf("%w: it has %s; say which with Release.Product", err, strings.Join(names, ", "))
 		}
 	}
@@ -117,20 +128,20 @@ func (s *Source) refresh(ctx context.Context, f trust.Fetcher, q release.Query) 
 }
 
 // product is the only product of the signed list for this channel and target; empty if it has several or none.
-func (s *Source) product() string {
-	if names := s.products(); len(names) == 1 {
+func (l *trustedLists) product() string {
+	if names := l.products(); len(names) == 1 {
 		return names[0]
 	}
 	return ""
 }
 
-func (s *Source) products() (names []string) {
-	entries, err := s.trust.Entries()
+func (l *trustedLists) products() (names []string) {
+	entries, err := l.client.Entries()
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
-		if e.Channel == s.o.Channel && e.Target == s.o.Target && !slices.Contains(names, e.Product) {
+		if e.Channel == l.o.Channel && e.Target == l.o.Target && !slices.Contains(names, e.Product) {
 			names = append(names, e.Product)
 		}
 	}
@@ -151,11 +162,11 @@ func (s *Source) faultOf(err error) error {
 	if name, local := localName(s.o.FS, err); local && cause == update.DiskFault {
 		return download.DiskFault(s.o.FS, name, -1, err)
 	}
-	if cause == update.Interrupted && !s.met {
+	if cause == update.Interrupted && !s.progress.hasMet() {
 		cause = update.Unreachable
 	}
 	refused := transient && (cause == update.Unreachable || cause == update.Interrupted) && platform.IsRefused(err)
-	return &update.Fault{Cause: cause, Transient: transient, Refused: refused, Subject: s.subject(), Err: err}
+	return &update.Fault{Cause: cause, Transient: transient, Refused: refused, Subject: s.mirrors.names(), Err: err}
 }
 
 // blame maps the error types of this package and of the formats to a cause.
@@ -189,15 +200,6 @@ func blame(err error) (cause update.Cause, transient bool) {
 	default:
 		return update.Interrupted, true
 	}
-}
-
-// subject names the mirrors, for users.
-func (s *Source) subject() string {
-	names := make([]string, 0, len(s.mirrors))
-	for _, mirror := range s.mirrors {
-		names = append(names, mirror.Name())
-	}
-	return strings.Join(names, ", ")
 }
 
 // localName is the file of a disk error, relative to fsys; ok is false for other errors.

@@ -9,10 +9,10 @@ import (
 	"collet/netproto/release/trust"
 )
 
-// guess is a trust.Fetcher that saves a round trip after a publication. The version of the list of releases rises by one with each
+// targetsPrefetch is a trust.Fetcher that saves a round trip after a publication. The version of the list of releases rises by one with each
 // snapshot, so the list is requested together with the snapshot that will name it. A wrong guess costs one small request. The list is
 // verified as usual.
-type guess struct {
+type targetsPrefetch struct {
 	trust.Fetcher
 	snapshot, targets int64 // known versions; 0 is unknown
 
@@ -25,17 +25,17 @@ type early struct {
 	err error
 }
 
-// ahead wraps a fetcher for one Refresh. Its requests have ended when the Refresh has: the Fetch of the snapshot waits for the list.
-func ahead(f trust.Fetcher, t *trust.Client) trust.Fetcher {
+// prefetchTargets wraps a fetcher for one Refresh. Its requests have ended when the Refresh has: the Fetch of the snapshot waits for the list.
+func prefetchTargets(f trust.Fetcher, t *trust.Client) trust.Fetcher {
 	documents, err := t.Documents()
 	if err != nil {
 		return f
 	}
-	return &guess{Fetcher: f, snapshot: documents[1].Version, targets: documents[2].Version, early: map[string]chan early{}}
+	return &targetsPrefetch{Fetcher: f, snapshot: documents[1].Version, targets: documents[2].Version, early: map[string]chan early{}}
 }
 
 // Fetch implements trust.Fetcher.
-func (g *guess) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
+func (g *targetsPrefetch) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	g.mu.Lock()
 	waiting := g.early[name]
 	delete(g.early, name)

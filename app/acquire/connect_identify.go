@@ -13,16 +13,16 @@ const identifyLast = 3
 // identify identifies an installed release that is not remembered, as after an installation from a package: it compares the last
 // releases that have a patch or a delta index to the new one with the disk. It costs a head for each, requested together, and the
 // listing of each candidate. Without it, more bytes of the release would be fetched.
-func (s *Source) identify(ctx context.Context, answer trusted) error {
-	if s.old != nil || len(s.head.Patches) == 0 && s.head.Changes.IsZero() || s.o.Disk.Bare() {
+func (c *connecting) identify(ctx context.Context, answer trusted) error {
+	if c.old != nil || len(c.head.Patches) == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
 		return nil
 	}
-	entries, err := s.trust.Entries()
+	entries, err := c.lists.client.Entries()
 	if err != nil {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e release.Entry) bool {
-		return e.Product != answer.Product || e.Channel != answer.Channel || e.Target != answer.Target || e.Number == s.head.Number
+		return e.Product != answer.Product || e.Channel != answer.Channel || e.Target != answer.Target || e.Number == c.head.Number
 	})
 	entries = entries[max(len(entries)-identifyLast, 0):]
 	a := newPrefetcher(ctx, identifyLast)
@@ -30,22 +30,22 @@ func (s *Source) identify(ctx context.Context, answer trusted) error {
 	slices.Reverse(entries)
 	for _, e := range entries {
 		a.add(e.Head.Size, func(ctx context.Context) (any, error) {
-			return s.trust.Head(ctx, documents{s.fetcher}, release.Choice{Entry: e, Listed: true})
+			return c.lists.client.Head(ctx, c.objects.direct(), release.Choice{Entry: e, Listed: true})
 		})
 	}
 	for _, e := range entries {
 		found, err := a.next()
 		if err == nil {
-			err = s.adopt(ctx, e, found.(release.Head))
+			err = c.adopt(ctx, e, found.(release.Head))
 		}
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
 		if err != nil {
-			s.o.Log.Info().Err(err).Uint64("number", e.Number).Msg("an earlier release can't be looked at")
+			c.o.Log.Info().Err(err).Uint64("number", e.Number).Msg("an earlier release can't be looked at")
 		}
-		if s.old != nil {
-			s.o.Log.Info().Uint64("number", s.installed.Number).Msg("the installed release was told by its files")
+		if c.old != nil {
+			c.o.Log.Info().Uint64("number", c.installed.Number).Msg("the installed release was told by its files")
 			return nil
 		}
 	}
@@ -53,11 +53,11 @@ func (s *Source) identify(ctx context.Context, answer trusted) error {
 }
 
 // adopt sets a release as the installed one, if it has a patch or a delta index to the new one and matches the disk.
-func (s *Source) adopt(ctx context.Context, e release.Entry, head release.Head) error {
-	if !s.follows(ctx, head.Listing.Sum) {
+func (c *connecting) adopt(ctx context.Context, e release.Entry, head release.Head) error {
+	if !c.index.follows(ctx, c.head, head.Listing.Sum) {
 		return nil
 	}
-	data, err := s.fetchBytes(ctx, head.Listing.Object)
+	data, err := c.objects.fetchBytes(ctx, head.Listing.Object)
 	if err != nil {
 		return err
 	}
@@ -65,15 +65,15 @@ func (s *Source) adopt(ctx context.Context, e release.Entry, head release.Head) 
 	if err != nil {
 		return err
 	}
-	is, err := s.matchesDisk(ctx, list)
+	is, err := matchesDisk(ctx, c.o.Disk, list)
 	if err != nil || !is {
 		return err
 	}
-	s.old = list
-	s.installed = installedRelease{
+	c.old = list
+	c.installed = installedRelease{
 		Product: e.Product, Channel: e.Channel, Target: e.Target, Number: e.Number, Head: object(e.Head),
 		Listing: object{head.Listing.Sum, head.Listing.Size},
 	}
-	s.updateReport(func(r *Report) { r.From = e.Number })
+	c.progress.update(func(r *Report) { r.From = e.Number })
 	return nil
 }

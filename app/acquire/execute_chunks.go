@@ -15,13 +15,31 @@ import (
 	"collet/platform/span"
 )
 
-// index fetches the chunk indexes of contents with similar local files, and plans the missing chunks.
-func (f *fetching) index(ctx context.Context, batch []*blob) error {
+// chunkedBlob is a content that may be built from chunks.
+type chunkedBlob struct {
+	local   []delta.SetFile // open local files to copy from
+	plan    *chunk.Plan     // nil if the index was not worth fetching
+	ranges  []chunk.Range   // the missing ranges of packs
+	missing int64           // their bytes that are not here yet
+}
+
+// close closes the local files. On nil it does nothing.
+func (c *chunkedBlob) close() {
+	if c == nil {
+		return
+	}
+	for _, file := range c.local {
+		_ = file.Close() // an error does not matter after reading
+	}
+}
+
+// readIndexes fetches the chunk indexes of contents with similar local files, and plans the missing chunks.
+func (e *executing) readIndexes(ctx context.Context, batch []*blob) error {
 	a := newPrefetcher(ctx, download.MaxInFlight)
 	defer a.close()
-	sets, order := f.indexSets(batch)
+	sets, order := e.worthIndexes(batch)
 	for _, o := range order {
-		a.add(o.Size, func(ctx context.Context) (any, error) { return f.s.fetchBytes(ctx, o) })
+		a.add(o.Size, func(ctx context.Context) (any, error) { return e.objects.fetchBytes(ctx, o) })
 	}
 	for _, o := range order {
 		data, err := a.next()
@@ -29,130 +47,113 @@ func (f *fetching) index(ctx context.Context, batch []*blob) error {
 		if err == nil {
 			set, err = chunk.ParseIndexSet(data.([]byte))
 		}
-		for _, c := range sets[o] {
+		for _, b := range sets[o] {
 			fault := err
 			if fault == nil {
-				fault = f.plan(ctx, c, set)
+				fault = e.planChunks(ctx, b, set)
 			}
 			if fault != nil && ends(ctx, fault) {
 				return fault
 			}
 			if fault != nil {
-				f.failed(c, Chunked, maxFailures, fault)
+				e.failed(b, Chunked, maxFailures, fault)
 			}
 		}
 	}
 	return nil
 }
 
-// indexSets are the index objects that are worth fetching, with the contents of each.
-func (f *fetching) indexSets(batch []*blob) (sets map[release.Object][]*blob, order []release.Object) {
+// worthIndexes are the index objects that are worth fetching, with the contents of each.
+func (e *executing) worthIndexes(batch []*blob) (sets map[release.Object][]*blob, order []release.Object) {
 	all := map[release.Object][]*blob{}
-	for _, c := range batch {
-		if !c.source.Index.IsZero() {
-			c.local = f.alike(c)
-			all[c.source.Index] = append(all[c.source.Index], c)
+	for _, b := range batch {
+		if !b.source.Index.IsZero() {
+			b.chunks = &chunkedBlob{local: e.openSimilar(e.o.Disk, e.wants[b.wants[0]].File)}
+			all[b.source.Index] = append(all[b.source.Index], b)
 		}
 	}
 	sets = map[release.Object][]*blob{}
 	seen := map[release.Object]bool{}
-	for _, c := range batch {
-		o := c.source.Index
+	for _, b := range batch {
+		o := b.source.Index
 		if o.IsZero() || seen[o] {
 			continue
 		}
 		seen[o] = true
 		var alike []Blob
-		for _, c := range all[o] {
-			if n := f.blobOf(c); len(c.local) > 0 || !n.may(Entire) {
+		for _, b := range all[o] {
+			if n := e.blobFacts(b); len(b.chunks.local) > 0 || !n.may(Entire) {
 				alike = append(alike, n)
-				sets[o] = append(sets[o], c)
+				sets[o] = append(sets[o], b)
 			}
 		}
-		if len(alike) > 0 && f.s.bytesHere(o) == o.Size || worthIndex(alike, o.Size, f.s.link()) {
+		if len(alike) > 0 && e.objects.countReceived(o) == o.Size || worthIndex(alike, o.Size, e.mirrors.link(e.o.Link)) {
 			order = append(order, o)
 		}
 	}
 	return sets, order
 }
 
-// alike opens local files that may have chunks of a content.
-func (f *fetching) alike(c *blob) (files []delta.SetFile) {
-	add := func(file delta.SetFile, _ int64) { files = append(files, file) }
-	file := f.wants[c.wants[0]].File
-	f.s.o.Disk.Here(file, add)
-	for _, gone := range f.gone(file) {
-		f.s.o.Disk.Here(gone, add)
-	}
-	return files
-}
-
-// gone lists removed files of the old set that a new file may derive from.
-func (f *fetching) gone(file release.File) (list []release.File) {
-	if _, stays := f.s.old.Find(file.Path); stays {
-		return nil
-	}
-	for _, i := range Ancestors(f.s.old, f.s.listing, release.ListedFile{Path: file.Path, Size: file.Size}) {
-		list = append(list, release.Listing{f.s.old[i]}.Files()[0])
-	}
-	return list
-}
-
-// plan reads the index of a content and finds its chunks in local files.
-func (f *fetching) plan(ctx context.Context, c *blob, set *chunk.IndexSet) error {
-	ix, err := set.Index(c.source.Entry)
+// planChunks reads the index of a content and finds its chunks in local files.
+func (e *executing) planChunks(ctx context.Context, b *blob, set *chunk.IndexSet) error {
+	ix, err := set.Index(b.source.Entry)
 	if err != nil {
 		return err
 	}
-	if ix.Size() != c.size {
+	if ix.Size() != b.size {
 		return fmt.Errorf("%w: the index is of %d bytes", errContent, ix.Size())
 	}
 	plan, err := chunk.NewPlan([]*chunk.Index{ix})
 	if err != nil {
 		return err
 	}
-	for n, file := range c.local {
+	for n, file := range b.chunks.local {
 		if err := plan.OfferFile(ctx, n, ix.Grain, io.NewSectionReader(file, 0, 1<<62)); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
-	c.plan, c.ranges, c.chunks = plan, plan.Missing(f.s.link().Gap()), 0
+	c := b.chunks
+	c.plan, c.ranges = plan, plan.Missing(e.mirrors.link(e.o.Link).Gap())
 	for _, r := range c.ranges {
-		c.chunks += f.s.small.Missing(packObject(r.Pack).Name, span.Of(r.Offset, r.Offset+r.Size))
+		c.missing += e.objects.small.Missing(packObject(r.Pack).Name, span.Of(r.Offset, r.Offset+r.Size))
 	}
 	return nil
 }
 
-// chunks builds a content from chunks.
-func (f *fetching) chunks(ctx context.Context, c *blob) error {
-	file := f.wants[c.wants[0]].File
+// assemble builds a content from chunks.
+func (e *executing) assemble(ctx context.Context, b *blob) error {
 	inner, cancel := context.WithCancel(ctx)
-	p := &packs{f: f, ctx: inner, ranges: map[chunk.PackRef][]chunk.Range{}, streams: map[chunk.PackRef]*io.PipeReader{}}
-	for _, r := range c.ranges {
+	p := &packs{
+		mirrors: e.mirrors, small: e.objects.small, progress: e.progress, ctx: inner,
+		ranges: map[chunk.PackRef][]chunk.Range{}, streams: map[chunk.PackRef]*io.PipeReader{},
+	}
+	for _, r := range b.chunks.ranges {
 		p.ranges[r.Pack] = append(p.ranges[r.Pack], r)
 	}
-	err := f.stream(ctx, c, Chunked, func(w io.Writer) error {
-		return c.plan.Assemble(ctx, &chunkDisk{f: f, c: c, file: file, w: w}, p.open)
+	disk := chunkDisk{disk: e.o.Disk, local: b.chunks.local, file: e.wants[b.wants[0]].File}
+	err := e.stream(ctx, b, Chunked, func(w io.Writer) error {
+		disk.w = w
+		return b.chunks.plan.Assemble(ctx, &disk, p.open)
 	})
 	cancel()
-	p.wait()
+	p.running.Wait()
 	return err
 }
 
 // chunkDisk is the chunk.Disk for one content.
 type chunkDisk struct {
-	f    *fetching
-	c    *blob
-	file release.File
-	w    io.Writer
+	disk  Disk
+	local []delta.SetFile
+	file  release.File
+	w     io.Writer
 }
 
 // Source implements chunk.Disk.
 func (d *chunkDisk) Source(n int) (io.ReaderAt, error) {
-	if n >= len(d.c.local) {
+	if n >= len(d.local) {
 		return nil, chunk.ErrGone
 	}
-	return d.c.local[n], nil
+	return d.local[n], nil
 }
 
 // Create implements chunk.Disk.
@@ -168,7 +169,7 @@ func (d *chunkDisk) Write(p []byte) (int, error) { return d.w.Write(p) }
 // fetches bytes again that can't be read.
 func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
 	var last delta.SetFile
-	d.f.s.o.Disk.Here(d.file, func(file delta.SetFile, _ int64) {
+	d.disk.Here(d.file, func(file delta.SetFile, _ int64) {
 		if last != nil {
 			_ = last.Close()
 		}
@@ -183,13 +184,16 @@ func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
 
 // packs provides the ranges of packs to Assemble as streams, one for each pack. All ranges of a pack are requested at once.
 type packs struct {
-	f       *fetching
-	ctx     context.Context // of the call of chunks
-	ranges  map[chunk.PackRef][]chunk.Range
-	streams map[chunk.PackRef]*io.PipeReader
-	done    int64
-	mu      sync.Mutex
-	running sync.WaitGroup
+	mirrors  *mirrorPool
+	small    *download.Pieces
+	progress *progress
+	ctx      context.Context // of the call of assemble
+	ranges   map[chunk.PackRef][]chunk.Range
+	streams  map[chunk.PackRef]*io.PipeReader
+	running  sync.WaitGroup
+
+	mu   sync.Mutex
+	done int64
 }
 
 // packObject is a pack as an object.
@@ -224,7 +228,7 @@ func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	stop := context.AfterFunc(p.ctx, func() { out.CloseWithError(context.Canceled) })
 	p.running.Go(func() {
 		defer stop()
-		err := p.f.s.fetcher.RangesKept(p.ctx, packObject(ref), ranges, p.f.s.small, func(_ int, _ int64, data []byte) error {
+		err := p.mirrors.current().RangesKept(p.ctx, packObject(ref), ranges, p.small, func(_ int, _ int64, data []byte) error {
 			p.count(int64(len(data)))
 			_, err := in.Write(data)
 			return err
@@ -238,13 +242,13 @@ func (p *packs) count(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n
-	p.f.reportCarried(p.done)
+	p.progress.reportTraffic(p.done)
 }
 
 // single fetches a range into memory, for chunks of local files that turned out to be wrong: at most 8 MB.
 func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
 	data := make([]byte, 0, r.Size)
-	err := p.f.s.fetcher.Ranges(ctx, packObject(r.Pack), []download.Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
+	err := p.mirrors.current().Ranges(ctx, packObject(r.Pack), []download.Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})
@@ -253,6 +257,3 @@ func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
-
-// wait waits for the end of all streams.
-func (p *packs) wait() { p.running.Wait() }

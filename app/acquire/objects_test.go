@@ -11,19 +11,20 @@ import (
 	"collet/platform/faultfs"
 )
 
-// TestBroughtFromSeveralGoroutines: the release notes and objects that are fetched ahead look for what came with the sequel while
+// TestPrefetchedFromSeveralGoroutines: the release notes and objects that are fetched ahead look for what came with the sequel while
 // the set patch takes it and lets go of it.
-func TestBroughtFromSeveralGoroutines(t *testing.T) {
-	s, err := NewSource(Options{
+func TestPrefetchedFromSeveralGoroutines(t *testing.T) {
+	source, err := NewSource(Options{
 		Mirrors: []download.Mirror{nil}, Root: []byte("a root"), FS: faultfs.New(faultfs.Config{}).Open(faultfs.Options{}), Folder: "Cache",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.openSpool(); err != nil {
+	s := source.objects
+	if err := s.open(); err != nil {
 		t.Fatal(err)
 	}
-	defer s.spool.Close()
+	defer s.close()
 	var objects []release.Object
 	var contents [][]byte
 	for n := range 50 {
@@ -40,7 +41,7 @@ func TestBroughtFromSeveralGoroutines(t *testing.T) {
 				case <-done:
 					return
 				default:
-					s.bytesHere(objects[n%len(objects)])
+					s.countReceived(objects[n%len(objects)])
 				}
 			}
 		})
@@ -56,11 +57,11 @@ func TestBroughtFromSeveralGoroutines(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := make([]byte, o.Size)
-			if _, err := content.ReadAt(got, 0); err != nil || !bytes.Equal(got, contents[i]) || s.bytesHere(o) != o.Size {
-				t.Errorf("object %d: %v, %d bytes here", i, err, s.bytesHere(o))
+			if _, err := content.ReadAt(got, 0); err != nil || !bytes.Equal(got, contents[i]) || s.countReceived(o) != o.Size {
+				t.Errorf("object %d: %v, %d bytes here", i, err, s.countReceived(o))
 			}
 		}
-		if err := s.discard(t.Context(), o); err != nil || s.bytesHere(o) != 0 {
+		if err := s.discard(t.Context(), o); err != nil || s.countReceived(o) != 0 {
 			t.Errorf("object %d is still here: %v", i, err)
 		}
 	}

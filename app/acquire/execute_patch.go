@@ -1,0 +1,178 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"collet/app/download"
+	"collet/app/update"
+	"collet/netproto/delta"
+	"collet/netproto/release"
+	"collet/platform/interrupt"
+)
+
+// patched fetches the set patch and applies its wanted contents. Contents that it does not produce fail permanently: the patch and the
+// old files stay the same.
+func (e *executing) patched(ctx context.Context, list []*blob) error {
+	o, _ := e.patch(e.failures)
+	if e.scratch != nil {
+		if err := e.takeScratch(ctx, list); err != nil || slices.ContainsFunc(list, func(b *blob) bool { return len(b.wants) > 0 && len(b.done) == 0 }) {
+			return err
+		}
+		return e.objects.discard(ctx, o)
+	}
+	before := e.objects.countReceived(o)
+	content, err := e.objects.fetchSpooled(ctx, o, func(done int64) { e.progress.reportTraffic(max(done-before, 0)) })
+	if err == nil {
+		err = errors.Join((&patchSink{e: e}).apply(ctx, content), content.Close())
+	}
+	if err != nil && ends(ctx, err) {
+		if mixed(err) {
+			e.failures.add(o.Sum, Patched, 1)
+		}
+		return err
+	}
+	for _, b := range list {
+		if len(b.wants) > 0 && e.failures.may(b.sum, Patched) && len(b.done) == 0 {
+			if err == nil {
+				err = errNotInPatch
+			}
+			e.failed(b, Patched, maxFailures, err)
+		}
+	}
+	return e.objects.discard(ctx, o)
+}
+
+var errNotInPatch = errors.New("the set patch does not have it")
+
+// patchSink writes new contents to their wants. Opening old files and delivering new bytes happen concurrently, but the install allows
+// one of them at a time: the mutex disk serializes them.
+type patchSink struct {
+	e        *executing
+	contents []delta.SetContent
+	open     *filler
+	disk     sync.Mutex
+}
+
+// apply applies the patch. Failed groups are counted, and the others are applied.
+func (s *patchSink) apply(ctx context.Context, patch *download.Spooled) error {
+	p, err := delta.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), s.e.old, s.e.head.Listing.Sum)
+	if err == nil {
+		err = p.Know(s.e.listing)
+	}
+	if err != nil {
+		return err
+	}
+	s.contents = p.Contents()
+	old := openOldSet(ctx, s.e.o.Disk, s.e.old)
+	open := old.open
+	old.open = func(file release.File) (delta.SetFile, error) {
+		s.disk.Lock()
+		defer s.disk.Unlock()
+		return open(file)
+	}
+	err = p.ApplySome(ctx, old, s, delta.SetWish{
+		Wanted: func(i int) bool { return len(s.content(i).wants) > 0 },
+		Failed: func(first, count int, err error) error { return s.failed(ctx, first, count, err) },
+	})
+	if err == nil || ends(ctx, err) {
+		return err
+	}
+	return errors.Join(err, s.open.giveUp())
+}
+
+// Write implements io.Writer for the content that is open.
+func (s *patchSink) Write(p []byte) (int, error) {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	return s.open.Write(p)
+}
+
+// content finds the blob of a content; a content that is not missing has no wants.
+func (s *patchSink) content(i int) *blob {
+	if b := s.e.byDigest[s.contents[i].Sum]; b != nil {
+		return b
+	}
+	return &blob{sum: s.contents[i].Sum, size: s.contents[i].Size}
+}
+
+// Begin implements delta.SetSink.
+func (s *patchSink) Begin(i int) (io.Writer, error) {
+	s.open = s.e.fill(s.content(i), true)
+	return s, nil
+}
+
+// End implements delta.SetSink.
+func (s *patchSink) End(int) error {
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	open := s.open
+	s.open = nil
+	err := open.finish()
+	if err == nil && open.want >= 0 {
+		s.e.progress.countBlob(Patched, open.blob.size)
+	}
+	return err
+}
+
+// failed counts the contents of a failed group and restarts the open one.
+func (s *patchSink) failed(ctx context.Context, first, count int, err error) error {
+	var fault *update.Fault
+	if ctx.Err() != nil || errors.As(err, &fault) {
+		return err
+	}
+	for i := first; i < first+count; i++ {
+		if b := s.content(i); len(b.wants) > 0 {
+			s.e.failed(b, Patched, maxFailures, err)
+		}
+	}
+	open := s.open
+	s.open = nil
+	return open.giveUp()
+}
+
+// oldSet opens files of the installed set.
+type oldSet struct {
+	files []release.File
+	open  func(release.File) (delta.SetFile, error)
+}
+
+// openOldSet is the installed set as the source of a patch.
+func openOldSet(ctx context.Context, disk Disk, old release.Listing) oldSet {
+	return oldSet{old.Files(), func(file release.File) (delta.SetFile, error) { return disk.Old(ctx, file) }}
+}
+
+// Open implements delta.SetSource. If a file is missing or damaged, it tries other files with the same content.
+func (o oldSet) Open(i int) (delta.SetFile, error) {
+	file, err := o.open(o.files[i])
+	for n := 0; errors.Is(err, fs.ErrNotExist) && n < len(o.files); n++ {
+		if n != i && o.files[n].Digest == o.files[i].Digest {
+			file, err = o.open(o.files[n])
+		}
+	}
+	return file, err
+}
+
+// takeScratch fills the next want of each content from the scratch file. Further wants are copied afterwards. A content that turns out
+// wrong is left for the patch itself, which is in the spool.
+func (e *executing) takeScratch(ctx context.Context, list []*blob) error {
+	m, buffer := e.scratch, make([]byte, copyPage)
+	for _, b := range list {
+		r, found := m.find(b.sum)
+		if !found || len(b.wants) == 0 {
+			continue
+		}
+		err := e.stream(ctx, b, Patched, func(w io.Writer) error {
+			_, err := io.CopyBuffer(struct{ io.Writer }{w}, interrupt.Reader(ctx, localReader{io.NewSectionReader(m.file, r.Start, r.Len())}), buffer)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return e.dropScratch()
+}
