@@ -195,7 +195,7 @@ func (d *Diagnosis) layout(fsys platform.FS, name string) (install.Names, error)
 	}
 	d.Host = name
 	d.readSettings(fsys, &names)
-	if data, err := platform.ReadFile(fsys, path.Join(selectorDir, names.Library()+selectorEnd), maxSelector); err == nil {
+	if data, err := platform.ReadFile(fsys, path.Join(SelectorDir, names.Library()+selectorEnd), maxSelector); err == nil {
 		d.Selector = strings.TrimSuffix(string(data), "\n")
 	}
 	return names, nil

@@ -81,8 +81,6 @@ func hostsIn(fsys platform.FS) (hosts hostList, err error) {
 }
 
 const (
-	// selectorDir is the folder in a writable root with a selector file for each module, which names the module's path.
-	selectorDir = "ClientRuntimeHost"
 	selectorEnd = ".path"
 	// maxSelector is the client's limit for a selector file in bytes.
 	maxSelector = 4096
@@ -90,14 +88,14 @@ const (
 
 // selected finds hosts in a writable root that holds only selectors yet.
 func selected(fsys platform.FS) (hosts hostList) {
-	entries, err := fsys.ReadDir(selectorDir)
+	entries, err := fsys.ReadDir(SelectorDir)
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
 		module, is := strings.CutSuffix(e.Name(), selectorEnd)
 		if name, ext := hostOf(module); is && name != "" {
-			hosts = hosts.with(name, ext, path.Join(selectorDir, e.Name()))
+			hosts = hosts.with(name, ext, path.Join(SelectorDir, e.Name()))
 		}
 	}
 	return hosts

@@ -16,7 +16,7 @@ import (
 
 // TestDoctorOfAProgram: a program that updates itself is told of, and its files are no strays.
 func TestDoctorOfAProgram(t *testing.T) {
-	dir, _ := ward(t, installs("old"))
+	dir, _ := fixture(t, installs("old"))
 	fsys, err := platform.OpenDir(dir)
 	if err != nil {
 		t.Fatal(err)

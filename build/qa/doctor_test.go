@@ -17,73 +17,6 @@ import (
 	"collet/platform"
 )
 
-const doctorStory = `# a release and the next one
-module: MODULE
--- old/MODULE --
-module one
--- old/Resources/A.zip --
-A one
--- new/MODULE --
-module two
--- new/Resources/A.zip --
-A two
--- new/Resources/B.zip --
-B
-`
-
-// ward is a real folder with an install in some state.
-func ward(t *testing.T, treat ...func(ctx context.Context, c *folderClient) error) (dir, module string) {
-	t.Helper()
-	dir, module = t.TempDir(), "Lathe"+map[bool]string{true: ".dll", false: ".so"}[filepath.Separator == '\\']
-	s, err := ParseFolders("ward.txtar", []byte(strings.ReplaceAll(doctorStory, "MODULE", module)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"Lathe.toml": "[Client]\nTitle = \"x\"\n", "Lathe.log": "first line\nlast line\n", "mine.txt": "of the player"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fsys, err := platform.OpenDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fsys.Close()
-	for _, do := range treat {
-		if err := do(t.Context(), &folderClient{scenario: s, fsys: fsys}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir, module
-}
-
-func installs(side string) func(context.Context, *folderClient) error {
-	return func(ctx context.Context, c *folderClient) error { return c.update(ctx, c.scenario.sides[side]) }
-}
-
-// stops brings the new set as far as it says, and closes the install.
-func stops(how string) func(context.Context, *folderClient) error {
-	return func(ctx context.Context, c *folderClient) error {
-		err := c.open(ctx)
-		if err == nil {
-			err = c.fetch(ctx, c.scenario.sides["new"])
-		}
-		if err == nil && how == "pending" {
-			err = c.dir.Promote(ctx)
-		}
-		if err == nil && how == "failed" {
-			err = c.prove(ctx, 2)
-		}
-		return errors.Join(err, c.dir.Close())
-	}
-}
-
-func spoils(name, content string) func(context.Context, *folderClient) error {
-	return func(_ context.Context, c *folderClient) error {
-		return (&folderVolume{fsys: c.fsys}).write(name, folderFile{data: []byte(content)})
-	}
-}
-
 // everything is each name below a folder with mode, time and content.
 func everything(t *testing.T, dir string) string {
 	t.Helper()
@@ -109,32 +42,31 @@ func everything(t *testing.T, dir string) string {
 }
 
 func TestDoctor(t *testing.T) {
-	type does = func(context.Context, *folderClient) error
 	tests := []struct {
 		name  string
-		treat []does
+		steps []step
 		hash  bool
 		story []string
 		needs bool
 	}{
-		{name: "confirmed", treat: []does{installs("old"), installs("new")}, hash: true,
+		{name: "confirmed", steps: []step{installs("old"), installs("new")}, hash: true,
 			story: []string{"confirmed: the live set has proven itself", "3 right, 0 wrong", "has nothing to finish", "troubles    none", "no client"}},
-		{name: "pending", treat: []does{installs("old"), stops("pending")},
+		{name: "pending", steps: []step{installs("old"), stops("pending")},
 			story: []string{"pending: it has not proven itself yet", "2 files of set sha256:", "2 of them right", "has nothing to finish", "troubles    none"}},
-		{name: "prepared", treat: []does{installs("old"), stops("prepared")},
+		{name: "prepared", steps: []step{installs("old"), stops("prepared")},
 			story: []string{"complete and verified, and not yet live", "place Resources/~B.zip → Resources/B.zip", "set swapped", "mends itself: an update was stopped"}},
-		{name: "blocked", treat: []does{installs("old"), stops("failed")},
-			story: []string{"rolled-back: an update was taken back", "is held back", "last cause: the scenario says so"}},
-		{name: "damaged journal", treat: []does{installs("old"), spoils(".collet/journal.0", "rubbish"), spoils(".collet/journal.1", "\x00\x00")}, needs: true,
+		{name: "blocked", steps: []step{installs("old"), stops("failed")},
+			story: []string{"rolled-back: an update was taken back", "is held back", "last cause: the test says so"}},
+		{name: "damaged journal", steps: []step{installs("old"), spoils(".collet/journal.0", "rubbish"), spoils(".collet/journal.1", "\x00\x00")}, needs: true,
 			story: []string{"unknown: the journal is damaged", "NEEDS THE SERVER: no slot of the journal is valid", "(7 bytes, a record that was not written to its end)"}},
-		{name: "damaged pack", treat: []does{installs("old"), spoils("Resources/A.zip", "A")}, needs: true,
+		{name: "damaged pack", steps: []step{installs("old"), spoils("Resources/A.zip", "A")}, needs: true,
 			story: []string{"1 wrong", "NEEDS THE SERVER: Resources/A.zip: has another size"}},
-		{name: "wrong settings", treat: []does{installs("old"), spoils("Lathe.toml", "[Baking")}, needs: true, story: []string{"YOUR HELP: Lathe.toml"}},
-		{name: "layout that makes no sense", treat: []does{installs("old"), spoils("Lathe.toml", "Baking.ClientResources = \".collet\"\n")}, story: []string{"inspect"}},
+		{name: "wrong settings", steps: []step{installs("old"), spoils("Lathe.toml", "[Baking")}, needs: true, story: []string{"YOUR HELP: Lathe.toml"}},
+		{name: "layout that makes no sense", steps: []step{installs("old"), spoils("Lathe.toml", "Baking.ClientResources = \".collet\"\n")}, story: []string{"inspect"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			dir, _ := ward(t, test.treat...)
+			dir, _ := fixture(t, test.steps...)
 			before := everything(t, dir)
 			d, err := Doctor(t.Context(), DoctorOptions{Dir: dir, Hash: test.hash})
 			var story bytes.Buffer
@@ -188,10 +120,10 @@ func reports(t *testing.T, d *Diagnosis) {
 
 // TestDoctorWhileItRuns: the running client is named, and not disturbed.
 func TestDoctorWhileItRuns(t *testing.T) {
-	running := &folderClient{}
-	dir, _ := ward(t, installs("old"), func(ctx context.Context, c *folderClient) error {
-		fsys, err := platform.OpenDir(c.fsys.Path("."))
-		running = &folderClient{scenario: c.scenario, fsys: fsys}
+	var running *updater
+	dir, _ := fixture(t, installs("old"), func(ctx context.Context, u *updater) error {
+		fsys, err := platform.OpenDir(u.fsys.Path("."))
+		running = &updater{fsys: fsys, module: u.module}
 		return errors.Join(err, running.open(ctx))
 	})
 	d, err := Doctor(t.Context(), DoctorOptions{Dir: dir})
@@ -257,7 +189,7 @@ func TestHostsIn(t *testing.T) {
 
 // TestDoctorOfAWritableRoot: the module that an installer laid out counts, and the way to the other folder is told.
 func TestDoctorOfAWritableRoot(t *testing.T) {
-	below, module := ward(t, installs("old"))
+	below, module := fixture(t, installs("old"))
 	if err := os.WriteFile(filepath.Join(below, "INSTALLED"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +213,7 @@ func TestDoctorOfAWritableRoot(t *testing.T) {
 
 // TestDoctorOfPackaged: the folder for the player's data is the one that the host has inside it.
 func TestDoctorOfPackaged(t *testing.T) {
-	dir, _ := ward(t, installs("old"))
+	dir, _ := fixture(t, installs("old"))
 	data := t.TempDir()
 	t.Setenv("HOME", data)
 	t.Setenv("XDG_DATA_HOME", "")

@@ -99,11 +99,11 @@ func (d *Diagnosis) story(p *sheet) {
 	if len(troubles) == 0 {
 		p.item("troubles", "none")
 	}
-	for n, t := range troubles[:min(len(troubles), maxNamed)] {
+	for n, t := range troubles[:min(len(troubles), maxTroubles)] {
 		p.item([]string{"troubles", ""}[min(n, 1)], "%s: %s", gravity(t.Gravity), t.What)
 		p.item("", "    %s", t.Then)
 	}
-	if more := len(troubles) - maxNamed; more > 0 {
+	if more := len(troubles) - maxTroubles; more > 0 {
 		p.item("", "and %d more; the report has them all", more)
 	}
 }
@@ -218,6 +218,9 @@ func (d *Diagnosis) program() string {
 	}
 	return strings.Join(words, "; ")
 }
+
+// maxTroubles is the number of troubles in the short form.
+const maxTroubles = 12
 
 // maxDeeds is the number of next steps in the short form.
 const maxDeeds = 12

@@ -168,8 +168,7 @@ func (l *Lab) run(ctx context.Context, dir string, r labRun) (labEnd, error) {
 		end.hung = true
 	case <-ctx.Done():
 	}
-	killGroup(p.cmd.Process)
-	<-p.Done()
+	p.Kill()
 	end.code, end.took = p.Code(), time.Since(began)
 	return end, ctx.Err()
 }

@@ -18,11 +18,23 @@ import (
 // roleVariable makes the test program play a program under test instead of running tests.
 const roleVariable = "COLLET_QA_TEST_ROLE"
 
+// leaveVariable makes the test program leave a screen behind, as a killed program does.
+const leaveVariable = "COLLET_SCREEN_TEST_LEAVE"
+
 // TestMain fails the run when a test left a goroutine behind.
 func TestMain(m *testing.M) {
 	if role, playing := os.LookupEnv(roleVariable); playing {
 		play(role)
 		return
+	}
+	if os.Getenv(leaveVariable) != "" {
+		s, err := qa.StartScreen(context.Background(), 64, 48)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(s.PID())
+		time.Sleep(time.Hour)
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector adds a second to each program under test
 	goleak.VerifyTestMain(m)
@@ -47,14 +59,6 @@ func play(role string) {
 		time.Sleep(time.Hour)
 	case "ignore":
 		signal.Ignore()
-		time.Sleep(time.Hour)
-	case "screen": // leaves a screen behind, as a killed program does
-		s, err := qa.StartScreen(context.Background(), 64, 48)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(s.PID())
 		time.Sleep(time.Hour)
 	default:
 		code, _ := strconv.Atoi(role)

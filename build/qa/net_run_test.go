@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"collet/build/qa"
@@ -23,7 +24,34 @@ const (
 )
 
 // newPacks are what the fake server sends, one after the other.
-func newPacks() []byte { return numbered(40_000) }
+func newPacks() []byte {
+	data := make([]byte, 40_000)
+	for i := range data {
+		data[i] = byte(i*7 + i/251) // every place differs from its neighbours
+	}
+	return data
+}
+
+// packServer sends the new packs to each connection until the test ends.
+func packServer(t *testing.T) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { c.Write(newPacks()); c.Close() })
+		}
+	})
+	t.Cleanup(func() { listener.Close(); running.Wait() })
+	return listener.Addr().String()
+}
 
 // playClient is a client that asks a fake server for two packs. Some of its kind break a promise each.
 func playClient(role string, args []string) int {
@@ -66,11 +94,12 @@ func fakeInstall(t *testing.T) (program, dir string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("not everybody may make symbolic links there")
 	}
-	dir = tree(t, map[string]string{"Resources/a.zip": oldPack, "Resources/b.zip": oldPack})
+	dir = t.TempDir()
 	program = filepath.Join(dir, "Lathe")
+	packs := filepath.Join(dir, "Resources")
 	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, program)
+	if err = errors.Join(err, os.Mkdir(packs, 0o755), os.Symlink(self, program)); err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(packs, "a.zip"), []byte(oldPack), 0o644), os.WriteFile(filepath.Join(packs, "b.zip"), []byte(oldPack), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +114,7 @@ func fakeLab(t *testing.T, role string, change func(*qa.LabOptions)) (*qa.Lab, e
 	t.Setenv(roleVariable, role)
 	program, dir := fakeInstall(t)
 	o := qa.LabOptions{Scratch: t.TempDir(), Subject: qa.Subject{
-		Client: program, Install: dir, Server: serve(t, func(c *net.TCPConn) { c.Write(newPacks()); c.CloseWrite() }),
+		Client: program, Install: dir, Server: packServer(t),
 	}}
 	if change != nil {
 		change(&o)

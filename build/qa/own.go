@@ -16,6 +16,9 @@ import (
 // probeFile matches the temporary file of a client's write test (platform.Writable): a killed client may leave one.
 var probeFile = regexp.MustCompile(`^\.collet-[0-9a-f]{16}$`)
 
+// SelectorDir is the folder in a writable root with a selector file for each module, which names the module's path.
+const SelectorDir = "ClientRuntimeHost"
+
 // OwnNames are the client's own names in an install that its settings choose; all others are fixed. The zero value has the defaults.
 // docs/ON-DISK.md lists them all.
 type OwnNames struct {
@@ -35,7 +38,7 @@ func (o OwnNames) Outside(name string) bool {
 		strings.HasSuffix(base, install.BackupSuffix) || probeFile.MatchString(base) {
 		return true
 	}
-	for _, folder := range []string{install.StateDir, install.Recycler, selectorDir, cmp.Or(o.Cache, "Cache")} {
+	for _, folder := range []string{install.StateDir, install.Recycler, SelectorDir, cmp.Or(o.Cache, "Cache")} {
 		if name == folder || strings.HasPrefix(name, folder+"/") {
 			return true
 		}

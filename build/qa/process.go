@@ -84,6 +84,11 @@ func (p *Process) Stop(grace time.Duration) {
 		case <-timer.C:
 		}
 	}
+	p.Kill()
+}
+
+// Kill kills the process and its group, and returns when the process has ended.
+func (p *Process) Kill() {
 	killGroup(p.cmd.Process)
 	<-p.done
 }

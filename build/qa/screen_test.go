@@ -7,11 +7,11 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +20,30 @@ import (
 	"collet/platform/testlevel"
 )
 
-// screen starts a screen, or skips the test where there is no virtual X server.
-func screen(t *testing.T, width, height int) *qa.Screen {
+// waitLimit bounds waits for something that happens at once on a machine that is not overloaded.
+const waitLimit = 2 * time.Minute
+
+// waitFor waits for what another process does.
+func waitFor(t *testing.T, done func() bool, what string) {
+	t.Helper()
+	for end := time.Now().Add(waitLimit); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %v, and not: %s", waitLimit, what)
+		}
+	}
+}
+
+// waitEnded waits until a server has ended; until its exit code is read it is a zombie.
+func waitEnded(t *testing.T, pid int) {
+	t.Helper()
+	waitFor(t, func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(status), ") Z ")
+	}, fmt.Sprintf("process %d ends", pid))
+}
+
+// newScreen starts a screen, or skips the test where there is no virtual X server.
+func newScreen(t *testing.T, width, height int) *qa.Screen {
 	t.Helper()
 	testlevel.Slow(t)
 	s, err := qa.StartScreen(t.Context(), width, height)
@@ -40,7 +62,7 @@ func screen(t *testing.T, width, height int) *qa.Screen {
 }
 
 func TestScreenHasItsSizeAndStartsBlank(t *testing.T) {
-	m, err := screen(t, 320, 200).Shot()
+	m, err := newScreen(t, 320, 200).Shot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +72,7 @@ func TestScreenHasItsSizeAndStartsBlank(t *testing.T) {
 }
 
 func TestScreensDoNotMeet(t *testing.T) {
-	a, b := screen(t, 64, 64), screen(t, 64, 64)
+	a, b := newScreen(t, 64, 64), newScreen(t, 64, 64)
 	if a.Display() == b.Display() || a.Frame() == b.Frame() {
 		t.Errorf("two screens are %s and %s", a.Display(), b.Display())
 	}
@@ -59,7 +81,7 @@ func TestScreensDoNotMeet(t *testing.T) {
 func TestScreenEnvironment(t *testing.T) {
 	t.Setenv("DISPLAY", ":somewhere-else")
 	t.Setenv("WAYLAND_DISPLAY", "wayland-0")
-	s := screen(t, 64, 64)
+	s := newScreen(t, 64, 64)
 	env := s.Environ()
 	if !slices.Contains(env, "DISPLAY="+s.Display()) || slices.Contains(env, "DISPLAY=:somewhere-else") {
 		t.Error("DISPLAY is not the screen's")
@@ -97,7 +119,7 @@ func message(t *testing.T, s *qa.Screen, title string) *qa.Process {
 // wait finds a window by its title.
 func wait(t *testing.T, s *qa.Screen, title string) qa.Window {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	w, err := s.WaitWindow(ctx, func(w qa.Window) bool { return w.Name == title })
 	if errors.Is(err, qa.ErrNoDriver) {
@@ -110,7 +132,7 @@ func wait(t *testing.T, s *qa.Screen, title string) qa.Window {
 }
 
 func TestScreenFindsWindowsAndPressesKeys(t *testing.T) {
-	s := screen(t, 320, 200)
+	s := newScreen(t, 320, 200)
 	first, second := message(t, s, "one of two"), message(t, s, "two of two")
 	wait(t, s, "one of two")
 	w := wait(t, s, "two of two")
@@ -134,7 +156,7 @@ func TestScreenFindsWindowsAndPressesKeys(t *testing.T) {
 // waitColours waits until something is drawn in r.
 func waitColours(t *testing.T, s *qa.Screen, r image.Rectangle) {
 	t.Helper()
-	eventually(t, func() bool {
+	waitFor(t, func() bool {
 		m, err := s.Shot()
 		if err != nil {
 			t.Fatal(err)
@@ -144,11 +166,11 @@ func waitColours(t *testing.T, s *qa.Screen, r image.Rectangle) {
 }
 
 func TestScreenClicks(t *testing.T) {
-	s := screen(t, 320, 200)
+	s := newScreen(t, 320, 200)
 	p := message(t, s, "click")
 	w := wait(t, s, "click")
 	waitColours(t, s, w.Bounds)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for done := false; !done && time.Now().Before(deadline); { // the button is somewhere in the lower left; the window does not say where
 		for y := w.Bounds.Min.Y + 5; y < w.Bounds.Max.Y; y += 10 {
 			if err := s.Click(t.Context(), image.Pt(w.Bounds.Min.X+20, y)); err != nil {
@@ -167,7 +189,7 @@ func TestScreenClicks(t *testing.T) {
 }
 
 func TestBandSeesChangesInItsLinesOnly(t *testing.T) {
-	s := screen(t, 320, 200)
+	s := newScreen(t, 320, 200)
 	bands := map[string]*qa.Band{}
 	for name, lines := range map[string][2]int{"above": {0, 30}, "window": {30, 90}, "below": {121, 79}} {
 		b, err := s.WatchBand(lines[0], lines[1])
@@ -185,7 +207,7 @@ func TestBandSeesChangesInItsLinesOnly(t *testing.T) {
 		}
 	}
 	p.Stop(0)
-	eventually(t, func() bool {
+	waitFor(t, func() bool {
 		changed, err := bands["window"].Changed()
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +223,7 @@ func TestBandSeesChangesInItsLinesOnly(t *testing.T) {
 }
 
 func TestScreenWithoutWindows(t *testing.T) {
-	s := screen(t, 64, 64)
+	s := newScreen(t, 64, 64)
 	windows, err := s.Windows(t.Context())
 	if errors.Is(err, qa.ErrNoDriver) {
 		t.Skip(err)
@@ -217,30 +239,37 @@ func TestScreenWithoutWindows(t *testing.T) {
 }
 
 func TestScreenDiesWithItsOwner(t *testing.T) {
-	screen(t, 64, 48)               // skips
+	newScreen(t, 64, 48)            // skips
 	t.Setenv("TMPDIR", t.TempDir()) // a killed owner leaves its folder
-	owner, line := firstLine(t, "screen")
-	pid, err := strconv.Atoi(line)
+	reader, writer := io.Pipe()
+	owner, err := qa.StartProcess(qa.ProcessOptions{Path: os.Args[0], Env: append(os.Environ(), leaveVariable+"=1"), Output: writer})
 	if err != nil {
-		t.Fatal(line)
+		t.Fatal(err)
 	}
+	defer owner.Stop(0)
+	go func() { <-owner.Done(); writer.Close() }()
+	var pid int
+	if _, err := fmt.Fscanln(reader, &pid); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, reader)
 	owner.Stop(0) // killed: it cannot clean up
-	waitGone(t, pid)
+	waitEnded(t, pid)
 }
 
 func TestScreenCloseLeavesNothing(t *testing.T) {
-	s := screen(t, 64, 48)
+	s := newScreen(t, 64, 48)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.Frame()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("framebuffer after Close: %v", err)
 	}
-	waitGone(t, s.PID())
+	waitEnded(t, s.PID())
 }
 
 func TestStartScreenWithAnEndedContext(t *testing.T) {
-	screen(t, 64, 48) // skips
+	newScreen(t, 64, 48) // skips
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s, err := qa.StartScreen(ctx, 64, 48); err == nil {
