@@ -14,25 +14,25 @@ import (
 	"time"
 
 	"collet/app/download"
-	"collet/build/qa"
+	"collet/build/qa/proxy"
 	"collet/netproto/release"
 	"collet/platform"
 )
 
 // BenchmarkLoopback fetches 256 MB from nginx (net/http where there is none) and compares with curl, pair by pair. Ours
 // ends with the digest checked; curl's time is given without and with sha256 of the same implementation.
-func BenchmarkLoopback(b *testing.B) { benchmarkPairs(b, 256<<20, qa.Link{}) }
+func BenchmarkLoopback(b *testing.B) { benchmarkPairs(b, 256<<20, proxy.Link{}) }
 
 // BenchmarkLink does it over a line of 50 Mbit/s with a round trip of 100 ms, with what a patch has.
 func BenchmarkLink(b *testing.B) {
 	for _, size := range []int{800_000, 5_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			benchmarkPairs(b, size, qa.Link{Rate: 6_250_000, Delay: 50 * time.Millisecond})
+			benchmarkPairs(b, size, proxy.Link{Rate: 6_250_000, Delay: 50 * time.Millisecond})
 		})
 	}
 }
 
-func benchmarkPairs(b *testing.B, size int, link qa.Link) {
+func benchmarkPairs(b *testing.B, size int, link proxy.Link) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		b.Skip("there is no curl")
@@ -48,13 +48,13 @@ func benchmarkPairs(b *testing.B, size int, link qa.Link) {
 		b.Fatal(err)
 	}
 	addr := origin(b, dir)
-	if link != (qa.Link{}) {
-		proxy, err := qa.StartProxy(qa.ProxyOptions{Target: addr, Link: link})
+	if link != (proxy.Link{}) {
+		p, err := proxy.Start(proxy.Options{Target: addr, Link: link})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = proxy.Close() })
-		addr = proxy.Addr()
+		b.Cleanup(func() { _ = p.Close() })
+		addr = p.Addr()
 	}
 	var ours, theirs, hashed []time.Duration
 	for b.Loop() {

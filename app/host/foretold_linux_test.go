@@ -11,7 +11,7 @@ import (
 
 	"collet/app/install"
 	"collet/assets"
-	"collet/build/qa"
+	"collet/build/qa/doctor"
 	"collet/netproto/compat"
 	"collet/platform/testlevel"
 )
@@ -170,7 +170,7 @@ func (f *foretold) start(when install.When) (code int, said string) {
 // diagnosed is what the doctor says of the next start. It is not sure where it only says for how many files there is room.
 func (f *foretold) diagnosed(when install.When) (found install.Ending, sure bool) {
 	f.t.Helper()
-	said, err := qa.Doctor(f.t.Context(), qa.DoctorOptions{Dir: f.dir, Name: "Lathe"})
+	said, err := doctor.Diagnose(f.t.Context(), doctor.Options{Dir: f.dir, Name: "Lathe"})
 	f.must(err)
 	for _, e := range said.Endings {
 		if e.When == install.Always || e.When == when || when == install.Updated && e.When == install.Larger && f.changed > e.Files {

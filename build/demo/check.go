@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
+	"collet/build/qa/screen"
 	"collet/platform/interrupt"
 )
 
@@ -26,7 +27,7 @@ func (s *story) checkSwap() error {
 		{"release 1 was loaded, then swapped for release 2", func() error {
 			return s.facts.oneSwap(l.Old.Compatibility, l.New.Compatibility)
 		}},
-		{"the module on disk is that of release 2", func() error { return qa.SameFile(l.LiveModule(), l.New.Module) }},
+		{"the module on disk is that of release 2", func() error { return fileset.SameFile(l.LiveModule(), l.New.Module) }},
 		{"no staged module is left", func() error { return absent(l.LiveModule() + "-staging") }},
 		{"all packs on disk are those of release 2", l.checkPacks},
 	}
@@ -56,10 +57,10 @@ func (s *story) checkSplash() error {
 }
 
 // checkWindow finds the game's window, and wants it to belong to a child of the host and to show release 2.
-func (s *story) checkWindow(ctx context.Context) (qa.Window, error) {
+func (s *story) checkWindow(ctx context.Context) (screen.Window, error) {
 	found, cancel := context.WithTimeout(ctx, windowWait)
 	defer cancel()
-	w, err := s.screen.WaitWindow(found, func(w qa.Window) bool { return w.Name == s.layout.New.Window })
+	w, err := s.screen.WaitWindow(found, func(w screen.Window) bool { return w.Name == s.layout.New.Window })
 	if err != nil {
 		return w, fmt.Errorf("no window with the title %q: %w (is SDL2 installed?)", s.layout.New.Window, err)
 	}
@@ -93,7 +94,7 @@ func (s *story) checkSplashGone(ctx context.Context) error {
 }
 
 // checkParent wants the window's process to be a child of the host that was started for release 1.
-func (s *story) checkParent(w qa.Window) error {
+func (s *story) checkParent(w screen.Window) error {
 	parent, err := parentOf(w.PID)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
@@ -108,7 +109,7 @@ func (s *story) checkParent(w qa.Window) error {
 }
 
 // checkDrawn waits until the window has something in it and photographs it.
-func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
+func (s *story) checkDrawn(ctx context.Context, w screen.Window) error {
 	ctx, cancel := context.WithTimeout(ctx, drawWait)
 	defer cancel()
 	for {
@@ -116,7 +117,7 @@ func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
 		if err != nil {
 			return err
 		}
-		if qa.Colours(m, w.Bounds, enoughColours) >= enoughColours {
+		if screen.Colours(m, w.Bounds, enoughColours) >= enoughColours {
 			s.tell.say("check", "the game has drawn its picture")
 			_, err := s.photograph("game.png", w.Bounds)
 			return err
@@ -130,7 +131,7 @@ func (s *story) checkDrawn(ctx context.Context, w qa.Window) error {
 // checkPacks compares every pack of release 2 with the client's.
 func (l *Layout) checkPacks() error {
 	for _, pack := range l.New.Packs {
-		if err := qa.SameFile(filepath.Join(l.Client(), packFolder, filepath.Base(pack)), pack); err != nil {
+		if err := fileset.SameFile(filepath.Join(l.Client(), packFolder, filepath.Base(pack)), pack); err != nil {
 			return err
 		}
 	}

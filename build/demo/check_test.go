@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 )
 
 func TestSameFile(t *testing.T) {
@@ -25,18 +25,18 @@ func TestSameFile(t *testing.T) {
 	changed := bytes.Clone(large)
 	changed[len(changed)-1] = 'y'
 	whole, again := write("whole", large), write("again", large)
-	if err := qa.SameFile(whole, again); err != nil {
+	if err := fileset.SameFile(whole, again); err != nil {
 		t.Error(err)
 	}
 	for name, data := range map[string][]byte{
 		"last byte": changed, "one byte more": append(bytes.Clone(large), 'x'), "half": large[:1<<20], "empty": nil,
 	} {
 		other := write(name, data)
-		if qa.SameFile(whole, other) == nil || qa.SameFile(other, whole) == nil {
+		if fileset.SameFile(whole, other) == nil || fileset.SameFile(other, whole) == nil {
 			t.Errorf("%s: passed as the same", name)
 		}
 	}
-	if err := qa.SameFile(whole, filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+	if err := fileset.SameFile(whole, filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 }

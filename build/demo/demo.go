@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
+	"collet/build/qa/proxy"
+	"collet/build/qa/screen"
 )
 
 const (
@@ -52,12 +54,12 @@ type story struct {
 	options Options
 	tell    *teller
 	layout  *Layout
-	screen  *qa.Screen // nil on a real display
-	server  *qa.Process
+	screen  *screen.Screen // nil on a real display
+	server  *process.Process
 	game    *gameServer
-	link    *qa.Proxy
-	client  *qa.Process
-	printed *qa.Tail // what the client prints beside its log
+	link    *proxy.Proxy
+	client  *process.Process
+	printed *process.Tail // what the client prints beside its log
 	log     follower
 	facts   facts
 	shots   string // folder of the screenshots; empty until it exists
@@ -128,7 +130,7 @@ func (s *story) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.tell.say("server", "listens on %s", address)
-	s.link, err = qa.StartProxy(qa.ProxyOptions{Target: address, Port: s.options.Port, Link: qa.Link{Rate: s.options.Rate}})
+	s.link, err = proxy.Start(proxy.Options{Target: address, Port: s.options.Port, Link: proxy.Link{Rate: s.options.Rate}})
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ func (s *story) openScreen(ctx context.Context) (err error) {
 		s.tell.say("screen", "the windows appear on this display")
 		return nil
 	}
-	if s.screen, err = qa.StartScreen(ctx, virtualWidth, virtualHeight); err != nil {
+	if s.screen, err = screen.Start(ctx, virtualWidth, virtualHeight); err != nil {
 		return err
 	}
 	if s.shots, err = s.shotFolder(); err != nil {
@@ -188,13 +190,13 @@ func (s *story) shotFolder() (string, error) {
 
 // startClient starts the installed host like a player, without arguments of its own. The game gets the game server's address.
 func (s *story) startClient() (err error) {
-	s.printed = qa.NewTail()
-	o := qa.ProcessOptions{Path: s.layout.Host(), Args: s.game.args(), Dir: s.layout.Client(), Output: s.printed}
+	s.printed = process.NewTail()
+	o := process.Options{Path: s.layout.Host(), Args: s.game.args(), Dir: s.layout.Client(), Output: s.printed}
 	if s.screen != nil {
 		o.Env = s.screen.Environ()
 	}
 	s.log = follower{path: s.layout.Log()}
-	if s.client, err = qa.StartProcess(o); err == nil {
+	if s.client, err = process.Start(o); err == nil {
 		s.tell.say("client", "started as process %d", s.client.PID())
 	}
 	return err
@@ -202,7 +204,7 @@ func (s *story) startClient() (err error) {
 
 // stop ends all processes, the client first.
 func (s *story) stop() {
-	for _, p := range []*qa.Process{s.client, s.server} {
+	for _, p := range []*process.Process{s.client, s.server} {
 		if p != nil {
 			p.Stop(politeEnd)
 		}

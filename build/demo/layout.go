@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"strings"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 	"collet/netproto/product"
 )
 
@@ -134,12 +134,12 @@ func (l *Layout) publish(ctx context.Context, modules string, levelsMB int) (err
 }
 
 // NewSet is what the install has to hold after the update: the client's folder with the server's files in it.
-func (l *Layout) NewSet() (qa.Set, error) {
-	set, err := qa.ReadSet(l.Client())
+func (l *Layout) NewSet() (fileset.Set, error) {
+	set, err := fileset.Read(l.Client())
 	if err != nil {
 		return nil, err
 	}
-	offered, err := qa.ReadSet(l.Server())
+	offered, err := fileset.Read(l.Server())
 	for name, content := range offered {
 		if module, is := strings.CutPrefix(name, path.Join(binaryFolder, string(l.Target))+"/"); is {
 			set[module] = content

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 	"collet/platform/testlevel"
 	"collet/runtime/host"
 )
@@ -78,7 +78,7 @@ func TestPrepare(t *testing.T) {
 		{l.Old.Packs[0], l.New.Packs[0]},
 		{l.Old.Packs[1], l.New.Packs[1]},
 	} {
-		if qa.SameFile(pair[0], pair[1]) == nil {
+		if fileset.SameFile(pair[0], pair[1]) == nil {
 			t.Errorf("%s is the same in both releases", filepath.Base(pair[0]))
 		}
 	}
@@ -90,12 +90,12 @@ func TestPrepare(t *testing.T) {
 func TestPrepareMakesTheSamePacksEachTime(t *testing.T) {
 	a, b := prepare(t, 1), prepare(t, 1)
 	for i := range a.New.Packs {
-		if err := qa.SameFile(a.New.Packs[i], b.New.Packs[i]); err != nil {
+		if err := fileset.SameFile(a.New.Packs[i], b.New.Packs[i]); err != nil {
 			t.Error(err)
 		}
 	}
 	for i := range a.Old.Packs {
-		if err := qa.SameFile(a.Old.Packs[i], b.Old.Packs[i]); err != nil {
+		if err := fileset.SameFile(a.Old.Packs[i], b.Old.Packs[i]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestModulesBuiltBefore(t *testing.T) {
 	if err := edition1().module(t.Context(), t.TempDir(), again); err != nil {
 		t.Fatal(err)
 	}
-	if err := qa.SameFile(again, built[0]); err != nil {
+	if err := fileset.SameFile(again, built[0]); err != nil {
 		t.Errorf("a module compiled now and one compiled before: %v", err)
 	}
 }

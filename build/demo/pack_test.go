@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 	"collet/netproto/release"
 )
 
@@ -52,7 +52,7 @@ func TestPackBytesDependOnlyOnTheEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := qa.SameFile(first, second); err != nil {
+	if err := fileset.SameFile(first, second); err != nil {
 		t.Error(err)
 	}
 	const golden = "sha256:10a6f434a9958d4d15f799f32b0dd8f36bd405146fc494f85a711f525840be73"

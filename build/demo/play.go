@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/screen"
 )
 
 const (
@@ -126,9 +126,9 @@ func (s *story) watchSplash(ctx context.Context) error {
 }
 
 // hostWindows are the visible windows that belong to the host itself.
-func (s *story) hostWindows(ctx context.Context) ([]qa.Window, error) {
+func (s *story) hostWindows(ctx context.Context) ([]screen.Window, error) {
 	windows, err := s.screen.Windows(ctx)
-	return slices.DeleteFunc(windows, func(w qa.Window) bool { return w.PID != s.client.PID() }), err
+	return slices.DeleteFunc(windows, func(w screen.Window) bool { return w.PID != s.client.PID() }), err
 }
 
 // waitEnd waits until the client has ended, and wants exit code 0.
@@ -171,9 +171,9 @@ func (s *story) photograph(name string, r image.Rectangle) (colours int, err err
 		r = m.Bounds()
 	}
 	path := filepath.Join(s.shots, name)
-	if err := qa.SavePNG(path, m.SubImage(r)); err != nil {
+	if err := screen.SavePNG(path, m.SubImage(r)); err != nil {
 		return 0, err
 	}
 	s.tell.say("screen", "photographed: %s", path)
-	return qa.Colours(m, r, enoughColours), nil
+	return screen.Colours(m, r, enoughColours), nil
 }

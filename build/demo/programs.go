@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 )
 
 // politeEnd is how long a program may take to end when it is asked to.
@@ -12,6 +12,6 @@ const politeEnd = 5 * time.Second
 
 // StartServer starts the update server of a layout on a port of the loopback interface, 0 for a free one, and returns
 // when it listens, with its address. Whoever starts it stops it.
-func StartServer(ctx context.Context, l *Layout, port int) (*qa.Process, string, error) {
-	return qa.StartServer(ctx, l.ServerProgram, l.ServerSettings(), port)
+func StartServer(ctx context.Context, l *Layout, port int) (*process.Process, string, error) {
+	return process.StartServer(ctx, l.ServerProgram, l.ServerSettings(), port)
 }

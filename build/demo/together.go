@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/runtime/sample/protocol"
 )
 
@@ -99,10 +99,10 @@ func (s *story) prepareGuest() error {
 func (s *story) playGuest(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, guestLimit)
 	defer cancel()
-	printed := qa.NewTail()
+	printed := process.NewTail()
 	args := []string{"--headless", "--run", "--offline", "--dir", s.layout.Guest(), "--runtime-name", game}
 	args = append(args, s.game.args("--logic", fmt.Sprint(guestLogic), "--frames", fmt.Sprint(guestSteps))...)
-	guest, err := qa.StartProcess(qa.ProcessOptions{
+	guest, err := process.Start(process.Options{
 		Path: s.layout.Host(), Args: args, Dir: s.layout.Guest(), Output: printed,
 		Env: append(os.Environ(), "SDL_VIDEODRIVER=dummy"), // a driver that shows nothing: the game plays as text
 	})

@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"collet/build/qa/fileset"
+	"collet/build/qa/report"
 )
 
 const (
@@ -109,7 +112,7 @@ func (d *diskLab) makeTemplate(ctx context.Context, kind string) (err error) {
 	if err := mountImage(ctx, kind, image, mount); err != nil {
 		return err
 	}
-	err = CopyInstall(filepath.Join(mount, "install"), d.stages[0].before)
+	err = fileset.CopyInstall(filepath.Join(mount, "install"), d.stages[0].before)
 	if err = errors.Join(err, unmount(mount)); err != nil {
 		return err
 	}
@@ -125,7 +128,7 @@ func (d *diskLab) makeTemplate(ctx context.Context, kind string) (err error) {
 }
 
 // onMemory runs a case on a tmpfs of a size with a copy of the install. inodes 0 means no limit.
-func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (CaseState, string, error)) (state CaseState, detail string, err error) {
+func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (report.State, string, error)) (state report.State, detail string, err error) {
 	if d.refused != nil {
 		return "", "", &labSkip{"nothing can be mounted here: " + d.refused.Error()}
 	}
@@ -139,7 +142,7 @@ func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (Case
 	}
 	defer func() { err = errors.Join(err, unmount(mount)) }()
 	dir := filepath.Join(mount, "install")
-	if err := CopyInstall(dir, d.stages[0].before); err != nil {
+	if err := fileset.CopyInstall(dir, d.stages[0].before); err != nil {
 		return "", "", err
 	}
 	return try(mount, dir)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"collet/build/qa/report"
 )
 
 // powered is a mounted copy of an image. It is used by one goroutine.
@@ -56,12 +58,12 @@ func (p *powered) restart(ctx context.Context) error {
 	return mountImage(ctx, p.kind, p.image, p.mount)
 }
 
-func cutParams(kind string, withLog bool, more ...Param) []Param {
+func cutParams(kind string, withLog bool, more ...report.Param) []report.Param {
 	lost := "all unsynced"
 	if withLog {
 		lost = "unsynced bytes"
 	}
-	return append([]Param{{"fs", kind}, {"lost", lost}}, more...)
+	return append([]report.Param{{Name: "fs", Value: kind}, {Name: "lost", Value: lost}}, more...)
 }
 
 // cutTry plans a cut after a time.
@@ -69,8 +71,8 @@ func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Durat
 	again := d.recoveryKills(d.chance, d.options.Depth)
 	return labTry{
 		name:   "power cut at a random moment",
-		params: cutParams(kind, withLog, Param{"cut", number}, Param{"at", labMS(at)}),
-		try: func(ctx context.Context) (CaseState, string, error) {
+		params: cutParams(kind, withLog, report.Param{Name: "cut", Value: number}, report.Param{Name: "at", Value: labMS(at)}),
+		try: func(ctx context.Context) (report.State, string, error) {
 			return d.onPower(ctx, kind, withLog, again, func(p *powered) (note, problem string, err error) {
 				return p.playUntilCut(ctx, at)
 			})
@@ -82,7 +84,7 @@ func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Durat
 func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
 	return labTry{
 		name: "power cut when the update is over", params: cutParams(kind, withLog),
-		try: func(ctx context.Context) (CaseState, string, error) {
+		try: func(ctx context.Context) (report.State, string, error) {
 			return d.onPower(ctx, kind, withLog, nil, func(p *powered) (note, problem string, err error) {
 				return p.playUntilCut(ctx, never)
 			})
@@ -94,7 +96,7 @@ func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
 const never = 24 * time.Hour
 
 // onPower runs a case on a copy of an image; play ends with the power cut. During each recovery in again the power is cut once more.
-func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again []labRun, play func(p *powered) (note, problem string, err error)) (state CaseState, detail string, err error) {
+func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again []labRun, play func(p *powered) (note, problem string, err error)) (state report.State, detail string, err error) {
 	p, err := d.plug(ctx, kind, withLog)
 	if err != nil {
 		return "", "", err
@@ -161,8 +163,8 @@ func (d *diskLab) cutPoints(ctx context.Context) (points []point, err error) {
 func (d *diskLab) cutPointTry(kind string, withLog bool, at point) labTry {
 	return labTry{
 		name:   "power cut at " + at.text,
-		params: cutParams(kind, withLog, Param{"run", fmt.Sprint(at.run + 1)}, Param{"operation", at.number}),
-		try: func(ctx context.Context) (CaseState, string, error) {
+		params: cutParams(kind, withLog, report.Param{Name: "run", Value: fmt.Sprint(at.run + 1)}, report.Param{Name: "operation", Value: at.number}),
+		try: func(ctx context.Context) (report.State, string, error) {
 			return d.onPower(ctx, kind, withLog, nil, func(p *powered) (note, problem string, err error) {
 				return p.playToPoint(ctx, at)
 			})

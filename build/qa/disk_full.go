@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"collet/build/qa/proxy"
+	"collet/build/qa/report"
 )
 
 const (
@@ -33,8 +36,8 @@ func (d *diskLab) fullDisks() ([]labTry, error) {
 		free := int64(labPage) << (uint(i) % 2) // above the journal's few pages, sizes grow evenly up to the whole need
 		free += int64(i) * (after + diskCaution) / int64(max(d.options.Sizes-1, 1))
 		tries = append(tries, labTry{
-			name: "disk too small", params: []Param{{"free", fmt.Sprint(free)}},
-			try: func(ctx context.Context) (CaseState, string, error) {
+			name: "disk too small", params: []report.Param{{Name: "free", Value: fmt.Sprint(free)}},
+			try: func(ctx context.Context) (report.State, string, error) {
 				return d.tooSmall(ctx, before+free, before+after)
 			},
 		})
@@ -42,8 +45,8 @@ func (d *diskLab) fullDisks() ([]labTry, error) {
 	for i := range d.options.Sizes {
 		left := int64(i) * d.download() / int64(max(d.options.Sizes-1, 1)) / labPage * labPage
 		tries = append(tries, labTry{
-			name: "disk filled during the download", params: []Param{{"free", fmt.Sprint(left)}},
-			try: func(ctx context.Context) (CaseState, string, error) { return d.filled(ctx, left, before+after) },
+			name: "disk filled during the download", params: []report.Param{{Name: "free", Value: fmt.Sprint(left)}},
+			try: func(ctx context.Context) (report.State, string, error) { return d.filled(ctx, left, before+after) },
 		})
 	}
 	return tries, nil
@@ -53,8 +56,8 @@ func (d *diskLab) fullDisks() ([]labTry, error) {
 func roomy(sets int64) int64 { return 3*sets + 2*diskCaution }
 
 // tooSmall updates on a tmpfs of a size, and enlarges it if that was not enough.
-func (d *diskLab) tooSmall(ctx context.Context, size, sets int64) (CaseState, string, error) {
-	return d.onMemory(size, 0, func(mount, dir string) (CaseState, string, error) {
+func (d *diskLab) tooSmall(ctx context.Context, size, sets int64) (report.State, string, error) {
+	return d.onMemory(size, 0, func(mount, dir string) (report.State, string, error) {
 		end, done, err := d.converge(ctx, dir, labRun{})
 		if err != nil {
 			return "", "", err
@@ -64,13 +67,13 @@ func (d *diskLab) tooSmall(ctx context.Context, size, sets int64) (CaseState, st
 }
 
 // filled fills the disk up to a remainder as soon as the client downloads over a slow link.
-func (d *diskLab) filled(ctx context.Context, left, sets int64) (state CaseState, detail string, err error) {
-	slow, err := StartProxy(ProxyOptions{Target: d.Lab.options.Server, Link: Link{Rate: max(d.download()*fillRate, fillSlowest)}})
+func (d *diskLab) filled(ctx context.Context, left, sets int64) (state report.State, detail string, err error) {
+	slow, err := proxy.Start(proxy.Options{Target: d.Lab.options.Server, Link: proxy.Link{Rate: max(d.download()*fillRate, fillSlowest)}})
 	if err != nil {
 		return "", "", err
 	}
 	defer func() { err = errors.Join(err, slow.Close()) }()
-	return d.onMemory(roomy(sets), 0, func(mount, dir string) (CaseState, string, error) {
+	return d.onMemory(roomy(sets), 0, func(mount, dir string) (report.State, string, error) {
 		ballast := filepath.Join(mount, "ballast")
 		var once sync.Once
 		var failed error
@@ -111,7 +114,7 @@ func fillUp(mount, ballast string, left int64) error {
 
 // fullVerdict judges an update on a disk without enough space. It succeeded, or it failed with a message about the space and left a whole
 // set; with enough space it then converges.
-func (d *diskLab) fullVerdict(ctx context.Context, mount, dir string, end labEnd, done bool, heal func() error) (CaseState, string, error) {
+func (d *diskLab) fullVerdict(ctx context.Context, mount, dir string, end labEnd, done bool, heal func() error) (report.State, string, error) {
 	note := fmt.Sprintf("the update: %v", end)
 	var problem string
 	if !done {
@@ -141,20 +144,20 @@ func (d *diskLab) failingDisks() []labTry {
 	tries := []labTry{{name: "read-only disk", try: d.readOnly}}
 	for spare := range int64(d.options.Sizes) {
 		tries = append(tries, labTry{
-			name: "no inodes left", params: []Param{{"free", fmt.Sprint(spare)}},
-			try: func(ctx context.Context) (CaseState, string, error) { return d.noInodes(ctx, spare) },
+			name: "no inodes left", params: []report.Param{{Name: "free", Value: fmt.Sprint(spare)}},
+			try: func(ctx context.Context) (report.State, string, error) { return d.noInodes(ctx, spare) },
 		})
 	}
 	return tries
 }
 
 // readOnly updates on a read-only disk: the client must report that before it downloads.
-func (d *diskLab) readOnly(ctx context.Context) (CaseState, string, error) {
+func (d *diskLab) readOnly(ctx context.Context) (report.State, string, error) {
 	before, after, err := d.bytes()
 	if err != nil {
 		return "", "", err
 	}
-	return d.onMemory(roomy(before+after), 0, func(mount, dir string) (CaseState, string, error) {
+	return d.onMemory(roomy(before+after), 0, func(mount, dir string) (report.State, string, error) {
 		if err := protectMemory(mount, true); err != nil {
 			return "", "", err
 		}
@@ -185,13 +188,13 @@ func readOnlyProblem(end labEnd, mount string) string {
 }
 
 // noInodes updates on a tmpfs with only a few free inodes.
-func (d *diskLab) noInodes(ctx context.Context, spare int64) (CaseState, string, error) {
+func (d *diskLab) noInodes(ctx context.Context, spare int64) (report.State, string, error) {
 	before, after, err := d.bytes()
 	if err != nil {
 		return "", "", err
 	}
 	const many = 1 << 16
-	return d.onMemory(roomy(before+after), many, func(mount, dir string) (CaseState, string, error) {
+	return d.onMemory(roomy(before+after), many, func(mount, dir string) (report.State, string, error) {
 		used, err := usedInodes(mount)
 		if err == nil {
 			err = resizeMemory(mount, roomy(before+after), used+spare)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"collet/build/qa/process"
 )
 
 const (
@@ -95,7 +97,7 @@ func mountImage(ctx context.Context, kind, image, dir string) error {
 // command runs a system program in its own process group, apart from a typed interrupt, and waits for it.
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	ownGroup(cmd)
+	process.OwnGroup(cmd)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", name, err, strings.Join(strings.Fields(string(bytes.TrimSpace(said))), " "))

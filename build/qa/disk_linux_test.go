@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/build/qa/report"
 	"collet/platform/testlevel"
 )
 
@@ -16,15 +17,15 @@ import (
 var both = []string{"ext4", "xfs"}
 
 // disk runs Disk on a client of some habits. It skips where nothing can be mounted, and fails when a mount is left.
-func disk(t *testing.T, habits string, o qa.DiskOptions) *qa.Report {
+func disk(t *testing.T, habits string, o qa.DiskOptions) *report.Report {
 	t.Helper()
 	testlevel.Slow(t)
 	l := mustOpenLab(t, habits)
-	r, mounted := &qa.Report{}, false
+	r, mounted := &report.Report{}, false
 	o.Jobs = 4
-	err := qa.Disk(t.Context(), l, o, func(done, total int, c qa.Case) {
+	err := qa.Disk(t.Context(), l, o, func(done, total int, c report.Case) {
 		r.Cases = append(r.Cases, c)
-		mounted = mounted || c.State != qa.CaseSkipped
+		mounted = mounted || c.State != report.Skipped
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,9 +52,9 @@ func noMounts(t *testing.T) {
 }
 
 // named are the cases of a name, with the wanted number of them.
-func named(t *testing.T, r *qa.Report, name string, want int) *qa.Report {
+func named(t *testing.T, r *report.Report, name string, want int) *report.Report {
 	t.Helper()
-	found := &qa.Report{}
+	found := &report.Report{}
 	for _, c := range r.Cases {
 		if strings.HasPrefix(c.Name, name) {
 			found.Cases = append(found.Cases, c)
@@ -91,7 +92,7 @@ func TestDiskGood(t *testing.T) {
 			t.Errorf("cut %d is of %q, want %s", i, got, fs)
 		}
 	}
-	if f := named(t, r, "fsync fails", 2); f.Cases[0].State == qa.CaseOK && !strings.Contains(f.Cases[0].Detail, "exit code 28") {
+	if f := named(t, r, "fsync fails", 2); f.Cases[0].State == report.OK && !strings.Contains(f.Cases[0].Detail, "exit code 28") {
 		t.Errorf("the injected error was not felt: %s", f.Cases[0].Detail)
 	}
 }
@@ -121,9 +122,9 @@ func TestDiskCatches(t *testing.T) {
 		t.Run(test.habits, func(t *testing.T) {
 			r := disk(t, test.habits, test.options)
 			for name, want := range test.wants {
-				told := &qa.Report{}
+				told := &report.Report{}
 				for _, c := range r.Cases {
-					if c.State == qa.CaseViolation && strings.HasPrefix(c.Name, strings.TrimSpace(name)) {
+					if c.State == report.Violation && strings.HasPrefix(c.Name, strings.TrimSpace(name)) {
 						told.Cases = append(told.Cases, c)
 					}
 				}
@@ -150,9 +151,9 @@ func TestDiskSkips(t *testing.T) {
 	l := mustOpenLab(t, "brief")
 	t.Setenv("PATH", t.TempDir())
 	wants := map[string]string{"power cut": "mkfs.", "fsync fails": "strace is needed"}
-	err := qa.Disk(t.Context(), l, qa.DiskOptions{Kinds: both, Cuts: 1, Faults: 1}, func(_, _ int, c qa.Case) {
+	err := qa.Disk(t.Context(), l, qa.DiskOptions{Kinds: both, Cuts: 1, Faults: 1}, func(_, _ int, c report.Case) {
 		for name, want := range wants {
-			if strings.HasPrefix(c.Name, name) && (c.State != qa.CaseSkipped || !strings.Contains(c.Detail, want)) {
+			if strings.HasPrefix(c.Name, name) && (c.State != report.Skipped || !strings.Contains(c.Detail, want)) {
 				t.Errorf("%s: %s %q, want it skipped for %q", c.Title(), c.State, c.Detail, want)
 			}
 		}
@@ -169,7 +170,7 @@ func TestDiskInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cases := 0
-	err := qa.Disk(ctx, l, qa.DiskOptions{Kinds: both, Cuts: 100, Jobs: 3}, func(_, _ int, c qa.Case) {
+	err := qa.Disk(ctx, l, qa.DiskOptions{Kinds: both, Cuts: 100, Jobs: 3}, func(_, _ int, c report.Case) {
 		if cases++; cases == 4 { // among the cuts
 			cancel()
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"collet/build/qa/report"
 )
 
 // tracedCalls are the system calls that fail, by the tracer's names. write fails only for the update's own files, because the client also
@@ -46,8 +48,8 @@ func (d *diskLab) tracedFaults(ctx context.Context) []labTry {
 		for _, errno := range []string{"EIO", "ENOSPC"} {
 			for n := range d.options.Faults {
 				tries = append(tries, labTry{
-					name: call + " fails", params: []Param{{"error", errno}, {"when", fmt.Sprint(n + 1)}},
-					try: func(ctx context.Context) (CaseState, string, error) {
+					name: call + " fails", params: []report.Param{{Name: "error", Value: errno}, {Name: "when", Value: fmt.Sprint(n + 1)}},
+					try: func(ctx context.Context) (report.State, string, error) {
 						if refused != nil {
 							return "", "", &labSkip{"strace is needed: " + refused.Error()}
 						}
@@ -79,7 +81,7 @@ func tracerRefused(ctx context.Context) error {
 }
 
 // traced updates with one failing call in each run.
-func (d *diskLab) traced(ctx context.Context, call, errno string, when int) (CaseState, string, error) {
+func (d *diskLab) traced(ctx context.Context, call, errno string, when int) (report.State, string, error) {
 	dir, remove, err := d.clone(0)
 	if err != nil {
 		return "", "", err

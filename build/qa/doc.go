@@ -1,14 +1,14 @@
-// Package qa holds the tools for observing updates and injecting faults. Tests, the demo and the benches share them.
+// Package qa tries real clients: it runs a client's program on copies of an install, disturbs it, and judges the install.
 //
-// Proxy is a link between a client and a server on this machine: it forwards TCP, counts every byte each way, and can be
-// slow, late, silent, cut after an exact number of bytes, or refuse connections.
+// A Lab copies the install, adds files of a player, and plays one undisturbed update, which defines the new set. Real kills the client at
+// random moments and at every operation. Net breaks its connections as scenario files say. Disk runs it on small, read-only, failing and
+// power-cut file systems (Linux, root).
 //
-// Screen is a private display: a virtual X server with screenshots, window lists and key presses. ReadXWD reads the picture format of its
-// framebuffer.
+// Each case has the same judgement. The next start finds exactly the old or the new set, the player's files are unchanged, and as many
+// undisturbed runs as an update takes lead to the new set. A case that could not be tried to its end is a violation, unless the machine
+// lacks rights or programs for it; then it is skipped with a reason.
 //
-// Process is a program under test with its output and exit code.
-//
-// Promises. All listeners are on the loopback interface or on a local socket. Everything that a value of this package starts (goroutines,
-// processes, temporary folders) has ended when its Close or Stop returns. A Screen's server also ends when the process that started it is
-// killed. Counters are exact: a byte is counted when it was passed to the receiving side.
+// The client's own install and its server stay untouched. All copies, processes and mounts have ended when Close, Real, Net.Play and Disk
+// return. Proxies, processes, reports and comparisons have packages of their own below this one, and so have the tests without a real
+// client: crash and scenario.
 package qa

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"collet/build/qa/fileset"
 )
 
 const (
@@ -33,7 +35,7 @@ type Lab struct {
 	options LabOptions
 	env     []string
 	folder  string // of everything that the lab makes
-	own     OwnNames
+	own     fileset.OwnNames
 	stages  []labStage
 	promise labPromise
 }
@@ -112,7 +114,7 @@ func (l *Lab) String() string {
 // learn plays the update through. The client's program is not part of what is copied: it is only read, and large.
 func (l *Lab) learn(ctx context.Context) error {
 	first := filepath.Join(l.folder, "before-1")
-	if err := CopyInstall(first, l.options.Install); err != nil {
+	if err := fileset.CopyInstall(first, l.options.Install); err != nil {
 		return err
 	}
 	if inside := l.program(); inside != "" {
@@ -150,7 +152,7 @@ func (l *Lab) root(dir string) string { return filepath.Join(dir, l.own.Writable
 func (l *Lab) play(ctx context.Context, before string) (string, error) {
 	for n := 1; n <= labMaxRuns; n++ {
 		after := filepath.Join(l.folder, fmt.Sprintf("before-%d", n+1))
-		if err := CopyInstall(after, before); err != nil {
+		if err := fileset.CopyInstall(after, before); err != nil {
 			return "", err
 		}
 		end, err := l.run(ctx, after, labRun{})
@@ -185,13 +187,13 @@ func (l *Lab) learnSets(after string) error {
 	if l.options.New == nil {
 		return nil
 	}
-	want, has := maps.Clone(l.options.New), l.own.effective(l.promise.New)
+	want, has := maps.Clone(l.options.New), l.own.Effective(l.promise.New)
 	delete(want, l.program())
 	if l.own.Writable != "" { // what was delivered stays there, also when a release drops it
 		maps.DeleteFunc(has, func(name, content string) bool { return want[name] == "" && l.promise.Old[name] == content })
 	}
 	if wrong := has.Diff(want); len(wrong) > 0 {
-		return fmt.Errorf("an undisturbed update does not lead to the new set:\n%s", Difference(wrong))
+		return fmt.Errorf("an undisturbed update does not lead to the new set:\n%s", fileset.Difference(wrong))
 	}
 	return nil
 }
@@ -219,7 +221,7 @@ func (l *Lab) cloneOf(install string) (dir string, remove func(), err error) {
 	}
 	remove = func() { os.RemoveAll(home) }
 	dir = filepath.Join(home, "install")
-	if err := CopyInstall(dir, install); err != nil {
+	if err := fileset.CopyInstall(dir, install); err != nil {
 		remove()
 		return "", nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"collet/build/qa/fileset"
 )
 
 // labPlayer is what a player may have put into an install: beside packs, in a folder of their own, with spaces and letters
@@ -37,9 +39,9 @@ func plantLabPlayer(dir string) error {
 // labPromise is what an install has to be between two runs: one of two sets, with the player's files as they were and
 // nothing else beside what Outside names.
 type labPromise struct {
-	Promise
-	own    OwnNames
-	player Set
+	fileset.Promise
+	own    fileset.OwnNames
+	player fileset.Set
 }
 
 // check reads an install. The problem says how the promise is broken, in lines; it is empty when it is kept. which is
@@ -54,21 +56,21 @@ func (p *labPromise) check(dir string) (which, problem string, err error) {
 }
 
 // judge is check for what was read already.
-func (p *labPromise) judge(files Set) (which, problem string) {
+func (p *labPromise) judge(files fileset.Set) (which, problem string) {
 	set, player := p.split(files)
 	which, err := p.Kept(set)
 	if err != nil {
 		which, problem = "neither", err.Error()
 	}
 	if lost := player.Diff(p.player); len(lost) > 0 {
-		problem = labLines(problem, "the player's files:\n"+Difference(lost))
+		problem = labLines(problem, "the player's files:\n"+fileset.Difference(lost))
 	}
 	return which, problem
 }
 
 // split takes the planted files of the player out of a set.
-func (p *labPromise) split(files Set) (set, player Set) {
-	set, player = Set{}, Set{}
+func (p *labPromise) split(files fileset.Set) (set, player fileset.Set) {
+	set, player = fileset.Set{}, fileset.Set{}
 	for name, content := range files {
 		if _, is := labPlayer()[strings.TrimPrefix(name, p.own.Writable+"/")]; is {
 			player[name] = content

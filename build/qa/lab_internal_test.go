@@ -7,17 +7,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"collet/build/qa/fileset"
+	"collet/build/qa/report"
 )
 
 // TestLabPromise judges folders by what they hold.
 func TestLabPromise(t *testing.T) {
-	player := Set{}
+	player := fileset.Set{}
 	for name := range labPlayer() {
 		player[name] = "sha256:" + name
 	}
-	p := labPromise{Promise: Promise{Old: Set{"m": "1", "a": "1"}, New: Set{"m": "2", "b": "1"}}, player: player}
-	with := func(s Set, change func(Set)) Set {
-		all := Set{}
+	p := labPromise{Promise: fileset.Promise{Old: fileset.Set{"m": "1", "a": "1"}, New: fileset.Set{"m": "2", "b": "1"}}, player: player}
+	with := func(s fileset.Set, change func(fileset.Set)) fileset.Set {
+		all := fileset.Set{}
 		for name, content := range s {
 			all[name] = content
 		}
@@ -32,17 +35,17 @@ func TestLabPromise(t *testing.T) {
 	const notes = "Resources/my-notes.txt"
 	for _, test := range []struct {
 		name  string
-		files Set
+		files fileset.Set
 		which string
 		told  []string // parts of the problem; none: no problem
 	}{
 		{"old", with(p.Old, nil), "old", nil},
 		{"new", with(p.New, nil), "new", nil},
-		{"half", with(Set{"m": "2", "a": "1"}, nil), "neither", []string{"m: is 2, want 1", "a: should not be there", "b: missing"}},
+		{"half", with(fileset.Set{"m": "2", "a": "1"}, nil), "neither", []string{"m: is 2, want 1", "a: should not be there", "b: missing"}},
 		{"empty", with(nil, nil), "neither", []string{"m: missing"}},
-		{"old with a stranger", with(p.Old, func(s Set) { s["x"] = "1" }), "neither", []string{"x: should not be there"}},
-		{"file of the player lost", with(p.New, func(s Set) { delete(s, notes) }), "new", []string{"the player's files:\n  " + notes + ": missing"}},
-		{"file of the player changed", with(p.Old, func(s Set) { s[notes] = "3" }), "old", []string{notes + ": is 3"}},
+		{"old with a stranger", with(p.Old, func(s fileset.Set) { s["x"] = "1" }), "neither", []string{"x: should not be there"}},
+		{"file of the player lost", with(p.New, func(s fileset.Set) { delete(s, notes) }), "new", []string{"the player's files:\n  " + notes + ": missing"}},
+		{"file of the player changed", with(p.Old, func(s fileset.Set) { s[notes] = "3" }), "old", []string{notes + ": is 3"}},
 	} {
 		which, problem := p.judge(test.files)
 		if which != test.which || (problem == "") != (test.told == nil) {
@@ -89,23 +92,23 @@ func readOnly(e labEnd) string { return readOnlyProblem(e, "/m") }
 
 // TestLabTries wants panics, skips and troubles to become cases.
 func TestLabTries(t *testing.T) {
-	gives := func(state CaseState, detail string, err error) labTry {
-		return labTry{name: detail, try: func(context.Context) (CaseState, string, error) { return state, detail, err }}
+	gives := func(state report.State, detail string, err error) labTry {
+		return labTry{name: detail, try: func(context.Context) (report.State, string, error) { return state, detail, err }}
 	}
 	tries := []labTry{
-		gives(CaseOK, "fine", nil), gives(CaseViolation, "broken", nil), gives("", "", &labSkip{"no rights"}),
+		gives(report.OK, "fine", nil), gives(report.Violation, "broken", nil), gives("", "", &labSkip{"no rights"}),
 		gives("", "", errors.Join(errors.New("mount lost"), os.ErrPermission)),
-		{name: "panics", try: func(context.Context) (CaseState, string, error) { panic("a hole") }},
+		{name: "panics", try: func(context.Context) (report.State, string, error) { panic("a hole") }},
 	}
 	want := []struct {
-		state  CaseState
+		state  report.State
 		detail string
 	}{
-		{CaseOK, "fine"}, {CaseViolation, "broken"}, {CaseSkipped, "no rights"},
-		{CaseViolation, "could not be tried: mount lost"}, {CaseViolation, "internal error of this kit: a hole"},
+		{report.OK, "fine"}, {report.Violation, "broken"}, {report.Skipped, "no rights"},
+		{report.Violation, "could not be tried: mount lost"}, {report.Violation, "internal error of this kit: a hole"},
 	}
-	var got []Case
-	if err := labTries(t.Context(), "suite", tries, 2, func(_, _ int, c Case) { got = append(got, c) }); err != nil {
+	var got []report.Case
+	if err := labTries(t.Context(), "suite", tries, 2, func(_, _ int, c report.Case) { got = append(got, c) }); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range want {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"collet/build/qa/process"
 	"collet/netproto/product"
 )
 
@@ -148,7 +149,7 @@ func (l *Lab) run(ctx context.Context, dir string, r labRun) (labEnd, error) {
 	var end labEnd
 	line := l.commandLine(dir, r)
 	began := time.Now()
-	p, err := StartProcess(ProcessOptions{
+	p, err := process.Start(process.Options{
 		Path: line[0], Args: line[1:], Output: &labListener{end: &end, on: r.on},
 		Env: slices.Concat(l.env, r.env),
 	})

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"collet/build/qa/proxy"
+	"collet/build/qa/report"
 )
 
 // netSuite is the suite of the cases that Net tries.
@@ -21,7 +24,7 @@ type Net struct {
 // netCase is one scenario with one direction and one position.
 type netCase struct {
 	scenario Scenario
-	way      Direction
+	way      proxy.Direction
 	at       Position
 }
 
@@ -42,7 +45,7 @@ func NewNet(ctx context.Context, l *Lab, scenarios []Scenario, slow bool) (*Net,
 // About describes the measurement, for a reader of the report.
 func (n *Net) About() string {
 	return fmt.Sprintf("The first connection of an undisturbed update carries %d bytes up and %d bytes down, which the shares count.",
-		n.first[Up], n.first[Down])
+		n.first[proxy.Up], n.first[proxy.Down])
 }
 
 // measure runs an update through a proxy without faults.
@@ -52,20 +55,20 @@ func (n *Net) measure(ctx context.Context) error {
 		return err
 	}
 	defer remove()
-	proxy, err := StartProxy(ProxyOptions{Target: n.lab.options.Server})
+	p, err := proxy.Start(proxy.Options{Target: n.lab.options.Server})
 	if err != nil {
 		return err
 	}
-	defer proxy.Close()
-	end, err := n.lab.run(ctx, dir, labRun{server: proxy.Addr()})
+	defer p.Close()
+	end, err := n.lab.run(ctx, dir, labRun{server: p.Addr()})
 	if err != nil {
 		return err
 	}
 	if end.code != labExitReady {
 		return fmt.Errorf("%v; the client printed:\n%s", end, end.tail())
 	}
-	if records := proxy.Records(); len(records) > 0 {
-		n.first = [3]int64{Up: records[0].Up, Down: records[0].Down}
+	if records := p.Records(); len(records) > 0 {
+		n.first = [3]int64{proxy.Up: records[0].Up, proxy.Down: records[0].Down}
 	}
 	return nil
 }
@@ -84,11 +87,11 @@ func (s Scenario) cases() []netCase {
 	return all
 }
 
-func (c netCase) params() []Param {
+func (c netCase) params() []report.Param {
 	if c.way == 0 {
 		return nil
 	}
-	return []Param{{"way", c.way.String()}, {"at", c.at.String()}}
+	return []report.Param{{Name: "way", Value: c.way.String()}, {Name: "at", Value: c.at.String()}}
 }
 
 // Play tries all cases, jobs at a time. After the disturbed run the install must have exactly the old or the new set; after as many
@@ -96,7 +99,7 @@ func (c netCase) params() []Param {
 func (n *Net) Play(ctx context.Context, jobs int, tell LabTell) error {
 	tries := make([]labTry, len(n.cases))
 	for i, c := range n.cases {
-		tries[i] = labTry{name: c.scenario.Name, params: c.params(), try: func(ctx context.Context) (CaseState, string, error) {
+		tries[i] = labTry{name: c.scenario.Name, params: c.params(), try: func(ctx context.Context) (report.State, string, error) {
 			return n.try(ctx, c)
 		}}
 	}
@@ -104,7 +107,7 @@ func (n *Net) Play(ctx context.Context, jobs int, tell LabTell) error {
 }
 
 // try disturbs one update, judges the result, and lets the client finish undisturbed.
-func (n *Net) try(ctx context.Context, c netCase) (CaseState, string, error) {
+func (n *Net) try(ctx context.Context, c netCase) (report.State, string, error) {
 	dir, remove, err := n.lab.clone(0)
 	if err != nil {
 		return "", "", err
@@ -145,24 +148,26 @@ func oneOf(codes []int) string {
 
 // disturb runs the client through a proxy with the scenario's faults.
 func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end labEnd, connections int, err error) {
-	proxy, err := StartProxy(ProxyOptions{
+	p, err := proxy.Start(proxy.Options{
 		Target: n.lab.options.Server, Link: c.scenario.Link,
-		Fault: func(number int) Fault { return Fault{Deeds: c.scenario.deeds(number, c.way, c.at, n.first)} },
+		Fault: func(number int) proxy.Fault {
+			return proxy.Fault{Deeds: c.scenario.deeds(number, c.way, c.at, n.first)}
+		},
 	})
 	if err != nil {
 		return end, 0, err
 	}
-	defer proxy.Close()
+	defer p.Close()
 	var accepted chan error
 	if wait := c.scenario.Refuse; wait != 0 {
-		proxy.Refuse()
+		p.Refuse()
 		if wait > 0 {
 			accepted = make(chan error, 1)
-			timer := time.AfterFunc(wait, func() { accepted <- proxy.Accept() })
+			timer := time.AfterFunc(wait, func() { accepted <- p.Accept() })
 			defer timer.Stop()
 		}
 	}
-	end, err = n.lab.run(ctx, dir, labRun{server: proxy.Addr(), limit: c.scenario.Limit})
+	end, err = n.lab.run(ctx, dir, labRun{server: p.Addr(), limit: c.scenario.Limit})
 	select {
 	case failed := <-accepted:
 		if err == nil {
@@ -170,5 +175,5 @@ func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end labEnd, c
 		}
 	default:
 	}
-	return end, len(proxy.Records()), err
+	return end, len(p.Records()), err
 }

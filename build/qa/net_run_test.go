@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/build/qa/fileset"
+	"collet/build/qa/report"
 	"collet/platform/testlevel"
 )
 
@@ -150,9 +152,9 @@ func scenarioOf(t *testing.T, scenario string) qa.Scenario {
 }
 
 // netCases plays all cases.
-func netCases(t *testing.T, n *qa.Net) (cases []qa.Case) {
+func netCases(t *testing.T, n *qa.Net) (cases []report.Case) {
 	t.Helper()
-	err := n.Play(t.Context(), 2, func(done, total int, c qa.Case) {
+	err := n.Play(t.Context(), 2, func(done, total int, c report.Case) {
 		if cases = append(cases, c); done != len(cases) || total < done {
 			t.Errorf("case %d of %d is told as the %d.", len(cases), total, done)
 		}
@@ -184,7 +186,7 @@ func TestNetCatches(t *testing.T) {
 				t.Fatalf("%d cases; %s", len(cases), n.About())
 			}
 			c := cases[1]
-			if want := map[bool]qa.CaseState{true: qa.CaseOK, false: qa.CaseViolation}[test.want == ""]; c.State != want || !strings.Contains(c.Detail, test.want) {
+			if want := map[bool]report.State{true: report.OK, false: report.Violation}[test.want == ""]; c.State != want || !strings.Contains(c.Detail, test.want) {
 				t.Errorf("%s: %s\nwant %s: %s", c.State, c.Detail, want, test.want)
 			}
 			if c.Suite != "net" || c.Title() != "test way=down at=75%" || c.Took <= 0 {
@@ -206,7 +208,7 @@ func TestNetScenariosReachTheClient(t *testing.T) {
 		{"link delay=100ms\nfault cut up 0\nexit 21", "then the old set"},
 		{"link rate=5MB delay=1ms\nfault cut down 99%\nexit 21", "then the old set"},
 	} {
-		if c := netCases(t, fakeNet(t, "good client", test.scenario, false))[0]; c.State != qa.CaseOK || !strings.Contains(c.Detail, test.want) {
+		if c := netCases(t, fakeNet(t, "good client", test.scenario, false))[0]; c.State != report.OK || !strings.Contains(c.Detail, test.want) {
 			t.Errorf("%q: %s: %s\nwant %s", test.scenario, c.State, c.Detail, test.want)
 		}
 	}
@@ -218,7 +220,7 @@ func TestNetRefuses(t *testing.T) {
 		name, want string
 		change     func(*qa.LabOptions)
 	}{
-		{"another new set", "does not lead to the new set", func(o *qa.LabOptions) { o.New = qa.Set{"x": "y"} }},
+		{"another new set", "does not lead to the new set", func(o *qa.LabOptions) { o.New = fileset.Set{"x": "y"} }},
 		{"no server", "an undisturbed update fails: exit code 21", func(o *qa.LabOptions) { o.Server = "127.0.0.1:1" }},
 		{"nothing new", "what the install already has", func(o *qa.LabOptions) {
 			err := errors.Join(os.WriteFile(filepath.Join(o.Install, "Resources/a.zip"), newPacks()[:20_000], 0o644),

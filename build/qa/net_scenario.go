@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"collet/build/qa/proxy"
 )
 
 // scenarioExt is the extension of scenario files.
@@ -28,7 +30,7 @@ type Scenario struct {
 	Name   string
 	About  string // description for people
 	Slow   bool   // waits for a client's time limit; tried only on request
-	Link   Link
+	Link   proxy.Link
 	Refuse time.Duration // connections are refused for this time; -1 is always, 0 is never
 	Faults []NetFault
 	Exits  []int         // permitted exit codes of the client, at least one
@@ -37,9 +39,9 @@ type Scenario struct {
 
 // NetFault is a line "fault" of a scenario.
 type NetFault struct {
-	Kind  DeedKind
-	Ways  []Direction // at least one, except for a black hole
-	At    []Position  // at least one, except for a black hole
+	Kind  proxy.DeedKind
+	Ways  []proxy.Direction // at least one, except for a black hole
+	At    []Position        // at least one, except for a black hole
 	Bytes int64
 	For   time.Duration
 	First int // the first affected connection, counted from 1
@@ -182,14 +184,14 @@ func (s *Scenario) check() error {
 }
 
 // deeds returns the deeds of one connection in one case. The first fault has the case's direction and position.
-func (s *Scenario) deeds(connection int, way Direction, at Position, first [3]int64) (deeds []Deed) {
+func (s *Scenario) deeds(connection int, way proxy.Direction, at Position, first [3]int64) (deeds []proxy.Deed) {
 	for i, f := range s.Faults {
 		if connection < f.First || f.Last > 0 && connection > f.Last {
 			continue
 		}
-		d := Deed{Kind: f.Kind, Bytes: f.Bytes, For: f.For}
+		d := proxy.Deed{Kind: f.Kind, Bytes: f.Bytes, For: f.For}
 		switch {
-		case f.Kind == BlackHole:
+		case f.Kind == proxy.BlackHole:
 		case i == 0:
 			d.Way, d.At = way, at.in(first[way])
 		default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/build/qa/proxy"
 )
 
 func TestParseScenario(t *testing.T) {
@@ -28,13 +29,13 @@ limit 40s
 `
 	got, err := qa.ParseScenario("x.net", []byte(text))
 	want := qa.Scenario{
-		Name: "two things", About: "First this, then that.", Slow: true, Link: qa.Link{Rate: 500_000, Delay: 80 * time.Millisecond},
+		Name: "two things", About: "First this, then that.", Slow: true, Link: proxy.Link{Rate: 500_000, Delay: 80 * time.Millisecond},
 		Refuse: 300 * time.Millisecond, Exits: []int{0, 21}, Limit: 40 * time.Second,
 		Faults: []qa.NetFault{
-			{Kind: qa.Cut, Ways: []qa.Direction{qa.Up, qa.Down}, At: []qa.Position{{}, {Bytes: 64_000}, {Percent: 12.5, Relative: true}}, First: 1},
-			{Kind: qa.Stall, Ways: []qa.Direction{qa.Down}, At: []qa.Position{{Bytes: 2_000_000}}, For: 1500 * time.Millisecond, First: 2, Last: 4},
-			{Kind: qa.Corrupt, Ways: []qa.Direction{qa.Up}, At: []qa.Position{{Bytes: 7}}, Bytes: 3, First: 1, Last: 1},
-			{Kind: qa.BlackHole, First: 9, Last: 9},
+			{Kind: proxy.Cut, Ways: []proxy.Direction{proxy.Up, proxy.Down}, At: []qa.Position{{}, {Bytes: 64_000}, {Percent: 12.5, Relative: true}}, First: 1},
+			{Kind: proxy.Stall, Ways: []proxy.Direction{proxy.Down}, At: []qa.Position{{Bytes: 2_000_000}}, For: 1500 * time.Millisecond, First: 2, Last: 4},
+			{Kind: proxy.Corrupt, Ways: []proxy.Direction{proxy.Up}, At: []qa.Position{{Bytes: 7}}, Bytes: 3, First: 1, Last: 1},
+			{Kind: proxy.BlackHole, First: 9, Last: 9},
 		},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

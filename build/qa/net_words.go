@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"collet/build/qa/proxy"
 )
 
 // defaultLimit is the client's time limit in a scenario without one. It is twice the time after which a client gives up on a dead link
@@ -95,7 +97,7 @@ func settings(words []string, allowed ...string) (map[string]string, error) {
 }
 
 // parseLink reads the settings of a link.
-func parseLink(words []string) (l Link, err error) {
+func parseLink(words []string) (l proxy.Link, err error) {
 	s, err := settings(words, "rate", "delay")
 	if err != nil {
 		return l, err
@@ -114,21 +116,21 @@ func parseLink(words []string) (l Link, err error) {
 }
 
 // takes names the setting that a kind requires in addition to the common ones; empty for none.
-var takes = map[DeedKind]string{
-	Cut: "", Reset: "", Truncate: "",
-	Stall: "for", HalfOpen: "for", BlackHole: "for",
-	Duplicate: "bytes", Corrupt: "bytes", Swallow: "bytes",
+var takes = map[proxy.DeedKind]string{
+	proxy.Cut: "", proxy.Reset: "", proxy.Truncate: "",
+	proxy.Stall: "for", proxy.HalfOpen: "for", proxy.BlackHole: "for",
+	proxy.Duplicate: "bytes", proxy.Corrupt: "bytes", proxy.Swallow: "bytes",
 }
 
 // parseFault reads: kind, directions, positions, settings. A black hole has neither directions nor positions.
 func parseFault(words []string) (f NetFault, err error) {
-	f = NetFault{Kind: DeedKind(words[0]), First: 1, Last: 1}
+	f = NetFault{Kind: proxy.DeedKind(words[0]), First: 1, Last: 1}
 	needs, known := takes[f.Kind]
 	if !known {
 		return f, fmt.Errorf("unknown fault %q; want cut, reset, truncate, stall, half-open, duplicate, corrupt, swallow or black-hole", words[0])
 	}
 	words = words[1:]
-	if f.Kind != BlackHole {
+	if f.Kind != proxy.BlackHole {
 		if len(words) < 2 {
 			return f, fmt.Errorf("fault %s: want a way (up, down) and a place (100, 64kB, 50%%)", f.Kind)
 		}
@@ -147,7 +149,7 @@ func parseFault(words []string) (f NetFault, err error) {
 // where parses directions and positions.
 func (f *NetFault) where(ways, places string) error {
 	for _, w := range strings.Split(ways, ",") {
-		d, known := map[string]Direction{"up": Up, "down": Down}[w]
+		d, known := map[string]proxy.Direction{"up": proxy.Up, "down": proxy.Down}[w]
 		if !known {
 			return fmt.Errorf("way %q: want up (from the client) or down (to it)", w)
 		}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"collet/build/qa/report"
 )
 
 const (
@@ -53,8 +55,8 @@ func (l *Lab) randomKills(o RealOptions) []labTry {
 		again := l.recoveryKills(chance, o.Depth)
 		tries[i] = labTry{
 			name:   fmt.Sprintf("kill after %d %%", at*10/l.Duration()*10),
-			params: []Param{{"kill", fmt.Sprint(i + 1)}, {"at", labMS(at)}},
-			try: func(ctx context.Context) (CaseState, string, error) {
+			params: []report.Param{{Name: "kill", Value: fmt.Sprint(i + 1)}, {Name: "at", Value: labMS(at)}},
+			try: func(ctx context.Context) (report.State, string, error) {
 				return l.killAt(ctx, at, again)
 			},
 		}
@@ -75,7 +77,7 @@ func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []labRun {
 }
 
 // killAt plays the update in a copy, kills it after a time, and judges the result.
-func (l *Lab) killAt(ctx context.Context, at time.Duration, again []labRun) (CaseState, string, error) {
+func (l *Lab) killAt(ctx context.Context, at time.Duration, again []labRun) (report.State, string, error) {
 	dir, remove, err := l.clone(0)
 	if err != nil {
 		return "", "", err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"collet/build/qa/report"
 )
 
 const (
@@ -39,8 +41,8 @@ func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
 				seed := chance.Uint64()
 				tries = append(tries, labTry{
 					name:   "die at " + p.text,
-					params: []Param{{"run", fmt.Sprint(p.run + 1)}, {"operation", p.number}, {"when", when}},
-					try: func(ctx context.Context) (CaseState, string, error) {
+					params: []report.Param{{Name: "run", Value: fmt.Sprint(p.run + 1)}, {Name: "operation", Value: p.number}, {Name: "when", Value: when}},
+					try: func(ctx context.Context) (report.State, string, error) {
 						return l.dieAt(ctx, p, when, o, seed)
 					},
 				})
@@ -100,7 +102,7 @@ func (l *Lab) operations(ctx context.Context, dir string, r labRun) ([]point, la
 }
 
 // dieAt crashes a client at one operation and judges the result. At depth 2 the recovering run crashes, too, at one of its own operations.
-func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, seed uint64) (CaseState, string, error) {
+func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, seed uint64) (report.State, string, error) {
 	dir, remove, err := l.clone(p.run)
 	if err != nil {
 		return "", "", err
@@ -111,10 +113,10 @@ func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, se
 		return "", "", err
 	}
 	if end.code == labExitReady {
-		return CaseSkipped, "this run did fewer operations than the undisturbed one and never came to this point", nil
+		return report.Skipped, "this run did fewer operations than the undisturbed one and never came to this point", nil
 	}
 	if end.code > 0 || end.hung {
-		return CaseViolation, fmt.Sprintf("the client did not die at the point: %v; it printed:\n%s", end, end.tail()), nil
+		return report.Violation, fmt.Sprintf("the client did not die at the point: %v; it printed:\n%s", end, end.tail()), nil
 	}
 	note, again, err := l.dieAgain(ctx, dir, o, seed)
 	if err != nil {

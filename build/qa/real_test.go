@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/build/qa/fileset"
+	"collet/build/qa/report"
 	"collet/netproto/product"
 	"collet/platform/testlevel"
 )
@@ -63,7 +65,7 @@ func openLab(t *testing.T, habits string, change func(*qa.LabOptions)) (*qa.Lab,
 		Scratch: scratch(t), Limit: time.Minute,
 	}
 	if !strings.Contains(habits, "brief") {
-		if o.New, err = qa.ReadSet(release); err != nil {
+		if o.New, err = fileset.Read(release); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,10 +96,10 @@ func mustOpenLab(t *testing.T, habits string) *qa.Lab {
 }
 
 // tried runs Real and gives its cases, which must be numbered in their order.
-func tried(t *testing.T, l *qa.Lab, o qa.RealOptions) *qa.Report {
+func tried(t *testing.T, l *qa.Lab, o qa.RealOptions) *report.Report {
 	t.Helper()
-	r := &qa.Report{}
-	err := qa.Real(t.Context(), l, o, func(done, total int, c qa.Case) {
+	r := &report.Report{}
+	err := qa.Real(t.Context(), l, o, func(done, total int, c report.Case) {
 		r.Cases = append(r.Cases, c)
 		if done != len(r.Cases) || total < done {
 			t.Errorf("case %d of %d is told as the %d.", len(r.Cases), total, done)
@@ -119,9 +121,9 @@ func self(t *testing.T) string {
 }
 
 // details are those of the violations.
-func details(r *qa.Report) (all string) {
+func details(r *report.Report) (all string) {
 	for _, c := range r.Cases {
-		if c.State != qa.CaseOK {
+		if c.State != report.OK {
 			all += c.Title() + ": " + c.Detail + "\n"
 		}
 	}
@@ -272,7 +274,7 @@ func TestRealWithoutPoints(t *testing.T) {
 	if err := os.WriteFile(deaf, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := qa.Real(t.Context(), l, qa.RealOptions{Points: deaf}, func(int, int, qa.Case) {})
+	err := qa.Real(t.Context(), l, qa.RealOptions{Points: deaf}, func(int, int, report.Case) {})
 	if err == nil || !strings.Contains(err.Error(), "deaf lists no operations") {
 		t.Error(err)
 	}
@@ -285,11 +287,11 @@ func TestRealInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cases := 0
-	err := qa.Real(ctx, l, qa.RealOptions{Kills: 500, Jobs: 2}, func(_, _ int, c qa.Case) {
+	err := qa.Real(ctx, l, qa.RealOptions{Kills: 500, Jobs: 2}, func(_, _ int, c report.Case) {
 		if cases++; cases == 3 {
 			cancel()
 		}
-		if c.State != qa.CaseOK && (ctx.Err() == nil || c.State != qa.CaseSkipped) {
+		if c.State != report.OK && (ctx.Err() == nil || c.State != report.Skipped) {
 			t.Errorf("%s: %s", c.Title(), c.Detail)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"collet/build/qa/doctor"
+	"collet/build/qa/fileset"
 	"collet/netproto/product"
 	"collet/platform"
 )
@@ -22,12 +23,12 @@ import (
 // Subject is a client, an install with the old set, and a server that offers the new one. All fields but Args, Env and New are required.
 // The subject is not modified.
 type Subject struct {
-	Client  string   // the client's executable; it may lie in the install
-	Args    []string // arguments of each run in addition to --headless --json --dir --server
-	Env     []string // added to the current environment
-	Install string   // an install folder with the old set; read only
-	Server  string   // host:port of a running update server
-	New     Set      // the expected final set, without the client's program; nil: the result of an undisturbed update
+	Client  string      // the client's executable; it may lie in the install
+	Args    []string    // arguments of each run in addition to --headless --json --dir --server
+	Env     []string    // added to the current environment
+	Install string      // an install folder with the old set; read only
+	Server  string      // host:port of a running update server
+	New     fileset.Set // the expected final set, without the client's program; nil: the result of an undisturbed update
 }
 
 // FindClient takes the path of a program, or of an install folder with only one program in it.
@@ -64,17 +65,17 @@ func canStart(name string, info fs.FileInfo) bool {
 	if runtime.GOOS == "windows" {
 		return info.Mode().IsRegular() && ext == ".exe"
 	}
-	return info.Mode().IsRegular() && info.Mode()&0o111 != 0 && !slices.Contains(moduleExts(), ext)
+	return info.Mode().IsRegular() && info.Mode()&0o111 != 0 && !slices.Contains(doctor.ModuleExts(), ext)
 }
 
 // settings reads the client's settings: the packaged ones, overridden by the file beside it.
-func (s *Subject) settings() (found hostSettings, err error) {
+func (s *Subject) settings() (found doctor.HostSettings, err error) {
 	base := product.RuntimeBase(s.Client)
 	fsys, err := platform.OpenDir(s.Install)
 	if err != nil {
 		return found, err
 	}
-	_, err = found.readInside(fsys, base)
+	_, err = found.ReadInside(fsys, base)
 	if err = errors.Join(err, fsys.Close()); err != nil {
 		return found, err
 	}
@@ -97,13 +98,13 @@ func (s *Subject) settings() (found hostSettings, err error) {
 const labWritable = "writable root of the lab"
 
 // ownNames determines the client's own names, and whether its writable root is outside the install.
-func (s *Subject) ownNames() (own OwnNames, err error) {
+func (s *Subject) ownNames() (own fileset.OwnNames, err error) {
 	settings, err := s.settings()
 	if err != nil {
 		return own, err
 	}
 	own.Cache = path.Clean(filepath.ToSlash(cmp.Or(settings.Baking.CacheResources, "Cache")))
-	_, marked := os.Lstat(filepath.Join(s.Install, installedMark))
+	_, marked := os.Lstat(filepath.Join(s.Install, doctor.InstalledMark))
 	asked := settings.Client.UserWritablePath != "" || slices.ContainsFunc(s.Args, func(a string) bool {
 		return strings.HasPrefix(a, "--UserWritablePath")
 	})
@@ -111,20 +112,4 @@ func (s *Subject) ownNames() (own OwnNames, err error) {
 		own.Writable = labWritable
 	}
 	return own, nil
-}
-
-// effective returns the set in use: files in the writable root override delivered ones.
-func (o OwnNames) effective(s Set) Set {
-	seen := Set{}
-	for name, content := range s {
-		if o.Writable == "" || !strings.HasPrefix(name, o.Writable+"/") {
-			seen[name] = content
-		}
-	}
-	for name, content := range maps.All(s) {
-		if below, is := strings.CutPrefix(name, o.Writable+"/"); is && o.Writable != "" {
-			seen[below] = content
-		}
-	}
-	return seen
 }

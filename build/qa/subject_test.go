@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"collet/build/qa"
+	"collet/build/qa/fileset"
 )
 
 func TestFindClient(t *testing.T) {
@@ -38,18 +39,18 @@ func TestFindClient(t *testing.T) {
 func TestOwnNames(t *testing.T) {
 	const probe = ".collet-0123456789abcdef"
 	for _, test := range []struct {
-		own     qa.OwnNames
+		own     fileset.OwnNames
 		outside []string
 		inside  []string
 	}{
 		{
-			qa.OwnNames{},
+			fileset.OwnNames{},
 			[]string{".collet", ".collet/journal.0", "Cache", "Cache/hashes", "Recycler/7/a", "ClientRuntimeHost/Lathe.so.path", "~Lathe.so",
 				"Resources/~Core.zip", "Resources/~Core.zip.copy", "Lathe.so-staging", "Lathe.so.bak", "Lathe.log", "Lathe.log.old", "Lathe.toml", probe, "Resources/" + probe},
 			[]string{"Lathe.so", "Lathe.so.pdb", ".collet-mods", ".colletx/a", "mods/.collet/a", "Resources/Cache/x", "Caches", "saves/a.log", "saves/1.toml", "a.old", "INSTALLED"},
 		},
 		{
-			qa.OwnNames{Cache: "Data/Cache", Writable: "w"},
+			fileset.OwnNames{Cache: "Data/Cache", Writable: "w"},
 			[]string{"Data/Cache/hashes", "w/Data/Cache/hashes", "w/.collet/lock", "w/Recycler/1/x", "w/Lathe.log", "w/ClientRuntimeHost/Lathe.so.path", "w/Resources/~a", ".collet/readers"},
 			[]string{"Cache/x", "Data/x", "w/Lathe.so", "w/Resources/a", "w/w/.collet/x", "wide/.collet/x", "w/saves/a.log"},
 		},

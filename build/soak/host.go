@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/netproto/dial"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
@@ -50,7 +50,7 @@ type way struct {
 
 // host is the server's process and everything that reaches it.
 type host struct {
-	process *qa.Process
+	process *process.Process
 	log     *journal
 	gauge   *gauge
 	control string // path of its control socket
@@ -85,7 +85,7 @@ func startHost(ctx context.Context, o Options, dir string) (*host, error) {
 	}
 	const anywhere = "127.0.0.1:0"
 	h := &host{log: newJournal(), control: filepath.Join(dir, "control")}
-	h.process, err = qa.StartProcess(qa.ProcessOptions{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
+	h.process, err = process.Start(process.Options{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
 		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--metrics", anywhere,
 		"--control", h.control, "--log-format", "json",
 	}})
@@ -143,12 +143,12 @@ func (h *host) reload(ctx context.Context, signal bool) error {
 	if err != nil {
 		return err
 	}
-	process, err := os.FindProcess(h.process.PID())
+	p, err := os.FindProcess(h.process.PID())
 	if err != nil {
 		return err
 	}
-	defer process.Release()
-	if err := process.Signal(syscall.SIGHUP); err != nil {
+	defer p.Release()
+	if err := p.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
 	tick := time.NewTicker(reloadPoll)
@@ -192,7 +192,7 @@ func (h *host) stop() (faults []string) {
 
 // journal reads the server's log: where it listens, and lines that no server should write. It is safe for concurrent use.
 type journal struct {
-	*qa.Tail
+	*process.Tail
 	listens chan struct{} // closed when it is known where it listens for everything, in whatever order that was said
 
 	mu      sync.Mutex
@@ -211,7 +211,7 @@ const (
 )
 
 func newJournal() *journal {
-	return &journal{Tail: qa.NewTail(), listens: make(chan struct{}), said: map[string]string{}}
+	return &journal{Tail: process.NewTail(), listens: make(chan struct{}), said: map[string]string{}}
 }
 
 // Write implements io.Writer.

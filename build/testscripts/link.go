@@ -7,25 +7,25 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"collet/build/qa"
+	"collet/build/qa/proxy"
 )
 
 // links finds the proxy of a script by its work folder.
 var links sync.Map
 
 func link(ts *testscript.TestScript, _ bool, args []string) {
-	options := qa.ProxyOptions{Target: ts.Getenv("SERVER")}
+	options := proxy.Options{Target: ts.Getenv("SERVER")}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
 		Check(ts, err)
 		switch name {
 		case "cut":
-			options.Fault = func(connection int) qa.Fault {
+			options.Fault = func(connection int) proxy.Fault {
 				if connection > 1 {
-					return qa.Fault{}
+					return proxy.Fault{}
 				}
-				return qa.Fault{Cut: qa.Down, After: n}
+				return proxy.Fault{Cut: proxy.Down, After: n}
 			}
 		case "rate":
 			options.Link.Rate = n
@@ -33,22 +33,22 @@ func link(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("link: unknown word %q", arg)
 		}
 	}
-	proxy, err := qa.StartProxy(options)
+	link, err := proxy.Start(options)
 	Check(ts, err)
-	ts.Defer(func() { proxy.Close() })
-	ts.Setenv("LINK", proxy.Addr())
-	links.Store(ts.Getenv("WORK"), proxy)
+	ts.Defer(func() { link.Close() })
+	ts.Setenv("LINK", link.Addr())
+	links.Store(ts.Getenv("WORK"), link)
 }
 
 func traffic(ts *testscript.TestScript, _ bool, args []string) {
 	limit, err := strconv.ParseInt(args[1], 10, 64)
 	Check(ts, err)
 	found, _ := links.Load(ts.Getenv("WORK"))
-	proxy, is := found.(*qa.Proxy)
+	link, is := found.(*proxy.Proxy)
 	if !is {
 		ts.Fatalf("wire: no link")
 	}
-	records := proxy.Records()
+	records := link.Records()
 	sums := map[string]int64{"connections": int64(len(records))}
 	for _, r := range records {
 		sums["down"] += r.Down

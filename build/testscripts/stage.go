@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"collet/build/demo"
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/build/testprograms"
 	"collet/runtime/sample"
 )
@@ -152,16 +152,16 @@ var servers sync.Map
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	if args[0] == "off" {
 		running, _ := servers.LoadAndDelete(ts.Getenv("WORK"))
-		running.(*qa.Process).Stop(patience)
+		running.(*process.Process).Stop(patience)
 		return
 	}
 	settings := filepath.Join(ts.MkAbs(args[0]), "server.toml")
 	if _, err := os.Stat(settings); err != nil {
 		ts.Fatalf("serve: %v", err)
 	}
-	process, address, err := qa.StartServer(context.Background(), ts.Getenv("COLLET_SERVER"), settings, 0)
+	server, address, err := process.StartServer(context.Background(), ts.Getenv("COLLET_SERVER"), settings, 0)
 	Check(ts, err)
-	servers.Store(ts.Getenv("WORK"), process)
-	ts.Defer(func() { process.Stop(patience) })
+	servers.Store(ts.Getenv("WORK"), server)
+	ts.Defer(func() { server.Stop(patience) })
 	ts.Setenv("SERVER", address)
 }

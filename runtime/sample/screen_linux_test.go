@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/screen"
 	"collet/platform/testlevel"
 	"collet/runtime/abi"
 )
@@ -24,8 +24,8 @@ var windowSize = image.Pt(960, 600)
 
 // game is the game in a window of a virtual screen.
 type game struct {
-	screen *qa.Screen
-	window qa.Window
+	screen *screen.Screen
+	window screen.Window
 	cmd    *exec.Cmd
 	said   *lines
 }
@@ -52,10 +52,10 @@ func (l *lines) String() string {
 // not installed.
 func open(t *testing.T, args ...string) *game {
 	t.Helper()
-	module, packs, screen := build(t), good().write(t), display(t)
-	g := &game{screen: screen, said: &lines{}}
+	module, packs, display := build(t), good().write(t), newScreen(t)
+	g := &game{screen: display, said: &lines{}}
 	g.cmd = command(context.Background(), t, module, append(args, "--ClientResources", packs)...)
-	g.cmd.Env, g.cmd.Stderr = quick(screen.Environ()), g.said
+	g.cmd.Env, g.cmd.Stderr = quick(display.Environ()), g.said
 	if err := g.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,22 +64,22 @@ func open(t *testing.T, args ...string) *game {
 	return g
 }
 
-// display starts a screen of the test, or skips where there can be none.
-func display(t *testing.T) *qa.Screen {
+// newScreen starts a screen of the test, or skips where there can be none.
+func newScreen(t *testing.T) *screen.Screen {
 	t.Helper()
-	screen, err := qa.StartScreen(t.Context(), windowSize.X+64, windowSize.Y+40)
-	if errors.Is(err, qa.ErrNoScreen) {
+	s, err := screen.Start(t.Context(), windowSize.X+64, windowSize.Y+40)
+	if errors.Is(err, screen.ErrNoScreen) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := screen.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return screen
+	return s
 }
 
 // arrive waits for the first frame and finds the window.
@@ -96,8 +96,8 @@ func (g *game) arrive(t *testing.T) {
 		}
 	}
 	var err error
-	g.window, err = g.screen.WaitWindow(ctx, func(w qa.Window) bool { return w.Name == "Lathe Test - release 7" })
-	if errors.Is(err, qa.ErrNoDriver) {
+	g.window, err = g.screen.WaitWindow(ctx, func(w screen.Window) bool { return w.Name == "Lathe Test - release 7" })
+	if errors.Is(err, screen.ErrNoDriver) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (g *game) shot(t *testing.T, name string) image.Image {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			qa.SavePNG(filepath.Join(t.ArtifactDir(), name+".png"), m)
+			screen.SavePNG(filepath.Join(t.ArtifactDir(), name+".png"), m)
 		}
 	})
 	return m.SubImage(g.window.Bounds)
@@ -231,14 +231,14 @@ func TestNoSignalIsTaken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "client_runtime.h"), []byte(abi.Header), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	module, packs, screen := build(t), good().write(t), display(t)
+	module, packs, display := build(t), good().write(t), newScreen(t)
 	host := filepath.Join(dir, "chost")
 	compiler := exec.CommandContext(t.Context(), "cc", "-std=c11", "-Wall", "-Wextra", "-I", dir, "-o", host, "testdata/chost.c", "-ldl")
 	if out, err := compiler.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), host, module, "--frames", "2", "--ClientResources", packs)
-	cmd.Env = screen.Environ()
+	cmd.Env = display.Environ()
 	out, err := cmd.Output()
 	skipWithoutSDL(t, string(out))
 	if want := "1 packs read, title Lathe Test\nready\nLathe ended with kind 0, success 1\n"; err != nil || string(out) != want {

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"collet/build/demo"
-	"collet/build/qa"
+	"collet/build/qa/screen"
 	"collet/build/testprograms"
 	"collet/platform/testlevel"
 )
@@ -113,8 +113,8 @@ func checkPicture(t *testing.T, path string) {
 		t.Error(err)
 		return
 	}
-	if size := m.Bounds().Size(); size.X < 400 || size.Y < 200 || qa.Colours(m, m.Bounds(), 50) < 50 {
-		t.Errorf("%s: %v with %d colours", path, size, qa.Colours(m, m.Bounds(), 50))
+	if size := m.Bounds().Size(); size.X < 400 || size.Y < 200 || screen.Colours(m, m.Bounds(), 50) < 50 {
+		t.Errorf("%s: %v with %d colours", path, size, screen.Colours(m, m.Bounds(), 50))
 	}
 }
 

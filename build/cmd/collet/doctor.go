@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"collet/build/qa"
+	"collet/build/qa/doctor"
+	"collet/build/qa/report"
 )
 
 // doctorCommand is `collet doctor`.
@@ -32,11 +33,11 @@ or the folder can't be read; 2 wrong usage.`
 
 // Run runs it.
 func (d doctorCommand) Run(ctx context.Context, c console) error {
-	if err := qa.Writable(d.Report); err != nil {
+	if err := report.Writable(d.Report); err != nil {
 		return usageError{err}
 	}
-	found, err := qa.Doctor(ctx, qa.DoctorOptions{Dir: d.Dir, Name: d.Name, Base: d.Base, Hash: d.Hash})
-	var which *qa.WhichHostError
+	found, err := doctor.Diagnose(ctx, doctor.Options{Dir: d.Dir, Name: d.Name, Base: d.Base, Hash: d.Hash})
+	var which *doctor.WhichHostError
 	if errors.As(err, &which) || errors.Is(err, fs.ErrNotExist) {
 		return usageError{err}
 	}

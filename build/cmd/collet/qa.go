@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"collet/build/qa"
-	"collet/platform/text"
 	"io"
+
+	"collet/build/qa/report"
+	"collet/platform/text"
 )
 
 // qaCommand is `collet qa`: one line for each kit. A kit is a struct with qaFlags in it and a method
@@ -44,12 +45,12 @@ type qaFlags struct {
 // qaRun is one run of a kit, as its work sees it. All methods are safe for concurrent use.
 type qaRun struct {
 	mu     sync.Mutex
-	report *qa.Report
+	report *report.Report
 	shows  *progress
 }
 
-// add takes one case. The order of calls is the order in the reports: qa.Spread makes it that of the cases.
-func (r *qaRun) add(c qa.Case) {
+// add takes one case. The order of calls is the order in the reports: report.Spread makes it that of the cases.
+func (r *qaRun) add(c report.Case) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Cases = append(r.report.Cases, c)
@@ -92,8 +93,8 @@ func (f qaFlags) run(ctx context.Context, c console, title string, work func(ctx
 		return err
 	}
 	started := time.Now()
-	r := &qaRun{shows: newProgress(c.err), report: &qa.Report{
-		Title: title, Target: qa.ThisTarget(), Command: commandLine(c.args), Started: started,
+	r := &qaRun{shows: newProgress(c.err), report: &report.Report{
+		Title: title, Target: report.ThisTarget(), Command: commandLine(c.args), Started: started,
 	}}
 	err := work(ctx, r)
 	r.shows.end()
@@ -124,7 +125,7 @@ func (f qaFlags) check() error {
 		return usageError{fmt.Errorf("--jobs %d: want 1 or more", f.Jobs)}
 	}
 	for _, path := range []string{f.Report, f.JUnit} {
-		if err := qa.Writable(path); err != nil {
+		if err := report.Writable(path); err != nil {
 			return usageError{err}
 		}
 	}
@@ -151,8 +152,8 @@ func commandLine(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// screen is the terminal below a writer of console, for cursor movements, and whether there is one.
-func screen(w io.Writer) (raw io.Writer, terminal bool) {
+// terminalOf is the terminal below a writer of console, for cursor movements, and whether there is one.
+func terminalOf(w io.Writer) (raw io.Writer, terminal bool) {
 	if harmless, is := w.(*text.Writer); is {
 		w = harmless.Raw()
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/build/qa"
+	"collet/build/qa/report"
 )
 
 const (
@@ -115,7 +116,7 @@ func (q qaCrashCommand) Run(ctx context.Context, c console) error {
 }
 
 // take is add with progress.
-func (r *qaRun) take(done, total int, c qa.Case) {
+func (r *qaRun) take(done, total int, c report.Case) {
 	r.add(c)
 	r.progress(done, total, c.Title())
 }

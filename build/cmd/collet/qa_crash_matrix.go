@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"collet/build/demo"
-	"collet/build/qa"
+	"collet/build/qa/crash"
 )
 
 // matrixFlags are those of `collet qa crash` in memory. Embed it.
@@ -41,9 +41,9 @@ func (f *matrixFlags) list(c console) (done bool, err error) {
 	var lines []string
 	switch {
 	case f.Story == listName:
-		lines = qa.CrashStories()
+		lines = crash.Stories()
 	case f.Mutant == listName:
-		for _, m := range qa.CrashMutants() {
+		for _, m := range crash.Mutants() {
 			lines = append(lines, fmt.Sprintf("%-22s %s", m.Name, m.About))
 		}
 	default:
@@ -79,7 +79,7 @@ func (q qaCrashCommand) runMatrix(ctx context.Context, c console) error {
 }
 
 // sets reads the two releases.
-func (q *qaCrashCommand) sets(ctx context.Context, r *qaRun) (o qa.CrashOptions, err error) {
+func (q *qaCrashCommand) sets(ctx context.Context, r *qaRun) (o crash.Options, err error) {
 	oldDir, newDir := q.Old, q.New
 	r.product(filepath.Base(oldDir) + " and " + filepath.Base(newDir))
 	if q.Old == "" {
@@ -93,7 +93,7 @@ func (q *qaCrashCommand) sets(ctx context.Context, r *qaRun) (o qa.CrashOptions,
 			return o, err
 		}
 	}
-	o, comments, err := qa.ReadCrashSets(oldDir, newDir)
+	o, comments, err := crash.ReadSets(oldDir, newDir)
 	for _, text := range comments {
 		r.comment("%s.", text)
 	}
@@ -124,12 +124,12 @@ func (q *qaCrashCommand) demoReleases(ctx context.Context, root string) (oldDir,
 }
 
 // play hands the work to the kit.
-func (q *qaCrashCommand) play(ctx context.Context, r *qaRun, o qa.CrashOptions) error {
+func (q *qaCrashCommand) play(ctx context.Context, r *qaRun, o crash.Options) error {
 	o.Story, o.Only, o.Mutant, o.Seeds, o.Seed = q.Story, q.Only, q.Mutant, q.Seeds, q.Seed
-	o.Depth = map[string]int{"1": qa.CrashOnce, "2": qa.CrashTwice, "full": qa.CrashFully}[q.Depth]
+	o.Depth = map[string]int{"1": crash.Once, "2": crash.Twice, "full": crash.Fully}[q.Depth]
 	o.Jobs, o.Progress, o.Sets = q.jobs(runtime.NumCPU()), r.progress, q.setFlags()
-	count, err := qa.Crash(ctx, o, r.add)
-	if errors.Is(err, qa.ErrCrashUsage) {
+	count, err := crash.Run(ctx, o, r.add)
+	if errors.Is(err, crash.ErrUsage) {
 		return usageError{err}
 	}
 	r.comment("%s.", count)

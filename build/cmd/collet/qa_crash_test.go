@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"collet/build/demo"
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 	"collet/build/testprograms"
 	"collet/platform/testlevel"
 )
@@ -68,7 +68,7 @@ func TestQAOwnClient(t *testing.T) {
 		for _, name := range []string{"HOME", "XDG_DATA_HOME", "LOCALAPPDATA"} {
 			t.Setenv(name, home)
 		}
-		before, err := qa.ReadSet(layout.Root)
+		before, err := fileset.Read(layout.Root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestQAOwnClient(t *testing.T) {
 			t.Errorf("installed %v: code %d\n%s%s", installed, code, errs, out)
 		}
 		says(t, 0, "cases 2, violations 0, skipped 0", "", append([]string{"qa", "net", "--only", "refused"}, flags...)...)
-		after, err := qa.ReadSet(layout.Root)
+		after, err := fileset.Read(layout.Root)
 		if lines := after.Diff(before); err != nil || lines != nil {
 			t.Errorf("installed %v: changed: %v, %v", installed, lines, err)
 		}

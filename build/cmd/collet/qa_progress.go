@@ -33,7 +33,7 @@ type progress struct {
 
 func newProgress(out io.Writer) *progress {
 	p := &progress{out: out, now: time.Now}
-	p.raw, p.terminal = screen(out)
+	p.raw, p.terminal = terminalOf(out)
 	p.began = p.now()
 	p.last = p.began
 	return p

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"collet/build/qa"
+	"collet/build/qa/scenario"
 )
 
 // qaScenariosCommand is `collet qa scenarios`.
@@ -30,15 +30,15 @@ docs/QA.md tells how to write one; --write-examples is a good beginning.`
 // Run runs it.
 func (q qaScenariosCommand) Run(ctx context.Context, c console) error {
 	if q.Examples != "" {
-		if err := qa.WriteFolderExamples(q.Examples); err != nil {
+		if err := scenario.WriteExamples(q.Examples); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(c.out, "scenarios are in %s; play them with: collet qa scenarios %s\n", q.Examples, q.Examples)
 		return err
 	}
-	read := qa.StandardFolders
+	read := scenario.Standard
 	if q.Dir != "" {
-		read = func() ([]*qa.FolderScenario, error) { return qa.ReadFolders(q.Dir) }
+		read = func() ([]*scenario.Scenario, error) { return scenario.ReadFolder(q.Dir) }
 	}
 	scenarios, err := read()
 	if err != nil {
@@ -46,7 +46,7 @@ func (q qaScenariosCommand) Run(ctx context.Context, c console) error {
 	}
 	return q.run(ctx, c, "Folders before and after an update", func(ctx context.Context, r *qaRun) error {
 		r.columns("volume", "direction")
-		o := qa.FolderOptions{Real: q.Real, Scratch: q.Scratch, Jobs: q.jobs(runtime.NumCPU()), Seed: q.Seed}
-		return qa.PlayFolders(ctx, scenarios, o, r.take)
+		o := scenario.Options{Real: q.Real, Scratch: q.Scratch, Jobs: q.jobs(runtime.NumCPU()), Seed: q.Seed}
+		return scenario.Play(ctx, scenarios, o, r.take)
 	})
 }

@@ -11,6 +11,8 @@ import (
 
 	"collet/build/demo"
 	"collet/build/qa"
+	"collet/build/qa/fileset"
+	"collet/build/qa/process"
 )
 
 // politeEnd is how long a server may take to end when it is asked to.
@@ -85,7 +87,7 @@ func (f *subjectFlags) run(ctx context.Context, r *qaRun, o qa.LabOptions, work 
 		return err
 	}
 	if o.Server == "" {
-		server, address, err := qa.StartServer(ctx, filepath.Join(f.Programs, "collet-server"+exeExt()), settings, 0)
+		server, address, err := process.StartServer(ctx, filepath.Join(f.Programs, "collet-server"+exeExt()), settings, 0)
 		if err != nil {
 			return err
 		}
@@ -113,7 +115,7 @@ func (f *subjectFlags) own(_ context.Context, o *qa.LabOptions) (settings string
 		o.Install = f.Install
 	}
 	if f.NewSet != "" {
-		if o.New, err = qa.ReadSet(f.NewSet); err != nil {
+		if o.New, err = fileset.Read(f.NewSet); err != nil {
 			return "", usageError{err}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/report"
 )
 
 // kit runs qaFlags with some work and gives the exit code and what was printed.
@@ -22,12 +22,12 @@ func kit(ctx context.Context, f qaFlags, work func(context.Context, *qaRun) erro
 }
 
 // one is work that finds one case.
-func one(s qa.CaseState) func(context.Context, *qaRun) error {
+func one(s report.State) func(context.Context, *qaRun) error {
 	return func(_ context.Context, r *qaRun) error {
 		r.product("Lathe")
 		r.columns("x")
 		r.comment("Said %d.", 7)
-		r.add(qa.Case{Suite: "test", Name: "one", Params: []qa.Param{{Name: "x", Value: "1"}}, State: s, Detail: "what was seen"})
+		r.add(report.Case{Suite: "test", Name: "one", Params: []report.Param{{Name: "x", Value: "1"}}, State: s, Detail: "what was seen"})
 		r.progress(1, 1, "one")
 		return nil
 	}
@@ -46,17 +46,17 @@ func TestKitsEndWithTheirCodes(t *testing.T) {
 		out, errs  string // what must be printed there
 		unreported bool
 	}{
-		{"all well", t.Context(), qaFlags{}, one(qa.CaseOK), 0, "cases 1, violations 0, skipped 0", "", false},
-		{"a violation", t.Context(), qaFlags{}, one(qa.CaseViolation), 1, "cases 1, violations 1, skipped 0", "", false},
-		{"a skip", t.Context(), qaFlags{}, one(qa.CaseSkipped), 0, "skipped 1: what was seen", "", false},
+		{"all well", t.Context(), qaFlags{}, one(report.OK), 0, "cases 1, violations 0, skipped 0", "", false},
+		{"a violation", t.Context(), qaFlags{}, one(report.Violation), 1, "cases 1, violations 1, skipped 0", "", false},
+		{"a skip", t.Context(), qaFlags{}, one(report.Skipped), 0, "skipped 1: what was seen", "", false},
 		{"nothing", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return nil }, 1, "Not complete: there was nothing to try.", "nothing to try", false},
 		{"a fault of ours", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return fs.ErrNotExist }, 1, "Not complete: file does not exist", "collet: file does not exist", false},
 		{"wrong usage", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return usageError{errors.New("no way")} }, 2, "", "collet: no way\ncollet --help tells more", true},
-		{"interrupted", interrupted, qaFlags{}, one(qa.CaseOK), 1, "Not complete: interrupted", "interrupted", false},
-		{"interrupted and a violation", interrupted, qaFlags{}, one(qa.CaseViolation), 1, "violations 1", "interrupted", false},
-		{"too few jobs", t.Context(), qaFlags{Jobs: -1}, one(qa.CaseOK), 2, "", "--jobs -1", true},
-		{"no place for the report", t.Context(), qaFlags{Report: filepath.Join(dir, "no", "r.html")}, one(qa.CaseOK), 2, "", "can't be written", true},
-		{"a folder for a report", t.Context(), qaFlags{JUnit: dir}, one(qa.CaseOK), 2, "", "is a folder", true},
+		{"interrupted", interrupted, qaFlags{}, one(report.OK), 1, "Not complete: interrupted", "interrupted", false},
+		{"interrupted and a violation", interrupted, qaFlags{}, one(report.Violation), 1, "violations 1", "interrupted", false},
+		{"too few jobs", t.Context(), qaFlags{Jobs: -1}, one(report.OK), 2, "", "--jobs -1", true},
+		{"no place for the report", t.Context(), qaFlags{Report: filepath.Join(dir, "no", "r.html")}, one(report.OK), 2, "", "can't be written", true},
+		{"a folder for a report", t.Context(), qaFlags{JUnit: dir}, one(report.OK), 2, "", "is a folder", true},
 	} {
 		code, out, errs := kit(test.ctx, test.flags, test.work)
 		if code != test.code || !strings.Contains(out, test.out) || !strings.Contains(errs, test.errs) || test.errs == "" && errs != "" {
@@ -70,7 +70,7 @@ func TestKitsEndWithTheirCodes(t *testing.T) {
 
 func TestKitsWriteReports(t *testing.T) {
 	page, xml := filepath.Join(t.TempDir(), "r.html"), filepath.Join(t.TempDir(), "r.xml")
-	if code, out, errs := kit(t.Context(), qaFlags{Report: page, JUnit: xml}, one(qa.CaseViolation)); code != 1 {
+	if code, out, errs := kit(t.Context(), qaFlags{Report: page, JUnit: xml}, one(report.Violation)); code != 1 {
 		t.Fatal(code, out, errs)
 	}
 	for _, path := range []string{page, xml} {

@@ -44,7 +44,7 @@ type bar struct {
 }
 
 func newShow(c console, json bool) *show {
-	raw, terminal := screen(c.err)
+	raw, terminal := terminalOf(c.err)
 	return &show{console: c, json: json, raw: raw, terminal: terminal, now: time.Now, bars: map[string]*bar{}, known: map[string]remote.Device{}}
 }
 

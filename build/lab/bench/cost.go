@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/netproto"
 )
 
@@ -142,7 +142,7 @@ func (b *bench) costs(ctx context.Context, o *origin, nginx string) error {
 	defer house.close()
 	own, theirs := &seller{take: sinkOwn}, &seller{take: sinkHTTP}
 	err = house.do(func() (err error) {
-		own.process, own.address, err = qa.StartServer(ctx, b.program("collet-server"), filepath.Join(o.folder, "server.toml"), 0)
+		own.process, own.address, err = process.StartServer(ctx, b.program("collet-server"), filepath.Join(o.folder, "server.toml"), 0)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (b *bench) printCosts(n int, own, theirs cost, gigabytes float64) {
 
 // seller is a server whose price is measured.
 type seller struct {
-	process *qa.Process
+	process *process.Process
 	address string // HOST:PORT, or a URL
 	take    func(*sink, share) error
 	spent   cost

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 	"collet/netproto/chunk"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -238,7 +238,7 @@ func decode(ctx context.Context, by *chunk.Unpacker, object, file string, e chun
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}
-	c := qa.NewComparer(want)
+	c := fileset.NewComparer(want)
 	if err := by.Unpack(ctx, c, in, e, size); err != nil {
 		return 0, err
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 )
 
 // sameTree wants two folders to have the same files, byte for byte.
@@ -22,7 +22,7 @@ func sameTree(got, want string) error {
 		return fmt.Errorf("%d files came out, %d are expected, or their names differ", len(mine), len(theirs))
 	}
 	for _, name := range theirs {
-		if err := qa.SameFile(filepath.Join(got, name), filepath.Join(want, name)); err != nil {
+		if err := fileset.SameFile(filepath.Join(got, name), filepath.Join(want, name)); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ import (
 	"strconv"
 	"strings"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
+	"collet/build/qa/process"
 )
 
 // contest is one update as the peers get it: as folders, and as single files for those that know only files.
@@ -106,7 +107,7 @@ func (c *contest) patched(ctx context.Context, name string, do func(patch, out s
 	if err := commands(ctx, do(patch, out)...); err != nil {
 		return 0, err
 	}
-	if err := qa.SameFile(out, c.newFile); err != nil {
+	if err := fileset.SameFile(out, c.newFile); err != nil {
 		return 0, err
 	}
 	return sizeOf(patch)
@@ -168,7 +169,7 @@ func byCasync(ctx context.Context, c *contest) (int64, error) {
 	if err := commands(ctx, []string{"casync", "extract", "--store=" + store, c.path("new.caibx"), out}); err != nil {
 		return 0, err
 	}
-	return now - was + index, qa.SameFile(out, c.newFile)
+	return now - was + index, fileset.SameFile(out, c.newFile)
 }
 
 // casync puts both versions into a store and returns how large it was with the first alone.
@@ -198,10 +199,10 @@ func bytesBelow(folder string) (sum int64, err error) {
 }
 
 // rsyncServer writes the settings of a server of one folder, called new.
-func rsyncServer(dir, address, folder string) (qa.ProcessOptions, error) {
+func rsyncServer(dir, address, folder string) (process.Options, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return qa.ProcessOptions{}, err
+		return process.Options{}, err
 	}
 	settings := filepath.Join(dir, "rsyncd.conf")
 	user := ""
@@ -209,7 +210,7 @@ func rsyncServer(dir, address, folder string) (qa.ProcessOptions, error) {
 		user = "uid = root\ngid = root\n"
 	}
 	text := fmt.Sprintf("use chroot = no\nport = %s\naddress = %s\n%s[new]\npath = %s\nread only = yes\n", port, host, user, folder)
-	return qa.ProcessOptions{
+	return process.Options{
 		Path: "/usr/bin/rsync", Dir: dir, Args: []string{"--daemon", "--no-detach", "--config", settings},
 	}, os.WriteFile(settings, []byte(text), 0o644)
 }
@@ -247,7 +248,7 @@ func byRsync(ctx context.Context, c *contest) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	server, err := qa.StartProcess(options)
+	server, err := process.Start(options)
 	if err != nil {
 		return 0, err
 	}
@@ -293,7 +294,7 @@ func byZsync(ctx context.Context, c *contest) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := qa.SameFile(out, c.newFile); err != nil {
+	if err := fileset.SameFile(out, c.newFile); err != nil {
 		return 0, err
 	}
 	found := fetched.FindSubmatch(r.out)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
 	"collet/netproto/chunk"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -98,7 +98,7 @@ func TestLayAndBundle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := qa.SameFile(first, second); err != nil {
+	if err := fileset.SameFile(first, second); err != nil {
 		t.Errorf("the same files make another tar: %v", err)
 	}
 	for source, want := range map[string]string{"a.txt": moduleFile, "p.zip": "Pack.zip"} {
@@ -114,12 +114,12 @@ func TestLayAndBundle(t *testing.T) {
 }
 
 func TestSameTreeSeesEveryDifference(t *testing.T) {
-	long := strings.Repeat("x", 3*qa.SameBlock)
+	long := strings.Repeat("x", 3*fileset.SameBlock)
 	for name, change := range map[string]func(folder string){
 		"nothing": func(string) {},
 		"missing": func(f string) { os.Remove(filepath.Join(f, "a")) },
 		"more":    func(f string) { put(t, f, "d", "") },
-		"byte":    func(f string) { put(t, f, "b/c", long[:qa.SameBlock]+"y"+long[qa.SameBlock+1:]) },
+		"byte":    func(f string) { put(t, f, "b/c", long[:fileset.SameBlock]+"y"+long[fileset.SameBlock+1:]) },
 		"shorter": func(f string) { put(t, f, "b/c", long[1:]) },
 		"longer":  func(f string) { put(t, f, "b/c", long+"x") },
 		"empty":   func(f string) { put(t, f, "b/c", "") },

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/proxy"
 	"collet/netproto"
 )
 
@@ -62,7 +62,7 @@ func (b *bench) distance(ctx context.Context) error {
 
 // far runs one transfer over a link of its own.
 func (b *bench) far(ctx context.Context, o *origin, target string, take func(context.Context, string, string) (time.Duration, error)) (spent, error) {
-	link, err := qa.StartProxy(qa.ProxyOptions{Target: target, Link: qa.Link{Delay: oneWay}})
+	link, err := proxy.Start(proxy.Options{Target: target, Link: proxy.Link{Delay: oneWay}})
 	if err != nil {
 		return spent{}, err
 	}
@@ -80,7 +80,7 @@ func fetchFar(ctx context.Context, address, to string) (time.Duration, error) {
 
 // single is the speed, in MB/s, of one request of 1 MB at a time over the first part of the file.
 func (b *bench) single(ctx context.Context, o *origin) (float64, error) {
-	link, err := qa.StartProxy(qa.ProxyOptions{Target: o.address, Link: qa.Link{Delay: oneWay}})
+	link, err := proxy.Start(proxy.Options{Target: o.address, Link: proxy.Link{Delay: oneWay}})
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/netproto"
 )
 
@@ -38,7 +38,7 @@ type contender struct {
 	congestion string
 	spread     int
 
-	process *qa.Process
+	process *process.Process
 	address string
 	took    []spent
 	dials   []float64
@@ -144,9 +144,9 @@ func (c *contender) start(ctx context.Context, b *bench, line *link, folder stri
 		return err
 	}
 	c.address = net.JoinHostPort(line.farAddr.String(), fmt.Sprint(firstPort+1+i))
-	printed := qa.NewTail()
+	printed := process.NewTail()
 	err := line.far.do(func() (err error) {
-		c.process, err = qa.StartProcess(qa.ProcessOptions{Path: b.program("collet-server"), Dir: folder, Output: printed,
+		c.process, err = process.Start(process.Options{Path: b.program("collet-server"), Dir: folder, Output: printed,
 			Args: []string{"--config", settings, "--listen", c.address}})
 		return err
 	})

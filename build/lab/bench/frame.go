@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
+	"collet/build/qa/screen"
 )
 
 const (
@@ -29,22 +30,22 @@ const (
 
 // frame measures the first frame of both programs in turn.
 func (b *bench) frame(ctx context.Context) error {
-	screen, err := qa.StartScreen(ctx, screenWidth, screenHeight)
+	display, err := screen.Start(ctx, screenWidth, screenHeight)
 	if err != nil {
 		return err
 	}
-	defer screen.Close()
-	band, err := screen.WatchBand(bandFrom, bandLines)
+	defer display.Close()
+	band, err := display.WatchBand(bandFrom, bandLines)
 	if err != nil {
 		return err
 	}
 	defer band.Close()
-	client, stop, err := b.splashingClient(ctx, screen)
+	client, stop, err := b.splashingClient(ctx, display)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	programs := []qa.ProcessOptions{{Path: b.program("minimal-splash"), Env: screen.Environ()}, client}
+	programs := []process.Options{{Path: b.program("minimal-splash"), Env: display.Environ()}, client}
 	times := make([][]time.Duration, len(programs))
 	for round := -1; round < b.Runs; round++ { // the first round only warms the page cache
 		for i, p := range programs {
@@ -65,11 +66,11 @@ func (b *bench) frame(ctx context.Context) error {
 }
 
 // firstFrame starts a program, waits for its first pixels in the band, ends it and waits until the screen is blank.
-func firstFrame(ctx context.Context, band *qa.Band, o qa.ProcessOptions) (time.Duration, error) {
+func firstFrame(ctx context.Context, band *screen.Band, o process.Options) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, frameLimit)
 	defer cancel()
 	began := time.Now()
-	p, err := qa.StartProcess(o)
+	p, err := process.Start(o)
 	if err != nil {
 		return 0, err
 	}
@@ -92,7 +93,7 @@ func firstFrame(ctx context.Context, band *qa.Band, o qa.ProcessOptions) (time.D
 }
 
 // waitDrawn returns when the band has changed, or an error when p ends before.
-func waitDrawn(ctx context.Context, band *qa.Band, p *qa.Process) error {
+func waitDrawn(ctx context.Context, band *screen.Band, p *process.Process) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 )
 
 // nginxStart is how long nginx may take until it listens.
@@ -77,7 +77,7 @@ func (b *bench) program1(ctx context.Context, address, to string) (time.Duration
 	}
 	defer os.RemoveAll(folder)
 	began := time.Now()
-	err = finish(ctx, qa.ProcessOptions{Path: b.program("collet-client"), Dir: folder, Args: []string{
+	err = finish(ctx, process.Options{Path: b.program("collet-client"), Dir: folder, Args: []string{
 		"--headless", "--generation", "c1", "--server", address, "--dir", folder,
 		"--compat", benchCompatibility, "--target", "Linux-x64", "--runtime-name", "Bench",
 	}})
@@ -89,7 +89,7 @@ func (b *bench) program1(ctx context.Context, address, to string) (time.Duration
 }
 
 // nginx starts nginx with sendfile on a free port, as one process, so that its processor time is that process's.
-func (b *bench) nginx(ctx context.Context, program, root string) (*qa.Process, string, error) {
+func (b *bench) nginx(ctx context.Context, program, root string) (*process.Process, string, error) {
 	folder := filepath.Join(b.dir, "nginx")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, "", err
@@ -103,7 +103,7 @@ func (b *bench) nginx(ctx context.Context, program, root string) (*qa.Process, s
 		return nil, "", err
 	}
 	var printed bytes.Buffer
-	p, err := qa.StartProcess(qa.ProcessOptions{
+	p, err := process.Start(process.Options{
 		Path: program, Dir: folder, Args: []string{"-p", folder, "-c", config, "-e", filepath.Join(folder, "error.log")}, Output: &printed,
 	})
 	if err != nil {

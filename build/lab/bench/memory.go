@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"collet/build/demo"
-	"collet/build/qa"
+	"collet/build/qa/process"
+	"collet/build/qa/proxy"
+	"collet/build/qa/screen"
 )
 
 const (
@@ -23,23 +25,23 @@ const (
 // memory measures peaks while a large file is taken: by the client without a window, by the client with its splash, and
 // by the server that sends it, in disk mode.
 func (b *bench) memory(ctx context.Context) error {
-	screen, err := qa.StartScreen(ctx, screenWidth, screenHeight)
+	display, err := screen.Start(ctx, screenWidth, screenHeight)
 	if err != nil {
 		return err
 	}
-	defer screen.Close()
-	if err := b.huge(ctx, "client without a window", func(l *demo.Layout, link *qa.Proxy) (qa.ProcessOptions, error) {
+	defer display.Close()
+	if err := b.huge(ctx, "client without a window", func(l *demo.Layout, link *proxy.Proxy) (process.Options, error) {
 		return headless(l, link.Addr(), nil), nil
 	}); err != nil {
 		return err
 	}
-	return b.huge(ctx, "client with its splash", func(l *demo.Layout, link *qa.Proxy) (qa.ProcessOptions, error) {
-		return qa.ProcessOptions{Path: l.Host(), Dir: l.Client(), Env: screen.Environ()}, l.Point(link.Port(), "en")
+	return b.huge(ctx, "client with its splash", func(l *demo.Layout, link *proxy.Proxy) (process.Options, error) {
+		return process.Options{Path: l.Host(), Dir: l.Client(), Env: display.Environ()}, l.Point(link.Port(), "en")
 	})
 }
 
 // starter says how to start a client of a layout whose server is behind a link.
-type starter func(l *demo.Layout, link *qa.Proxy) (qa.ProcessOptions, error)
+type starter func(l *demo.Layout, link *proxy.Proxy) (process.Options, error)
 
 // huge lets one client take a large file, and measures it and its server.
 func (b *bench) huge(ctx context.Context, who string, start starter) error {
@@ -81,7 +83,7 @@ func (b *bench) huge(ctx context.Context, who string, start starter) error {
 
 // take lets a client wait in front of a stalled link, reads its memory, opens the link and follows the peak.
 func (b *bench) take(ctx context.Context, l *demo.Layout, address string, start starter) (idle, peak float64, took time.Duration, err error) {
-	link, err := qa.StartProxy(qa.ProxyOptions{Target: address, Link: qa.Link{Stalled: true}})
+	link, err := proxy.Start(proxy.Options{Target: address, Link: proxy.Link{Stalled: true}})
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -90,7 +92,7 @@ func (b *bench) take(ctx context.Context, l *demo.Layout, address string, start 
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	client, err := qa.StartProcess(options)
+	client, err := process.Start(options)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -103,7 +105,7 @@ func (b *bench) take(ctx context.Context, l *demo.Layout, address string, start 
 	if idle, err = memoryOf(client.PID(), "VmRSS"); err != nil {
 		return 0, 0, 0, err
 	}
-	link.SetLink(qa.Link{})
+	link.SetLink(proxy.Link{})
 	began := time.Now()
 	peak, err = followPeak(ctx, l, client)
 	took = time.Since(began)
@@ -114,7 +116,7 @@ func (b *bench) take(ctx context.Context, l *demo.Layout, address string, start 
 }
 
 // followPeak reads the peak until the client has ended well, or says in its log that the game is up.
-func followPeak(ctx context.Context, l *demo.Layout, p *qa.Process) (peak float64, err error) {
+func followPeak(ctx context.Context, l *demo.Layout, p *process.Process) (peak float64, err error) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/fileset"
+	"collet/build/qa/process"
 	"collet/platform/interrupt"
 )
 
@@ -56,7 +57,7 @@ func runIn(in *space, cmd *exec.Cmd) (ran, error) {
 
 // serve starts the servers of a step at the far end of a link.
 func (f *fair) serve(ctx context.Context, b *bench, line *link) (stop func(), err error) {
-	var started []*qa.Process
+	var started []*process.Process
 	stop = func() {
 		for _, p := range started {
 			p.Stop(stopGrace)
@@ -74,7 +75,7 @@ func (f *fair) serve(ctx context.Context, b *bench, line *link) (stop func(), er
 	}
 	f.web, f.rsync = "http://"+host+":"+webPort+"/", host+":"+rsyncPort
 	all := []struct {
-		options qa.ProcessOptions
+		options process.Options
 		address string
 	}{{web, host + ":" + webPort}}
 	if f.rsyncs {
@@ -83,13 +84,13 @@ func (f *fair) serve(ctx context.Context, b *bench, line *link) (stop func(), er
 			return stop, err
 		}
 		all = append(all, struct {
-			options qa.ProcessOptions
+			options process.Options
 			address string
 		}{options, f.rsync})
 	}
 	for _, server := range all {
 		err := line.far.do(func() error {
-			p, err := qa.StartProcess(server.options)
+			p, err := process.Start(server.options)
 			if err == nil {
 				started = append(started, p)
 			}
@@ -121,17 +122,17 @@ func (l *link) listens(ctx context.Context, address string) error {
 }
 
 // webOptions are those of nginx on a folder.
-func (b *bench) webOptions(root, address string) (qa.ProcessOptions, error) {
+func (b *bench) webOptions(root, address string) (process.Options, error) {
 	program, err := nginxProgram()
 	if err != nil {
-		return qa.ProcessOptions{}, err
+		return process.Options{}, err
 	}
 	folder, err := os.MkdirTemp(b.dir, "nginx-")
 	if err != nil {
-		return qa.ProcessOptions{}, err
+		return process.Options{}, err
 	}
 	config := filepath.Join(folder, "nginx.conf")
-	return qa.ProcessOptions{
+	return process.Options{
 		Path: program, Dir: folder, Args: []string{"-p", folder, "-c", config, "-e", filepath.Join(folder, "error.log")},
 	}, os.WriteFile(config, nginxConfig(folder, root, address), 0o644)
 }
@@ -303,7 +304,7 @@ func (f *fair) readyZsync(_ context.Context, dir string) (race, error) {
 	out := filepath.Join(dir, "out")
 	return race{
 		args:  []string{"zsync", "-q", "-i", f.contest.oldFile, "-o", out, f.web + "new.zsync"},
-		check: func(ran) error { return qa.SameFile(out, f.contest.newFile) },
+		check: func(ran) error { return fileset.SameFile(out, f.contest.newFile) },
 	}, nil
 }
 
@@ -311,6 +312,6 @@ func (f *fair) readyCasync(_ context.Context, dir string) (race, error) {
 	out := filepath.Join(dir, "out")
 	return race{
 		args:  []string{"casync", "extract", "--seed=" + f.contest.oldFile, "--store=" + f.web + "store", f.web + "new.caibx", out},
-		check: func(ran) error { return qa.SameFile(out, f.contest.newFile) },
+		check: func(ran) error { return fileset.SameFile(out, f.contest.newFile) },
 	}, nil
 }

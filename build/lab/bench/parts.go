@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"collet/build/demo"
-	"collet/build/qa"
+	"collet/build/qa/process"
+	"collet/build/qa/proxy"
+	"collet/build/qa/screen"
 )
 
 // install makes a client and a server in a folder of their own, with the demo's small packs. The client has the module
@@ -33,31 +35,31 @@ func (b *bench) install(ctx context.Context, name string) (*demo.Layout, error) 
 }
 
 // splashingClient is a client whose server is reached and never answers, so that its splash stays. stop ends the link.
-func (b *bench) splashingClient(ctx context.Context, screen *qa.Screen) (qa.ProcessOptions, func(), error) {
+func (b *bench) splashingClient(ctx context.Context, display *screen.Screen) (process.Options, func(), error) {
 	l, err := b.install(ctx, "frame")
 	if err != nil {
-		return qa.ProcessOptions{}, nil, err
+		return process.Options{}, nil, err
 	}
-	link, err := qa.StartProxy(qa.ProxyOptions{Target: "127.0.0.1:1", Link: qa.Link{Stalled: true}})
+	link, err := proxy.Start(proxy.Options{Target: "127.0.0.1:1", Link: proxy.Link{Stalled: true}})
 	if err != nil {
-		return qa.ProcessOptions{}, nil, err
+		return process.Options{}, nil, err
 	}
 	stop := func() { link.Close() }
-	return qa.ProcessOptions{Path: l.Host(), Dir: l.Client(), Env: screen.Environ()}, stop, l.Point(link.Port(), "en")
+	return process.Options{Path: l.Host(), Dir: l.Client(), Env: display.Environ()}, stop, l.Point(link.Port(), "en")
 }
 
 // headless is the client of a layout without a window, against a server.
-func headless(l *demo.Layout, server string, output io.Writer) qa.ProcessOptions {
-	return qa.ProcessOptions{
+func headless(l *demo.Layout, server string, output io.Writer) process.Options {
+	return process.Options{
 		Path: l.Host(), Dir: l.Client(), Output: output, Args: []string{"--headless", "--trust", "sha256", "--server", server},
 	}
 }
 
 // finish runs a program to its end and wants exit code 0.
-func finish(ctx context.Context, o qa.ProcessOptions) error {
+func finish(ctx context.Context, o process.Options) error {
 	var printed bytes.Buffer
 	o.Output = &printed
-	p, err := qa.StartProcess(o)
+	p, err := process.Start(o)
 	if err != nil {
 		return err
 	}

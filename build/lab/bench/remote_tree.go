@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/netproto/launcher/wire"
 )
 
@@ -121,7 +121,7 @@ func (b *bench) treeRsync(ctx context.Context, root, address string) (first, sec
 }
 
 // rsyncDaemon serves a folder as "new".
-func (b *bench) rsyncDaemon(root string) (*qa.Process, string, error) {
+func (b *bench) rsyncDaemon(root string) (*process.Process, string, error) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
@@ -136,7 +136,7 @@ func (b *bench) rsyncDaemon(root string) (*qa.Process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	daemon, err := qa.StartProcess(options)
+	daemon, err := process.Start(options)
 	if err != nil {
 		return nil, "", err
 	}

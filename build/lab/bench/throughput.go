@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/netproto"
 )
 
@@ -42,7 +42,7 @@ type spent struct {
 type origin struct {
 	folder  string // package folder
 	size    int64  // bytes of the file
-	process *qa.Process
+	process *process.Process
 	address string
 }
 
@@ -62,7 +62,7 @@ func (b *bench) offer(ctx context.Context, name string) (*origin, error) {
 		return nil, err
 	}
 	var err error
-	o.process, o.address, err = qa.StartServer(ctx, b.program("collet-server"), settings, 0)
+	o.process, o.address, err = process.StartServer(ctx, b.program("collet-server"), settings, 0)
 	return o, err
 }
 

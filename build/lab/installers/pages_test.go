@@ -10,7 +10,7 @@ import (
 
 	"collet/build/lab/wine"
 	"collet/build/pack/windows"
-	"collet/build/qa"
+	"collet/build/qa/screen"
 )
 
 // TestRunningOnWindows: a setup without questions waits for a game that ends, and gives up where it goes on.
@@ -79,7 +79,7 @@ func (c *computer) press(program, title, what string, done func() bool) {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	w, err := c.Screen().WaitWindow(ctx, func(w qa.Window) bool { return strings.Contains(w.Name, title) })
+	w, err := c.Screen().WaitWindow(ctx, func(w screen.Window) bool { return strings.Contains(w.Name, title) })
 	if err != nil {
 		c.t.Fatalf("%s: %v", what, err)
 	}

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"collet/build/lab/wine"
-	"collet/build/qa"
+	"collet/build/qa/proxy"
+	"collet/build/qa/screen"
 )
 
 // TestWindows plays an update through as a player sees it: the splash, the swap, the new game's window, its end.
@@ -20,11 +21,11 @@ func TestWindows(t *testing.T) {
 	g := p.install(`C:\Games\Lathe`)
 	cmd := g.start("--trust", "sha256", "--server", p.serve())
 
-	splash := g.see("splash", func(w qa.Window) bool { return !strings.Contains(w.Name, "release") }, 300)
+	splash := g.see("splash", func(w screen.Window) bool { return !strings.Contains(w.Name, "release") }, 300)
 	if splash.Bounds.Dx() < 300 || splash.Bounds.Dy() < 200 {
 		t.Errorf("the splash is at %v", splash.Bounds)
 	}
-	window := g.see("game", func(w qa.Window) bool { return w.Name == "Lathe - release 2" }, 300)
+	window := g.see("game", func(w screen.Window) bool { return w.Name == "Lathe - release 2" }, 300)
 	if window.Bounds.Size() != image.Pt(960, 600) {
 		t.Errorf("the game's window is at %v", window.Bounds)
 	}
@@ -40,7 +41,7 @@ func TestWindows(t *testing.T) {
 }
 
 // see waits for a window in which something is drawn, and keeps a picture of it.
-func (g game) see(name string, is func(qa.Window) bool, colours int) (found qa.Window) {
+func (g game) see(name string, is func(screen.Window) bool, colours int) (found screen.Window) {
 	g.t.Helper()
 	var last *image.NRGBA
 	g.wait("no picture of the "+name, func() bool {
@@ -53,11 +54,11 @@ func (g game) see(name string, is func(qa.Window) bool, colours int) (found qa.W
 			found = w
 			last, err = g.Screen().Shot()
 			g.must(err)
-			return qa.Colours(last, w.Bounds, colours) == colours
+			return screen.Colours(last, w.Bounds, colours) == colours
 		}
 		return false
 	})
-	g.must(qa.SavePNG(filepath.Join(g.t.ArtifactDir(), name+".png"), last))
+	g.must(screen.SavePNG(filepath.Join(g.t.ArtifactDir(), name+".png"), last))
 	return found
 }
 
@@ -150,7 +151,7 @@ func oneAtATime(p player, _ string) {
 // killed: an update that is killed in the middle goes on where it was.
 func killed(p player, server string) {
 	g := p.install(`C:\Games\Killed`)
-	line, err := qa.StartProxy(qa.ProxyOptions{Target: server, Link: qa.Link{Rate: 200_000}})
+	line, err := proxy.Start(proxy.Options{Target: server, Link: proxy.Link{Rate: 200_000}})
 	p.must(err)
 	p.t.Cleanup(func() { line.Close() })
 	cmd := g.start("--headless", "--trust", "sha256", "--server", line.Addr())

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/screen"
 	"collet/platform"
 )
 
@@ -44,7 +44,7 @@ type Options struct {
 type Prefix struct {
 	dir    string
 	env    []string
-	screen *qa.Screen
+	screen *screen.Screen
 	lock   io.Closer
 
 	mu     sync.Mutex
@@ -54,7 +54,7 @@ type Prefix struct {
 }
 
 // Open makes a prefix. The first one of a user takes fifteen seconds and 700 MB in the cache folder. Where Windows
-// programs can't be run the error wraps ErrMissing, without a screen program qa.ErrNoScreen.
+// programs can't be run the error wraps ErrMissing, without a screen program screen.ErrNoScreen.
 func Open(ctx context.Context, o Options) (*Prefix, error) {
 	if err := Missing(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Prefix, error) {
 	p.env = o.Env
 	err = clone(from, p.dir)
 	if err == nil && o.Screen != (image.Point{}) {
-		p.screen, err = qa.StartScreen(ctx, o.Screen.X, o.Screen.Y)
+		p.screen, err = screen.Start(ctx, o.Screen.X, o.Screen.Y)
 	}
 	if err == nil {
 		err = p.drop()
@@ -174,7 +174,7 @@ func cutDrive(path, drive string) (rest string, on bool) {
 }
 
 // Screen is the screen of the prefix, nil if none was asked for.
-func (p *Prefix) Screen() *qa.Screen { return p.screen }
+func (p *Prefix) Screen() *screen.Screen { return p.screen }
 
 // Environ is the environment that programs of this prefix are started in: our own without what would lead them elsewhere.
 func (p *Prefix) Environ() []string {

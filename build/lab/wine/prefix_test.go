@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"collet/build/lab/wine"
-	"collet/build/qa"
+	"collet/build/qa/screen"
 )
 
 // patience is how long a test waits for what takes seconds on an idle machine.
@@ -245,7 +245,7 @@ func TestScreen(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	w, err := p.Screen().WaitWindow(ctx, func(w qa.Window) bool { return w.Name == "Green" })
+	w, err := p.Screen().WaitWindow(ctx, func(w screen.Window) bool { return w.Name == "Green" })
 	if err != nil {
 		t.Fatal(err)
 	}

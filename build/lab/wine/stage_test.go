@@ -16,7 +16,7 @@ import (
 
 	"collet/build/demo"
 	"collet/build/lab/wine"
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/runtime/sample"
 )
 
@@ -162,7 +162,7 @@ func (p player) serve() string {
 	p.must(os.CopyFS(filepath.Join(dir, "Resources"), os.DirFS(p.packs[1])))
 	settings := filepath.Join(dir, "server.toml")
 	p.must(os.WriteFile(settings, fmt.Appendf(nil, "CompatibilityVersion = %q\n", compatibility[1]), 0o644))
-	process, address, err := qa.StartServer(p.t.Context(), p.server, settings, 0)
+	process, address, err := process.StartServer(p.t.Context(), p.server, settings, 0)
 	p.must(err)
 	p.t.Cleanup(func() { process.Stop(patience) })
 	return address

@@ -13,7 +13,7 @@ import (
 
 	"collet/build/demo"
 	"collet/build/pack/bundle"
-	"collet/build/qa"
+	"collet/build/qa/process"
 	"collet/netproto/product"
 	"collet/platform/testlevel"
 	"collet/runtime/sample"
@@ -145,7 +145,7 @@ func (w workshop) offer(t *testing.T, release int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, address, err := qa.StartServer(t.Context(), w.server, settings, 0)
+	server, address, err := process.StartServer(t.Context(), w.server, settings, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

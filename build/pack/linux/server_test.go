@@ -11,7 +11,7 @@ import (
 
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
-	"collet/build/qa"
+	"collet/build/qa/process"
 )
 
 // service is a server's folder with a release of the sample game.
@@ -37,7 +37,7 @@ func (w workshop) service(t *testing.T, version string, release int) bundle.Bund
 }
 
 // serve runs the installed server as its unit does, but on a free port, and gives its address.
-func serve(t *testing.T, root string) (*qa.Process, string) {
+func serve(t *testing.T, root string) (*process.Process, string) {
 	t.Helper()
 	// Folders are those of the root; a real system would have none before them.
 	settings := filepath.Join(root, "etc/collet/server.toml")
@@ -49,7 +49,7 @@ func serve(t *testing.T, root string) (*qa.Process, string) {
 	if err := os.WriteFile(local, bytes.ReplaceAll(text, []byte(`"/usr/lib/`), []byte(`"`+root+`/usr/lib/`)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, address, err := qa.StartServer(t.Context(), filepath.Join(root, "usr/bin/collet-server"), local, 0)
+	server, address, err := process.StartServer(t.Context(), filepath.Join(root, "usr/bin/collet-server"), local, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"collet/build/qa"
+	"collet/build/qa/screen"
 )
 
 // TestWindow installs a package and opens a link as a desktop does: by the desktop file's Exec. The window comes, the update,
@@ -20,14 +20,14 @@ func TestWindow(t *testing.T) {
 	w := open(t)
 	needRoot(t)
 	need(t, "dpkg", "xdotool")
-	screen, err := qa.StartScreen(t.Context(), 1000, 700)
-	if errors.Is(err, qa.ErrNoScreen) {
+	display, err := screen.Start(t.Context(), 1000, 700)
+	if errors.Is(err, screen.ErrNoScreen) {
 		t.Skipf("NOT TESTED: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer screen.Close()
+	defer display.Close()
 	p, root := packagers["deb"], t.TempDir()
 	p.prepare(t, root)
 	p.install(t, root, w.pack(t, p, "1.0", 1))
@@ -41,18 +41,18 @@ func TestWindow(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(root, words[0]), append([]string{"--trust", "sha256", "--server", w.offer(t, 2)}, words[1:]...)...)
-	cmd.Env = append(screen.Environ(), "HOME="+ada.home, "XDG_DATA_HOME=", "LANG=C")
+	cmd.Env = append(display.Environ(), "HOME="+ada.home, "XDG_DATA_HOME=", "LANG=C")
 	said := new(strings.Builder)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	game, err := screen.WaitWindow(ctx, func(w qa.Window) bool { return strings.Contains(w.Name, "release 2") })
+	game, err := display.WaitWindow(ctx, func(w screen.Window) bool { return strings.Contains(w.Name, "release 2") })
 	if err != nil {
 		t.Fatalf("no window of release 2: %v\n%s", err, said)
 	}
-	picture(t, screen)
-	if err := screen.Key(ctx, game, "Escape"); err != nil {
+	picture(t, display)
+	if err := display.Key(ctx, game, "Escape"); err != nil {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -83,9 +83,9 @@ func execOf(t *testing.T, name string) string {
 }
 
 // picture saves what the screen shows for whoever wants to look at it.
-func picture(t *testing.T, screen *qa.Screen) {
+func picture(t *testing.T, display *screen.Screen) {
 	t.Helper()
-	shot, err := screen.Shot()
+	shot, err := display.Shot()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,509 @@
+package crash
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"collet/app/install"
+	"collet/build/qa/fileset"
+	"collet/platform/faultfs"
+)
+
+// machine is an install to which anything happens in any order, with what is known about it.
+type machine struct {
+	disk  *faultfs.Disk
+	names install.Names
+	now   time.Time
+
+	server  Set // what is offered
+	live    Set // what the install has, as far as it came from a release
+	proven  Set // what it goes back to
+	pending bool
+
+	mine    Set    // files of the player where nothing else has a right to be: they stay where they are
+	inWay   Set    // files of the player under names of packs: they may be moved, but are never gone
+	other   string // content of the other host's module, empty before it was there
+	fresh   int    // counts contents
+	failed  []Set
+	silent  []Set           // sets that were started and left without a word, once for each time
+	swaps   []Set           // sets that were made live and left without a word
+	damaged bool            // somebody broke a file behind our back, and nobody has verified the set since
+	strays  map[string]bool // names that a forgotten journal had given to the set
+	known   map[string]bool // names that any release ever had
+}
+
+// poolNames are the files that releases are made of. One of them is the folder of others.
+func poolNames() []string {
+	return []string{"Lathe.so.pdb", "Resources/A.zip", "Resources/B.zip", "Resources/C.zip", "Resources/Deep", "Resources/Deep/D.zip",
+		"Resources/Deep/E.zip", "Resources/maps/F.zip"}
+}
+
+func newMachine(t *rapid.T) *machine {
+	m := &machine{names: Names("Lathe.so"), now: crashNow, strays: map[string]bool{}, known: map[string]bool{}, inWay: Set{}}
+	m.disk = faultfs.New(faultfs.Config{NoExchange: rapid.Bool().Draw(t, "no exchange"), NoInodes: rapid.Bool().Draw(t, "no inodes")})
+	m.mine = Set{"readme.txt": "mine", "Lathe.so.mine": "mine, too", "Resources/mods/notes.txt": "notes", "saves/1": ""}
+	if err := plant(m.disk, m.mine); err != nil {
+		t.Fatal(err)
+	}
+	m.live, m.proven = Set{}, Set{}
+	m.publish(t)
+	return m
+}
+
+// content is one that was never there before.
+func (m *machine) content(t *rapid.T) string {
+	m.fresh++
+	size := rapid.SampledFrom([]int{0, 1, 30, 5000, 10_000}).Draw(t, "size")
+	return strings.Repeat(fmt.Sprintf("content %d ", m.fresh), size/10+1)[:size]
+}
+
+// publish makes another release of the one that is offered.
+func (m *machine) publish(t *rapid.T) {
+	// A server that offers no pack at all is taken for one that has no packs yet: then none are dropped.
+	next := m.server.with(Set{"Lathe.so": m.content(t), "Resources/Always.zip": "always"})
+	for range rapid.IntRange(0, 4).Draw(t, "changes") {
+		name := rapid.SampledFrom(poolNames()).Draw(t, "name")
+		switch rapid.SampledFrom([]string{"set", "set", "drop", "swap", "move"}).Draw(t, "change") {
+		case "set":
+			next = next.making(name, m.content(t))
+		case "drop":
+			delete(next, name)
+		case "swap":
+			other := rapid.SampledFrom(poolNames()).Draw(t, "other")
+			if a, b := next[name], next[other]; a != "" && b != "" {
+				next[name], next[other] = b, a
+			}
+		case "move":
+			content, there := next[name]
+			if delete(next, name); there {
+				next = next.making(rapid.SampledFrom(poolNames()).Draw(t, "to"), content)
+			}
+		}
+	}
+	m.server = next
+	for name := range next {
+		m.known[name] = true
+	}
+}
+
+// making adds a file and drops what can't be there beside it.
+func (s Set) making(name, content string) Set {
+	s = s.only(func(other string) bool {
+		return !strings.HasPrefix(other, name+"/") && !strings.HasPrefix(name, other+"/")
+	})
+	s[name] = content
+	return s
+}
+
+// process is a client at work on the disk; may is what a stop leaves before it does anything.
+func (m *machine) process(p *faultfs.FS) *crashClient {
+	return &crashClient{names: m.names, sets: crashSets{"server": m.server}, mode: 2, fsys: p, now: m.now}
+}
+
+// Check is the promise.
+func (m *machine) Check(t *rapid.T) {
+	d := m.disk.Clone()
+	c := m.process(d.Open(faultfs.Options{}))
+	if err := c.open(); err != nil {
+		if !m.damaged {
+			t.Fatalf("does not open: %v", err)
+		}
+		return
+	}
+	m.holds(t, d, m.live)
+	if !m.damaged && c.dir.Pending() != m.pending {
+		t.Fatalf("pending: %v, want %v", c.dir.Pending(), m.pending)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds wants one of some sets, all that is the player's, and the other host's module.
+func (m *machine) holds(t *rapid.T, d *faultfs.Disk, sets ...Set) (found Set) {
+	files := d.Files()
+	for name, content := range m.mine {
+		if has, there := files[name]; !there || has != content {
+			t.Fatalf("the player's %s is lost or changed", name)
+		}
+	}
+	for name, content := range m.inWay {
+		if !slices.Contains(slices.Collect(maps.Values(files)), content) {
+			t.Fatalf("what the player had as %s is nowhere", name)
+		}
+	}
+	if m.other != "" && files["Bore.so"] != m.other {
+		t.Fatalf("the other host's module is %q, want %q", files["Bore.so"], m.other)
+	}
+	if m.damaged {
+		return nil
+	}
+	return m.isOneOf(t, files, sets)
+}
+
+func (m *machine) isOneOf(t *rapid.T, files map[string]string, sets []Set) Set {
+	var text string
+	for _, set := range sets {
+		lines := m.setOf(files, set).diff(set)
+		if lines == nil {
+			return set
+		}
+		text += "\ncompared with a set that is allowed:\n" + fileset.Difference(lines)
+	}
+	t.Fatalf("not an allowed set%s", text)
+	return nil
+}
+
+// setOf is what of the disk could belong to a set.
+func (m *machine) setOf(files map[string]string, set Set) Set {
+	live := Set{}
+	for name, content := range files {
+		_, players := m.mine[name]
+		mine, foreign := m.inWay[name]
+		_, wanted := set[name]
+		strange := m.strays[name] || foreign && mine == content
+		if !players && name != "Bore.so" && !strings.HasSuffix(name, "/") && !fileset.Outside(name) && (wanted || !strange) {
+			live[name] = content
+		}
+	}
+	return live
+}
+
+// inTheWay reports whether an error is about a file that nobody but the player may move away.
+func (m *machine) inTheWay(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "move it away") && len(m.strays)+len(m.inWay) > 0
+}
+
+// outcome is how a start with a new set goes on.
+type outcome string
+
+const (
+	confirms outcome = "confirm"
+	leaves   outcome = "leave"
+	fails    outcome = "fail"
+)
+
+// steps are those of a start that updates.
+func (o outcome) steps() []crashStep {
+	list := []crashStep{fetching("server"), committing(), promoting()}
+	switch o {
+	case confirms:
+		list = append(list, starting(), proving())
+	case leaves:
+		list = append(list, starting())
+	case fails:
+		list = append(list, starting(), failing(), starting(), failing())
+	}
+	return append(list, closing())
+}
+
+// start is a whole process with the server in reach.
+func (m *machine) start(how outcome, verify bool) (*crashClient, error) {
+	p := m.disk.Open(faultfs.Options{})
+	c := m.process(p)
+	c.verify = verify
+	err := c.open()
+	if err == nil {
+		err = c.play(how.steps())
+	}
+	p.Kill()
+	return c, err
+}
+
+// update is a start, and where the damage comes to light only in its midst another one.
+func (m *machine) update(t *rapid.T, how outcome, verify bool) {
+	if how == fails || m.damaged { // what is damaged may fail without having been told to
+		m.failed = append(m.failed, m.server)
+	}
+	if how == leaves {
+		m.leave()
+	}
+	c, err := m.start(how, verify)
+	if err != nil && m.damaged && verify {
+		c, err = m.start(how, verify)
+	}
+	if m.inTheWay(err) {
+		if !m.damaged {
+			m.look(t, m.live, m.proven)
+		}
+		return
+	}
+	if err != nil && (!m.damaged || verify && how == confirms) {
+		t.Fatalf("update: %v", err)
+	}
+	if m.damaged && !verify {
+		m.forget(t)
+		return
+	}
+	m.settle(t, c, how)
+}
+
+// leave notes a start of the offered set that ends without a word: five of them, or three swaps, are as good as a failure.
+func (m *machine) leave() {
+	m.silent = append(m.silent, m.server)
+	if !maps.Equal(m.live, m.server) {
+		m.swaps = append(m.swaps, m.server)
+	}
+	times := func(list []Set) (n int) {
+		for _, s := range list {
+			if maps.Equal(s, m.server) {
+				n++
+			}
+		}
+		return n
+	}
+	if times(m.silent) >= 5 || times(m.swaps) >= 3 {
+		m.failed = append(m.failed, m.server)
+	}
+}
+
+// settle notes where a whole start has led.
+func (m *machine) settle(t *rapid.T, c *crashClient, how outcome) {
+	if c.plan.HeldBack {
+		if !slices.ContainsFunc(m.failed, func(s Set) bool { return maps.Equal(s, m.server) }) {
+			t.Fatal("a set is held back that never failed")
+		}
+		if !m.damaged {
+			m.look(t, m.live, m.proven)
+		}
+		return
+	}
+	if m.damaged { // and this was a verification
+		m.damaged, m.pending = false, how == leaves
+	}
+	m.holds(t, m.disk, m.server, m.proven)
+	if how != fails {
+		m.holds(t, m.disk, m.server)
+	}
+	m.look(t, m.server, m.proven)
+	if how == confirms {
+		if m.pending {
+			t.Fatal("pending although it was confirmed")
+		}
+		m.proven = m.live
+	}
+}
+
+// look starts the client without a server and notes what it has, which has to be one of some sets.
+func (m *machine) look(t *rapid.T, sets ...Set) {
+	p := m.disk.Open(faultfs.Options{})
+	c := m.process(p)
+	if err := c.open(); err != nil {
+		t.Fatalf("does not open: %v", err)
+	}
+	m.live = m.holds(t, m.disk, sets...)
+	m.pending = c.dir.Pending()
+	if !m.pending {
+		m.proven = m.live
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forget gives up to know what is there, until somebody verifies it.
+func (m *machine) forget(*rapid.T) { m.damaged = true }
+
+// repair is a verification with a release that nothing is known against.
+func (m *machine) repair(t *rapid.T) {
+	m.publish(t)
+	m.fresh++
+	m.server = m.server.with(Set{"Lathe.so": fmt.Sprintf("a module that never was %d", m.fresh)})
+	m.update(t, confirms, true)
+}
+
+// crash stops a start anywhere.
+func (m *machine) crash(t *rapid.T) {
+	how := rapid.SampledFrom([]outcome{confirms, leaves, fails}).Draw(t, "outcome")
+	base := m.disk.Clone()
+	run := func(d *faultfs.Disk, prepare func(*faultfs.FS)) *faultfs.FS {
+		p := d.Open(faultfs.Options{})
+		prepare(p)
+		c := m.process(p)
+		if c.open() == nil {
+			c.play(how.steps())
+		}
+		return p
+	}
+	count := run(base.Clone(), func(*faultfs.FS) {}).Count()
+	at := rapid.IntRange(1, max(count, 1)).Draw(t, "operation")
+	stop := rapid.SampledFrom([]func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter})
+	p := run(base, func(p *faultfs.FS) { stop.Draw(t, "stop")(p, at) })
+	p.Kill()
+	s := crashSurvival{rapid.SampledFrom([]string{crashKill, "0", "50", "50u", "100"}).Draw(t, "kept"), rapid.Uint64Range(0, 99).Draw(t, "seed")}
+	m.disk = s.of(base, crashPoint{op: at})
+	m.failed = append(m.failed, m.server) // perhaps
+	if !m.damaged {
+		m.look(t, m.live, m.server, m.proven)
+	}
+}
+
+// breakable are the files of ours that somebody may break, by class.
+func (m *machine) breakable(class string) (names []string) {
+	for name := range m.disk.Files() {
+		_, players := m.mine[name]
+		_, foreign := m.inWay[name]
+		ours := !players && !foreign && !strings.HasSuffix(name, "/")
+		base := name[strings.LastIndex(name, "/")+1:]
+		state := strings.HasPrefix(name, install.StateDir+"/")
+		is := map[string]bool{
+			"live":    !fileset.Outside(name) && name != "Bore.so" && m.known[name],
+			"part":    strings.HasPrefix(base, install.PartPrefix) || strings.HasPrefix(name, install.StateDir+"/parts/"),
+			"backup":  isBackup(name) && !m.holdsForeign(name),
+			"journal": state && (strings.HasPrefix(base, "journal.") || strings.HasPrefix(base, "lists.")),
+			"cache":   strings.HasPrefix(name, m.names.Cache+"/"),
+		}
+		if ours && is[class] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// holdsForeign reports whether a file is the player's, kept for now.
+func (m *machine) holdsForeign(name string) bool {
+	return slices.Contains(slices.Collect(maps.Values(m.inWay)), m.disk.Files()[name])
+}
+
+// corrupt breaks a file, or deletes it.
+func (m *machine) corrupt(t *rapid.T) {
+	class := rapid.SampledFrom([]string{"live", "part", "backup", "journal", "cache", "cache"}).Draw(t, "class")
+	names := m.breakable(class)
+	if len(names) == 0 {
+		return
+	}
+	name := rapid.SampledFrom(names).Draw(t, "file")
+	content := m.disk.Files()[name]
+	switch kind := rapid.SampledFrom([]string{"flip", "cut", "zero", "delete"}).Draw(t, "kind"); {
+	case kind == "delete":
+		if err := m.disk.Open(faultfs.Options{}).Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		m.disk.Settle()
+	case kind == "cut":
+		m.replant(t, name, content[:len(content)/2])
+	case kind == "zero":
+		m.replant(t, name, strings.Repeat("\x00", len(content)))
+	case content != "":
+		at := rapid.IntRange(0, len(content)-1).Draw(t, "at")
+		m.replant(t, name, content[:at]+string(content[at]^1)+content[at+1:])
+	}
+	if class == "journal" { // without it nobody knows whose file is whose
+		maps.Copy(m.strays, m.known)
+		m.inWay = Set{}
+	}
+	if class == "live" { // if the next release drops it, it is somebody else's by its content
+		m.strays[name] = true
+	}
+	if class != "cache" {
+		m.forget(t)
+	}
+}
+
+func (m *machine) replant(t *rapid.T, name, content string) {
+	if err := m.disk.Plant(name, content); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// player adds files of his own, some of them where a later release will have one.
+func (m *machine) player(t *rapid.T) {
+	m.fresh++
+	content := fmt.Sprintf("the player's %d", m.fresh)
+	if rapid.Bool().Draw(t, "own name") {
+		name := rapid.SampledFrom([]string{"readme.txt", "Resources/mine.zip", "Lathe.so.mine"}).Draw(t, "name")
+		m.mine[name] = content
+		m.replant(t, name, content)
+		return
+	}
+	name := "Resources/" + rapid.SampledFrom([]string{"A.zip", "B.zip", "C.zip"}).Draw(t, "name")
+	if _, taken := m.disk.Files()[name]; taken || m.damaged || m.pending || len(m.live) == 0 {
+		return // before the first release, what is there may be an older install's
+	}
+	if _, again := m.inWay[name]; again || m.live[name] != "" {
+		return
+	}
+	m.inWay[name], m.known[name] = content, true
+	m.replant(t, name, content)
+}
+
+// offline is a start without a server.
+func (m *machine) offline(t *rapid.T) {
+	p := m.disk.Open(faultfs.Options{})
+	c := m.process(p)
+	proves := rapid.Bool().Draw(t, "proves")
+	err := c.open()
+	if err == nil {
+		m.failed = append(m.failed, m.live, m.server) // so many silent starts may have been the last straw
+		err = c.starting()
+	}
+	if err == nil && proves {
+		err = c.confirm()
+	}
+	if err == nil {
+		err = c.close()
+	}
+	p.Kill()
+	if m.damaged {
+		return
+	}
+	if err != nil {
+		t.Fatalf("offline: %v", err)
+	}
+	m.look(t, m.live, m.proven)
+	if proves && m.pending {
+		t.Fatal("pending although it was confirmed")
+	}
+}
+
+// otherHost has a module of its own in the same folder, and the same packs.
+func (m *machine) otherHost(t *rapid.T) {
+	if m.damaged || m.pending || !maps.Equal(m.live, m.server) {
+		return
+	}
+	m.fresh++
+	module := fmt.Sprintf("the other module %d", m.fresh)
+	p := m.disk.Open(faultfs.Options{})
+	c := m.process(p)
+	c.names = Names("Bore.so")
+	packs := m.server.only(func(name string) bool { return strings.HasPrefix(name, "Resources/") })
+	c.sets = crashSets{"server": packs.with(Set{"Bore.so": module})}
+	err := c.open()
+	if err == nil {
+		err = c.play(confirms.steps())
+	}
+	p.Kill()
+	if err != nil {
+		t.Fatalf("the other host: %v", err)
+	}
+	m.other = module
+	m.look(t, m.live)
+}
+
+// clock is set to any time. Whatever is damaged stays so.
+func (m *machine) clock(t *rapid.T) {
+	m.now = crashNow.AddDate(rapid.IntRange(-40, 40).Draw(t, "years"), 0, 0)
+}
+
+// TestMachine: anything happens in any order, and the promise holds after each of it.
+func TestMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t)
+		update := func(how outcome) func(*rapid.T) { return func(t *rapid.T) { m.update(t, how, false) } }
+		t.Repeat(map[string]func(*rapid.T){
+			"publish": m.publish, "update": update(confirms), "update, leave": update(leaves), "update, fail": update(fails),
+			"crash": m.crash, "crash again": m.crash, "corrupt": m.corrupt, "repair": m.repair, "offline": m.offline,
+			"clock": m.clock, "player": m.player, "other host": m.otherHost, "": m.Check,
+		})
+		if m.repair(t); m.damaged && len(m.strays)+len(m.inWay) == 0 {
+			t.Fatal("nothing was repaired")
+		}
+	})
+}

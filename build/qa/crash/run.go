@@ -1,0 +1,322 @@
+package crash
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"collet/build/qa/report"
+	"collet/platform/faultfs"
+)
+
+// crashRun is one story on one system. It is used by one goroutine.
+type crashRun struct {
+	id      string
+	story   crashStory
+	options Options
+	sets    crashSets
+	mine    Set
+	only    []crashPoint
+	mutant  Mutant
+	config  faultfs.Config
+
+	base  *faultfs.Disk // the start of the story
+	ops   []faultfs.Op  // of an undisturbed run
+	seed  maphash.Seed
+	known map[crashKey]crashVerdict
+	again map[string]int // states whose recovery was stopped, numbered
+	count Count
+
+	violations int
+
+	acting   *crashClient // the client that is stopped
+	found    []crashFound
+	recovery map[string]*crashCell
+	order    []string // keys of recovery in order of insertion
+}
+
+// crashFound is the result of one stop.
+type crashFound struct {
+	crashPoint
+	label   string
+	trouble string
+}
+
+// crashCell collects the stops in recoveries at one operation.
+type crashCell struct {
+	label   string
+	point   crashPoint
+	stops   int
+	trouble []string
+}
+
+// client returns a client that works on a disk through a process.
+func (r *crashRun) client(d *faultfs.Disk, p *faultfs.FS) *crashClient {
+	return &crashClient{names: r.options.Names, sets: r.sets, mode: r.story.mode(), verify: r.story.verify, fsys: r.mutant.wrap(p)}
+}
+
+func (r *crashRun) newProcess(d *faultfs.Disk) *faultfs.FS { return d.Open(faultfs.Options{}) }
+
+// prepare brings the disk to the start of the story and counts the story's operations. It uses the correct build.
+func (r *crashRun) prepare() error {
+	r.seed, r.known, r.again, r.recovery = maphash.MakeSeed(), map[crashKey]crashVerdict{}, map[string]int{}, map[string]*crashCell{}
+	r.mine = playersFiles(r.options.Names)
+	r.base = faultfs.New(r.config)
+	if err := plant(r.base, r.mine); err != nil {
+		return err
+	}
+	honest := &crashClient{names: r.options.Names, sets: r.sets, mode: 2, fsys: r.newProcess(r.base)}
+	if err := honest.play(r.story.before); err != nil {
+		return fmt.Errorf("story %s: what comes before it: %w", r.id, err)
+	}
+	r.base.Settle()
+	if r.story.damage != nil {
+		if err := r.story.damage(r.base, r.sets); err != nil {
+			return fmt.Errorf("story %s: %w", r.id, err)
+		}
+	}
+	p := r.newProcess(r.base.Clone())
+	if err := r.client(p.Disk(), p).play(r.story.act); err != nil && r.mutant.Name == "" {
+		return fmt.Errorf("story %s, undisturbed: %w", r.id, err)
+	}
+	r.ops = p.Ops()
+	return nil
+}
+
+// expected returns the number of stops.
+func (r *crashRun) expected() int {
+	if r.only != nil {
+		return 1
+	}
+	moments := 1
+	for _, o := range r.ops {
+		if moments += 2; o.Verb == faultfs.Write {
+			moments++
+		}
+	}
+	return moments * len(r.options.survivals())
+}
+
+// play stops the story everywhere.
+func (r *crashRun) play(ctx context.Context, p *crashProgress) error {
+	r.count.Stories = 1
+	w := crashWalk{disk: r.base, run: r.act, look: func(point crashPoint, o faultfs.Op, d *faultfs.Disk) {
+		may := r.acting.may
+		for _, s := range r.wanted(0) {
+			if ctx.Err() == nil && !r.enough() && r.chance(r.options.Sparse, point.at(s)) {
+				r.stop(ctx, point.at(s), o, d, may)
+				p.one(r.id)
+			}
+		}
+	}}
+	if r.only != nil {
+		w.only = &r.only[0]
+	}
+	ops, err := w.walk()
+	if err != nil {
+		r.found = append(r.found, crashFound{label: "nothing", trouble: "the story does not go well even if nothing is stopped: " + err.Error()})
+	}
+	r.count.Operations, r.count.States = len(ops), len(r.known)
+	return ctx.Err()
+}
+
+// enough reports whether the limit of violations is reached.
+func (r *crashRun) enough() bool { return r.options.Enough > 0 && r.violations >= r.options.Enough }
+
+// act plays the story once.
+func (r *crashRun) act(p *faultfs.FS) error {
+	r.acting = r.client(p.Disk(), p)
+	err := r.acting.play(r.story.act)
+	if err == nil {
+		r.acting.may = r.story.act[len(r.story.act)-1].may
+	}
+	return err
+}
+
+// wanted returns the survivals to try at a level: 0 is the story, 1 the recovery.
+func (r *crashRun) wanted(level int) []crashSurvival {
+	if r.only != nil {
+		return []crashSurvival{r.only[level].crashSurvival}
+	}
+	return r.options.survivals()
+}
+
+// stop judges one stop, and then stops its recovery.
+func (r *crashRun) stop(ctx context.Context, p crashPoint, o faultfs.Op, d *faultfs.Disk, may []string) {
+	r.count.Stops++
+	left := p.of(d, p)
+	key := r.key(left)
+	if r.wantsAgain() {
+		state := fmt.Sprint(key, may)
+		if p.kept == crashKill { // not all of the data is durable
+			state += fmt.Sprint(r.key(left.Crash(faultfs.Keep(0, 0))))
+		}
+		r.stopAgain(ctx, p, left, state, may)
+	}
+	if len(r.only) > 1 {
+		return
+	}
+	f := crashFound{p, o.Label(), r.broken(r.judge(left, key), may)}
+	if p.when == crashEnd {
+		f.label = "(behind the last)"
+	}
+	if f.trouble != "" {
+		r.violations++
+		f.trouble += "\nrepeat: " + r.repeat(p.String())
+	}
+	r.found = append(r.found, f)
+}
+
+// broken describes how a verdict breaks the promise; empty if it does not.
+func (r *crashRun) broken(v crashVerdict, may []string) string {
+	if v.trouble == "" && !slices.ContainsFunc(v.found, func(name string) bool { return slices.Contains(may, name) }) {
+		return fmt.Sprintf("the next start finds the set %q, want %q", strings.Join(v.found, " = "), strings.Join(may, `" or "`))
+	}
+	return v.trouble
+}
+
+// repeat returns the command line that repeats one stop.
+func (r *crashRun) repeat(points string) string {
+	line := fmt.Sprintf("collet qa crash%s --story %s --only %s", r.options.Sets, r.id, points)
+	if r.mutant.Name != "" {
+		line += " --mutant " + r.mutant.Name
+	}
+	return line
+}
+
+// wantsAgain reports whether recoveries are stopped.
+func (r *crashRun) wantsAgain() bool {
+	if r.only != nil {
+		return len(r.only) > 1
+	}
+	return r.options.Depth >= Twice
+}
+
+// stopAgain stops the start that recovers from a stop, unless that was done for an equal disk.
+func (r *crashRun) stopAgain(ctx context.Context, first crashPoint, left *faultfs.Disk, state string, may []string) {
+	if r.again[state] != 0 {
+		return
+	}
+	r.again[state] = len(r.again) + 1
+	w := crashWalk{disk: left, run: r.recover, look: func(p crashPoint, o faultfs.Op, d *faultfs.Disk) {
+		expected := may
+		if p.when == crashEnd { // the next start finds what this one left
+			expected = r.which(d.Files())
+		}
+		for _, s := range r.wanted(1) {
+			second := p.at(s)
+			if ctx.Err() == nil && !r.enough() && r.draws(state, second) {
+				r.count.Recoveries++
+				again := second.of(d, second)
+				r.gather(first, second, o, r.broken(r.judge(again, r.key(again)), expected))
+			}
+		}
+	}}
+	if len(r.only) > 1 {
+		w.only = &r.only[1]
+	}
+	w.walk() // a failure to open is reported by its own verdict
+}
+
+// oneIn is the number of stops in recoveries for each one that Twice tries.
+const oneIn = 80
+
+// draws decides whether a stop in the recovery of a state is tried.
+func (r *crashRun) draws(state string, p crashPoint) bool {
+	return r.options.Depth >= Fully || r.chance(oneIn, r.again[state], p)
+}
+
+// chance is true once in n times, decided by the seed; always true if one point is selected.
+func (r *crashRun) chance(n int, what ...any) bool {
+	if r.only != nil || n <= 1 {
+		return true
+	}
+	h := fnv.New32a()
+	fmt.Fprint(h, r.options.Seed, r.id, what)
+	return int(h.Sum32()>>8)%n == 0
+}
+
+// recover is a start that only opens the install.
+func (r *crashRun) recover(p *faultfs.FS) error {
+	c := r.client(p.Disk(), p)
+	c.verify = false
+	return c.open()
+}
+
+// maxTold is how many violations of one cell are reported in full.
+const maxTold = 3
+
+// gather adds a stop within a recovery to its cell.
+func (r *crashRun) gather(first, second crashPoint, o faultfs.Op, trouble string) {
+	label := o.Label()
+	if second.when == crashEnd {
+		label = "(behind the last)"
+	}
+	key := strings.Join([]string{label, second.when, second.kept}, "\x00")
+	cell := r.recovery[key]
+	if cell == nil {
+		cell = &crashCell{label: label, point: second}
+		r.recovery[key] = cell
+		r.order = append(r.order, key)
+	}
+	cell.stops++
+	if trouble != "" {
+		r.violations++
+		cell.trouble = append(cell.trouble, fmt.Sprintf("%s\nrepeat: %s", trouble, r.repeat(first.String()+"/"+second.String())))
+	}
+}
+
+var errUnknownMoment = errors.New("no such operation, or nothing of the kind can be stopped in it")
+
+// cases returns the rows of the report.
+func (r *crashRun) cases() (cases []report.Case) {
+	if r.only != nil && r.count.Stops+r.count.Recoveries == 0 {
+		return []report.Case{{Suite: crashSuite, Name: r.id, State: report.Skipped, Detail: errUnknownMoment.Error()}}
+	}
+	rank := []string{crashBefore, crashInside, crashAfter, crashEnd}
+	slices.SortStableFunc(r.found, func(a, b crashFound) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(slices.Index(rank, a.when), slices.Index(rank, b.when)))
+	})
+	for _, f := range r.found {
+		cases = append(cases, report.Case{Suite: crashSuite, Name: r.id, State: stateOf(f.trouble), Detail: f.trouble, Params: []report.Param{
+			{Name: "at", Value: fmt.Sprint(f.op)}, {Name: "op", Value: f.label}, {Name: "when", Value: f.when}, {Name: "kept", Value: f.kept}, {Name: "seed", Value: fmt.Sprint(f.seed)}}})
+	}
+	for _, key := range r.order {
+		cases = append(cases, r.recovery[key].asCase(r.id))
+	}
+	return cases
+}
+
+func stateOf(trouble string) report.State {
+	if trouble == "" {
+		return report.OK
+	}
+	return report.Violation
+}
+
+// asCase converts a cell of the recovery matrix to a case.
+func (c *crashCell) asCase(id string) report.Case {
+	detail := fmt.Sprintf("%d stops", c.stops)
+	if n := len(c.trouble); n > 0 {
+		detail += fmt.Sprintf(", %d violations\n%s", n, strings.Join(c.trouble[:min(n, maxTold)], "\n"))
+	}
+	return report.Case{Suite: recoverySuite, Name: id, State: stateOf(strings.Join(c.trouble, "")), Detail: detail,
+		Params: []report.Param{{Name: "op", Value: c.label}, {Name: "when", Value: c.point.when}, {Name: "kept", Value: c.point.kept}}}
+}
+
+// roles returns the names of the sets that a story may leave.
+func (r *crashRun) roles() (names []string) {
+	for _, s := range r.story.act {
+		for _, name := range s.may {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,129 @@
+package doctor
+
+import (
+	"cmp"
+	"time"
+
+	"collet/app/install"
+	"collet/build/qa/fileset"
+)
+
+// details writes the parts that Story omits, for support.
+func (d *Diagnosis) details(p *sheet) {
+	i := &d.Install
+	p.line("")
+	p.line("Where")
+	p.item("host", "%s, by %v", d.Host, d.Clues)
+	p.item("settings", "%s", cmp.Or(d.Settings, "none"))
+	p.item("packaged", "%s", cmp.Or(d.Packaged, "no"))
+	p.item("folders", "packs in %s, cache in %s", i.Names.Resources, i.Names.Cache)
+	p.item("selector", "%s", cmp.Or(d.Selector, "none"))
+	p.item("boot", "%s", cmp.Or(d.BootID, "unknown"))
+	for _, a := range d.Access {
+		p.item("access", "%s %s %s", a.Mode, a.Name, cmp.Or(a.Fault, "may be written"))
+	}
+	if !i.Opened.IsZero() {
+		p.item("open mark", "there since %s", i.Opened.Format(time.RFC3339))
+	}
+	d.journal(p)
+	d.files(p)
+	d.others(p)
+	p.line("")
+	p.line("Log, last lines")
+	for _, line := range d.Log {
+		p.line("  %s", line)
+	}
+}
+
+// journal writes both slots with their records.
+func (d *Diagnosis) journal(p *sheet) {
+	p.line("")
+	p.line("Journal")
+	for n, s := range d.Install.Slots {
+		if s.Size < 0 {
+			p.line("  %s is not there", s.Name)
+			continue
+		}
+		counts := ""
+		if n == d.Install.Slot {
+			counts = ", counts"
+		}
+		p.line("  %s: %d bytes, %d valid%s%s", s.Name, s.Size, s.Valid, counts, sayIf(s.Torn, "; then ", ""))
+		for _, r := range s.Records {
+			p.line("    %s", r)
+		}
+		switch {
+		case s.Lists.Size < 0:
+			p.line("    %s is not there", s.Lists.Name)
+		case s.Lists.Right():
+			p.line("    %s: %d bytes, right", s.Lists.Name, s.Lists.Size)
+		default:
+			p.line("    %s: %d bytes, is %s%s", s.Lists.Name, s.Lists.Size, cmp.Or(s.Lists.Found, s.Lists.Error),
+				sayIf(s.Lists.Want, ", the slot names ", ""))
+		}
+	}
+	for _, t := range d.Install.Tries {
+		p.line("  set %s: swapped %d, begun %d, failed %d, blocked %t%s", t.Set, t.Swaps, t.Begun, t.Failed, t.Blocked,
+			sayIf(t.Cause, ", last cause: ", ""))
+	}
+}
+
+// sayIf wraps a non-empty text with before and after.
+func sayIf(text, before, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
+// files writes the set, staged files, and former parts of the set.
+func (d *Diagnosis) files(p *sheet) {
+	i := &d.Install
+	list := func(title string, files []install.FileState) {
+		if len(files) == 0 {
+			return
+		}
+		p.line("")
+		p.line("%s", title)
+		for _, f := range files {
+			p.line("  %-9s %12d %s %s%s%s%s%s", f.Found, f.Size, fileset.ShortDigest(f.Digest), f.Name, sayIf(f.At, " in ", ""),
+				sayIf(f.Part, ", part ", ""), sayIf(f.Staged, ", staged ", ""), sayIf(f.Backup, ", backup ", ""))
+		}
+	}
+	list("Live set", i.Files)
+	list("Update that is not live", i.Transaction)
+	list("Kept of the last proven set", i.Backups)
+	list("Damaged after the next start, until the server was asked", i.Next.Damaged)
+	if len(i.Parts) > 0 {
+		p.line("")
+		p.line("On their way")
+	}
+	for _, part := range i.Parts {
+		percent := 100
+		if part.Size > 0 {
+			percent = int(max(part.Have, 0) * 100 / part.Size)
+		}
+		p.line("  %3d %% of %12d %s %s%s", percent, part.Size, fileset.ShortDigest(part.Digest), part.Name, sayIf(part.Found, ", ", ""))
+	}
+}
+
+// others writes the files outside the set.
+func (d *Diagnosis) others(p *sheet) {
+	i := &d.Install
+	p.line("")
+	p.line("Beside the set")
+	p.line("  hash cache %s: %s, %d lines, vouches for %d files of the set; beside it %d files, %s",
+		i.Cache.Name, i.Cache.State, i.Cache.Lines, i.Cache.Known, i.Cache.Others.Files, amount(i.Cache.Others.Bytes))
+	p.line("  recycler: %d files, %s", i.Recycler.Files, amount(i.Recycler.Bytes))
+	p.line("  others: %d files, %s", i.StrayTally.Files, amount(i.StrayTally.Bytes))
+	for _, s := range i.Strays {
+		p.line("    %-8s %12d %s", s.What, s.Size, s.Name)
+	}
+	if len(i.Next.Deeds) > maxDeeds {
+		p.line("")
+		p.line("All steps of the next start")
+		for _, deed := range i.Next.Deeds {
+			p.line("  %s", deedText(deed))
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package doctor
+
+import (
+	"fmt"
+
+	"collet/app/install"
+	"collet/app/update"
+	"collet/assets"
+)
+
+// ends describes how an ending looks to a player.
+func ends(e install.Ending) string {
+	return fmt.Sprintf("ends with exit code %d, %q: %s", e.Exit, assets.TextsFor("en").Get(e.Key+".title"), e.Subject)
+}
+
+// circumstance describes when an ending occurs; rest is what happens then.
+func (d *Diagnosis) circumstance(e install.Ending, rest string) string {
+	switch e.When {
+	case install.Unchanged:
+		return "if the server has nothing new it " + rest
+	case install.Updated:
+		return "an update " + rest
+	case install.Larger:
+		return fmt.Sprintf("an update with more than %d new or changed files %s", e.Files, rest)
+	default:
+		return rest
+	}
+}
+
+// prospects returns the endings as lines.
+func (d *Diagnosis) prospects() (lines []string) {
+	for _, e := range d.Endings {
+		rest := "plays what is installed"
+		switch {
+		case e.Exit != 0:
+			rest = ends(e)
+		case e.When == install.Updated:
+			rest = d.fits(e)
+		}
+		lines = append(lines, d.circumstance(e, rest))
+	}
+	return lines
+}
+
+// fits describes how large an update the free space allows.
+func (d *Diagnosis) fits(e install.Ending) string {
+	text := "has room"
+	if e.Bytes >= 0 {
+		text += " for " + amount(e.Bytes)
+	}
+	switch {
+	case e.Files == 0:
+		text += ", and perhaps not for one file"
+	case e.Files > 0:
+		text += fmt.Sprintf(" in %d new or changed files", e.Files)
+	}
+	return text
+}
+
+// foretold returns the endings that need user action. A start that can't open the install is already a trouble of the install.
+func (d *Diagnosis) foretold() (found []install.Trouble) {
+	var before install.Ending
+	for _, e := range d.Endings {
+		seldom := e.When == install.Larger && e.Files >= int64(len(d.Install.Files)) // an update rarely adds more than the present size
+		if e.Exit == 0 || e.When == install.Always || seldom || e.Exit == before.Exit && e.Subject == before.Subject {
+			continue
+		}
+		before = e
+		found = append(found, install.Trouble{Gravity: install.You, What: "the next start: " + d.circumstance(e, ends(e)), Then: d.remedy(e)})
+	}
+	return found
+}
+
+// remedy returns advice against an ending.
+func (d *Diagnosis) remedy(e install.Ending) string {
+	switch {
+	case e.Key == update.KeyInTheWay:
+		return "move it away"
+	case e.Key == update.KeyNoNames:
+		return "remove files on " + d.Volume + ", many small ones above all: it has no inodes left, or a quota is used up"
+	case e.Cause == update.DiskFull:
+		return "make room on " + d.Volume + ": an update needs some beside its files"
+	case e.Cause == update.NoPermission:
+		return "change the permissions, or let the client keep its files elsewhere (UserWritablePath)"
+	default:
+		return "check the disk for errors"
+	}
+}

@@ -1,0 +1,281 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/app/install"
+	"collet/build/qa/fileset"
+	"collet/build/qa/report"
+	"collet/platform/text"
+)
+
+// Save writes the report to send: JSON if the file's name ends in .json, otherwise text followed by the JSON form.
+func (d *Diagnosis) Save(file string) error {
+	return report.WriteFile(file, func(w io.Writer) error {
+		if filepath.Ext(file) == ".json" {
+			return d.JSON(w)
+		}
+		return d.Text(w)
+	})
+}
+
+// JSON writes the whole diagnosis, indented.
+func (d *Diagnosis) JSON(w io.Writer) error {
+	e := json.NewEncoder(text.NewJSONWriter(w))
+	e.SetIndent("", "  ")
+	return e.Encode(d)
+}
+
+// Text writes the whole diagnosis: the story, the details, the log, and the JSON form.
+func (d *Diagnosis) Text(w io.Writer) error {
+	p := &sheet{w: w}
+	p.line("Report about an install, made %s by collet %s on %s", d.Time.Format(time.RFC3339), d.Version, d.Target)
+	p.line("")
+	d.story(p)
+	d.details(p)
+	p.line("")
+	p.line("The same for programs:")
+	if p.err != nil {
+		return p.err
+	}
+	return d.JSON(w)
+}
+
+// Story writes the short form: state, next start, troubles.
+func (d *Diagnosis) Story(w io.Writer) error {
+	p := &sheet{w: w}
+	d.story(p)
+	return p.err
+}
+
+// sheet writes lines until the first error. It escapes text from the disk.
+type sheet struct {
+	w   io.Writer
+	err error
+}
+
+func (p *sheet) line(format string, values ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(text.Line(fmt.Sprintf(format, values...)), " "))
+	}
+}
+
+// item writes one line with a title.
+func (p *sheet) item(title, format string, values ...any) {
+	p.line("  %-11s "+format, append([]any{title}, values...)...)
+}
+
+func (d *Diagnosis) story(p *sheet) {
+	i := &d.Install
+	p.line("%s in %s", d.Host, d.Dir)
+	if i.Base != "" {
+		p.item("above", "%s", i.Base)
+	}
+	p.item("state", "%s", d.state())
+	p.item("set", "%s", d.set())
+	if i.Pending {
+		p.item("proof", "%s", d.proof())
+	}
+	if d.Program != nil {
+		p.item("program", "%s", d.program())
+	}
+	p.item("running", "%s", d.running())
+	room := amount(int64(i.Free)) + " free"
+	if i.FreeUnknown {
+		room = "unknown how much is free"
+	}
+	p.item("room", "%s on %s", room, d.Volume)
+	for n, line := range d.next() {
+		p.item([]string{"next start", ""}[min(n, 1)], "%s", line)
+	}
+	if d.DataAt != "" && d.DataAt != d.Dir {
+		p.item("data", "what changes is kept in %s; look there, too", d.DataAt)
+	}
+	troubles := slices.Concat(d.Faults(), i.Troubles)
+	if len(troubles) == 0 {
+		p.item("troubles", "none")
+	}
+	for n, t := range troubles[:min(len(troubles), maxTroubles)] {
+		p.item([]string{"troubles", ""}[min(n, 1)], "%s: %s", gravity(t.Gravity), t.What)
+		p.item("", "    %s", t.Then)
+	}
+	if more := len(troubles) - maxTroubles; more > 0 {
+		p.item("", "and %d more; the report has them all", more)
+	}
+}
+
+// gravity names an install.Gravity for people.
+func gravity(g install.Gravity) string {
+	return map[install.Gravity]string{
+		install.You: "YOUR HELP", install.Network: "NEEDS THE SERVER", install.Mends: "mends itself", install.Note: "note",
+	}[g]
+}
+
+// state describes the state of the install, and its reason.
+func (d *Diagnosis) state() string {
+	i := &d.Install
+	words := map[install.State]string{
+		install.None:        "no update has taken place here",
+		install.Staging:     "an update is on its way; what is live is untouched",
+		install.Prepared:    "an update is complete and verified, and not yet live",
+		install.Swapped:     "the newest update is live",
+		install.Confirmed:   "the live set has proven itself",
+		install.RollingBack: "on the way back to the last proven set",
+		install.RolledBack:  "an update was taken back",
+	}
+	text := fmt.Sprintf("%s: %s", i.State, words[i.State])
+	switch {
+	case i.Empty:
+		return "empty: nothing is installed here"
+	case i.State == install.None && len(i.Troubles) > 0 && i.Slots[0].Size+i.Slots[1].Size > 0:
+		return "unknown: the journal is damaged"
+	case i.State == install.None:
+		return "unmanaged: " + words[install.None]
+	case i.Pending && i.State != install.RollingBack:
+		text += "; the live set is pending: it has not proven itself yet"
+	}
+	return fmt.Sprintf("%s (transaction %d)", text, i.Number)
+}
+
+// set describes the live set, and whether it is proven.
+func (d *Diagnosis) set() string {
+	i := &d.Install
+	var size int64
+	found := map[string]int{}
+	for _, f := range i.Files {
+		size += f.Size
+		if f.Wrong() {
+			found["wrong"]++
+		} else {
+			found[f.Found]++
+		}
+	}
+	if len(i.Files) == 0 {
+		return fmt.Sprintf("not known; the module %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
+	}
+	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), amount(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
+	if n := found["unchecked"]; n > 0 {
+		text += fmt.Sprintf(", %d of the right size (--hash reads them)", n)
+	}
+	return text
+}
+
+// proof describes what a pending set waits for, and the consequence of a failure.
+func (d *Diagnosis) proof() string {
+	i := &d.Install
+	right, kept := 0, 0
+	for _, f := range i.Backups {
+		if f.At != "" {
+			if kept++; !f.Wrong() {
+				right++
+			}
+		}
+	}
+	text := fmt.Sprintf("comes with the first good start; until then %d files of set %s are kept, %d of them right", kept, fileset.ShortDigest(i.Last), right)
+	for _, t := range i.Tries {
+		if t.Set.String() == i.Set && t.Failed+t.Begun > 0 {
+			text += fmt.Sprintf("; failed starts: %d, starts without a word: %d", t.Failed, t.Begun)
+		}
+	}
+	return text
+}
+
+// running describes the running clients.
+func (d *Diagnosis) running() string {
+	text := map[install.LockState]string{
+		install.LockFree: "no client", install.LockHeld: "a client has this install open; a second start would bring it forward",
+		install.LockUnknown: "can't be told",
+	}[d.Install.Running]
+	if d.Install.InUse == install.LockHeld {
+		text += "; another process uses the files of the set"
+	}
+	for _, u := range d.Users {
+		text += fmt.Sprintf("; %s is open in %s (process %d)", u.File, u.Name, u.PID)
+	}
+	return text
+}
+
+// program describes the state of program updates.
+func (d *Diagnosis) program() string {
+	words := []string{"updates itself"}
+	if name := d.Program.Waiting; name != "" {
+		words = append(words, name+" waits for its trial")
+	}
+	if name := d.Program.Before; name != "" {
+		words = append(words, name+" was the one before, and goes with the next start")
+	}
+	for _, t := range d.Program.Tries {
+		switch {
+		case t.Blocked:
+			words = append(words, fmt.Sprintf("%s is not tried again: %s", fileset.ShortDigest(t.Set.String()), t.Cause))
+		case t.Failed > 0:
+			words = append(words, fmt.Sprintf("%s failed once: %s", fileset.ShortDigest(t.Set.String()), t.Cause))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// maxTroubles is the number of troubles in the short form.
+const maxTroubles = 12
+
+// maxDeeds is the number of next steps in the short form.
+const maxDeeds = 12
+
+// next describes the next start.
+func (d *Diagnosis) next() (lines []string) {
+	next := &d.Install.Next
+	for n, deed := range next.Deeds {
+		if n == maxDeeds {
+			lines = append(lines, fmt.Sprintf("and %d more steps", len(next.Deeds)-n))
+			break
+		}
+		lines = append(lines, deedText(deed))
+	}
+	if next.Error != "" {
+		return append(append(lines, "stops: "+next.Error), d.prospects()...)
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "has nothing to finish")
+	}
+	text := "then asks the server"
+	switch {
+	case len(next.Mixed) > 0:
+		text = "then verifies every file, because the set is no release, and asks the server; without one it asks the player before it starts"
+	case next.Verify:
+		text = "then verifies every file, because the last end was unclean, and asks the server"
+	}
+	if next.Set != d.Install.Set {
+		text = fmt.Sprintf("leads to set %s (%s); %s", fileset.ShortDigest(next.Set), next.State, text)
+	}
+	return append(append(lines, text), d.prospects()...)
+}
+
+func deedText(d install.Deed) string {
+	switch {
+	case d.Do == "":
+		return d.Says
+	case d.To == "":
+		return d.Do + " " + d.From
+	default:
+		return d.Do + " " + d.From + " → " + d.To
+	}
+}
+
+// amount formats a number of bytes for people.
+func amount(n int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
+		if n >= unit.size {
+			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.size), unit.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,195 @@
+package proxy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"collet/platform/interrupt"
+)
+
+const (
+	// readSize is how many bytes one read takes off a connection: a common size of socket reads.
+	readSize = 16 << 10
+	// minPiece is the smallest write in bytes. Below it a slow link would be made of system calls.
+	minPiece = 64
+	// piecesPerSecond is how finely a limited rate is spread: 50 pieces a second look continuous on a progress bar.
+	piecesPerSecond = 50
+	// openQueue is how many bytes wait inside a link without a rate, per direction and connection. It bounds the
+	// throughput of a delayed link to openQueue / Delay.
+	openQueue = 8 << 20
+	// minQueue is the least that may wait inside a link with a rate, in bytes.
+	minQueue = 32 << 10
+	// linkBuffer is for how long a link with a rate queues beyond its delay. It keeps a slow link from hiding seconds
+	// of data, which would make pings late in a way no such link is.
+	linkBuffer = 100 * time.Millisecond
+)
+
+// Link is what lies between the two ends. The zero value forwards as fast as it can. It is shared by all connections of a
+// Proxy, as a real line is.
+type Link struct {
+	Rate    int64         // bytes a second in each direction, for all connections together; 0 is unlimited
+	Delay   time.Duration // how much later each byte arrives, one way
+	Stalled bool          // nothing is forwarded; connections stay open, as behind a dead router
+}
+
+// queueLimit is how many bytes may be on the way at once in one direction of one connection.
+func (l Link) queueLimit() int {
+	if l.Rate <= 0 {
+		return openQueue
+	}
+	inFlight := float64(l.Rate) * (l.Delay + linkBuffer).Seconds()
+	return int(min(max(inFlight, minQueue), openQueue))
+}
+
+// piece is how many bytes are written at once.
+func (l Link) piece() int {
+	if l.Rate <= 0 {
+		return readSize
+	}
+	return int(min(max(l.Rate/piecesPerSecond, minPiece), readSize))
+}
+
+// line is the shared state of a Link: its current setting and when each direction is free again.
+type line struct {
+	mu      sync.Mutex
+	link    Link
+	changed chan struct{} // closed and replaced when link changes
+	free    map[Direction]time.Time
+}
+
+func newLine(l Link) *line {
+	return &line{link: l, changed: make(chan struct{}), free: map[Direction]time.Time{}}
+}
+
+func (l *line) set(link Link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.link = link
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *line) get() (Link, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.link, l.changed
+}
+
+// open waits until the link is not stalled and returns its setting.
+func (l *line) open(ctx context.Context) (Link, error) {
+	for {
+		link, changed := l.get()
+		if !link.Stalled {
+			return link, ctx.Err()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return link, ctx.Err()
+		}
+	}
+}
+
+// pass waits until n bytes have gone over the line in direction d.
+func (l *line) pass(ctx context.Context, d Direction, n int) error {
+	l.mu.Lock()
+	rate := l.link.Rate
+	if rate <= 0 {
+		l.mu.Unlock()
+		return ctx.Err()
+	}
+	now := time.Now()
+	start := l.free[d]
+	if start.Before(now) {
+		start = now
+	}
+	end := start.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
+	l.free[d] = end
+	l.mu.Unlock()
+	return interrupt.Sleep(ctx, time.Until(end))
+}
+
+// parcel is data on its way with the time at which it entered the link.
+type parcel struct {
+	data []byte
+	at   time.Time
+}
+
+// queue holds the parcels of one direction of one connection. One goroutine puts, one gets.
+type queue struct {
+	mu      sync.Mutex
+	parcels []parcel
+	bytes   int
+	ended   bool
+	moved   chan struct{} // holds one token after every change
+	freed   chan struct{}
+}
+
+func newQueue() *queue {
+	return &queue{moved: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+}
+
+// put waits until the queue holds less than limit bytes.
+func (q *queue) put(ctx context.Context, p parcel, limit int) error {
+	for {
+		q.mu.Lock()
+		if q.bytes < limit {
+			q.parcels, q.bytes = append(q.parcels, p), q.bytes+len(p.data)
+			q.mu.Unlock()
+			signal(q.moved)
+			return nil
+		}
+		q.mu.Unlock()
+		select {
+		case <-q.freed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// end tells the getter that nothing more comes.
+func (q *queue) end() {
+	q.mu.Lock()
+	q.ended = true
+	q.mu.Unlock()
+	signal(q.moved)
+}
+
+// get waits for a parcel; more is false at the end. The parcel stays counted until done is called with its size.
+func (q *queue) get(ctx context.Context) (p parcel, more bool, err error) {
+	for {
+		q.mu.Lock()
+		if len(q.parcels) > 0 {
+			p, q.parcels = q.parcels[0], q.parcels[1:]
+			q.mu.Unlock()
+			return p, true, nil
+		}
+		ended := q.ended
+		q.mu.Unlock()
+		if ended {
+			return parcel{}, false, nil
+		}
+		select {
+		case <-q.moved:
+		case <-ctx.Done():
+			return parcel{}, false, ctx.Err()
+		}
+	}
+}
+
+// done takes n bytes out of the count of what is on the way.
+func (q *queue) done(n int) {
+	q.mu.Lock()
+	q.bytes -= n
+	q.mu.Unlock()
+	signal(q.freed)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

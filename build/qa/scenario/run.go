@@ -1,0 +1,319 @@
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/build/qa/report"
+	"collet/platform"
+	"collet/platform/faultfs"
+)
+
+// folderRun is a scenario in one direction on one kind of volume.
+type folderRun struct {
+	*Scenario
+	direction string
+	volume    string
+	seed      uint64
+	scratch   string
+
+	from, to folderTree
+	faults   []folderFault
+	crashes  int // that were tried
+}
+
+// runsOf lists all ways in which a scenario is played.
+func (s *Scenario) runsOf(o Options) (runs []*folderRun) {
+	volumes := s.volumes
+	if o.Real {
+		volumes = []string{realDisk}
+	}
+	for _, direction := range s.directions {
+		for _, volume := range volumes {
+			r := &folderRun{Scenario: s, direction: direction, volume: volume, seed: o.Seed, scratch: o.Scratch}
+			r.from, r.to = s.sides["old"], s.sides["new"]
+			if direction == backward {
+				r.from, r.to = r.to, r.from
+			}
+			for _, f := range s.faults {
+				if f.direction == "" || f.direction == direction {
+					r.faults = append(r.faults, f)
+				}
+			}
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// play plays the scenario and says how it ended.
+func (r *folderRun) play(ctx context.Context) report.Case {
+	started := time.Now()
+	c := report.Case{Suite: "scenarios", Name: r.Name, Params: []report.Param{{Name: "direction", Value: r.direction}, {Name: "volume", Value: r.volume}}, State: report.OK, Detail: r.About}
+	err := r.whole(ctx)
+	var skipped *skipError
+	switch {
+	case errors.As(err, &skipped):
+		c.State, c.Detail = report.Skipped, skipped.reason
+	case err != nil:
+		c.State, c.Detail = report.Violation, r.About+"\n"+err.Error()
+	case r.crashes > 0:
+		c.Detail += fmt.Sprintf("\n%d crashes", r.crashes)
+	}
+	c.Took = time.Since(started)
+	return c
+}
+
+// skipError says why a scenario can't be played here.
+type skipError struct{ reason string }
+
+func (e *skipError) Error() string { return e.reason }
+
+// whole plays the scenario once, or once for each crash that it asks for.
+func (r *folderRun) whole(ctx context.Context) error {
+	if r.volume == realDisk && slices.ContainsFunc(r.faults, func(f folderFault) bool { return f.crash != nil || f.inject != nil || f.free >= 0 }) {
+		return &skipError{"it needs a disk that fails on demand"}
+	}
+	v, err := r.prepared(ctx)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(r.faults, func(f folderFault) bool { return f.crash != nil })
+	if at < 0 {
+		return errors.Join(r.through(ctx, v, 0, "", -1), v.close())
+	}
+	crash, count := r.faults[at].crash, 0
+	disk := v.disk.Clone()
+	probe := &folderVolume{disk: disk, fsys: disk.Open(faultfs.Options{})}
+	if count, err = r.count(ctx, probe); err != nil {
+		return fmt.Errorf("without the crash: %w", err)
+	}
+	first, last := 1, count
+	if crash.op > 0 {
+		first, last = crash.op, crash.op
+	}
+	if first > count {
+		return fmt.Errorf("%w: there are only %d operations", &Error{r.file, r.faults[at].line, r.faults[at].text}, count)
+	}
+	for op := first; op <= last; op++ {
+		for _, moment := range crash.moments {
+			for _, kept := range crash.kept {
+				disk := v.disk.Clone()
+				again := &folderVolume{disk: disk, fsys: disk.Open(faultfs.Options{})}
+				r.crashes++
+				if err := r.through(ctx, again, op, moment, kept); err != nil {
+					return fmt.Errorf("crash %s operation %d of %d, kept %d (-1: all): %w", moment, op, count, kept, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (v *folderVolume) close() error {
+	if v.disk != nil {
+		return nil
+	}
+	return errors.Join(v.fsys.Close(), os.RemoveAll(v.dir))
+}
+
+// prepared is a volume with the old set, the files of others, and what is changed before the update.
+func (r *folderRun) prepared(ctx context.Context) (v *folderVolume, err error) {
+	v = &folderVolume{}
+	if r.volume == realDisk {
+		if v.dir, err = os.MkdirTemp(r.scratch, "collet-scenario-"); err != nil {
+			return nil, err
+		}
+		if v.fsys, err = platform.OpenDir(v.dir); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(v.dir))
+		}
+	} else {
+		v.disk = faultfs.New(faultfs.Config{NoExchange: r.volume == moving, FoldCase: r.volume == folding})
+		v.fsys = v.disk.Open(faultfs.Options{})
+	}
+	if err := r.furnish(ctx, v); err != nil {
+		return nil, errors.Join(err, v.close())
+	}
+	return v, nil
+}
+
+func (r *folderRun) furnish(ctx context.Context, v *folderVolume) error {
+	switch r.begin {
+	case beginConfirmed:
+		first := r.client(r.process(v))
+		first.packs = false
+		if err := first.update(ctx, r.from); err != nil {
+			return fmt.Errorf("the set that is there before: %w", err)
+		}
+	case beginPlanted:
+		if err := v.plant(r.from); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(v.plant(r.sides["disk"]), v.plant(r.sides["player"])); err != nil {
+		return err
+	}
+	if err := r.change(v, whenBefore); err != nil {
+		return err
+	}
+	if v.disk != nil {
+		v.disk.Settle()
+	}
+	return nil
+}
+
+func (v *folderVolume) plant(tree folderTree) error {
+	for _, name := range tree.names() {
+		if err := v.write(name, tree[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change does what goes wrong with files at one moment.
+func (r *folderRun) change(v *folderVolume, when string) error {
+	for _, f := range r.faults {
+		if f.change != nil && f.when == when {
+			if err := f.change(v); err != nil {
+				return fmt.Errorf("%w: %w", &Error{r.file, f.line, "fault " + f.text}, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *folderRun) changes(when string) bool {
+	return slices.ContainsFunc(r.faults, func(f folderFault) bool { return f.change != nil && f.when == when })
+}
+
+// process is a new one that uses the volume.
+func (r *folderRun) process(v *folderVolume) platform.FS {
+	if v.disk != nil {
+		return v.disk.Open(faultfs.Options{})
+	}
+	return v.fsys
+}
+
+func (r *folderRun) client(fsys platform.FS) *folderClient {
+	return &folderClient{scenario: r.Scenario, fsys: fsys, verify: r.verify, packs: r.resources}
+}
+
+// count plays the update undisturbed and tells how many operations it takes.
+func (r *folderRun) count(ctx context.Context, v *folderVolume) (int, error) {
+	fsys := v.disk.Open(faultfs.Options{})
+	err := r.disturbed(ctx, v, fsys)
+	return fsys.Count(), err
+}
+
+// through plays everything from the update on, and judges. A crash of operation 0 is none.
+func (r *folderRun) through(ctx context.Context, v *folderVolume, op int, moment string, kept int) error {
+	fsys := r.process(v)
+	if mem, is := fsys.(*faultfs.FS); is {
+		r.arm(v, mem, op, moment)
+	}
+	err := r.disturbed(ctx, v, fsys)
+	if mem, is := fsys.(*faultfs.FS); is {
+		mem.Heal()
+		mem.Kill()
+		if v.disk.SetFree(1 << 40); op > 0 && kept >= 0 {
+			v.disk = v.disk.Crash(faultfs.Keep(kept, r.seed+uint64(op)))
+		}
+		v.fsys = v.disk.Open(faultfs.Options{})
+	}
+	if err := r.judgeUpdate(err, op > 0); err != nil {
+		return err
+	}
+	if err := r.change(v, whenCrashed); err != nil {
+		return err
+	}
+	if err := r.client(r.process(v)).recover(ctx); err != nil {
+		return err
+	}
+	if err := r.judgeRecovered(v); err != nil {
+		return err
+	}
+	for range r.runs {
+		err = r.client(r.process(v)).update(ctx, r.to)
+	}
+	return r.judgeEnd(ctx, v, err)
+}
+
+// arm prepares the process for what shall happen to it.
+func (r *folderRun) arm(v *folderVolume, fsys *faultfs.FS, op int, moment string) {
+	switch moment {
+	case "before":
+		fsys.StopBefore(op)
+	case "inside":
+		fsys.StopInside(op)
+	case "after":
+		fsys.StopAfter(op)
+	}
+	for _, f := range r.faults {
+		if f.inject != nil {
+			f.inject(fsys)
+		}
+		if f.free >= 0 {
+			v.disk.SetFree(f.free)
+		}
+	}
+}
+
+// disturbed is the run in which everything goes wrong.
+func (r *folderRun) disturbed(ctx context.Context, v *folderVolume, fsys platform.FS) error {
+	c, fails := r.client(fsys), 0
+	for _, f := range r.faults {
+		fails += f.fails
+		if f.era != nil {
+			c.now = f.era(folderNow())
+		}
+		if f.off {
+			return c.recover(ctx)
+		}
+	}
+	err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.fetch(ctx, r.to); err != nil {
+		return cmp.Or(err, c.dir.Close())
+	}
+	if r.changes(whenPrepared) {
+		return cmp.Or(c.dir.Close(), r.change(v, whenPrepared))
+	}
+	if r.changes(whenPending) {
+		return cmp.Or(c.dir.Promote(ctx), c.dir.Close(), r.change(v, whenPending))
+	}
+	return cmp.Or(c.prove(ctx, fails), c.dir.Close())
+}
+
+// judgeUpdate wants that the update failed only where it had a reason, and with the words that are expected.
+func (r *folderRun) judgeUpdate(err error, crashed bool) error {
+	refused := r.expected(r.direction, expectRefused, "")
+	var wrong *Error
+	switch {
+	case errors.As(err, &wrong):
+		return err
+	case refused != "" && err == nil:
+		return fmt.Errorf("the update should have been refused with %q, and was not", refused)
+	case refused != "" && !strings.Contains(err.Error(), refused):
+		return fmt.Errorf("the update should have been refused with %q, and was with: %w", refused, err)
+	case err == nil, refused != "", crashed, r.disturbs():
+		return nil
+	default:
+		return fmt.Errorf("the update failed: %w", err)
+	}
+}
+
+// disturbs reports whether some fault may let an update fail.
+func (r *folderRun) disturbs() bool {
+	return slices.ContainsFunc(r.faults, func(f folderFault) bool {
+		return f.inject != nil || f.free >= 0 || f.change != nil
+	})
+}
