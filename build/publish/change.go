@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"collet/build/advice"
@@ -17,45 +16,11 @@ type Which struct {
 	Number  uint64
 }
 
-// channel returns name, or the default channel if it is empty.
-func (f *Folder) channel(name string) string {
-	if name == "" {
-		return f.settings.Channel
-	}
-	return name
-}
-
-// meant reports whether w selects an entry.
-func (f *Folder) meant(e release.Entry, w Which) bool {
-	return e.Product == f.settings.Product && e.Channel == f.channel(w.Channel) && (w.Target == "" || e.Target == w.Target) && e.Number == w.Number
-}
-
-// find lists the selected entries. It is an error if no entry matches.
-func (f *Folder) find(w Which) ([]release.Entry, error) {
-	var list []release.Entry
-	for _, e := range f.repo.Entries() {
-		if f.meant(e, w) {
-			list = append(list, e)
-		}
-	}
-	if len(list) == 0 {
-		return nil, advice.Wrong("collet release list shows those that are", "there is no release %d in channel %s%s", w.Number, f.channel(w.Channel), forTarget(w.Target))
-	}
-	return list, nil
-}
-
-func forTarget(target string) string {
-	if target == "" {
-		return ""
-	}
-	return " for " + target
-}
-
 // List describes all releases, the newest of each channel and target last.
 func (f *Folder) List() ([]Listed, error) {
 	var list []Listed
 	for _, e := range f.repo.Entries() {
-		h, err := f.head(e)
+		h, err := f.releases.head(e)
 		if err != nil {
 			return nil, err
 		}
@@ -72,13 +37,13 @@ type Listed struct {
 
 // Show describes the selected releases.
 func (f *Folder) Show(w Which) ([]Listed, error) {
-	entries, err := f.find(w)
+	entries, err := f.releases.find(w)
 	if err != nil {
 		return nil, err
 	}
 	var list []Listed
 	for _, e := range entries {
-		h, err := f.head(e)
+		h, err := f.releases.head(e)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +54,7 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 
 // Change edits the selected entries of the signed list. It reports whether any entry changed.
 func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, change func(*release.Entry)) (bool, error) {
-	if _, err := f.find(w); err != nil {
+	if _, err := f.releases.find(w); err != nil {
 		return false, err
 	}
 	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
@@ -98,29 +63,29 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, 
 	entries := f.repo.Entries()
 	before := slices.Clone(entries)
 	for i := range entries {
-		if f.meant(entries[i], w) {
+		if f.releases.meant(entries[i], w) {
 			change(&entries[i])
 		}
 	}
 	if slices.Equal(before, entries) {
-		return false, f.follow(ctx)
+		return false, f.updateDerived(ctx)
 	}
 	if err := f.commit(ctx, entries, keys); err != nil {
 		return false, err
 	}
-	return true, f.follow(ctx)
+	return true, f.updateDerived(ctx)
 }
 
 // Promote offers a release in another channel, with the same files, notes and version. It keeps its number there, unless number is not 0.
 // Patches start from the releases that players of that channel have.
 func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*trust.PrivateKey) (s Summary, err error) {
-	if to == f.channel(w.Channel) {
+	if to == f.releases.channel(w.Channel) {
 		return s, advice.Wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
 	}
 	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return s, err
 	}
-	from, err := f.find(w)
+	from, err := f.releases.find(w)
 	if err != nil {
 		return s, err
 	}
@@ -130,7 +95,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 		if line.Channel = to; number != 0 {
 			line.Number = number
 		}
-		if err := f.rises(line, entries); err != nil {
+		if err := f.releases.checkRising(line, entries); err != nil {
 			return s, err
 		}
 		made, err := f.promote(ctx, e, line, percent)
@@ -143,48 +108,37 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 	if err := f.commit(ctx, entries, keys); err != nil {
 		return s, err
 	}
-	return s, f.follow(ctx)
-}
-
-// rises checks that a number is above those already in its channel and target.
-func (f *Folder) rises(line release.Entry, entries []release.Entry) error {
-	for _, e := range entries {
-		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number >= line.Number {
-			return advice.Wrong(fmt.Sprintf("take another number there with --as-number %d", f.nextNumber()),
-				"channel %s has release %d for %s, and numbers rise for ever", e.Channel, e.Number, e.Target)
-		}
-	}
-	return nil
+	return s, f.updateDerived(ctx)
 }
 
 // promote writes the head of one release in another channel.
 func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int) (s ReleaseSummary, err error) {
-	h, err := f.head(e)
+	h, err := f.releases.head(e)
 	if err != nil {
 		return s, err
 	}
-	fresh, err := f.readOrigin(e)
+	fresh, err := f.releases.readOrigin(e)
 	if err != nil {
 		return s, err
 	}
 	fresh.entry = line
-	c := newContents(f)
-	if err := c.addSet(fresh.listing, fresh.sources); err != nil {
+	b := newBlobs(f.unpacker)
+	if err := b.addSet(fresh.listing, fresh.sources); err != nil {
 		return s, advice.Because(err, "run collet release verify", "release %s", e.Path())
 	}
-	from, passed, err := f.origins(line, f.settings.Patches, nil)
+	from, passed, err := f.releases.origins(line, f.settings.Patches, nil)
 	if err != nil {
 		return s, err
 	}
 	h.Channel, h.Number = line.Channel, line.Number
-	if len(f.earlier(line)) > 0 { // else the first channel's changes may help players who switch
-		if err := f.putChanges(&h, &fresh); err != nil {
+	if len(f.releases.earlier(line)) > 0 { // else the first channel's changes may help players who switch
+		if err := f.heads.putDeltaIndex(&h, &fresh); err != nil {
 			return s, err
 		}
 	}
 	s.Files, s.Bytes = h.Count, h.Bytes
 	old := h.Patches
-	if h.Patches, s.Patches, err = f.patches(ctx, c, fresh, from); err != nil {
+	if h.Patches, s.Patches, err = f.patches.makeAll(ctx, b, fresh, from); err != nil {
 		return s, err
 	}
 	s.Patches = append(s.Patches, passed...)
@@ -193,7 +147,7 @@ func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int
 			h.Patches = append(h.Patches, p)
 		}
 	}
-	made, err := f.putHead(h)
+	made, err := f.heads.putHead(h)
 	made.Percent = uint8(percent)
 	s.Entry = made
 	return s, err
@@ -207,5 +161,5 @@ func (f *Folder) Refresh(ctx context.Context, keys []*trust.PrivateKey) error {
 	if err := f.repo.Refresh(keys); err != nil {
 		return advice.Because(err, "", "refresh the signatures")
 	}
-	return f.follow(ctx)
+	return f.updateDerived(ctx)
 }

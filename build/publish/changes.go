@@ -1,8 +1,6 @@
 package publish
 
 import (
-	"slices"
-
 	"collet/app/acquire"
 	"collet/build/advice"
 	"collet/netproto/delta"
@@ -19,45 +17,20 @@ const (
 	catchUp = 32
 )
 
-// putChanges writes the delta index of a release against earlier ones of its channel and target, where the lists are large.
-func (f *Folder) putChanges(h *release.Head, to *origin) error {
-	h.Changes, to.changes, to.object = release.Object{}, nil, release.Object{}
-	if to.lists < minChangedLists {
-		return nil
-	}
-	last, steps := f.steps(*to)
-	data, err := delta.EncodeChanges(steps, to.listing, to.sources, to.lists*changesShare/100)
-	if err != nil {
-		return advice.Because(err, "run collet release verify", "what changed in the release for %s", h.Target)
-	}
-	if data == nil {
-		return nil
-	}
-	if to.changes, err = delta.ReadChangesTable(data); err == nil && last != nil {
-		_, _, err = to.changes.Apply(data, last.listing, last.sum, to.sum) // as a client does, so that a wrong index is never published
-	}
-	if err != nil {
-		return advice.Because(err, "report this", "what changed from release %d to %d for %s does not apply", last.entry.Number, h.Number, h.Target)
-	}
-	h.Changes, err = f.put(data)
-	to.object = h.Changes
-	return err
-}
-
-// steps compares a release with the previous one that has another set, and takes over that one's own steps. It stops at a release that
+// changeSteps compares a release with the previous one that has another set, and takes over that one's own steps. It stops at a release that
 // can't be read. last is the newest release with another set, or nil.
-func (f *Folder) steps(to origin) (last *origin, steps []delta.ChangeStep) {
+func (r *releases) changeSteps(to origin) (last *origin, steps []delta.ChangeStep) {
 	next := to
-	for i, e := range f.earlier(to.entry) {
+	for i, e := range r.earlier(to.entry) {
 		if i == catchUp {
 			break
 		}
-		h, err := f.head(e)
+		h, err := r.head(e)
 		if err != nil {
 			break
 		}
 		if h.Listing.Sum != next.sum {
-			listing, err := f.listing(h)
+			listing, err := r.listing(h)
 			if err != nil {
 				break
 			}
@@ -68,7 +41,7 @@ func (f *Folder) steps(to origin) (last *origin, steps []delta.ChangeStep) {
 				last = &before
 			}
 		}
-		if table, data, err := f.changes(h); err == nil && table != nil {
+		if table, data, err := r.deltaIndex(h); err == nil && table != nil {
 			if more, err := table.Steps(data); err == nil {
 				return last, append(steps, more...)
 			}
@@ -77,23 +50,12 @@ func (f *Folder) steps(to origin) (last *origin, steps []delta.ChangeStep) {
 	return last, steps
 }
 
-// earlier lists the releases of an entry's channel and target with lower numbers, the newest first.
-func (f *Folder) earlier(line release.Entry) (list []release.Entry) {
-	for _, e := range f.repo.Entries() {
-		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number < line.Number {
-			list = append(list, e)
-		}
-	}
-	slices.Reverse(list)
-	return list
-}
-
-// changes reads the delta index of a head; nil if the head has none.
-func (f *Folder) changes(h release.Head) (table *delta.Changes, data []byte, err error) {
+// deltaIndex reads the delta index of a head; nil if the head has none.
+func (r *releases) deltaIndex(h release.Head) (table *delta.Changes, data []byte, err error) {
 	if h.Changes.IsZero() {
 		return nil, nil, nil
 	}
-	if data, err = f.object(h.Changes); err == nil {
+	if data, err = r.object(h.Changes); err == nil {
 		err = h.Changes.Verify(data)
 	}
 	if err == nil {
@@ -102,10 +64,10 @@ func (f *Folder) changes(h release.Head) (table *delta.Changes, data []byte, err
 	return table, data, err
 }
 
-// knowChanges reads the delta index of a published release.
-func (o *origin) knowChanges(f *Folder, h release.Head) (err error) {
+// readDeltaIndex reads the delta index of a published release.
+func (o *origin) readDeltaIndex(r *releases, h release.Head) (err error) {
 	o.object = h.Changes
-	if o.changes, _, err = f.changes(h); err != nil {
+	if o.changes, _, err = r.deltaIndex(h); err != nil {
 		return advice.Because(err, "run collet release verify", "changes of release %s", o.entry.Path())
 	}
 	return nil

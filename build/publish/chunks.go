@@ -25,13 +25,21 @@ type place struct {
 	entry uint32
 }
 
-// chunks cuts blobs that are large enough. New chunks go into packs, and the indexes into sets. grains holds the grain of blobs that
+// chunker cuts blobs into chunks, and writes packs of them and their indexes.
+type chunker struct {
+	store   *objectStore
+	meter   *meter
+	workers int
+	minimum int64 // size in bytes of a blob that is cut
+}
+
+// cut cuts blobs that are large enough. New chunks go into packs, and the indexes into sets. grains holds the grain of blobs that
 // have an earlier version, so that a file keeps its grain. It returns the places of the indexes.
-func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]place, error) {
+func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]place, error) {
 	var total int64
 	var list []indexed
 	for _, sum := range wanted {
-		if n := c.size(sum); n >= f.settings.ChunkMinimum {
+		if n := b.size(sum); n >= k.minimum {
 			grain, there := grains[sum]
 			if !there {
 				grain = chunk.GrainFor(n)
@@ -44,10 +52,10 @@ func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Diges
 	if len(list) == 0 {
 		return places, nil
 	}
-	f.meter.start("chunks", "", total)
+	k.meter.start("chunks", "", total)
 	var packs []*unfinished
-	p, err := chunk.NewPacker(chunk.PackOptions{Known: known, Workers: f.workers(), Create: func() (io.WriteCloser, error) {
-		u, err := f.create()
+	p, err := chunk.NewPacker(chunk.PackOptions{Known: known, Workers: k.workers, Create: func() (io.WriteCloser, error) {
+		u, err := k.store.create()
 		if err == nil {
 			packs = append(packs, u)
 		}
@@ -56,7 +64,7 @@ func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Diges
 	if err != nil {
 		return nil, err
 	}
-	err = f.index(ctx, c, p, list)
+	err = k.addAll(ctx, b, p, list)
 	refs, e := p.Close()
 	if err = errors.Join(err, e); err != nil {
 		for _, u := range packs {
@@ -65,15 +73,15 @@ func (f *Folder) chunks(ctx context.Context, c *contents, wanted []release.Diges
 		return nil, advice.Because(err, room(err), "cut files into chunks")
 	}
 	for i, ref := range refs {
-		if err := f.finish(packs[i], packObject(ref), nil); err != nil {
+		if err := k.store.finish(packs[i], packObject(ref), nil); err != nil {
 			return nil, err
 		}
 	}
-	return places, f.putIndexes(list, places)
+	return places, k.putIndexes(list, places)
 }
 
 // putIndexes writes sets of indexes, each well below the client's limit.
-func (f *Folder) putIndexes(list []indexed, places map[release.Digest]place) error {
+func (k *chunker) putIndexes(list []indexed, places map[release.Digest]place) error {
 	for len(list) > 0 {
 		var set []*chunk.Index
 		var sums []release.Digest
@@ -89,7 +97,7 @@ func (f *Folder) putIndexes(list []indexed, places map[release.Digest]place) err
 		if err != nil {
 			return advice.Because(err, "", "indexes of chunks")
 		}
-		o, err := f.put(data)
+		o, err := k.store.put(data)
 		if err != nil {
 			return err
 		}
@@ -110,18 +118,18 @@ func (keepOpen) Close() error { return nil }
 // average.
 const maxIndexed = 24 << 30
 
-// index adds each blob to the packs.
-func (f *Folder) index(ctx context.Context, c *contents, p *chunk.Packer, list []indexed) error {
+// addAll adds each blob to the packs.
+func (k *chunker) addAll(ctx context.Context, b *blobs, p *chunk.Packer, list []indexed) error {
 	for i := range list {
-		if c.size(list[i].sum) > maxIndexed {
+		if b.size(list[i].sum) > maxIndexed {
 			continue // clients fetch it as a whole object or by a patch
 		}
-		in, err := c.open(ctx, list[i].sum)
+		in, err := b.open(ctx, list[i].sum)
 		if err != nil {
 			return err
 		}
-		name := c.at[list[i].sum].path
-		list[i].index, err = p.Add(ctx, list[i].grain, meteredReader{in, f.meter, name})
+		name := b.at[list[i].sum].path
+		list[i].index, err = p.Add(ctx, list[i].grain, meteredReader{in, k.meter, name})
 		in.Close()
 		if err != nil {
 			return err
@@ -145,15 +153,15 @@ func (m meteredReader) Read(b []byte) (int, error) {
 
 // indexes reads chunk indexes out of sets. It caches the last set.
 type indexes struct {
-	folder *Folder
-	object release.Object
-	set    *chunk.IndexSet
+	releases *releases
+	object   release.Object
+	set      *chunk.IndexSet
 }
 
 // read reads the index of a source.
 func (x *indexes) read(s release.Source) (*chunk.Index, error) {
 	if s.Index != x.object {
-		data, err := x.folder.object(s.Index)
+		data, err := x.releases.object(s.Index)
 		if err == nil {
 			err = s.Index.Verify(data)
 		}

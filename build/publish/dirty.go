@@ -36,8 +36,8 @@ func (d *dirty) folder(fsys platform.FS, name string) error {
 	return makeFolders(fsys, name)
 }
 
-// settle syncs all recorded folders.
-func (d *dirty) settle(fsys platform.FS) error {
+// syncAll syncs all recorded folders.
+func (d *dirty) syncAll(fsys platform.FS) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name := range d.folders {

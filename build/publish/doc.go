@@ -21,5 +21,13 @@
 //
 // An Output, such as a bucket, is updated in the same order: objects, heads, signed lists, timestamp.json. It is as atomic as the folder.
 //
+// # Parts
+//
+// A Folder has a part for each subject, with its own state. For reading: releases (the signed list, heads, lists; only reads), unpacker
+// (blobs of earlier releases). For writing, in the order of a publication: digester (digests and their cache), objectStore (files that never
+// change; the only writer of objects and heads), packer, chunker, patchMaker and headWriter, which make these files, trust.Repo (the signed
+// lists), then sequelFiles and plainFiles, which follow from the lists. The ledger is written when a packer's or patchMaker's object has its
+// name. Each Mirror has a state of its own.
+//
 // A Folder is not safe for concurrent use. One process at a time works on a folder.
 package publish

@@ -19,7 +19,7 @@ type Estimate struct {
 	Target          string
 	Old, New        uint64
 	Files, Contents int   // that differ
-	Fresh           int64 // bytes of contents that are new
+	Fresh           int64 // bytes of blobs that are new
 	Whole           Way   // listing and sources, or the changes of both, and whole objects of what is new
 	Chunks          Way   // the same lists, indexes and missing chunks; whole objects of what has no index
 	Patch           Way   // the set patch
@@ -33,17 +33,17 @@ type Estimate struct {
 // Estimate compares the strategies from release old to release fresh of a channel, for each target that has both. A zero line stands for
 // the values that clients assume before they have measured their link.
 func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64, line acquire.Link) ([]Estimate, error) {
-	from, err := f.find(Which{channel, target, old})
+	from, err := f.releases.find(Which{channel, target, old})
 	if err != nil {
 		return nil, err
 	}
 	var list []Estimate
 	for _, a := range from {
-		to, err := f.find(Which{channel, a.Target, fresh})
+		to, err := f.releases.find(Which{channel, a.Target, fresh})
 		if err != nil {
 			return nil, err
 		}
-		e, err := f.estimate(ctx, a, to[0], line)
+		e, err := f.releases.estimate(ctx, a, to[0], line)
 		if err != nil {
 			return nil, err
 		}
@@ -52,19 +52,19 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 	return list, nil
 }
 
-func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line acquire.Link) (Estimate, error) {
+func (r *releases) estimate(ctx context.Context, from, to release.Entry, line acquire.Link) (Estimate, error) {
 	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}}
-	old, err := f.readOrigin(from)
+	old, err := r.readOrigin(from)
 	if err != nil {
 		return e, err
 	}
-	fresh, err := f.readOrigin(to)
+	fresh, err := r.readOrigin(to)
 	if err != nil {
 		return e, err
 	}
-	h, err := f.head(to)
+	h, err := r.head(to)
 	if err == nil {
-		err = fresh.knowChanges(f, h)
+		err = fresh.readDeltaIndex(r, h)
 	}
 	if err != nil {
 		return e, err
@@ -90,7 +90,7 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line acqu
 		e.Whole.Bytes += s.Whole.Size
 		e.Whole.Asked++
 	}
-	if e.Chunks, err = f.chunkWay(ctx, old, fresh, lacking, line); err != nil {
+	if e.Chunks, err = r.chunkWay(ctx, old, fresh, lacking, line); err != nil {
 		return e, err
 	}
 	if o, found := h.PatchFrom(old.sum); found {
@@ -98,16 +98,16 @@ func (f *Folder) estimate(ctx context.Context, from, to release.Entry, line acqu
 	} else if old.sum == fresh.sum {
 		e.Patch = Way{0, 0}
 	}
-	c := chooser{folder: f, line: line, old: old, fresh: fresh, head: h}
+	c := chooser{releases: r, line: line, old: old, fresh: fresh, head: h}
 	return e, c.choose(&e)
 }
 
 // chunkWay plans like a client that has the old set. A blob without an index is fetched whole.
-func (f *Folder) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
+func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
 	lists := fresh.listsFrom(old.sum)
 	w = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	var files []*chunk.Index
-	x, fetched := &indexes{folder: f}, map[release.Object]bool{}
+	x, fetched := &indexes{releases: r}, map[release.Object]bool{}
 	for _, s := range lacking {
 		if s.Index.IsZero() {
 			w.Bytes += s.Whole.Size

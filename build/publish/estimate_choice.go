@@ -13,7 +13,7 @@ import (
 // chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
 // head and the listing, then with the sources, then with the indexes.
 type chooser struct {
-	folder     *Folder
+	releases   *releases
 	line       acquire.Link
 	old, fresh origin
 	head       release.Head
@@ -27,16 +27,16 @@ type chooser struct {
 
 // choose fills in the client's choice.
 func (c *chooser) choose(e *Estimate) error {
-	c.begin()
+	c.addHead()
 	choice := acquire.Choose(c.now)
 	e.By, e.Takes = map[acquire.Strategy]int64{}, acquire.Unneeded
 	if len(c.files) > 0 && choice.Uses(acquire.Patched) == 0 {
-		c.learn()
+		c.addSources()
 		choice = acquire.Choose(c.now)
 	}
 	if len(c.files) > 0 && choice.Uses(acquire.Patched) == 0 {
 		c.now.Patch = acquire.Unknown
-		if err := c.index(); err != nil {
+		if err := c.addIndexes(); err != nil {
 			return err
 		}
 		choice = acquire.Choose(c.now)
@@ -56,8 +56,8 @@ func (c *chooser) choose(e *Estimate) error {
 	return nil
 }
 
-// begin adds what the head says. The listing comes from the patch or from its own object.
-func (c *chooser) begin() {
+// addHead adds what the head says. The listing comes from the patch or from its own object.
+func (c *chooser) addHead() {
 	c.now = acquire.Situation{Link: c.line, Patch: acquire.Unknown, Sources: c.head.Sources.Size}
 	patch, found := c.head.PatchFrom(c.old.sum)
 	if found {
@@ -90,8 +90,8 @@ func (c *chooser) begin() {
 	}
 }
 
-// learn adds what the sources say.
-func (c *chooser) learn() {
+// addSources adds what the sources say.
+func (c *chooser) addSources() {
 	if c.now.Sources > 0 {
 		c.lists.Bytes += c.now.Sources
 		c.lists.RoundTrips++
@@ -105,9 +105,9 @@ func (c *chooser) learn() {
 	}
 }
 
-// index adds the chunk indexes worth fetching.
-func (c *chooser) index() error {
-	c.indexes = [2]indexes{{folder: c.folder}, {folder: c.folder}}
+// addIndexes adds the chunk indexes worth fetching.
+func (c *chooser) addIndexes() error {
+	c.indexes = [2]indexes{{releases: c.releases}, {releases: c.releases}}
 	sets := map[release.Object][]int{}
 	for i, f := range c.files {
 		if o := c.sources[i].Index; !o.IsZero() && len(acquire.Ancestors(c.old.listing, c.fresh.listing, f)) > 0 {
@@ -126,7 +126,7 @@ func (c *chooser) index() error {
 		c.lists.Bytes += o.Size
 		c.lists.Requests++
 		for _, i := range sets[o] {
-			if err := c.plan(i); err != nil {
+			if err := c.planChunks(i); err != nil {
 				return err
 			}
 		}
@@ -134,8 +134,8 @@ func (c *chooser) index() error {
 	return nil
 }
 
-// plan computes which chunks of a blob its earlier versions lack.
-func (c *chooser) plan(i int) error {
+// planChunks computes which chunks of a blob its earlier versions lack.
+func (c *chooser) planChunks(i int) error {
 	ix, err := c.indexes[1].read(c.sources[i])
 	if err != nil {
 		return err
@@ -156,10 +156,10 @@ func (c *chooser) plan(i int) error {
 		plan.OfferIndex(n, was)
 	}
 	ranges := plan.Missing(c.line.Gap())
-	content := &c.now.Blobs[i]
-	content.Chunks, content.Runs = 0, len(ranges)
+	blob := &c.now.Blobs[i]
+	blob.Chunks, blob.Runs = 0, len(ranges)
 	for _, r := range ranges {
-		content.Chunks += r.Size
+		blob.Chunks += r.Size
 	}
 	return nil
 }

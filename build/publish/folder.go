@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"collet/build/advice"
@@ -49,16 +49,22 @@ type Folder struct {
 	options  Options
 	lock     io.Closer
 	meter    *meter
-	ledger   *ledger
-	serial   number
-	heads    map[release.Object]release.Head
+	workers  int
+	ledger   *ledger // nil if the folder is read only
 
-	dirty   dirty
-	packers sync.Pool // of *chunk.ObjectPacker
+	// Reading.
+	releases *releases
+	unpacker *unpacker
 
-	mu       sync.Mutex              // guards the following fields while several goroutines write objects
-	unpacked map[release.Digest]bool // blobs below tmpFolder
-	waiting  []waiting               // complete files without their final name
+	// Writing, in the order of a publication.
+	digester *digester
+	store    *objectStore
+	packer   *packer
+	chunker  *chunker
+	patches  *patchMaker
+	heads    *headWriter
+	sequels  *sequelFiles
+	plain    *plainFiles
 }
 
 // Open opens a release folder. fsys stays the caller's to close after Close.
@@ -78,9 +84,9 @@ func begin(fsys platform.FS, o Options) (*Folder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Folder{
-		fs: fsys, options: o, meter: newMeter(o.Progress), heads: map[release.Object]release.Head{},
-		unpacked: map[release.Digest]bool{},
+	f := &Folder{fs: fsys, options: o, meter: newMeter(o.Progress), workers: o.Workers}
+	if f.workers <= 0 {
+		f.workers = runtime.GOMAXPROCS(0)
 	}
 	if o.ReadOnly {
 		return f, nil
@@ -110,24 +116,43 @@ func (f *Folder) open() (err error) {
 	if err != nil {
 		return advice.Because(err, "", "release folder %s", f.fs.Path("."))
 	}
+	f.assemble()
 	if f.options.ReadOnly {
 		return nil
 	}
-	if err := errors.Join(f.clear(tmpFolder), f.sweep("metadata"), f.sweep(sequelFolder), f.mendPlain()); err != nil {
+	err = errors.Join(clearFolder(f.fs, tmpFolder), sweepUnfinished(f.fs, "metadata"), sweepUnfinished(f.fs, sequelFolder), f.plain.mend())
+	if err != nil {
 		return err
 	}
 	f.ledger, err = openLedger(f.fs)
+	f.packer.ledger, f.patches.ledger = f.ledger, f.ledger
 	return err
+}
+
+// assemble makes the parts of the folder.
+func (f *Folder) assemble() {
+	f.releases = &releases{fs: f.fs, repo: f.repo, settings: f.settings, heads: map[release.Object]release.Head{}}
+	f.unpacker = &unpacker{fs: f.fs, unpacked: map[release.Digest]bool{}}
+	f.digester = &digester{fs: f.fs, meter: f.meter, workers: f.workers, now: f.options.Now}
+	f.store = &objectStore{fs: f.fs}
+	f.packer = &packer{store: f.store, maxBrotli: f.settings.maxBrotli()}
+	f.chunker = &chunker{store: f.store, meter: f.meter, workers: f.workers, minimum: f.settings.ChunkMinimum}
+	f.patches = &patchMaker{store: f.store, meter: f.meter, workers: f.options.Workers, memory: f.settings.PatchMemory << 20}
+	f.heads = &headWriter{store: f.store, releases: f.releases}
+	f.sequels = &sequelFiles{releases: f.releases}
+	f.plain = &plainFiles{
+		fs: f.fs, releases: f.releases, store: f.store, unpacker: f.unpacker, digester: f.digester, now: f.options.Now,
+	}
 }
 
 // Close releases the folder's lock and removes unpacked blobs.
 func (f *Folder) Close() error {
 	var err error
-	for _, w := range f.waiting { // of work that failed
-		w.file.drop()
+	if f.store != nil {
+		f.store.discard()
 	}
 	if f.ledger != nil {
-		err = errors.Join(f.ledger.close(), f.clear(tmpFolder))
+		err = errors.Join(f.ledger.close(), clearFolder(f.fs, tmpFolder))
 	}
 	if f.lock != nil {
 		err = errors.Join(err, f.lock.Close())
@@ -138,15 +163,15 @@ func (f *Folder) Close() error {
 // Settings returns the folder's settings.
 func (f *Folder) Settings() Settings { return f.settings }
 
-// clear removes all files of a private folder.
-func (f *Folder) clear(folder string) error {
-	entries, err := f.fs.ReadDir(folder)
+// clearFolder removes all files of a private folder.
+func clearFolder(fsys platform.FS, folder string) error {
+	entries, err := fsys.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range entries {
 		if err == nil && !e.IsDir() {
-			err = f.fs.Remove(path.Join(folder, e.Name()))
+			err = fsys.Remove(path.Join(folder, e.Name()))
 		}
 	}
 	if err != nil {
@@ -158,11 +183,11 @@ func (f *Folder) clear(folder string) error {
 // unfinishedExt ends the temporary names of files (platform.WriteFile, folderOutput.Put). No file of a release folder ends so.
 const unfinishedExt = ".new"
 
-// sweep removes unfinished files of killed commands below a folder.
-func (f *Folder) sweep(folder string) error {
-	err := walk(f.fs, folder, func(name string, _ fs.DirEntry) error {
+// sweepUnfinished removes unfinished files of killed commands below a folder.
+func sweepUnfinished(fsys platform.FS, folder string) error {
+	err := walk(fsys, folder, func(name string, _ fs.DirEntry) error {
 		if strings.HasSuffix(name, unfinishedExt) {
-			return f.fs.Remove(name)
+			return fsys.Remove(name)
 		}
 		return nil
 	})
@@ -218,50 +243,6 @@ func size(fsys platform.FS, name string) int64 {
 		return -1
 	}
 	return info.Size()
-}
-
-// head reads the head of an entry.
-func (f *Folder) head(e release.Entry) (release.Head, error) {
-	if h, known := f.heads[e.Head]; known {
-		return h, nil
-	}
-	data, err := platform.ReadFile(f.fs, e.Head.HeadPath(), release.MaxHead)
-	if err != nil {
-		return release.Head{}, advice.Because(err, "", "head of release %s", e.Path())
-	}
-	h, err := trust.OpenHead(trust.UnverifiedBytes(data), e)
-	if err != nil {
-		return release.Head{}, advice.Because(err, "", "head of release %s", e.Path())
-	}
-	f.heads[e.Head] = h
-	return h, nil
-}
-
-// object reads a small object whole. The caller verifies it.
-func (f *Folder) object(o release.Object) ([]byte, error) {
-	data, err := platform.ReadFile(f.fs, o.Path(), o.Size)
-	if err != nil {
-		return nil, advice.Because(err, "run collet release verify", "object %s", o.Path())
-	}
-	return data, nil
-}
-
-// listing reads the listing of a head.
-func (f *Folder) listing(h release.Head) (release.Listing, error) {
-	data, err := f.object(h.Listing.Object)
-	if err != nil {
-		return nil, err
-	}
-	return release.UnpackListing(data, h.Listing)
-}
-
-// sources reads the list of sources of a head.
-func (f *Folder) sources(h release.Head) (release.Sources, error) {
-	data, err := f.object(h.Sources)
-	if err != nil {
-		return nil, err
-	}
-	return release.UnpackSources(data, h.Sources)
 }
 
 // isPublic reports whether a name is published, and not the temporary name of an unfinished file.

@@ -22,8 +22,8 @@ const (
 	maxLedger = 256 << 20
 )
 
-// made is the result of one operation. Object is zero for a patch that was not worth it.
-type made struct {
+// result is what one operation made. Object is zero for a patch that was not worth it.
+type result struct {
 	object   release.Object
 	encoding release.Encoding // of a whole object
 }
@@ -32,7 +32,7 @@ type made struct {
 // name: kind, input, encoding or "-", digest and size of the object. It is safe for concurrent use.
 type ledger struct {
 	mu    sync.Mutex
-	known map[string]made
+	known map[string]result
 	out   platform.File
 }
 
@@ -42,7 +42,7 @@ func patchKey(from, to release.Digest) string { return "patch " + from.String() 
 
 // openLedger reads the ledger and opens it for appending. A line that can't be parsed was cut off and is skipped.
 func openLedger(fsys platform.FS) (*ledger, error) {
-	l := &ledger{known: map[string]made{}}
+	l := &ledger{known: map[string]result{}}
 	data, err := platform.ReadFile(fsys, ledgerFile, maxLedger)
 	flag := os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	switch {
@@ -75,17 +75,17 @@ func (l *ledger) parse(line string) {
 		return
 	}
 	if fields[3] == "-" {
-		l.known[key] = made{}
+		l.known[key] = result{}
 		return
 	}
 	sum, err := release.ParseDigest(fields[3])
 	if err == nil && sum.Algorithm == release.SHA256 {
-		l.known[key] = made{release.Object{Sum: sum, Size: n}, release.Encoding(strings.Trim(fields[2], "-"))}
+		l.known[key] = result{release.Object{Sum: sum, Size: n}, release.Encoding(strings.Trim(fields[2], "-"))}
 	}
 }
 
 // find looks up the result of an operation.
-func (l *ledger) find(key string) (made, bool) {
+func (l *ledger) find(key string) (result, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, known := l.known[key]
@@ -93,7 +93,7 @@ func (l *ledger) find(key string) (made, bool) {
 }
 
 // add records the result of an operation.
-func (l *ledger) add(key string, m made) error {
+func (l *ledger) add(key string, m result) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known[key] = m

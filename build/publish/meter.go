@@ -8,16 +8,16 @@ import (
 
 // meter adds up the progress of several goroutines.
 type meter struct {
-	mu   sync.Mutex
-	tell func(Progress)
-	at   Progress
+	mu     sync.Mutex
+	report func(Progress)
+	at     Progress
 }
 
-func newMeter(tell func(Progress)) *meter {
-	if tell == nil {
-		tell = func(Progress) {}
+func newMeter(report func(Progress)) *meter {
+	if report == nil {
+		report = func(Progress) {}
 	}
-	return &meter{tell: tell}
+	return &meter{report: report}
 }
 
 // start begins an operation.
@@ -25,7 +25,7 @@ func (m *meter) start(doing, what string, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at = Progress{Doing: doing, What: what, Total: total}
-	m.tell(m.at)
+	m.report(m.at)
 }
 
 // add counts finished bytes.
@@ -34,7 +34,7 @@ func (m *meter) add(n int64, what string) {
 	defer m.mu.Unlock()
 	m.at.Done += n
 	m.at.What = what
-	m.tell(m.at)
+	m.report(m.at)
 }
 
 // set sets the progress.
@@ -42,7 +42,7 @@ func (m *meter) set(done, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at.Done, m.at.Total = done, total
-	m.tell(m.at)
+	m.report(m.at)
 }
 
 // spread calls work for 0 … n−1 on the given number of goroutines and waits for all. After the first error it starts no more calls.

@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"path"
+	"sync"
 	"sync/atomic"
 
 	"collet/build/advice"
-	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -22,8 +22,21 @@ func openFile(fsys platform.FS, name string) (platform.File, error) {
 	return fsys.OpenFile(name, os.O_RDONLY, 0)
 }
 
+// objectStore writes files of the release folder that never change. A file is complete under a temporary name before it is synced and
+// renamed, in a batch with others. It is safe for concurrent use, but discard is not.
+type objectStore struct {
+	fs     platform.FS
+	serial number
+	dirty  dirty
+
+	mu      sync.Mutex
+	waiting []waiting // complete files without their final name
+}
+
 // has reports whether the folder holds an object with the expected size.
-func (f *Folder) has(o release.Object) bool { return !o.IsZero() && size(f.fs, o.Path()) == o.Size }
+func (s *objectStore) has(o release.Object) bool {
+	return !o.IsZero() && size(s.fs, o.Path()) == o.Size
+}
 
 // unfinished is an object being written.
 type unfinished struct {
@@ -33,16 +46,23 @@ type unfinished struct {
 }
 
 // create opens a new unfinished object.
-func (f *Folder) create() (*unfinished, error) {
-	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
+func (s *objectStore) create() (*unfinished, error) {
+	if err := s.fs.MkdirAll(tmpFolder, 0o755); err != nil {
 		return nil, advice.Because(err, "", "make the folder for unfinished files")
 	}
-	name := fmt.Sprintf("%s/object-%d", tmpFolder, f.serial.n.Add(1))
-	out, err := f.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	name := fmt.Sprintf("%s/object-%d", tmpFolder, s.serial.n.Add(1))
+	out, err := s.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, advice.Because(err, "", "begin an object")
 	}
-	return &unfinished{out, f.fs, name}, nil
+	return &unfinished{out, s.fs, name}, nil
+}
+
+// discard drops what has no name yet, after work that failed.
+func (s *objectStore) discard() {
+	for _, w := range s.waiting {
+		w.file.drop()
+	}
 }
 
 // drop discards an unfinished object.
@@ -51,22 +71,22 @@ func (u *unfinished) drop() {
 	_ = u.fs.Remove(u.name) // otherwise the next start removes it
 }
 
-// finish gives the object its name, in a batch with others, at settle at the latest. Syncs in parallel cost a journaling file system little
+// finish gives the object its name, in a batch with others, at sync at the latest. Syncs in parallel cost a journaling file system little
 // more than one. then is called when the object is durable under its name.
-func (f *Folder) finish(u *unfinished, o release.Object, then func() error) error {
-	return f.finishAs(u, o.Path(), then)
+func (s *objectStore) finish(u *unfinished, o release.Object, then func() error) error {
+	return s.finishAs(u, o.Path(), then)
 }
 
 // finishAs is finish under any name.
-func (f *Folder) finishAs(u *unfinished, name string, then func() error) error {
-	f.mu.Lock()
-	f.waiting = append(f.waiting, waiting{u, name, then})
+func (s *objectStore) finishAs(u *unfinished, name string, then func() error) error {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, waiting{u, name, then})
 	var due []waiting
-	if len(f.waiting) >= syncBatch {
-		due, f.waiting = f.waiting, nil
+	if len(s.waiting) >= syncBatch {
+		due, s.waiting = s.waiting, nil
 	}
-	f.mu.Unlock()
-	return f.name(due)
+	s.mu.Unlock()
+	return s.nameFiles(due)
 }
 
 // syncBatch is the number of files synced together. They stay open until then, and systems allow some hundreds of open files.
@@ -79,8 +99,8 @@ type waiting struct {
 	then func() error
 }
 
-// name syncs files and renames them to their final names.
-func (f *Folder) name(due []waiting) error {
+// nameFiles syncs files and renames them to their final names.
+func (s *objectStore) nameFiles(due []waiting) error {
 	return spread(context.Background(), syncBatch/2, len(due), func(_ context.Context, i int) error {
 		w := due[i]
 		err := w.file.Sync()
@@ -88,10 +108,10 @@ func (f *Folder) name(due []waiting) error {
 			err = e
 		}
 		if err == nil {
-			err = f.place(w.file.name, w.name)
+			err = s.place(w.file.name, w.name)
 		}
 		if err != nil {
-			_ = f.fs.Remove(w.file.name)
+			_ = s.fs.Remove(w.file.name)
 			return advice.Because(err, room(err), "write %s", w.name)
 		}
 		if w.then != nil {
@@ -110,29 +130,35 @@ func room(err error) string {
 }
 
 // place renames a finished file.
-func (f *Folder) place(from, to string) error {
-	if err := f.dirty.folder(f.fs, path.Dir(to)); err != nil {
+func (s *objectStore) place(from, to string) error {
+	if err := s.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
-	f.dirty.note(path.Dir(from)) // a rename between two folders is durable when both are synced
-	return f.fs.Rename(from, to)
+	s.dirty.note(path.Dir(from)) // a rename between two folders is durable when both are synced
+	return s.fs.Rename(from, to)
 }
 
-// touch lets settle sync the name of an existing object, because an interrupted run may not have synced it.
-func (f *Folder) touch(o release.Object) { f.touched(o.Path()) }
+// touch lets sync include the name of an existing object, because an interrupted run may not have synced it.
+func (s *objectStore) touch(o release.Object) { s.touchName(o.Path()) }
 
-func (f *Folder) touched(name string) { f.dirty.note(path.Dir(name)) }
+func (s *objectStore) touchName(name string) { s.noteFolder(path.Dir(name)) }
 
-// settle makes all new objects and heads durable, including their names.
-func (f *Folder) settle() error {
-	f.mu.Lock()
-	due := f.waiting
-	f.waiting = nil
-	f.mu.Unlock()
-	if err := f.name(due); err != nil {
+// makeFolder creates a folder, whose name is durable after sync.
+func (s *objectStore) makeFolder(name string) error { return s.dirty.folder(s.fs, name) }
+
+// noteFolder lets sync include a folder with new names.
+func (s *objectStore) noteFolder(name string) { s.dirty.note(name) }
+
+// sync makes all new objects and heads durable, including their names.
+func (s *objectStore) sync() error {
+	s.mu.Lock()
+	due := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	if err := s.nameFiles(due); err != nil {
 		return err
 	}
-	if err := f.dirty.settle(f.fs); err != nil {
+	if err := s.dirty.syncAll(s.fs); err != nil {
 		return advice.Because(err, room(err), "sync the release folder")
 	}
 	return nil
@@ -148,18 +174,18 @@ func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
 }
 
 // put writes bytes as an object, unless it exists.
-func (f *Folder) put(data []byte) (release.Object, error) {
+func (s *objectStore) put(data []byte) (release.Object, error) {
 	o := release.ObjectOf(data)
-	return o, f.putAs(data, o, o.Path())
+	return o, s.putAs(data, o, o.Path())
 }
 
 // putAs writes bytes under a name.
-func (f *Folder) putAs(data []byte, o release.Object, name string) error {
-	if size(f.fs, name) == o.Size {
-		f.touched(name)
+func (s *objectStore) putAs(data []byte, o release.Object, name string) error {
+	if size(s.fs, name) == o.Size {
+		s.touchName(name)
 		return nil
 	}
-	u, err := f.create()
+	u, err := s.create()
 	if err != nil {
 		return err
 	}
@@ -167,128 +193,5 @@ func (f *Folder) putAs(data []byte, o release.Object, name string) error {
 		u.drop()
 		return advice.Because(err, room(err), "write %s", name)
 	}
-	return f.finishAs(u, name, nil)
-}
-
-// packWhole makes the whole object of a blob, unless the ledger has it and it exists.
-func (f *Folder) packWhole(ctx context.Context, c *contents, sum release.Digest) (made, error) {
-	if m, known := f.ledger.find(wholeKey(sum)); known && f.has(m.object) {
-		f.touch(m.object)
-		return m, nil
-	}
-	in, err := c.open(ctx, sum)
-	if err != nil {
-		return made{}, err
-	}
-	defer in.Close()
-	out, err := f.create()
-	if err != nil {
-		return made{}, err
-	}
-	length := c.size(sum)
-	packer, _ := f.packers.Get().(*chunk.ObjectPacker)
-	if packer == nil {
-		packer = new(chunk.ObjectPacker)
-	}
-	defer f.packers.Put(packer)
-	encoding, packed, err := packer.Pack(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: f.maxBrotli(), Workers: 1})
-	if err != nil {
-		out.drop()
-		return made{}, advice.Because(err, room(err), "pack %s", c.name(sum))
-	}
-	m := made{encoding: release.Encoding(encoding.String())}
-	if m.object, err = sumFile(out, packed); err != nil {
-		out.drop()
-		return made{}, advice.Because(err, "", "read back the object of %s", c.name(sum))
-	}
-	if encoding == chunk.Stored && m.object.Sum != sum {
-		out.drop()
-		return made{}, advice.Wrong("publish when nothing writes there", "%s changed while it was packed", c.name(sum))
-	}
-	return m, f.finish(out, m.object, func() error { return f.ledger.add(wholeKey(sum), m) })
-}
-
-// maxBrotli returns Settings.Brotli in bytes, as chunk.PackObjectOptions takes it.
-func (f *Folder) maxBrotli() int64 {
-	if f.settings.Brotli == 0 {
-		return -1
-	}
-	return f.settings.Brotli << 20
-}
-
-// unpack decodes a whole object into a temporary file and returns its name. The next Open removes it.
-func (f *Folder) unpack(ctx context.Context, s release.Source, length int64) (name string, err error) {
-	sum := s.Content
-	name = tmpFolder + "/content-" + sum.String()[len("sha256:"):]
-	f.mu.Lock()
-	known := f.unpacked[sum]
-	f.mu.Unlock()
-	if known {
-		return name, nil
-	}
-	in, err := openFile(f.fs, s.Whole.Path())
-	if err != nil {
-		return "", advice.Because(err, "run collet release verify", "object of an earlier release")
-	}
-	defer in.Close()
-	if err := f.fs.MkdirAll(tmpFolder, 0o755); err != nil {
-		return "", advice.Because(err, "", "make the folder for unfinished files")
-	}
-	out, err := f.fs.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return "", advice.Because(err, "", "unpack a content of an earlier release")
-	}
-	h := release.SHA256.NewHash()
-	err = unpackTo(ctx, io.MultiWriter(out, h), in, s, length)
-	if e := out.Close(); err == nil {
-		err = e
-	}
-	if err == nil && release.SHA256.SumOf(h) != sum {
-		err = fmt.Errorf("it unpacks to something else than %v", sum)
-	}
-	if err != nil {
-		_ = f.fs.Remove(name)
-		return "", advice.Because(err, room(err), "unpack object %s", s.Whole.Path())
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unpacked[sum] = true
-	return name, nil
-}
-
-// unpackTo decodes a whole object.
-func unpackTo(ctx context.Context, out io.Writer, in io.Reader, s release.Source, length int64) error {
-	encoding, known := chunk.ParseEncoding(string(s.Encoding))
-	if !known {
-		return fmt.Errorf("encoding %q is not known", s.Encoding)
-	}
-	return chunk.UnpackObject(ctx, out, in, encoding, length)
-}
-
-// verifyWhole checks that a whole object matches its name and decodes to its blob.
-func verifyWhole(ctx context.Context, in io.ReaderAt, s release.Source, length int64) error {
-	o, err := sumFile(in, s.Whole.Size)
-	if err != nil {
-		return err
-	}
-	if o != s.Whole {
-		return &release.ObjectError{Object: s.Whole, Reason: "has the digest " + o.Sum.String()}
-	}
-	h := release.SHA256.NewHash()
-	if err := unpackTo(ctx, h, io.NewSectionReader(in, 0, s.Whole.Size), s, length); err != nil {
-		return err
-	}
-	if got := release.SHA256.SumOf(h); got != s.Content {
-		return fmt.Errorf("object %s unpacks to %v instead of %v", s.Whole.Path(), got, s.Content)
-	}
-	return nil
-}
-
-// verifyBytes checks an object's digest only.
-func verifyBytes(in io.ReaderAt, o release.Object) error {
-	got, err := sumFile(in, o.Size)
-	if err == nil && got != o {
-		err = &release.ObjectError{Object: o, Reason: "has the digest " + got.Sum.String()}
-	}
-	return err
+	return s.finishAs(u, name, nil)
 }

@@ -116,8 +116,8 @@ func (o *s3Output) Remove(ctx context.Context, name string) error {
 	return o.fault(o.client.RemoveObject(ctx, o.bucket, o.prefix+name, minio.RemoveObjectOptions{}))
 }
 
-// Settle implements Output.
-func (o *s3Output) Settle(context.Context) error { return nil }
+// Sync implements Output.
+func (o *s3Output) Sync(context.Context) error { return nil }
 
 // fault translates a store's error into one of this package.
 func (o *s3Output) fault(err error) error {

@@ -139,9 +139,9 @@ func (l *loggedOutput) Put(ctx context.Context, name string, data io.ReaderAt, s
 	return l.Output.Put(ctx, name, data, size, lasting)
 }
 
-func (l *loggedOutput) Settle(ctx context.Context) error {
+func (l *loggedOutput) Sync(ctx context.Context) error {
 	l.settled++
-	return l.Output.Settle(ctx)
+	return l.Output.Sync(ctx)
 }
 
 // downloaded copies a bucket to a folder, so that a reader can be let loose on it.

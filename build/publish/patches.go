@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"collet/build/advice"
 	"collet/netproto/delta"
@@ -23,63 +22,19 @@ type PatchSummary struct {
 	Why   string // why there is no patch, or where it comes from; empty for a new one
 }
 
-// origin is an earlier release that players may have.
-type origin struct {
-	entry   release.Entry
-	listing release.Listing
-	sum     release.Digest
-	sources release.Sources
-	lists   int64          // bytes of the packed listing and sources, which a patch saves, too
-	changes *delta.Changes // delta index; nil if it has none or is not needed
-	object  release.Object // the object of changes
+// patchMaker makes set patches. The ledger says which were made before.
+type patchMaker struct {
+	store   *objectStore
+	ledger  *ledger
+	meter   *meter
+	workers int
+	memory  int64 // in bytes, at most
 }
 
-// readOrigin reads the lists of an earlier release.
-func (f *Folder) readOrigin(e release.Entry) (o origin, err error) {
-	h, err := f.head(e)
-	if err != nil {
-		return o, err
-	}
-	o.entry, o.sum, o.lists = e, h.Listing.Sum, h.Listing.Object.Size+h.Sources.Size
-	if o.listing, err = f.listing(h); err == nil {
-		o.sources, err = f.sources(h)
-	}
-	if err != nil {
-		return o, advice.Because(err, "", "release %s", e.Path())
-	}
-	return o, nil
-}
-
-// origins selects the releases from which patches are made: the last few of a channel and target, and the named ones. A release whose lists
-// can't be read is skipped, unless it is named, so that a damaged old release does not block a new one.
-func (f *Folder) origins(line release.Entry, last int, named []uint64) (chosen []origin, passed []PatchSummary, err error) {
-	list := f.earlier(line)
-	for _, n := range named {
-		if !slices.ContainsFunc(list, func(e release.Entry) bool { return e.Number == n }) {
-			return nil, nil, advice.Wrong("collet release list shows those that are", "there is no earlier release %s/%s/%s/%d to make a patch from", line.Product, line.Channel, line.Target, n)
-		}
-	}
-	for i, e := range list {
-		if i >= last && !slices.Contains(named, e.Number) {
-			continue
-		}
-		o, err := f.readOrigin(e)
-		switch {
-		case err == nil:
-			chosen = append(chosen, o)
-		case slices.Contains(named, e.Number):
-			return nil, nil, err
-		default:
-			passed = append(passed, PatchSummary{From: e.Number, Why: "that release is damaged: see collet release verify"})
-		}
-	}
-	return chosen, passed, nil
-}
-
-// patches makes the patches of one release from its origins. Origins with the same set share one.
-func (f *Folder) patches(ctx context.Context, c *contents, to origin, from []origin) (refs []release.PatchRef, list []PatchSummary, err error) {
+// makeAll makes the patches of one release from its origins. Origins with the same set share one.
+func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to origin, from []origin) (refs []release.PatchRef, list []PatchSummary, err error) {
 	for _, o := range from {
-		if err := c.addSet(o.listing, o.sources); err != nil {
+		if err := b.addSet(o.listing, o.sources); err != nil {
 			return nil, nil, advice.Because(err, "run collet release verify", "release %s", o.entry.Path())
 		}
 	}
@@ -93,7 +48,7 @@ func (f *Folder) patches(ctx context.Context, c *contents, to origin, from []ori
 			s.Why = "it is the same set"
 		default:
 			var ref release.PatchRef
-			if ref, s, err = f.patch(ctx, c, o, to); err != nil {
+			if ref, s, err = pm.makeOne(ctx, b, o, to); err != nil {
 				return nil, nil, err
 			}
 			if s.Bytes > 0 {
@@ -124,32 +79,32 @@ func replaced(old, fresh origin) (sum int64) {
 	return sum
 }
 
-// patch makes one patch, or reuses an existing one.
-func (f *Folder) patch(ctx context.Context, c *contents, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
+// makeOne makes one patch, or reuses an existing one.
+func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
 	ref.From = old.sum
 	s.Whole = replaced(old, fresh)
 	key := patchKey(old.sum, fresh.sum)
-	if m, known := f.ledger.find(key); known && (m.object.IsZero() || f.has(m.object)) {
+	if m, known := pm.ledger.find(key); known && (m.object.IsZero() || pm.store.has(m.object)) {
 		s.Bytes, s.Why, ref.Object = m.object.Size, "made before", m.object
 		if m.object.IsZero() {
 			s.Why = tooLarge
 			return ref, s, nil
 		}
-		f.touch(m.object)
+		pm.store.touch(m.object)
 		return ref, s, nil
 	}
-	out, err := f.create()
+	out, err := pm.store.create()
 	if err != nil {
 		return ref, s, err
 	}
-	f.meter.start(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
-	stats, err := delta.MakeSetPatch(ctx, out, c.side(ctx, old.listing), c.side(ctx, fresh.listing), delta.SetPatchOptions{
-		Workers: f.options.Workers, MaxMemory: f.settings.PatchMemory << 20, MaxBytes: s.Whole * worth / 100, Progress: f.meter.set,
+	pm.meter.start(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
+	stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
+		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: s.Whole * worth / 100, Progress: pm.meter.set,
 	})
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
 		s.Why = tooLarge
-		return ref, s, f.ledger.add(key, made{})
+		return ref, s, pm.ledger.add(key, result{})
 	}
 	if err == nil {
 		ref.Object, err = sumFile(out, stats.Bytes)
@@ -158,18 +113,18 @@ func (f *Folder) patch(ctx context.Context, c *contents, old, fresh origin) (ref
 		out.drop()
 		return ref, s, advice.Because(err, room(err), "make the patch from release %d to %d for %s", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
-	if err := f.tryPatch(ctx, c, out, old, fresh); err != nil {
+	if err := pm.tryPatch(ctx, b, out, old, fresh); err != nil {
 		out.drop()
 		return ref, s, advice.Because(err, "report this; publish with --patches 0 until then", "the patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
 	s.Bytes = stats.Bytes
-	return ref, s, f.finish(out, ref.Object, func() error { return f.ledger.add(key, made{object: ref.Object}) })
+	return ref, s, pm.store.finish(out, ref.Object, func() error { return pm.ledger.add(key, result{object: ref.Object}) })
 }
 
 const tooLarge = "it would save too little"
 
 // tryPatch applies a patch like a client, so that a wrong patch is never published.
-func (f *Folder) tryPatch(ctx context.Context, c *contents, patch io.ReadSeeker, old, fresh origin) error {
+func (pm *patchMaker) tryPatch(ctx context.Context, b *blobs, patch io.ReadSeeker, old, fresh origin) error {
 	if _, err := patch.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -177,7 +132,7 @@ func (f *Folder) tryPatch(ctx context.Context, c *contents, patch io.ReadSeeker,
 	if err != nil {
 		return err
 	}
-	return p.Apply(ctx, c.side(ctx, old.listing).Source, nowhere{})
+	return p.Apply(ctx, b.side(ctx, old.listing).Source, nowhere{})
 }
 
 // nowhere discards blobs that were verified while they were written.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"collet/build/advice"
 	"collet/netproto/release"
@@ -24,27 +25,37 @@ const (
 	formerPlain = private + "/" + plainPrefix + "former"
 )
 
-// plain brings the plain files to the newest set of the default channel that is offered to all clients. The new set is complete on disk, in
+// plainFiles keeps the plain files up to date, the newest set of the default channel.
+type plainFiles struct {
+	fs       platform.FS
+	releases *releases
+	store    *objectStore
+	unpacker *unpacker
+	digester *digester
+	now      func() time.Time
+}
+
+// update brings the plain files to the newest set of the default channel that is offered to all clients. The new set is complete on disk, in
 // its own folder, before that folder replaces the old one: readers see one or the other.
-func (f *Folder) plain(ctx context.Context) error {
-	if !f.settings.Plain {
+func (p *plainFiles) update(ctx context.Context) error {
+	if !p.releases.settings.Plain {
 		return nil
 	}
 	newest, number := map[string]release.Entry{}, uint64(0)
-	for _, e := range f.repo.Entries() {
-		if e.Product == f.settings.Product && e.Channel == f.settings.Channel && !e.Hold && !e.Killed && e.Percent == 100 {
+	for _, e := range p.releases.repo.Entries() {
+		if e.Product == p.releases.settings.Product && e.Channel == p.releases.settings.Channel && !e.Hold && !e.Killed && e.Percent == 100 {
 			newest[e.Target] = e
 			number = max(number, e.Number)
 		}
 	}
-	wanted, c := map[string]release.ListedFile{}, newContents(f)
+	wanted, b := map[string]release.ListedFile{}, newBlobs(p.unpacker)
 	for target, e := range newest {
 		if e.Number != number {
 			continue // its binaries would not fit the resources of the newest release
 		}
-		o, err := f.readOrigin(e)
+		o, err := p.releases.readOrigin(e)
 		if err == nil {
-			err = c.addSet(o.listing, o.sources)
+			err = b.addSet(o.listing, o.sources)
 		}
 		if err != nil {
 			return err
@@ -57,17 +68,17 @@ func (f *Folder) plain(ctx context.Context) error {
 			wanted[release.PlainPath(role, target, file.Path)] = file
 		}
 	}
-	return f.plainTo(ctx, c, wanted)
+	return p.replace(ctx, b, wanted)
 }
 
-// plainTo replaces the plain files by the wanted ones, named below release.PlainFolder. Other files in the folder are removed.
-func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]release.ListedFile) error {
-	began := f.options.Now()
-	g := &game{fs: f.fs, top: release.PlainFolder, targets: map[string][]*found{}}
+// replace replaces the plain files by the wanted ones, named below release.PlainFolder. Other files in the folder are removed.
+func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]release.ListedFile) error {
+	began := p.now()
+	g := &game{fs: p.fs, top: release.PlainFolder, targets: map[string][]*found{}}
 	if err := errors.Join(g.readResources(), g.readBinaries()); err != nil {
 		return err
 	}
-	if err := f.hash(ctx, g); err != nil {
+	if err := p.digester.addDigests(ctx, g); err != nil {
 		return err
 	}
 	there := g.all()
@@ -80,40 +91,40 @@ func (f *Folder) plainTo(ctx context.Context, c *contents, wanted map[string]rel
 	if len(stay) == len(wanted) && len(stay) == len(there) {
 		return nil
 	}
-	next := f.unusedPlain()
-	linked, err := f.stagePlain(ctx, c, next, wanted, stay)
+	next := p.unusedName()
+	linked, err := p.stage(ctx, b, next, wanted, stay)
 	if err != nil {
-		return errors.Join(err, f.sweepPlain())
+		return errors.Join(err, p.sweep())
 	}
-	if err := f.swapPlain(ctx, next); err != nil {
-		return advice.Because(err, "end the programs that use the folder and run the same command again", "change the plain files in %s", f.fs.Path(release.PlainFolder))
+	if err := p.swap(ctx, next); err != nil {
+		return advice.Because(err, "end the programs that use the folder and run the same command again", "change the plain files in %s", p.fs.Path(release.PlainFolder))
 	}
-	if err := errors.Join(f.settle(), f.sweepPlain()); err != nil {
+	if err := errors.Join(p.store.sync(), p.sweep()); err != nil {
 		return err
 	}
-	cache := loadHashes(f.fs, f.fs.Path(release.PlainFolder))
+	cache := loadHashes(p.fs, p.fs.Path(release.PlainFolder))
 	for _, file := range linked {
-		if info, err := f.fs.Lstat(file.name); err == nil {
-			cache.carry(f.fs.Path(file.name), file.info, info, file.sum, began)
+		if info, err := p.fs.Lstat(file.name); err == nil {
+			cache.carry(p.fs.Path(file.name), file.info, info, file.sum, began)
 		}
 	}
-	return cache.save(f.fs)
+	return cache.save(p.fs)
 }
 
-// unusedPlain returns a free folder name for unused plain files.
-func (f *Folder) unusedPlain() string {
+// unusedName returns a free folder name for unused plain files.
+func (p *plainFiles) unusedName() string {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s/%s%d", private, plainPrefix, n)
-		if _, err := f.fs.Lstat(name); err != nil {
+		if _, err := p.fs.Lstat(name); err != nil {
 			return name
 		}
 	}
 }
 
-// stagePlain creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
+// stage creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
 // all others are written. Everything is durable when stagePlain returns.
-func (f *Folder) stagePlain(ctx context.Context, c *contents, next string, wanted map[string]release.ListedFile, stay map[string]*found) (linked []*found, err error) {
-	if err := f.dirty.folder(f.fs, next); err != nil {
+func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted map[string]release.ListedFile, stay map[string]*found) (linked []*found, err error) {
+	if err := p.store.makeFolder(next); err != nil {
 		return nil, advice.Because(err, room(err), "make the folder %s", next)
 	}
 	var written []*unfinished
@@ -126,14 +137,14 @@ func (f *Folder) stagePlain(ctx context.Context, c *contents, next string, wante
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		to := path.Join(next, name)
-		err := errors.Join(ctx.Err(), f.dirty.folder(f.fs, path.Dir(to)))
-		if old := stay[name]; err == nil && old != nil && f.fs.Link(old.name, to) == nil {
+		err := errors.Join(ctx.Err(), p.store.makeFolder(path.Dir(to)))
+		if old := stay[name]; err == nil && old != nil && p.fs.Link(old.name, to) == nil {
 			linked = append(linked, old)
 			continue
 		}
 		var u *unfinished
 		if err == nil {
-			u, err = f.stageFile(ctx, c, wanted[name], to)
+			u, err = p.stageFile(ctx, b, wanted[name], to)
 		}
 		if err == nil {
 			if written = append(written, u); len(written) == syncBatch {
@@ -147,27 +158,27 @@ func (f *Folder) stagePlain(ctx context.Context, c *contents, next string, wante
 			return nil, advice.Because(err, room(err), "write %s", to)
 		}
 	}
-	if err := errors.Join(sync(), f.settle()); err != nil {
+	if err := errors.Join(sync(), p.store.sync()); err != nil {
 		return nil, advice.Because(err, room(err), "sync the plain files")
 	}
 	return linked, nil
 }
 
 // stageFile writes one file. On return it is still open and not synced.
-func (f *Folder) stageFile(ctx context.Context, c *contents, file release.ListedFile, name string) (*unfinished, error) {
-	in, err := c.open(ctx, file.Sum)
+func (p *plainFiles) stageFile(ctx context.Context, b *blobs, file release.ListedFile, name string) (*unfinished, error) {
+	in, err := b.open(ctx, file.Sum)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	created, err := f.fs.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // never through a link left by a killed publisher
+	created, err := p.fs.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) // never through a link left by a killed publisher
 	if err != nil {
 		return nil, err
 	}
-	out := &unfinished{created, f.fs, name}
+	out := &unfinished{created, p.fs, name}
 	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, pageFor(file.Size))
 	if err == nil {
-		err = f.fs.Chmod(name, os.FileMode(file.Mode))
+		err = p.fs.Chmod(name, os.FileMode(file.Mode))
 	}
 	if err != nil {
 		out.drop()
@@ -176,25 +187,25 @@ func (f *Folder) stageFile(ctx context.Context, c *contents, file release.Listed
 	return out, nil
 }
 
-// swapPlain replaces the plain files by next. On systems without an atomic exchange (Windows, some network file systems) the plain files
-// are missing for a moment; mendPlain restores the previous ones if the publisher is killed then.
-func (f *Folder) swapPlain(ctx context.Context, next string) error {
-	f.dirty.note(".")
-	f.dirty.note(private)
+// swap replaces the plain files by next. On systems without an atomic exchange (Windows, some network file systems) the plain files
+// are missing for a moment; mend restores the previous ones if the publisher is killed then.
+func (p *plainFiles) swap(ctx context.Context, next string) error {
+	p.store.noteFolder(".")
+	p.store.noteFolder(private)
 	rename := func(from, to string) error {
-		return platform.Patiently(ctx, func() error { return f.fs.Rename(from, to) })
+		return platform.Patiently(ctx, func() error { return p.fs.Rename(from, to) })
 	}
-	switch _, err := f.fs.Lstat(release.PlainFolder); {
+	switch _, err := p.fs.Lstat(release.PlainFolder); {
 	case isMissing(err):
 		return rename(next, release.PlainFolder)
 	case err != nil:
 		return err
 	}
-	if err := f.fs.Exchange(next, release.PlainFolder); !errors.Is(err, errors.ErrUnsupported) {
+	if err := p.fs.Exchange(next, release.PlainFolder); !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	if _, err := f.fs.Lstat(formerPlain); err == nil {
-		if err := rename(formerPlain, f.unusedPlain()); err != nil {
+	if _, err := p.fs.Lstat(formerPlain); err == nil {
+		if err := rename(formerPlain, p.unusedName()); err != nil {
 			return err
 		}
 	}
@@ -202,29 +213,29 @@ func (f *Folder) swapPlain(ctx context.Context, next string) error {
 		return err
 	}
 	if err := rename(next, release.PlainFolder); err != nil {
-		return errors.Join(err, f.fs.Rename(formerPlain, release.PlainFolder))
+		return errors.Join(err, p.fs.Rename(formerPlain, release.PlainFolder))
 	}
 	return nil
 }
 
-// mendPlain completes the interrupted work of a killed publisher.
-func (f *Folder) mendPlain() error {
-	_, err := f.fs.Lstat(release.PlainFolder)
+// mend completes the interrupted work of a killed publisher.
+func (p *plainFiles) mend() error {
+	_, err := p.fs.Lstat(release.PlainFolder)
 	if isMissing(err) {
-		err = f.fs.Rename(formerPlain, release.PlainFolder)
+		err = p.fs.Rename(formerPlain, release.PlainFolder)
 	}
 	if err != nil && !isMissing(err) {
-		return advice.Because(err, "", "bring back the plain files from %s", f.fs.Path(formerPlain))
+		return advice.Because(err, "", "bring back the plain files from %s", p.fs.Path(formerPlain))
 	}
-	return f.sweepPlain()
+	return p.sweep()
 }
 
-// sweepPlain removes unused plain files, once a power cut can't bring them back into use. A file that can't be removed because a program
+// sweep removes unused plain files, once a power cut can't bring them back into use. A file that can't be removed because a program
 // reads it, as on some network file systems, is removed by the next command.
-func (f *Folder) sweepPlain() error {
+func (p *plainFiles) sweep() error {
 	var unused []string
-	_, none := f.fs.Lstat(release.PlainFolder)
-	entries, err := f.fs.ReadDir(private)
+	_, none := p.fs.Lstat(release.PlainFolder)
+	entries, err := p.fs.ReadDir(private)
 	for _, e := range entries {
 		name := path.Join(private, e.Name())
 		if strings.HasPrefix(e.Name(), plainPrefix) && (name != formerPlain || none == nil) {
@@ -232,13 +243,13 @@ func (f *Folder) sweepPlain() error {
 		}
 	}
 	if len(unused) > 0 {
-		err = errors.Join(err, f.fs.SyncDir("."), f.fs.SyncDir(private))
+		err = errors.Join(err, p.fs.SyncDir("."), p.fs.SyncDir(private))
 	}
 	if err != nil {
 		return advice.Because(err, "", "remove plain files that are not in use")
 	}
 	for _, name := range unused {
-		_ = removeTree(f.fs, name)
+		_ = removeTree(p.fs, name)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ type publication struct {
 	*Folder
 	request  Request
 	game     *game
-	contents *contents
+	blobs    *blobs
 	origins  map[string][]origin // by target
 	passed   map[string][]PatchSummary
 	listings map[string]release.Listing
@@ -80,7 +80,7 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 		return Summary{}, err
 	}
 	p := &publication{
-		Folder: f, request: r, game: g, contents: newContents(f), origins: map[string][]origin{},
+		Folder: f, request: r, game: g, blobs: newBlobs(f.unpacker), origins: map[string][]origin{},
 		passed:   map[string][]PatchSummary{},
 		listings: map[string]release.Listing{}, known: map[release.Digest]release.Source{},
 	}
@@ -92,12 +92,12 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 }
 
 func (p *publication) run(ctx context.Context, keys []*trust.PrivateKey) error {
-	if err := p.hash(ctx, p.game); err != nil {
+	if err := p.digester.addDigests(ctx, p.game); err != nil {
 		return err
 	}
-	p.contents.addGame(p.game)
+	p.blobs.addGame(p.game)
 	if p.request.Number == 0 {
-		p.request.Number = p.nextNumber()
+		p.request.Number = p.releases.nextNumber()
 	}
 	targets, err := p.due()
 	if err != nil {
@@ -120,12 +120,12 @@ func (p *publication) run(ctx context.Context, keys []*trust.PrivateKey) error {
 			return err
 		}
 	}
-	return p.follow(ctx)
+	return p.updateDerived(ctx)
 }
 
 // commit makes all files durable, then visible.
 func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*trust.PrivateKey) error {
-	if err := f.settle(); err != nil {
+	if err := f.store.sync(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -138,15 +138,12 @@ func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*tr
 	return nil
 }
 
-// nextNumber is the highest number of any target in any channel plus one, so that a release keeps its number when it is promoted.
-func (f *Folder) nextNumber() uint64 {
-	highest := uint64(0)
-	for _, e := range f.repo.Entries() {
-		if e.Product == f.settings.Product {
-			highest = max(highest, e.Number)
-		}
+// updateDerived updates the files derived from the signed list: sequels and plain files.
+func (f *Folder) updateDerived(ctx context.Context) error {
+	if err := f.sequels.update(ctx); err != nil {
+		return err
 	}
-	return highest + 1
+	return f.plain.update(ctx)
 }
 
 // line is an entry with this publication's product, channel and number.
@@ -173,7 +170,7 @@ func (p *publication) due() (targets []string, err error) {
 		}
 		targets = append(targets, t)
 		// The newest release is read even without a patch from it: its objects are reused.
-		from, passed, err := p.Folder.origins(p.line(t), max(last, 1), p.request.PatchFrom)
+		from, passed, err := p.releases.origins(p.line(t), max(last, 1), p.request.PatchFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -198,13 +195,13 @@ func (p *publication) already(target string) (bool, error) {
 			continue
 		}
 		if e.Number > line.Number {
-			return false, advice.Wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
+			return false, advice.Wrong(fmt.Sprintf("take --number %d or leave it out", p.releases.nextNumber()),
 				"release %d of %s for %s would be below %d, which is published", line.Number, line.Channel, target, e.Number)
 		}
 		if e.Number < line.Number {
 			continue
 		}
-		h, err := p.head(e)
+		h, err := p.releases.head(e)
 		if err != nil {
 			return false, err
 		}
@@ -213,7 +210,7 @@ func (p *publication) already(target string) (bool, error) {
 			return false, err
 		}
 		if h.Listing.Sum != sum {
-			return false, advice.Wrong(fmt.Sprintf("take --number %d or leave it out", p.nextNumber()),
+			return false, advice.Wrong(fmt.Sprintf("take --number %d or leave it out", p.releases.nextNumber()),
 				"release %d of %s for %s is published with other files, and a release never changes", e.Number, e.Channel, target)
 		}
 		p.summary.Releases = append(p.summary.Releases, ReleaseSummary{Entry: e, Already: true, Files: h.Count, Bytes: h.Bytes, Compatibility: h.Compatibility})
@@ -233,7 +230,7 @@ func (p *publication) objectsOf(ctx context.Context, targets []string) (map[rele
 				continue
 			}
 			s, known := p.known[f.Sum]
-			if known = known && p.has(s.Whole) && (s.Index.IsZero() || p.has(s.Index)); !known {
+			if known = known && p.store.has(s.Whole) && (s.Index.IsZero() || p.store.has(s.Index)); !known {
 				s = release.Source{Content: f.Sum}
 				fresh = append(fresh, f.Sum)
 				total += f.Size
@@ -243,9 +240,9 @@ func (p *publication) objectsOf(ctx context.Context, targets []string) (map[rele
 	}
 	p.meter.start("pack", "", total)
 	var mu sync.Mutex
-	err := spread(ctx, p.workers(), len(fresh), func(ctx context.Context, i int) error {
-		m, err := p.packWhole(ctx, p.contents, fresh[i])
-		p.meter.add(p.contents.size(fresh[i]), p.contents.at[fresh[i]].path)
+	err := spread(ctx, p.workers, len(fresh), func(ctx context.Context, i int) error {
+		m, err := p.packer.packWhole(ctx, p.blobs, fresh[i])
+		p.meter.add(p.blobs.size(fresh[i]), p.blobs.at[fresh[i]].path)
 		mu.Lock()
 		defer mu.Unlock()
 		s := sources[fresh[i]]
@@ -264,29 +261,29 @@ func (p *publication) objectsOf(ctx context.Context, targets []string) (map[rele
 func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sources map[release.Digest]release.Source) error {
 	var known []*chunk.Index
 	grains := map[release.Digest]chunk.Grain{}
-	byContent := map[release.Digest]chunk.Grain{}
+	byBlob := map[release.Digest]chunk.Grain{}
 	if len(fresh) > 0 {
-		x := &indexes{folder: p.Folder}
+		x := &indexes{releases: p.releases}
 		for _, s := range bySet(slices.Collect(maps.Values(p.known))) {
 			ix, err := x.read(s)
 			if err != nil {
 				return advice.Because(err, "run collet release verify", "chunk indexes of an earlier release")
 			}
 			known = append(known, ix)
-			byContent[s.Content] = ix.Grain
+			byBlob[s.Content] = ix.Grain
 		}
 	}
 	for t, list := range p.origins { // a file keeps its grain
 		for _, f := range p.listings[t] {
 			for _, o := range list {
 				old, found := o.listing.Find(f.Path)
-				if g := byContent[old.Sum]; found && g != 0 && grains[f.Sum] == 0 {
+				if g := byBlob[old.Sum]; found && g != 0 && grains[f.Sum] == 0 {
 					grains[f.Sum] = g
 				}
 			}
 		}
 	}
-	places, err := p.chunks(ctx, p.contents, fresh, known, grains)
+	places, err := p.chunker.cut(ctx, p.blobs, fresh, known, grains)
 	for sum, at := range places {
 		s := sources[sum]
 		s.Index, s.Entry = at.set, at.entry
@@ -311,7 +308,7 @@ func (p *publication) release(ctx context.Context, target string, all map[releas
 	for _, s := range to.sources {
 		summary.Whole += s.Whole.Size
 	}
-	if h.Patches, summary.Patches, err = p.patches(ctx, p.contents, to, p.origins[target]); err != nil {
+	if h.Patches, summary.Patches, err = p.patches.makeAll(ctx, p.blobs, to, p.origins[target]); err != nil {
 		return release.Entry{}, err
 	}
 	summary.Patches = append(summary.Patches, p.passed[target]...)
@@ -319,7 +316,7 @@ func (p *publication) release(ctx context.Context, target string, all map[releas
 	if p.request.Percent != nil {
 		percent = *p.request.Percent
 	}
-	e, err := p.putHead(h)
+	e, err := p.heads.putHead(h)
 	e.Percent, e.Hold = uint8(percent), p.request.Hold
 	summary.Entry = e
 	p.summary.Releases = append(p.summary.Releases, summary)
@@ -343,52 +340,5 @@ func (p *publication) newHead(to *origin) (release.Head, error) {
 	}
 	texts := maps.Clone(p.game.notes)
 	maps.Copy(texts, r.Notes)
-	return h, p.putLists(&h, to, texts)
-}
-
-// putLists writes the objects that every head names.
-func (f *Folder) putLists(h *release.Head, to *origin, notes map[string][]byte) error {
-	packed, ref, err := to.listing.Pack()
-	if err != nil {
-		return err
-	}
-	if _, err := f.put(packed); err != nil {
-		return err
-	}
-	h.Listing = ref
-	if packed, h.Sources, err = to.sources.Pack(); err != nil {
-		return advice.Because(err, "", "list of sources for %s", h.Target)
-	}
-	if _, err := f.put(packed); err != nil {
-		return err
-	}
-	to.sum, to.lists = ref.Sum, ref.Object.Size+h.Sources.Size
-	if err := f.putChanges(h, to); err != nil {
-		return err
-	}
-	for _, language := range slices.Sorted(maps.Keys(notes)) {
-		if len(notes[language]) > release.MaxNote {
-			return advice.Wrong("shorten them", "release notes in %s have %d bytes, more than %d", language, len(notes[language]), release.MaxNote)
-		}
-		o, err := f.put(notes[language])
-		if err != nil {
-			return err
-		}
-		if h.Notes == nil {
-			h.Notes = map[string]release.Object{}
-		}
-		h.Notes[language] = o
-	}
-	return nil
-}
-
-// putHead writes a head.
-func (f *Folder) putHead(h release.Head) (release.Entry, error) {
-	data, err := h.Encode()
-	if err != nil {
-		return release.Entry{}, advice.Because(err, "check the settings and flags", "release %d for %s", h.Number, h.Target)
-	}
-	o := release.ObjectOf(data)
-	e := release.Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number, Head: o}
-	return e, f.putAs(data, o, o.HeadPath())
+	return h, p.heads.putLists(&h, to, texts)
 }

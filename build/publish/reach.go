@@ -15,6 +15,7 @@ import (
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/platform"
 )
 
 // reach is the set of files that the signed list refers to, by name in the release folder.
@@ -26,44 +27,44 @@ type reach struct {
 }
 
 // reachable follows the signed list. It also reads the indexes, because they name packs.
-func (f *Folder) reachable(ctx context.Context, entries []release.Entry) (*reach, error) {
-	r := &reach{heads: map[string]release.Object{}, objects: map[string]release.Object{}, sources: map[release.Digest]release.Source{}, sizes: map[release.Digest]int64{}}
+func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*reach, error) {
+	found := &reach{heads: map[string]release.Object{}, objects: map[string]release.Object{}, sources: map[release.Digest]release.Source{}, sizes: map[release.Digest]int64{}}
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		h, err := f.head(e)
+		h, err := r.head(e)
 		if err != nil {
 			return nil, err
 		}
-		o, err := f.readOrigin(e)
+		o, err := r.readOrigin(e)
 		if err != nil {
 			return nil, err
 		}
-		r.heads[e.Head.HeadPath()] = e.Head
-		r.add(h.Listing.Object, h.Sources, h.Changes)
+		found.heads[e.Head.HeadPath()] = e.Head
+		found.add(h.Listing.Object, h.Sources, h.Changes)
 		for _, p := range h.Patches {
-			r.add(p.Object)
+			found.add(p.Object)
 		}
-		r.add(slices.Collect(maps.Values(h.Notes))...)
+		found.add(slices.Collect(maps.Values(h.Notes))...)
 		for _, s := range o.sources {
-			r.sources[s.Content] = s
-			r.add(s.Whole)
-			r.add(s.Index)
+			found.sources[s.Content] = s
+			found.add(s.Whole)
+			found.add(s.Index)
 		}
-		maps.Copy(r.sizes, setSums(o.listing))
+		maps.Copy(found.sizes, setSums(o.listing))
 	}
-	x := &indexes{folder: f}
-	for _, s := range bySet(slices.Collect(maps.Values(r.sources))) {
+	x := &indexes{releases: r}
+	for _, s := range bySet(slices.Collect(maps.Values(found.sources))) {
 		ix, err := x.read(s)
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())
 		}
 		for _, p := range ix.Packs {
-			r.add(packObject(p))
+			found.add(packObject(p))
 		}
 	}
-	return r, nil
+	return found, nil
 }
 
 func (r *reach) add(objects ...release.Object) {
@@ -109,11 +110,11 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 			p.Drop = append(p.Drop, e)
 		}
 	}
-	stays, err := f.reachable(ctx, kept)
+	stays, err := f.releases.reachable(ctx, kept)
 	if err != nil {
 		return p, err
 	}
-	newest := f.newest()
+	newest := newestLists(f.fs)
 	for _, folder := range []string{"releases", "objects", "metadata"} {
 		err := walk(f.fs, folder, func(name string, e fs.DirEntry) error {
 			info, err := e.Info()
@@ -131,10 +132,10 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 	return p, nil
 }
 
-// newest maps each numbered list to its highest version.
-func (f *Folder) newest() map[string]int64 {
+// newestLists maps each numbered list to its highest version.
+func newestLists(fsys platform.FS) map[string]int64 {
 	versions := map[string]int64{}
-	_ = walk(f.fs, "metadata", func(name string, _ fs.DirEntry) error {
+	_ = walk(fsys, "metadata", func(name string, _ fs.DirEntry) error {
 		if version, kind, ok := versionOf(name); ok {
 			versions[kind] = max(versions[kind], version)
 		}
@@ -179,7 +180,7 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.Priva
 		if err := f.commit(ctx, entries, keys); err != nil {
 			return err
 		}
-		if err := f.sequels(ctx); err != nil {
+		if err := f.sequels.update(ctx); err != nil {
 			return err
 		}
 	}
@@ -206,13 +207,13 @@ func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64,
 	entries := f.repo.Entries()
 	var good []release.Entry
 	for _, e := range entries { // a release with unreadable lists must not hide the others
-		if _, err := f.reachable(ctx, []release.Entry{e}); err != nil {
+		if _, err := f.releases.reachable(ctx, []release.Entry{e}); err != nil {
 			findings = append(findings, Finding{e.Path(), err})
 			continue
 		}
 		good = append(good, e)
 	}
-	r, err := f.reachable(ctx, good)
+	r, err := f.releases.reachable(ctx, good)
 	if err != nil {
 		return findings, 0, err
 	}
@@ -227,9 +228,9 @@ func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64,
 	}
 	f.meter.start("verify", "", total)
 	errs := make([]error, len(names))
-	err = spread(ctx, f.workers(), len(names), func(ctx context.Context, i int) error {
+	err = spread(ctx, f.workers, len(names), func(ctx context.Context, i int) error {
 		o := r.objects[names[i]]
-		errs[i] = f.verify(ctx, o, wholes[names[i]], r.sizes)
+		errs[i] = verifyObject(ctx, f.fs, o, wholes[names[i]], r.sizes)
 		f.meter.add(o.Size, names[i])
 		return nil
 	})
@@ -241,15 +242,15 @@ func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64,
 	return findings, total, err
 }
 
-// verify checks one object. s is its source if it is a whole object.
-func (f *Folder) verify(ctx context.Context, o release.Object, s release.Source, sizes map[release.Digest]int64) error {
-	if n := size(f.fs, o.Path()); n != o.Size {
+// verifyObject checks one object. s is its source if it is a whole object.
+func verifyObject(ctx context.Context, fsys platform.FS, o release.Object, s release.Source, sizes map[release.Digest]int64) error {
+	if n := size(fsys, o.Path()); n != o.Size {
 		if n < 0 {
 			return fmt.Errorf("it is missing: %w", fs.ErrNotExist)
 		}
 		return fmt.Errorf("it has %d bytes instead of %d", n, o.Size)
 	}
-	in, err := openFile(f.fs, o.Path())
+	in, err := openFile(fsys, o.Path())
 	if err != nil {
 		return err
 	}

@@ -18,16 +18,16 @@ func (f *Folder) Draft(plan trust.RootPlan, keys []*trust.PrivateKey) (draft []b
 	if draft, err = f.repo.DraftRoot(plan); err != nil {
 		return nil, advice.Because(err, "", "draft of a new root")
 	}
-	return f.signDraft(draft, keys)
+	return signDraft(f.repo, draft, keys)
 }
 
 // signDraft adds the signatures of keys that the old or the new root names.
-func (f *Folder) signDraft(draft []byte, keys []*trust.PrivateKey) ([]byte, error) {
+func signDraft(repo *trust.Repo, draft []byte, keys []*trust.PrivateKey) ([]byte, error) {
 	next, err := trust.DescribeRoot(draft)
 	if err != nil {
 		return nil, err
 	}
-	old := f.repo.RootInfo()
+	old := repo.RootInfo()
 	for _, k := range keys {
 		id := k.Public().ID()
 		if !slices.Contains(next.Roles[trust.RoleRoot].Keys, id) && !slices.Contains(old.Roles[trust.RoleRoot].Keys, id) {
@@ -46,7 +46,7 @@ func (f *Folder) Install(ctx context.Context, signed []byte, keys []*trust.Priva
 	if err := f.repo.InstallRoot(signed, keys); err != nil {
 		return advice.Because(err, "", "install the new root")
 	}
-	return f.sequels(ctx)
+	return f.sequels.update(ctx)
 }
 
 // Root returns the newest root.json, which clients embed, and its content. It fails if the root is not fit for players.
@@ -182,3 +182,6 @@ func (d *drill) gone(lost string) error {
 
 // Expiries returns when each role's signature expires, for warnings.
 func (f *Folder) Expiries() map[trust.KeyRole]time.Time { return f.repo.Expiries() }
+
+// Lists names the newest documents of the signed list, in the order in which clients read them.
+func (f *Folder) Lists() []string { return f.repo.Lists() }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"collet/build/advice"
 	"collet/netproto/product"
@@ -217,9 +218,17 @@ func (g *game) readNotes() error {
 	})
 }
 
-// hash computes the digest of every file. Unchanged files come from the cache.
-func (f *Folder) hash(ctx context.Context, g *game) error {
-	cache := loadHashes(f.fs, g.fs.Path(cmp.Or(g.top, ".")))
+// digester computes digests of files, and keeps a cache of them in the release folder.
+type digester struct {
+	fs      platform.FS // the release folder
+	meter   *meter
+	workers int
+	now     func() time.Time
+}
+
+// addDigests computes the digest of every file. Unchanged files come from the cache.
+func (d *digester) addDigests(ctx context.Context, g *game) error {
+	cache := loadHashes(d.fs, g.fs.Path(cmp.Or(g.top, ".")))
 	var missing []*found
 	total := int64(0)
 	for _, file := range g.all() {
@@ -231,11 +240,11 @@ func (f *Folder) hash(ctx context.Context, g *game) error {
 	}
 	// Large files first, so that no single core ends with a large one.
 	slices.SortStableFunc(missing, func(a, b *found) int { return int(max(-1, min(1, b.info.Size()-a.info.Size()))) })
-	f.meter.start("hash", "", total)
-	now := f.options.Now()
+	d.meter.start("hash", "", total)
+	now := d.now()
 	var mu sync.Mutex
-	err := spread(ctx, f.workers(), len(missing), func(ctx context.Context, i int) error {
-		sum, err := f.hashFile(ctx, g.fs, missing[i])
+	err := spread(ctx, d.workers, len(missing), func(ctx context.Context, i int) error {
+		sum, err := d.digestOf(ctx, g.fs, missing[i])
 		mu.Lock()
 		defer mu.Unlock()
 		if missing[i].sum = sum; err == nil {
@@ -246,18 +255,10 @@ func (f *Folder) hash(ctx context.Context, g *game) error {
 	if len(missing) == 0 {
 		return err
 	}
-	return errors.Join(err, cache.save(f.fs))
+	return errors.Join(err, cache.save(d.fs))
 }
 
-// workers is the number of concurrent jobs.
-func (f *Folder) workers() int {
-	if f.options.Workers > 0 {
-		return f.options.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (release.Digest, error) {
+func (d *digester) digestOf(ctx context.Context, fsys platform.FS, file *found) (release.Digest, error) {
 	in, err := openFile(fsys, file.name)
 	if err != nil {
 		return release.Digest{}, advice.Because(err, "", "read %s", fsys.Path(file.name))
@@ -268,7 +269,7 @@ func (f *Folder) hashFile(ctx context.Context, fsys platform.FS, file *found) (r
 		n, err := in.Read(buf)
 		h.Write(buf[:n])
 		sum += int64(n)
-		f.meter.add(int64(n), file.path)
+		d.meter.add(int64(n), file.path)
 		switch {
 		case err == io.EOF && sum != file.info.Size():
 			return release.Digest{}, advice.Wrong("publish when nothing writes there", "%s changed while it was read", fsys.Path(file.name))

@@ -24,23 +24,18 @@ const (
 	maxSequelLists = 256 << 10
 )
 
-// follow updates the files derived from the signed list: sequels and plain files.
-func (f *Folder) follow(ctx context.Context) error {
-	if err := f.sequels(ctx); err != nil {
-		return err
-	}
-	return f.plain(ctx)
-}
+// sequelFiles keeps the files in sequelFolder up to date.
+type sequelFiles struct{ releases *releases }
 
-// sequels updates sequelFolder to the current signed list. Each file is replaced atomically; an outdated one is useless but harmless. The
+// update updates sequelFolder to the current signed list. Each file is replaced atomically; an outdated one is useless but harmless. The
 // next command that changes something completes an interrupted run.
-func (f *Folder) sequels(ctx context.Context) error {
-	wanted, err := f.wantedSequels(ctx)
+func (s *sequelFiles) update(ctx context.Context) error {
+	wanted, err := s.wanted(ctx)
 	if err != nil {
 		return err
 	}
 	var gone []string
-	err = walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+	err = walk(s.releases.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		if _, stays := wanted[name]; !stays {
 			gone = append(gone, name)
 		}
@@ -48,31 +43,31 @@ func (f *Folder) sequels(ctx context.Context) error {
 	})
 	for _, name := range gone {
 		if err == nil {
-			err = f.fs.Remove(name)
+			err = s.releases.fs.Remove(name)
 		}
 	}
 	if err != nil {
 		return advice.Because(err, "", "remove what is old in %s", sequelFolder)
 	}
 	for name, data := range wanted {
-		if there, err := platform.ReadFile(f.fs, name, release.MaxSequel); err == nil && bytes.Equal(there, data) {
+		if there, err := platform.ReadFile(s.releases.fs, name, release.MaxSequel); err == nil && bytes.Equal(there, data) {
 			continue
 		}
-		if err := (store{f.fs}).Save(name, data); err != nil {
+		if err := (store{s.releases.fs}).Save(name, data); err != nil {
 			return advice.Because(err, room(err), "write %s", name)
 		}
 	}
 	return nil
 }
 
-// wantedSequels encodes all sequels, by name.
-func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
-	lists, err := f.signedLists()
+// wanted encodes all sequels, by name.
+func (s *sequelFiles) wanted(ctx context.Context) (map[string][]byte, error) {
+	lists, err := s.releases.signedLists()
 	if err != nil {
 		return nil, err
 	}
 	lines := map[release.Entry][]release.Entry{}
-	for _, e := range f.repo.Entries() {
+	for _, e := range s.releases.repo.Entries() {
 		line := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target}
 		lines[line] = append(lines[line], e)
 	}
@@ -90,7 +85,7 @@ func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
 			return e.Number >= entries[newest].Number && !e.Killed // a client that has a held release keeps it
 		})
 		for _, e := range others[:min(len(others), maxSequels)] {
-			data, err := f.sequel(e, entries[newest], lists)
+			data, err := s.encode(e, entries[newest], lists)
 			if err != nil {
 				return nil, advice.Because(err, "run collet release verify", "sequel to release %s", e.Path())
 			}
@@ -102,34 +97,19 @@ func (f *Folder) wantedSequels(ctx context.Context) (map[string][]byte, error) {
 	return wanted, nil
 }
 
-// Lists names the newest documents of the signed list, in the order in which clients read them.
-func (f *Folder) Lists() []string { return f.repo.Lists() }
-
-// signedLists reads the newest signed documents, in the order in which clients read them.
-func (f *Folder) signedLists() (list []release.SequelPart, err error) {
-	for _, name := range f.repo.Lists() {
-		data, err := platform.ReadFile(f.fs, name, maxMetadata)
-		if err != nil {
-			return nil, advice.Because(err, "", "read %s", name)
-		}
-		list = append(list, release.SequelPart{Name: name, Data: data})
-	}
-	return list, nil
-}
-
-// sequel encodes what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.
+// encode encodes what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.
 // That is the set patch from its set; without a patch the delta index; otherwise the lists. The download is included only if the release is
 // offered to all clients, since other clients would fetch it in vain. sequel returns nil if the result would be too large.
-func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
-	old, err := f.head(from)
+func (s *sequelFiles) encode(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
+	old, err := s.releases.head(from)
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := f.head(to)
+	fresh, err := s.releases.head(to)
 	if err != nil {
 		return nil, err
 	}
-	head, err := platform.ReadFile(f.fs, to.Head.HeadPath(), release.MaxHead)
+	head, err := platform.ReadFile(s.releases.fs, to.Head.HeadPath(), release.MaxHead)
 	if err != nil {
 		return nil, err
 	}
@@ -141,14 +121,14 @@ func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]b
 	case patched && patch.Size <= maxSequelPatch:
 		more = []release.Object{patch}
 	case patched:
-	case f.near(fresh, old.Listing.Sum):
+	case s.releases.hasSmallDeltaIndex(fresh, old.Listing.Sum):
 		more = []release.Object{fresh.Changes}
 	case fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:
 		more = []release.Object{fresh.Listing.Object, fresh.Sources}
 	}
 	total := int64(0)
 	for _, o := range more {
-		data, err := f.object(o)
+		data, err := s.releases.object(o)
 		if err != nil {
 			return nil, err
 		}
@@ -163,11 +143,11 @@ func (f *Folder) sequel(from, to release.Entry, lists []release.SequelPart) ([]b
 	return release.EncodeSequel(parts)
 }
 
-// near reports whether a release's delta index starts from a set and is small enough for clients to fetch it whole.
-func (f *Folder) near(h release.Head, from release.Digest) bool {
+// hasSmallDeltaIndex reports whether a release's delta index starts from a set and is small enough for clients to fetch it whole.
+func (r *releases) hasSmallDeltaIndex(h release.Head, from release.Digest) bool {
 	if h.Changes.IsZero() || h.Changes.Size > acquire.WholeChanges {
 		return false
 	}
-	table, _, err := f.changes(h)
+	table, _, err := r.deltaIndex(h)
 	return err == nil && table.Reach(from) > 0
 }

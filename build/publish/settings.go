@@ -152,3 +152,11 @@ func (s Settings) check() error {
 	}
 	return nil
 }
+
+// maxBrotli returns Settings.Brotli in bytes, as chunk.PackObjectOptions takes it.
+func (s Settings) maxBrotli() int64 {
+	if s.Brotli == 0 {
+		return -1
+	}
+	return s.Brotli << 20
+}

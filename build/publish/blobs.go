@@ -10,11 +10,11 @@ import (
 	"collet/platform"
 )
 
-// contents maps each blob to a readable source: the game folder, or the whole object of an earlier release. It is safe for concurrent use
+// blobs maps each blob to a readable source: the game folder, or the whole object of an earlier release. It is safe for concurrent use
 // once it is filled.
-type contents struct {
-	folder *Folder
-	at     map[release.Digest]location
+type blobs struct {
+	unpacker *unpacker
+	at       map[release.Digest]location
 }
 
 type location struct {
@@ -27,38 +27,38 @@ type location struct {
 	source release.Source // in the release folder
 }
 
-func newContents(f *Folder) *contents { return &contents{folder: f, at: map[release.Digest]location{}} }
+func newBlobs(u *unpacker) *blobs { return &blobs{unpacker: u, at: map[release.Digest]location{}} }
 
 // addGame adds the files of a game folder.
-func (c *contents) addGame(g *game) {
+func (b *blobs) addGame(g *game) {
 	for _, f := range g.all() {
-		if _, there := c.at[f.sum]; !there {
-			c.at[f.sum] = location{path: f.path, size: f.info.Size(), fs: g.fs, name: f.name}
+		if _, there := b.at[f.sum]; !there {
+			b.at[f.sum] = location{path: f.path, size: f.info.Size(), fs: g.fs, name: f.name}
 		}
 	}
 }
 
 // addSet adds the blobs of a release that are not in the game folder.
-func (c *contents) addSet(l release.Listing, sources release.Sources) error {
+func (b *blobs) addSet(l release.Listing, sources release.Sources) error {
 	for _, f := range l {
-		if _, there := c.at[f.Sum]; there {
+		if _, there := b.at[f.Sum]; there {
 			continue
 		}
 		s, found := sources.Find(f.Sum)
 		if !found {
 			return fmt.Errorf("the sources of a release lack the content of %q", f.Path)
 		}
-		c.at[f.Sum] = location{path: f.Path, size: f.Size, source: s}
+		b.at[f.Sum] = location{path: f.Path, size: f.Size, source: s}
 	}
 	return nil
 }
 
-func (c *contents) size(sum release.Digest) int64  { return c.at[sum].size }
-func (c *contents) name(sum release.Digest) string { return fmt.Sprintf("%q", c.at[sum].path) }
+func (b *blobs) size(sum release.Digest) int64  { return b.at[sum].size }
+func (b *blobs) name(sum release.Digest) string { return fmt.Sprintf("%q", b.at[sum].path) }
 
 // open opens a blob. Blobs of earlier releases are unpacked once and verified first.
-func (c *contents) open(ctx context.Context, sum release.Digest) (platform.File, error) {
-	l, there := c.at[sum]
+func (b *blobs) open(ctx context.Context, sum release.Digest) (platform.File, error) {
+	l, there := b.at[sum]
 	if !there {
 		return nil, fmt.Errorf("nobody has the content %v", sum)
 	}
@@ -70,25 +70,25 @@ func (c *contents) open(ctx context.Context, sum release.Digest) (platform.File,
 		return in, nil
 	}
 	if l.source.Encoding == release.EncodedStored {
-		return openFile(c.folder.fs, l.source.Whole.Path())
+		return openFile(b.unpacker.fs, l.source.Whole.Path())
 	}
-	name, err := c.folder.unpack(ctx, l.source, l.size)
+	name, err := b.unpacker.unpack(ctx, l.source, l.size)
 	if err != nil {
 		return nil, err
 	}
-	return openFile(c.folder.fs, name)
+	return openFile(b.unpacker.fs, name)
 }
 
 // side returns a set as input of the patch writer.
-func (c *contents) side(ctx context.Context, l release.Listing) delta.SetSide {
-	return delta.SetSide{Listing: l, Source: setReader{c, l, func(sum release.Digest) (platform.File, error) { return c.open(ctx, sum) }}}
+func (b *blobs) side(ctx context.Context, l release.Listing) delta.SetSide {
+	return delta.SetSide{Listing: l, Source: setReader{b, l, func(sum release.Digest) (platform.File, error) { return b.open(ctx, sum) }}}
 }
 
 // setReader opens the files of one set.
 type setReader struct {
-	contents *contents
-	listing  release.Listing
-	open     func(release.Digest) (platform.File, error)
+	blobs   *blobs
+	listing release.Listing
+	open    func(release.Digest) (platform.File, error)
 }
 
 // Open implements delta.SetSource.

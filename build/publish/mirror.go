@@ -1,0 +1,254 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"collet/build/advice"
+	"collet/netproto/release"
+	"collet/netproto/release/trust"
+	"collet/platform"
+)
+
+// MirrorSummary is the result of Mirror.
+type MirrorSummary struct {
+	Files   int   // written
+	Bytes   int64 // written
+	Removed int
+}
+
+// Mirror brings an output to the state of the folder, in the folder's own write order: objects, heads, signed lists, timestamp.json. A file
+// with the right size is not written again, because names are digests. Unfinished files of killed publishers are removed first. If remove
+// is set, files that the folder lacks are removed last. Mirror refuses an output with a newer list of another publisher.
+func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorSummary, err error) {
+	r, err := f.releases.reachable(ctx, f.repo.Entries())
+	if err != nil {
+		return s, err
+	}
+	m := &mirror{fs: f.fs, meter: f.meter, workers: f.workers, out: out, there: map[string]int64{}}
+	err = m.run(ctx, r, remove)
+	return MirrorSummary{Files: int(m.files.Load()), Bytes: m.bytes.Load(), Removed: m.removed}, err
+}
+
+// mirror is the state of one Mirror.
+type mirror struct {
+	fs      platform.FS
+	meter   *meter
+	workers int
+	out     Output
+	there   map[string]int64 // sizes of the output's files
+
+	files, bytes atomic.Int64 // that were written
+	removed      int
+}
+
+func (m *mirror) run(ctx context.Context, r *reach, remove bool) error {
+	newest, err := m.refuseNewer(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := [][]string{slices.Sorted(maps.Keys(r.objects)), slices.Sorted(maps.Keys(r.heads)), nil}
+	err = walk(m.fs, "metadata", func(name string, _ fs.DirEntry) error {
+		if isPublic(name) && name != timestampName {
+			wanted[2] = append(wanted[2], name)
+		}
+		return nil
+	})
+	if err != nil {
+		return advice.Because(err, "", "list the signed lists")
+	}
+	for _, folder := range []string{"objects", "releases", "metadata", sequelFolder} {
+		list, err := m.out.List(ctx, folder)
+		if err != nil {
+			return advice.Because(err, "", "list %s of %v", folder, m.out)
+		}
+		maps.Copy(m.there, list)
+	}
+	if err := m.sweep(ctx); err != nil {
+		return err
+	}
+	for _, names := range wanted {
+		if err := m.send(ctx, names); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(newest, m.timestamp()) {
+		if err := m.sendOne(ctx, timestampName, false); err != nil {
+			return err
+		}
+		if err := m.out.Sync(ctx); err != nil {
+			return advice.Because(err, "", "finish %v", m.out)
+		}
+	}
+	sequels, err := m.sendSequels(ctx)
+	if err != nil || !remove {
+		return err
+	}
+	return m.removeOthers(ctx, append(wanted, sequels))
+}
+
+// sweep removes unfinished files of killed publishers.
+func (m *mirror) sweep(ctx context.Context) error {
+	for name := range m.there {
+		if !strings.HasSuffix(name, unfinishedExt) {
+			continue
+		}
+		if err := m.out.Remove(ctx, name); err != nil {
+			return advice.Because(err, "", "remove %s from %v", name, m.out)
+		}
+		delete(m.there, name)
+		m.removed++
+	}
+	return nil
+}
+
+// sendSequels writes changed sequels, last of all: they are useless without the new timestamp.
+func (m *mirror) sendSequels(ctx context.Context) (names []string, err error) {
+	err = walk(m.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+		if isPublic(name) {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, advice.Because(err, "", "list %s", sequelFolder)
+	}
+	for _, name := range names {
+		same, err := m.isSame(ctx, name)
+		if err == nil && !same {
+			err = m.sendOne(ctx, name, false)
+		}
+		if err != nil {
+			return names, err
+		}
+	}
+	if err := m.out.Sync(ctx); err != nil {
+		return names, advice.Because(err, "", "finish %v", m.out)
+	}
+	return names, nil
+}
+
+// isSame compares a file with the output's copy.
+func (m *mirror) isSame(ctx context.Context, name string) (bool, error) {
+	if n, found := m.there[name]; !found || n != size(m.fs, name) {
+		return false, nil
+	}
+	theirs, err := m.out.Get(ctx, name, release.MaxSequel)
+	if isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, advice.Because(err, "", "read %s of %v", name, m.out)
+	}
+	ours, err := platform.ReadFile(m.fs, name, release.MaxSequel)
+	if err != nil {
+		return false, advice.Because(err, "", "read %s", name)
+	}
+	return bytes.Equal(ours, theirs), nil
+}
+
+// timestamp returns the folder's own timestamp.json.
+func (m *mirror) timestamp() []byte {
+	data, err := platform.ReadFile(m.fs, timestampName, trust.MaxTimestamp)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// refuseNewer compares the output's timestamp with the folder's and returns it.
+func (m *mirror) refuseNewer(ctx context.Context) ([]byte, error) {
+	data, err := m.out.Get(ctx, timestampName, trust.MaxTimestamp)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, advice.Because(err, "", "read the signed list of %v", m.out)
+	}
+	var theirs, ours struct{ Signed struct{ Version int64 } }
+	if err := json.Unmarshal(data, &theirs); err != nil {
+		return nil, advice.Because(err, "remove it if nobody uses it", "%s of %v", timestampName, m.out)
+	}
+	if err := json.Unmarshal(m.timestamp(), &ours); err != nil {
+		return nil, advice.Because(err, "", "read our own signed list")
+	}
+	if theirs.Signed.Version > ours.Signed.Version {
+		return nil, advice.Wrong("fetch that release folder and publish from it", "%v has version %d of the signed list, newer than %d here: somebody else publishes there", m.out, theirs.Signed.Version, ours.Signed.Version)
+	}
+	return data, nil
+}
+
+// send writes the files that the output lacks, several at a time, and makes them durable.
+func (m *mirror) send(ctx context.Context, names []string) error {
+	var missing []string
+	total := int64(0)
+	for _, name := range names {
+		n := size(m.fs, name)
+		if have, found := m.there[name]; !found || have != n {
+			missing = append(missing, name)
+			total += n
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	m.meter.start("upload", "", total)
+	err := spread(ctx, max(uploads, m.workers), len(missing), func(ctx context.Context, i int) error {
+		err := m.sendOne(ctx, missing[i], true)
+		if err == nil {
+			m.meter.add(size(m.fs, missing[i]), missing[i])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.out.Sync(ctx); err != nil {
+		return advice.Because(err, room(err), "finish %v", m.out)
+	}
+	return nil
+}
+
+// uploads is the number of concurrent writes, since a store takes tens of milliseconds to answer each.
+const uploads = 8
+
+func (m *mirror) sendOne(ctx context.Context, name string, lasting bool) error {
+	in, err := openFile(m.fs, name)
+	if err != nil {
+		return advice.Because(err, "", "read %s", name)
+	}
+	defer in.Close()
+	n := size(m.fs, name)
+	if err := m.out.Put(ctx, name, in, n, lasting); err != nil {
+		return advice.Because(err, "run the same command again: it goes on where it stopped", "write %s to %v", name, m.out)
+	}
+	m.files.Add(1)
+	m.bytes.Add(n)
+	return nil
+}
+
+// removeOthers removes files that the folder lacks.
+func (m *mirror) removeOthers(ctx context.Context, wanted [][]string) error {
+	keep := map[string]bool{timestampName: true}
+	for _, names := range wanted {
+		for _, name := range names {
+			keep[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.there)) {
+		if keep[name] || !isPublic(name) {
+			continue
+		}
+		if err := m.out.Remove(ctx, name); err != nil {
+			return advice.Because(err, "", "remove %s from %v", name, m.out)
+		}
+		m.removed++
+	}
+	return nil
+}
