@@ -31,8 +31,8 @@ func newKeystream(key uint32) keystream {
 	return k
 }
 
-// apply enciphers or deciphers one whole field in place.
-func (k *keystream) apply(field []byte) {
+// Apply enciphers or deciphers one whole field in place.
+func (k *keystream) Apply(field []byte) {
 	key := k.table[k.pos]
 	k.skip(len(field))
 	if key == 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/netproto/compat"
+	"collet/netproto/wire"
 )
 
 // Client is one session with an update server: hello, verdict, list, files.
@@ -25,7 +26,7 @@ import (
 // An error other than a misuse ends the session; later calls return the error that ended it.
 type Client struct {
 	opt         ClientOptions
-	wire        *wire
+	stream      *idleConn
 	conn        *Conn
 	out         *outbox
 	ledger      ledger
@@ -113,13 +114,13 @@ func open(ctx context.Context, opt ClientOptions) (*Client, error) {
 }
 
 func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
-	c := &Client{opt: opt, wire: &wire{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
+	c := &Client{opt: opt, stream: &idleConn{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
 	c.greeting, c.manifest, c.list = make(chan arrival, 1), make(chan arrival, 1), make(chan arrival, 1)
 	if c.data = opt.data; c.data == nil {
 		c.data = make(chan arrival, opt.Window+(opt.Lines-1)*lineRequests)
 	}
 	c.events, c.widen = make(chan event, maxEvents), make(chan []Offer, 1)
-	c.conn = NewConn(c.wire, ClientSide, opt.Limits)
+	c.conn = NewConn(c.stream, ClientSide, opt.Limits)
 	c.conn.in.spare.keep, c.conn.in.offering = opt.Window, opt.Auto && opt.Generation.Engine()
 	return c, c.conn.SetGeneration(opt.Generation)
 }
@@ -223,7 +224,7 @@ func (c *Client) offersOf(m Message) ([]Offer, error) {
 	offers := []Offer{}
 	add := func(o Offer, size uint64) error {
 		if size > math.MaxInt64 {
-			return &FormatError{Message: m.ID(), Field: "size", Err: fmt.Errorf("%q: %w", o.Path, tooLarge(size, math.MaxInt64))}
+			return &FormatError{Message: m.ID(), Field: "size", Err: fmt.Errorf("%q: %w", o.Path, wire.TooLarge(size, math.MaxInt64))}
 		}
 		if o.Size = int64(size); o.Role <= maxRole {
 			offers = append(offers, o)

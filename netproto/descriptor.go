@@ -1,9 +1,10 @@
 package netproto
 
 import (
-	"bytes"
 	"errors"
 	"math"
+
+	"collet/netproto/wire"
 )
 
 // Entry is one file of an engine descriptor (fonline reference, section 2.5).
@@ -16,7 +17,7 @@ type Entry struct {
 }
 
 // endOfEntries takes the place of the next entry's name length.
-const endOfEntries int16 = -1
+const endOfEntries uint16 = 0xFFFF
 
 var errNameLength = errors.New("a name has 1 to 32767 bytes")
 
@@ -27,7 +28,7 @@ func ParseDescriptor(descriptor []byte, lim Limits) ([]Entry, error) {
 	if len(descriptor) == 0 {
 		return nil, nil
 	}
-	c := &coder{mode: reading, lim: lim.orDefault(ClientSide), id: IDInitData, buf: descriptor, ks: new(keystream)}
+	c := &coder{Coder: wire.Reader(descriptor), lim: lim.orDefault(ClientSide), id: IDInitData}
 	entries := codeEntries(c, nil)
 	if err := c.finish(); err != nil {
 		return nil, err
@@ -37,26 +38,25 @@ func ParseDescriptor(descriptor []byte, lim Limits) ([]Entry, error) {
 
 // EncodeDescriptor writes a list of files. An empty list is the two bytes of the end mark. A name that the format can't hold is an error.
 func EncodeDescriptor(entries []Entry) ([]byte, error) {
-	var out bytes.Buffer
-	c := &coder{mode: writing, id: IDInitData, out: &out, ks: new(keystream)}
+	c := writer(wire.Writer(nil), 0, IDInitData)
 	codeEntries(c, entries)
-	return out.Bytes(), c.err
+	return c.Written(), c.finish()
 }
 
 // codeEntries codes the entries and their end mark. When reading, it appends to entries.
 func codeEntries(c *coder, entries []Entry) []Entry {
-	for i := 0; c.err == nil; i++ {
+	for i := 0; c.Err() == nil; i++ {
 		n := endOfEntries
 		if i < len(entries) {
 			n = nameLength(entries[i].Name)
 		}
-		c.i16("name length", &n)
+		c.U16("name length", &n)
 		if n == endOfEntries {
 			break
 		}
-		c.require("name length", n > 0, errNameLength)
-		if c.mode == reading {
-			c.require("entries", i < c.lim.List, tooLarge(uint64(i+1), uint64(c.lim.List)))
+		c.Require("name length", n > 0 && n <= math.MaxInt16, errNameLength)
+		if c.Reading() {
+			c.Require("entries", i < c.lim.List, wire.TooLarge(uint64(i+1), uint64(c.lim.List)))
 			entries = append(entries, Entry{})
 		}
 		entries[i].code(c, int(n))
@@ -65,17 +65,17 @@ func codeEntries(c *coder, entries []Entry) []Entry {
 }
 
 // nameLength is the length of a name, or 0, which is rejected, for one that is too long.
-func nameLength(name string) int16 {
+func nameLength(name string) uint16 {
 	if len(name) > math.MaxInt16 {
 		return 0
 	}
-	return int16(len(name))
+	return uint16(len(name))
 }
 
 func (e *Entry) code(c *coder, nameLength int) {
-	c.chars("name", &e.Name, nameLength)
-	c.u64("size", &e.Size)
-	c.u64("hash", &e.Hash)
-	c.u8("role", &e.Role)
-	c.u32("file index", &e.Index)
+	c.Chars("name", &e.Name, nameLength)
+	c.U64("size", &e.Size)
+	c.U64("hash", &e.Hash)
+	c.U8("role", &e.Role)
+	c.U32("file index", &e.Index)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"collet/netproto/wire"
 )
 
 // An offer is an engine hello of a client that prefers C1. It is marked by a key that engine clients never draw, because
@@ -111,6 +113,6 @@ func (e *misfitError) Unwrap() []error { return e.each }
 
 func tryHello(g Generation, body []byte, at int64, lim Limits) (*Handshake, error) {
 	hello := new(Handshake)
-	c := &coder{mode: reading, gen: g, lim: lim, id: IDHandshake, buf: body, at: at, ks: new(keystream)}
+	c := &coder{Coder: wire.Reader(body), gen: g, lim: lim, id: IDHandshake, at: at}
 	return hello, c.run(hello)
 }

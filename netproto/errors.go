@@ -66,9 +66,6 @@ func (e *ClosedError) Unwrap() error { return e.Err }
 
 // Possible faults of a field. They are texts for FormatError.Err; callers branch on the type.
 var (
-	errShort      = errors.New("goes beyond the end")
-	errTrailing   = errors.New("bytes are left over behind the last field")
-	errNotBool    = errors.New("a bool is 0 or 1")
 	errZeroKey    = errors.New("the key is 0")
 	errTagOrder   = errors.New("a tag is repeated or out of order")
 	errTagShort   = errors.New("a tag goes beyond the end of its tail")
@@ -79,6 +76,3 @@ var (
 	errOtherHello = errors.New("is not what the offer said")
 	errSignature  = errors.New("is not a frame's signature")
 )
-
-// tooLarge is the error of a declared number above its cap.
-func tooLarge(n, limit uint64) error { return fmt.Errorf("%d is above the limit of %d", n, limit) }

@@ -3,6 +3,8 @@ package netproto
 import (
 	"bytes"
 	"time"
+
+	"collet/netproto/wire"
 )
 
 // EncodeFrame writes one frame of g as it stands at offset of the stream that key enciphers.
@@ -14,7 +16,7 @@ func EncodeFrame(g Generation, key uint32, offset int, m Message) ([]byte, error
 	ks := newKeystream(key)
 	ks.skip(offset)
 	var out bytes.Buffer
-	err = writeFrame(&out, g, &ks, make([]byte, 7), m, size) // small pieces: long fields cross their borders
+	err = writeFrame(&enciphered{&out, &ks, make([]byte, 7)}, g, m, size) // small pieces: long fields cross their borders
 	return out.Bytes(), err
 }
 
@@ -35,7 +37,7 @@ func DecodeFrame(g Generation, key uint32, offset int, lim Limits, data []byte) 
 		return nil, err
 	}
 	m := k.create()
-	c := &coder{mode: reading, gen: g, lim: lim, id: h.id, ks: &in.ks, buf: body, at: h.at}
+	c := &coder{Coder: wire.CipherReader(body, &in.ks), gen: g, lim: lim, id: h.id, at: h.at}
 	return m, c.run(m)
 }
 

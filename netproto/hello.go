@@ -67,7 +67,7 @@ func (*HandshakeAnswer) ID() MessageID { return IDHandshakeAnswer }
 func (m *Handshake) code(c *coder) {
 	if !c.gen.Engine() {
 		c.version(&m.Version)
-		c.u32("capabilities", &m.Capabilities)
+		c.U32("capabilities", &m.Capabilities)
 		c.text("compatibility", &m.Compatibility)
 		c.text("target", &m.Target)
 		c.tail("tail", &m.Tags)
@@ -78,33 +78,33 @@ func (m *Handshake) code(c *coder) {
 	if c.gen.Metadata() {
 		c.text("metadata", &m.Metadata)
 	}
-	c.u32("updater version", &m.Version)
+	c.U32("updater version", &m.Version)
 	c.text("target", &m.Target)
-	c.u32("key", &m.Key)
-	inside := c.mode == reading && c.left() > 0 // not the intended layout: finish reports it
-	c.require("key", m.Key != 0 || inside, errZeroKey)
+	c.U32("key", &m.Key)
+	inside := c.Reading() && c.Left() > 0 // not the intended layout: finish reports it
+	c.Require("key", m.Key != 0 || inside, errZeroKey)
 }
 
 func (m *HandshakeAnswer) code(c *coder) {
 	if !c.gen.Engine() {
 		c.version(&m.Version)
-		c.u32("capabilities", &m.Capabilities)
-		c.u8("verdict", (*uint8)(&m.Verdict))
-		c.u8("rule", (*uint8)(&m.Rule))
-		c.u32("max portion", &m.MaxPortion)
-		c.u16("max in flight", &m.MaxInFlight)
+		c.U32("capabilities", &m.Capabilities)
+		c.U8("verdict", (*uint8)(&m.Verdict))
+		c.U8("rule", (*uint8)(&m.Rule))
+		c.U32("max portion", &m.MaxPortion)
+		c.U16("max in flight", &m.MaxInFlight)
 		c.text("compatibility", &m.Compatibility)
 		c.tail("tail", &m.Tags)
 		c.checkTags(m.Version, m.Tags, new(AnswerTags).code)
 		return
 	}
-	c.boolean("compatibility outdated", &m.CompatibilityOutdated)
-	c.boolean("updater outdated", &m.UpdaterOutdated)
+	c.Bool("compatibility outdated", &m.CompatibilityOutdated)
+	c.Bool("updater outdated", &m.UpdaterOutdated)
 	if c.gen.Metadata() {
-		c.boolean("metadata outdated", &m.MetadataOutdated)
+		c.Bool("metadata outdated", &m.MetadataOutdated)
 		c.text("metadata", &m.Metadata)
 	}
-	c.u32("key", &m.Key)
+	c.U32("key", &m.Key)
 }
 
 // NewAnswer returns the answer for j in every generation. The server adds Key and calls Compare; or it adds MaxPortion,

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"collet/netproto/compat"
+	"collet/netproto/wire"
 )
 
 // bodyStep is the buffer in bytes allocated before any of a frame's body has arrived. It then doubles, so that a
@@ -134,7 +135,7 @@ func (c *Conn) message() (Message, []byte, error) {
 		return nil, nil, h.fault("id", errTwice)
 	}
 	if k.most > 0 && h.size > k.most {
-		return nil, nil, h.fault("length", tooLarge(uint64(h.size), uint64(k.most)))
+		return nil, nil, h.fault("length", wire.TooLarge(uint64(h.size), uint64(k.most)))
 	}
 	body, err := in.body(h)
 	if err != nil {
@@ -144,7 +145,7 @@ func (c *Conn) message() (Message, []byte, error) {
 		g = c.taken(g, body)
 	}
 	m := k.create()
-	coder := &coder{mode: reading, gen: g, lim: in.lim, id: h.id, ks: &in.ks, buf: body, at: h.at}
+	coder := coder{Coder: wire.CipherReader(body, &in.ks), gen: g, lim: in.lim, id: h.id, at: h.at}
 	if err := coder.run(m); err != nil {
 		return nil, nil, err
 	}
@@ -254,18 +255,19 @@ func (in *inbound) header(limit int) (header, error) {
 	if err := in.read(raw[:], false); err != nil {
 		return header{}, err
 	}
-	applyHeader(&in.ks, &raw)
-	signature, size := binary.LittleEndian.Uint32(raw[0:]), binary.LittleEndian.Uint32(raw[4:])
-	h := header{id: MessageID(raw[8]), at: in.offset}
+	var head frameHead
+	c := wire.CipherReader(raw[:], &in.ks)
+	head.code(c)
+	h := header{id: head.id, at: in.offset}
 	switch {
-	case signature != frameSignature:
-		return h, h.fault("signature", fmt.Errorf("%#08x %w", signature, errSignature))
-	case size < frameHeader:
-		return h, h.fault("length", fmt.Errorf("%d is below the %d of a header", size, frameHeader))
-	case uint64(size) > uint64(limit):
-		return h, h.fault("length", tooLarge(uint64(size), uint64(limit)))
+	case head.signature != frameSignature:
+		return h, h.fault("signature", fmt.Errorf("%#08x %w", head.signature, errSignature))
+	case head.size < frameHeader:
+		return h, h.fault("length", fmt.Errorf("%d is below the %d of a header", head.size, frameHeader))
+	case uint64(head.size) > uint64(limit):
+		return h, h.fault("length", wire.TooLarge(uint64(head.size), uint64(limit)))
 	}
-	h.size = int(size) - frameHeader
+	h.size = int(head.size) - frameHeader
 	return h, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"collet/netproto/compat"
+	"collet/netproto/wire"
 )
 
 // ComponentManifest lists the components of a build for the peer, so that both ends know which of them differ (compat
@@ -67,53 +68,34 @@ const minEntry = 4 + 2 + 8 + 8 + 4
 
 func (m *ComponentManifest) code(c *coder) {
 	number, b := numberOf(m.Manifest.Mode), &m.Manifest.Build
-	c.u8("mode", &number)
+	c.U8("mode", &number)
 	mode, known := modeOf(number)
-	c.require("mode", known, fmt.Errorf("%d is unknown", number))
+	c.Require("mode", known, fmt.Errorf("%d is unknown", number))
 	m.Manifest.Mode = mode
-	c.i32("logic version", &b.Logic)
-	c.u64("set hash", &b.Components)
-	c.i64("build time", &b.Time)
-	c.u64("build number", &b.Seq)
-	c.capped("build id", &b.ID, compat.MaxBuildID)
-	c.capped("branch", &b.Branch, compat.MaxBranch)
-	m.codeEntries(c)
-	if c.mode != writing { // written messages were measured before; read ones are bounded by their frame
-		c.require("entries", c.size <= compat.MaxManifest, tooLarge(uint64(c.size), compat.MaxManifest))
-		c.checkManifest(m)
-	}
-}
-
-// checkManifest rejects manifests that no correct peer sends.
-func (c *coder) checkManifest(m *ComponentManifest) {
-	if c.err != nil {
-		return
-	}
-	if err := m.Manifest.Check(); err != nil {
-		c.fail("entries", err)
-	}
-}
-
-func (m *ComponentManifest) codeEntries(c *coder) {
-	count := c.declared("count", 2, len(m.Manifest.Entries), compat.MaxEntries)
-	c.require("count", c.mode != reading || count*minEntry <= c.left(), errShort)
-	if c.err != nil {
-		return
-	}
-	m.Manifest.Entries = resize(m.Manifest.Entries, count)
-	for i := range m.Manifest.Entries {
-		codeEntry(c, &m.Manifest.Entries[i], m.Manifest.Mode == compat.ManifestHashes)
+	c.I32("logic version", &b.Logic)
+	c.U64("set hash", &b.Components)
+	c.I64("build time", &b.Time)
+	c.U64("build number", &b.Seq)
+	c.Text("build id", &b.ID, 4, compat.MaxBuildID)
+	c.Text("branch", &b.Branch, 4, compat.MaxBranch)
+	wire.List(c.Coder, "count", 2, &m.Manifest.Entries, compat.MaxEntries, minEntry, func(e *compat.Entry) {
+		codeEntry(c, e, mode == compat.ManifestHashes)
+	})
+	c.Require("entries", c.Size() <= compat.MaxManifest, wire.TooLarge(uint64(c.Size()), compat.MaxManifest))
+	if c.Err() == nil {
+		err := m.Manifest.Check() // rejects what no correct peer sends
+		c.Require("entries", err == nil, err)
 	}
 }
 
 func codeEntry(c *coder, e *compat.Entry, hashed bool) {
 	if hashed {
-		c.u64("name hash", &e.NameHash)
+		c.U64("name hash", &e.NameHash)
 	} else {
-		c.capped("name", &e.Name, compat.MaxName)
+		c.Text("name", &e.Name, 4, compat.MaxName)
 	}
-	c.u16("id", &e.WireID)
-	c.u64("hash", &e.Hash)
-	c.i64("changed at", &e.ChangedAt)
-	c.i32("since", &e.Since)
+	c.U16("id", &e.WireID)
+	c.U64("hash", &e.Hash)
+	c.I64("changed at", &e.ChangedAt)
+	c.I32("since", &e.Since)
 }

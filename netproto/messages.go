@@ -146,6 +146,6 @@ func (*Disconnect) ID() MessageID { return IDDisconnect }
 // ID is the number of the message.
 func (m *Unknown) ID() MessageID { return m.Number }
 
-func (m *Ping) code(c *coder)       { c.boolean("answer", &m.Answer) }
+func (m *Ping) code(c *coder)       { c.Bool("answer", &m.Answer) }
 func (m *Disconnect) code(c *coder) {}
-func (m *Unknown) code(c *coder)    { c.blob("body", &m.Body, len(m.Body)) }
+func (m *Unknown) code(c *coder)    { c.Bytes("body", &m.Body, len(m.Body)) }

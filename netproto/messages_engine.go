@@ -1,5 +1,11 @@
 package netproto
 
+import (
+	"math"
+
+	"collet/netproto/wire"
+)
+
 // InitData follows an engine server's answer that does not end the connection. It has the list of files and the start of
 // a game, which an updater ignores.
 type InitData struct {
@@ -54,46 +60,31 @@ func (*InfoMessage) ID() MessageID { return IDInfoMessage }
 func (*HashList) ID() MessageID { return IDHashList }
 
 func (m *InitData) code(c *coder) {
-	n := c.length("descriptor size", len(m.Descriptor), c.lim.Frame)
-	c.blob("descriptor", &m.Descriptor, n)
-	count := c.count16("property count", len(m.Properties), 4)
-	m.Properties = resize(m.Properties, count)
-	for i := range m.Properties {
-		n := c.length("property size", len(m.Properties[i]), c.lim.Frame)
-		c.blob("property", &m.Properties[i], n)
-	}
-	c.i64("time", &m.Time)
+	c.Bytes("descriptor", &m.Descriptor, c.Count("descriptor size", 4, len(m.Descriptor), c.lim.Frame, 1))
+	wire.List(c.Coder, "property count", 2, &m.Properties, c.lim.List, 4, func(p *[]byte) {
+		c.Bytes("property", p, c.Count("property size", 4, len(*p), c.lim.Frame, 1))
+	})
+	c.I64("time", &m.Time)
 }
 
 func (m *GetUpdateFile) code(c *coder) {
-	c.u32("file index", &m.Index)
-	c.u64("offset", &m.Offset)
+	c.U32("file index", &m.Index)
+	c.U64("offset", &m.Offset)
 }
 
-func (m *UpdateFileData) code(c *coder) {
-	n := c.length31("portion size", len(m.Data))
-	c.blob("portion", &m.Data, n)
+func (m *UpdateFileData) head(c *coder, size int) int {
+	return c.Count("portion size", 4, size, math.MaxInt32, 1)
 }
 
-func (m *TimeSync) code(c *coder) { c.i64("time", &m.Time) }
+func (m *UpdateFileData) code(c *coder) { c.Bytes("portion", &m.Data, m.head(c, len(m.Data))) }
+
+func (m *TimeSync) code(c *coder) { c.I64("time", &m.Time) }
 
 func (m *InfoMessage) code(c *coder) {
-	c.u16("code", &m.Code)
+	c.U16("code", &m.Code)
 	c.text("text", &m.Text)
 }
 
 func (m *HashList) code(c *coder) {
-	count := c.count32("count", len(m.Strings), 4)
-	m.Strings = resize(m.Strings, count)
-	for i := range m.Strings {
-		c.text("string", &m.Strings[i])
-	}
-}
-
-// resize gives s room for n elements. Writing and measuring, n is its length already.
-func resize[T any](s []T, n int) []T {
-	if len(s) == n {
-		return s
-	}
-	return make([]T, n)
+	wire.List(c.Coder, "count", 4, &m.Strings, c.lim.List, 4, func(s *string) { c.text("string", s) })
 }

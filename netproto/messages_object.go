@@ -29,17 +29,13 @@ func (*GetObject) ID() MessageID { return IDGetObject }
 func (*NoObject) ID() MessageID { return IDNoObject }
 
 func (m *GetObject) code(c *coder) {
-	c.u32("request", &m.Request)
-	n := c.length("name", len(m.Name), MaxObjectName)
-	if n > MaxObjectName {
-		c.fail("name", tooLarge(uint64(n), MaxObjectName))
-	}
-	c.chars("name", &m.Name, n)
-	c.u64("offset", &m.Offset)
-	c.u32("length", &m.Length)
+	c.U32("request", &m.Request)
+	c.Text("name", &m.Name, 4, MaxObjectName)
+	c.U64("offset", &m.Offset)
+	c.U32("length", &m.Length)
 }
 
-func (m *NoObject) code(c *coder) { c.u32("request", &m.Request) }
+func (m *NoObject) code(c *coder) { c.U32("request", &m.Request) }
 
 // IsObjectName reports whether name is a valid name of a public file in a release folder:
 //

@@ -1,6 +1,10 @@
 package netproto
 
-import "fmt"
+import (
+	"fmt"
+
+	"collet/netproto/wire"
+)
 
 // FileList lists the files that a C1 server offers this client. It follows an answer that allows a transfer.
 type FileList struct {
@@ -108,41 +112,38 @@ func (*Spread) ID() MessageID { return IDSpread }
 const minListed = 4 + 8 + 32 + 1 + 4 + 2
 
 func (m *FileList) code(c *coder) {
-	count := c.count32("count", len(m.Files), minListed)
-	m.Files = resize(m.Files, count)
-	for i := range m.Files {
-		m.Files[i].code(c)
-	}
+	wire.List(c.Coder, "count", 4, &m.Files, c.lim.List, minListed, func(f *ListedFile) { f.code(c) })
 	c.tail("tail", &m.Tags)
 }
 
 func (f *ListedFile) code(c *coder) {
 	c.text("path", &f.Path)
-	c.u64("size", &f.Size)
-	c.bytes("sha256", f.SHA256[:])
-	c.u8("role", &f.Role)
-	c.u32("index", &f.Index)
+	c.U64("size", &f.Size)
+	c.Array("sha256", f.SHA256[:])
+	c.U8("role", &f.Role)
+	c.U32("index", &f.Index)
 	c.tail16("file tail", &f.Tags)
 }
 
 func (m *GetRange) code(c *coder) {
-	c.u32("request", &m.Request)
-	c.u32("file index", &m.Index)
-	c.u64("offset", &m.Offset)
-	c.u32("length", &m.Length)
+	c.U32("request", &m.Request)
+	c.U32("file index", &m.Index)
+	c.U64("offset", &m.Offset)
+	c.U32("length", &m.Length)
 }
 
-func (m *RangeData) code(c *coder) {
-	c.u32("request", &m.Request)
-	c.u64("offset", &m.Offset)
-	n := c.length("length", len(m.Data), c.lim.Frame)
-	c.blob("data", &m.Data, n)
+func (m *RangeData) head(c *coder, size int) int {
+	c.U32("request", &m.Request)
+	c.U64("offset", &m.Offset)
+	return c.Count("length", 4, size, c.lim.Frame, 1)
 }
+
+func (m *RangeData) code(c *coder) { c.Bytes("data", &m.Data, m.head(c, len(m.Data))) }
 
 func (m *Refuse) code(c *coder) {
-	c.u8("reason", (*uint8)(&m.Reason))
-	c.u32("request", &m.Request)
+	c.U8("reason", (*uint8)(&m.Reason))
+	c.U32("request", &m.Request)
 	c.text("text", &m.Text)
 }
 
-func (m *Spread) code(c *coder) { c.u8("connections", &m.Connections) }
+func (m *Spread) code(c *coder) { c.U8("connections", &m.Connections) }

@@ -1,12 +1,13 @@
 package netproto
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"collet/netproto/wire"
 )
 
 // outbound is the sending half of a Conn.
@@ -59,14 +60,14 @@ func (c *Conn) measure(g Generation, ms []Message) ([]uint32, error) {
 
 // frameSize is the size of the whole frame of m.
 func frameSize(g Generation, m Message) (uint32, error) {
-	c := &coder{mode: measuring, gen: g, id: m.ID()}
+	c := writer(wire.Meter(), g, m.ID())
 	if err := c.run(m); err != nil {
 		return 0, err
 	}
-	if uint64(c.size) > math.MaxUint32-frameHeader {
-		return 0, fmt.Errorf("%v: %w", m.ID(), tooLarge(uint64(c.size), math.MaxUint32-frameHeader))
+	if uint64(c.Size()) > math.MaxUint32-frameHeader {
+		return 0, fmt.Errorf("%v: %w", m.ID(), wire.TooLarge(uint64(c.Size()), math.MaxUint32-frameHeader))
 	}
-	return uint32(c.size + frameHeader), nil
+	return uint32(c.Size() + frameHeader), nil
 }
 
 // send writes measured messages and flushes. Only the stream can fail.
@@ -86,11 +87,7 @@ func (o *outbound) send(g Generation, ms []Message, sizes []uint32, compress boo
 
 // frame writes one message and starts the cipher after a greeting.
 func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
-	var scratch []byte
-	if o.ks.on {
-		scratch = d.cipherRoom()
-	}
-	if err := writeFrame(d.to, g, &o.ks, scratch, m, size); err != nil {
+	if err := writeFrame(o.fields(d), g, m, size); err != nil {
 		return err
 	}
 	if key, found := keyOf(g, m); found {
@@ -100,25 +97,19 @@ func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
 	return nil
 }
 
-// writeFrame writes header and fields of one message. scratch is needed if ks is active.
-func writeFrame(w io.Writer, g Generation, ks *keystream, scratch []byte, m Message, size uint32) error {
-	var header [frameHeader]byte
-	binary.LittleEndian.PutUint32(header[0:], frameSignature)
-	binary.LittleEndian.PutUint32(header[4:], size)
-	header[8] = byte(m.ID())
-	applyHeader(ks, &header)
-	if _, err := w.Write(header[:]); err != nil {
-		return err
+// fields is where the fields of a batch go.
+func (o *outbound) fields(d *desk) io.Writer {
+	if !o.ks.on {
+		return d.to
 	}
-	c := &coder{mode: writing, gen: g, id: m.ID(), ks: ks, out: w, scratch: scratch}
-	return c.run(m)
+	return &enciphered{to: d.to, ks: &o.ks, scratch: d.cipherRoom()}
 }
 
-// applyHeader enciphers or deciphers the three fields of a header.
-func applyHeader(ks *keystream, header *[frameHeader]byte) {
-	ks.apply(header[0:4])
-	ks.apply(header[4:8])
-	ks.apply(header[8:9])
+// writeFrame writes header and fields of one message.
+func writeFrame(to io.Writer, g Generation, m Message, size uint32) error {
+	c := writer(wire.StreamWriter(to), g, m.ID())
+	c.header(size)
+	return c.run(m)
 }
 
 // keyOf is the key for everything after m in its direction.

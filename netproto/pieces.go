@@ -1,9 +1,10 @@
 package netproto
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
+
+	"collet/netproto/wire"
 )
 
 // WritePieces sends an UpdateFileData, or a RangeData of C1, with size bytes of data. next fills one piece after the
@@ -26,9 +27,15 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 	if err := c.sendable(g, m); err != nil {
 		return err
 	}
-	fields, err := portionHead(m, size)
-	if err != nil {
-		return err
+	p, is := m.(portion)
+	if !is {
+		return fmt.Errorf("%v carries no portion", m.ID())
+	}
+	measured := writer(wire.Meter(), g, m.ID())
+	p.head(measured, size)
+	frame := frameHeader + measured.Size() + size
+	if size < 0 || uint64(frame) > math.MaxInt32 {
+		return fmt.Errorf("%v: %d bytes are more than a frame holds", m.ID(), size)
 	}
 	d := o.buffers.take(o.to)
 	defer o.buffers.give(d)
@@ -36,11 +43,8 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 		d.to.Reset(&deflater{to: o.to, buffers: o.buffers, packed: &d.packed, begun: &o.begun})
 	}
 	before := o.ks
-	for _, field := range fields {
-		o.ks.apply(field)
-		if _, err := d.to.Write(field); err != nil {
-			return err // of memory: can't happen
-		}
+	if err := writer(wire.StreamWriter(o.fields(d)), g, m.ID()).portionHead(p, uint32(frame), size); err != nil {
+		return err // of memory: can't happen
 	}
 	for done := 0; ; {
 		if d.to.Available() == 0 {
@@ -57,7 +61,7 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 			return err
 		}
 		data := o.ks // all pieces are one field of the cipher
-		data.apply(piece)
+		data.Apply(piece)
 		if _, o.err = d.to.Write(piece); o.err != nil {
 			return o.err
 		}
@@ -70,24 +74,15 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 	return o.err
 }
 
-// portionHead returns the fields of a frame before its size bytes of data, each one field of the cipher.
-func portionHead(m Message, size int) ([][]byte, error) {
-	u32 := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
-	var own [][]byte
-	switch m := m.(type) {
-	case *UpdateFileData:
-	case *RangeData:
-		own = [][]byte{u32(m.Request), binary.LittleEndian.AppendUint64(nil, m.Offset)}
-	default:
-		return nil, fmt.Errorf("%v carries no portion", m.ID())
-	}
-	own = append(own, u32(uint32(size)))
-	whole := frameHeader + size
-	for _, field := range own {
-		whole += len(field)
-	}
-	if size < 0 || uint64(whole) > math.MaxInt32 {
-		return nil, fmt.Errorf("%v: %d bytes are more than a frame holds", m.ID(), size)
-	}
-	return append([][]byte{u32(frameSignature), u32(uint32(whole)), {byte(m.ID())}}, own...), nil
+// portion is a message that ends with data. head codes the fields before the data, the last of which is its size.
+type portion interface {
+	Message
+	head(c *coder, size int) int
+}
+
+// portionHead writes the fields of a frame before its size bytes of data.
+func (c *coder) portionHead(p portion, frame uint32, size int) error {
+	c.header(frame)
+	p.head(c, size)
+	return c.finish()
 }

@@ -1,10 +1,11 @@
 package netproto
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+
+	"collet/netproto/wire"
 )
 
 // rangeHead is the size of a RangeData before its data: the frame's header, request, offset and length, in bytes.
@@ -29,13 +30,10 @@ func (c *Conn) WriteRange(m *RangeData, size int, send func(head []byte) error) 
 	if size < 0 || uint64(size) > math.MaxUint32-rangeHead {
 		return fmt.Errorf("%v: %d bytes are more than a frame holds", m.ID(), size)
 	}
-	head := make([]byte, 0, rangeHead)
-	head = binary.LittleEndian.AppendUint32(head, frameSignature)
-	head = binary.LittleEndian.AppendUint32(head, uint32(rangeHead+size))
-	head = append(head, byte(m.ID()))
-	head = binary.LittleEndian.AppendUint32(head, m.Request)
-	head = binary.LittleEndian.AppendUint64(head, m.Offset)
-	head = binary.LittleEndian.AppendUint32(head, uint32(size))
-	o.err = send(head)
+	head := writer(wire.Writer(make([]byte, 0, rangeHead)), C1, m.ID())
+	if err := head.portionHead(m, uint32(rangeHead+size), size); err != nil {
+		return err
+	}
+	o.err = send(head.Written())
 	return o.err
 }

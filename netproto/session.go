@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// wire is a network connection with an idle timeout. A Read must receive something in time. A Write may take longer
+// idleConn is a network connection with an idle timeout. A Read must receive something in time. A Write may take longer
 // while bytes arrive: a busy peer on a slow link may send its answers before it reads.
-type wire struct {
+type idleConn struct {
 	net.Conn
 	idle time.Duration
 
@@ -21,7 +21,7 @@ type wire struct {
 	moved time.Time // when data last arrived
 }
 
-func (w *wire) Read(p []byte) (int, error) {
+func (w *idleConn) Read(p []byte) (int, error) {
 	w.mu.Lock()
 	deadline := time.Now().Add(w.idle)
 	if !w.until.IsZero() && w.until.Before(deadline) {
@@ -41,7 +41,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *wire) Write(p []byte) (done int, err error) {
+func (w *idleConn) Write(p []byte) (done int, err error) {
 	for {
 		if err := w.SetWriteDeadline(time.Now().Add(w.idle)); err != nil {
 			return done, err
@@ -55,14 +55,14 @@ func (w *wire) Write(p []byte) (done int, err error) {
 }
 
 // silent reports whether nothing has arrived for the idle timeout.
-func (w *wire) silent() bool {
+func (w *idleConn) silent() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Since(w.moved) >= w.idle
 }
 
 // expire limits reading to d from now. If it fails, the connection is already closed.
-func (w *wire) expire(d time.Duration) {
+func (w *idleConn) expire(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.until = time.Now().Add(d)
@@ -264,7 +264,7 @@ func (c *Client) send() {
 		for batch := c.out.take(); len(batch) > 0; batch = c.out.take() {
 			if err := c.conn.Write(batch...); err != nil {
 				c.out.fail(err)
-				c.wire.expire(writeGrace)
+				c.stream.expire(writeGrace)
 				return
 			}
 		}

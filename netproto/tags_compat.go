@@ -97,7 +97,7 @@ type AnswerTags struct {
 // Said decodes the hello's tags. Received tags were checked; in others a malformed tag counts as absent.
 func (m *Handshake) Said() HelloTags {
 	t := HelloTags{}
-	_ = t.code(&tagCoder{mode: reading, tags: m.Tags}) // checked when the hello was read
+	_ = t.code(&tagCoder{reading: true, tags: m.Tags}) // checked when the hello was read
 	return t
 }
 
@@ -107,7 +107,7 @@ func (m *Handshake) Say(t HelloTags) error { return replaceTags(&m.Tags, t.code)
 // Told decodes the answer's tags. Received tags were checked; in others a malformed tag counts as absent.
 func (m *HandshakeAnswer) Told() AnswerTags {
 	t := AnswerTags{}
-	_ = t.code(&tagCoder{mode: reading, tags: m.Tags}) // checked when the answer was read
+	_ = t.code(&tagCoder{reading: true, tags: m.Tags}) // checked when the answer was read
 	return t
 }
 
@@ -117,7 +117,7 @@ func (m *HandshakeAnswer) Tell(t AnswerTags) error { return replaceTags(&m.Tags,
 
 // replaceTags replaces the tags reserved for the verdict by those of code.
 func replaceTags(tags *Tags, code func(*tagCoder) error) error {
-	t := &tagCoder{mode: writing}
+	t := &tagCoder{}
 	if err := code(t); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (t HelloTags) any() bool {
 
 // check is the error for values that can't be encoded.
 func (t HelloTags) check() error {
-	if err := t.code(&tagCoder{mode: writing}); err != nil {
+	if err := t.code(&tagCoder{}); err != nil {
 		return fmt.Errorf("what the client says of itself: %w", err)
 	}
 	return nil

@@ -1,19 +1,17 @@
 package den
 
-import "math"
+import (
+	"math"
+
+	"collet/netproto/wire"
+)
 
 // connectionRequest offers protocols, preferred first.
 type connectionRequest struct{ Protocols []uint16 }
 
-func (p *connectionRequest) code(c *coder) {
-	c.command(cmdRequest)
-	n := c.count(2, len(p.Protocols), maxProtocols, 2)
-	if !c.writing {
-		p.Protocols = make([]uint16, n)
-	}
-	for i := range p.Protocols[:n] {
-		c.u16(&p.Protocols[i])
-	}
+func (p *connectionRequest) code(c *wire.Coder) {
+	command(c, cmdRequest)
+	wire.List(c, "protocols", 2, &p.Protocols, maxProtocols, 2, func(v *uint16) { c.U16("protocol", v) })
 }
 
 // connectionAck answers it.
@@ -22,25 +20,25 @@ type connectionAck struct {
 	Protocol uint16 // only if Result is ackAccepted
 }
 
-func (p *connectionAck) code(c *coder) {
-	c.command(cmdAck)
-	c.u8(&p.Result)
+func (p *connectionAck) code(c *wire.Coder) {
+	command(c, cmdAck)
+	c.U8("result", &p.Result)
 	if p.Result == ackAccepted {
-		c.u16(&p.Protocol)
+		c.U16("protocol", &p.Protocol)
 	}
 }
 
 // connectionClose ends a connection. It is neither acknowledged nor repeated.
 type connectionClose struct{}
 
-func (p *connectionClose) code(c *coder) { c.command(cmdClose) }
+func (p *connectionClose) code(c *wire.Coder) { command(c, cmdClose) }
 
 // message is an unreliable message.
 type message struct{ Payload []byte }
 
-func (p *message) code(c *coder) {
-	c.command(cmdMessage)
-	c.rest(&p.Payload)
+func (p *message) code(c *wire.Coder) {
+	command(c, cmdMessage)
+	c.Rest("payload", &p.Payload)
 }
 
 // reliableMessage is a whole reliable message.
@@ -49,10 +47,10 @@ type reliableMessage struct {
 	Payload []byte
 }
 
-func (p *reliableMessage) code(c *coder) {
-	c.command(cmdReliable)
-	c.sequence(&p.Number)
-	c.rest(&p.Payload)
+func (p *reliableMessage) code(c *wire.Coder) {
+	command(c, cmdReliable)
+	sequence(c, &p.Number)
+	c.Rest("payload", &p.Payload)
 }
 
 // reliableMessageLong is a part of a reliable message.
@@ -62,11 +60,11 @@ type reliableMessageLong struct {
 	Part   []byte
 }
 
-func (p *reliableMessageLong) code(c *coder) {
-	c.command(cmdReliableLong)
-	c.sequence(&p.Number)
-	c.u8(&p.Flags)
-	c.rest(&p.Part)
+func (p *reliableMessageLong) code(c *wire.Coder) {
+	command(c, cmdReliableLong)
+	sequence(c, &p.Number)
+	c.U8("flags", &p.Flags)
+	c.Rest("part", &p.Part)
 }
 
 // linkState is the common part of reliableLinkState, reliableLinkStateLong and ProtocolCollet's record of a new link.
@@ -77,11 +75,11 @@ type linkState struct {
 	Values  []Value
 }
 
-func (p *linkState) code(c *coder) {
-	c.u16(&p.Link)
-	c.u8(&p.Flags)
-	c.blob16(&p.Message)
-	c.values(&p.Values)
+func (p *linkState) code(c *wire.Coder) {
+	c.U16("link", &p.Link)
+	c.U8("flags", &p.Flags)
+	c.Blob("message", &p.Message, 2, math.MaxUint16)
+	codeValues(c, &p.Values)
 }
 
 // reliableLinkState requests a link. It is never split; see reliableLinkStateLong.
@@ -90,9 +88,9 @@ type reliableLinkState struct {
 	linkState
 }
 
-func (p *reliableLinkState) code(c *coder) {
-	c.command(cmdLinkState)
-	c.sequence(&p.Number)
+func (p *reliableLinkState) code(c *wire.Coder) {
+	command(c, cmdLinkState)
+	sequence(c, &p.Number)
 	p.linkState.code(c)
 }
 
@@ -102,9 +100,9 @@ type reliableLinkStateLong struct {
 	linkState
 }
 
-func (p *reliableLinkStateLong) code(c *coder) {
-	c.command(cmdLinkStateLong)
-	c.sequence(&p.Number)
+func (p *reliableLinkStateLong) code(c *wire.Coder) {
+	command(c, cmdLinkStateLong)
+	sequence(c, &p.Number)
 	p.linkState.code(c)
 }
 
@@ -114,26 +112,26 @@ type reliableAck struct {
 	Code   uint8 // receivedWell, receivedBroken
 }
 
-func (p *reliableAck) code(c *coder) {
-	c.command(cmdReliableAck)
-	c.sequence(&p.Number)
-	c.u8(&p.Code)
+func (p *reliableAck) code(c *wire.Coder) {
+	command(c, cmdReliableAck)
+	sequence(c, &p.Number)
+	c.U8("code", &p.Code)
 }
 
 // linkUp accepts a link.
 type linkUp struct{ Link uint16 }
 
-func (p *linkUp) code(c *coder) {
-	c.command(cmdLinkUp)
-	c.u16(&p.Link)
+func (p *linkUp) code(c *wire.Coder) {
+	command(c, cmdLinkUp)
+	c.U16("link", &p.Link)
 }
 
 // linkDown refuses a link.
 type linkDown struct{ Link uint16 }
 
-func (p *linkDown) code(c *coder) {
-	c.command(cmdLinkDown)
-	c.u16(&p.Link)
+func (p *linkDown) code(c *wire.Coder) {
+	command(c, cmdLinkDown)
+	c.U16("link", &p.Link)
 }
 
 // linkUpdate carries changed values of several links. Values are not typed on the wire. When reading, types returns
@@ -156,23 +154,20 @@ type indexedValue struct {
 	Value Value
 }
 
-func (p *linkUpdate) code(c *coder) {
-	c.command(cmdLinkUpdate)
-	if c.writing {
-		c.count(1, len(p.Links), math.MaxUint8, 0)
-		for i := range p.Links {
-			p.Links[i].code(c, nil)
-		}
+func (p *linkUpdate) code(c *wire.Coder) {
+	command(c, cmdLinkUpdate)
+	if !c.Reading() {
+		wire.List(c, "links", 1, &p.Links, math.MaxUint8, 0, func(l *linkValues) { l.code(c, nil) })
 		return
 	}
 	p.Links = nil
-	for range c.count(1, 0, math.MaxUint8, 0) {
+	for range c.Count("links", 1, 0, math.MaxUint8, 0) {
 		types, known := p.peek(c)
 		if !known {
 			return
 		}
 		var l linkValues
-		if l.code(c, types); c.err != nil {
+		if l.code(c, types); c.Err() != nil {
 			return
 		}
 		p.Links = append(p.Links, l)
@@ -180,30 +175,25 @@ func (p *linkUpdate) code(c *coder) {
 }
 
 // peek returns the types of the next link.
-func (p *linkUpdate) peek(c *coder) ([]ValueType, bool) {
-	ahead := coder{buf: c.buf}
+func (p *linkUpdate) peek(c *wire.Coder) ([]ValueType, bool) {
+	ahead := *c
 	var link uint16
-	if ahead.u16(&link); ahead.err != nil {
+	if ahead.U16("link", &link); ahead.Err() != nil {
 		return nil, false
 	}
 	types := p.types(link)
 	return types, types != nil
 }
 
-func (l *linkValues) code(c *coder, types []ValueType) {
-	c.u16(&l.Link)
-	n := c.count(1, len(l.Values), math.MaxUint8, 3)
-	if !c.writing {
-		l.Values = make([]indexedValue, n)
-	}
-	for i := range l.Values[:n] {
-		v := &l.Values[i]
-		c.u16(&v.Index)
-		if !c.writing && int(v.Index) < len(types) {
+func (l *linkValues) code(c *wire.Coder, types []ValueType) {
+	c.U16("link", &l.Link)
+	wire.List(c, "values", 1, &l.Values, math.MaxUint8, 3, func(v *indexedValue) {
+		c.U16("index", &v.Index)
+		if c.Reading() && int(v.Index) < len(types) {
 			v.Value.kind = types[v.Index]
-		} else if !c.writing {
-			c.fail(errType)
+		} else if c.Reading() {
+			c.Fail("index", errType)
 		}
-		c.value(&v.Value)
-	}
+		codeValue(c, &v.Value)
+	})
 }

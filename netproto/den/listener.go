@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"collet/netproto/wire"
 )
 
 // Listener accepts connections on one UDP socket. All methods are safe for concurrent use.
@@ -181,8 +183,8 @@ func (l *Listener) stranger(from netip.AddrPort, datagram []byte) {
 	case kindSegment, kindReceipt:
 		var p end
 		whole, is := unseal(datagram)
-		c := coder{buf: whole[min(1, len(whole)):]}
-		if c.u32(&p.Token); is && c.err == nil {
+		c := wire.Reader(whole[min(1, len(whole)):])
+		if c.U32("token", &p.Token); is && c.Err() == nil {
 			b.addSealed(&p)
 		}
 	}

@@ -3,6 +3,8 @@ package den
 import (
 	"slices"
 	"time"
+
+	"collet/netproto/wire"
 )
 
 // maxLoose is how many bytes of unreliable messages may be queued; further ones are dropped.
@@ -44,8 +46,8 @@ func (r *release) input(datagram []byte, now time.Time) error {
 			r.sink.deliver(slices.Clone(datagram[1:]), false)
 		}
 	case cmdReliable, cmdLinkState, cmdReliableLong, cmdLinkStateLong:
-		c := coder{buf: datagram[1:]}
-		if c.sequence(&number); c.err == nil {
+		c := wire.Reader(datagram[1:])
+		if sequence(c, &number); c.Err() == nil {
 			err = r.take(number, datagram)
 		}
 	case cmdReliableAck:
@@ -54,8 +56,8 @@ func (r *release) input(datagram []byte, now time.Time) error {
 			r.out.ack(p.Number, p.Code, now)
 		}
 	case cmdLinkUp, cmdLinkDown:
-		c := coder{buf: datagram[1:]}
-		if c.u16(&number); c.err == nil {
+		c := wire.Reader(datagram[1:])
+		if c.U16("link", &number); c.Err() == nil {
 			r.sink.answered(number, datagram[0] == cmdLinkUp)
 		}
 	case cmdLinkUpdate:

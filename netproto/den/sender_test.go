@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// wire drives one sender by hand.
-type wire struct {
+// driver drives one sender by hand.
+type driver struct {
 	t   *testing.T
 	out *sender
 	now time.Time
 }
 
-func newWire(t *testing.T) *wire {
-	return &wire{t: t, out: &sender{harmless: keepAlive, sizes: newSizer(1357, 1357)}, now: testTime}
+func newDriver(t *testing.T) *driver {
+	return &driver{t: t, out: &sender{harmless: keepAlive, sizes: newSizer(1357, 1357)}, now: testTime}
 }
 
 // push queues count messages of one byte.
-func (w *wire) push(count int) {
+func (w *driver) push(count int) {
 	for i := range count {
 		w.out.push(outgoing{payload: []byte{byte(100 + i)}})
 	}
 }
 
 // sent is which numbers go out after d.
-func (w *wire) sent(d time.Duration) []int {
+func (w *driver) sent(d time.Duration) []int {
 	w.t.Helper()
 	w.now = w.now.Add(d)
 	var out []int
@@ -41,14 +41,14 @@ func (w *wire) sent(d time.Duration) []int {
 	return out
 }
 
-func (w *wire) expect(d time.Duration, numbers ...int) {
+func (w *driver) expect(d time.Duration, numbers ...int) {
 	w.t.Helper()
 	if got := w.sent(d); !reflect.DeepEqual(got, numbers) {
 		w.t.Fatalf("after %v: sent %v, want %v", w.now.Sub(testTime), got, numbers)
 	}
 }
 
-func (w *wire) ack(numbers ...uint16) {
+func (w *driver) ack(numbers ...uint16) {
 	for _, n := range numbers {
 		w.out.ack(n, receivedWell, w.now)
 	}
@@ -57,7 +57,7 @@ func (w *wire) ack(numbers ...uint16) {
 const wireTrip = 2 * time.Millisecond
 
 func TestTenAreUnderWay(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(30)
 	w.expect(0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	w.expect(wireTrip)
@@ -71,7 +71,7 @@ func TestTenAreUnderWay(t *testing.T) {
 
 // TestLostAcknowledgementIsSettledByTheEleventh: nothing is sent twice.
 func TestLostAcknowledgementIsSettledByTheEleventh(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(30)
 	w.sent(0)
 	w.now = w.now.Add(wireTrip)
@@ -87,7 +87,7 @@ func TestLostAcknowledgementIsSettledByTheEleventh(t *testing.T) {
 
 // TestLostMessageIsSentWhenTheEleventhStaysOut: the eleventh is retransmitted, too, since the receiver dropped it.
 func TestLostMessageIsSentWhenTheEleventhStaysOut(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(30)
 	w.sent(0)
 	w.now = w.now.Add(wireTrip)
@@ -106,7 +106,7 @@ func TestLostMessageIsSentWhenTheEleventhStaysOut(t *testing.T) {
 // TestSecondAcknowledgementBurns a number that was sent once: while it is in flight, long after, and when a later
 // acknowledgement had covered it.
 func TestSecondAcknowledgementBurns(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(30)
 	w.sent(0)
 	w.now = w.now.Add(wireTrip)
@@ -123,7 +123,7 @@ func TestSecondAcknowledgementBurns(t *testing.T) {
 		t.Errorf("%d burnt", w.out.burnt.count)
 	}
 
-	w = newWire(t)
+	w = newDriver(t)
 	w.push(30)
 	w.sent(0)
 	w.now = w.now.Add(wireTrip)
@@ -142,7 +142,7 @@ func TestSecondAcknowledgementBurns(t *testing.T) {
 
 // TestLoneMessageIsAskedAbout: an unanswered last message is followed by harmless ones, whose acknowledgements show its fate.
 func TestLoneMessageIsAskedAbout(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(1)
 	w.expect(0, 0)
 	w.now = w.now.Add(wireTrip)
@@ -160,7 +160,7 @@ func TestLoneMessageIsAskedAbout(t *testing.T) {
 
 // TestNothingIsMadeUpForASilentPeer: the first message may have to be the first on the wire.
 func TestNothingIsMadeUpForASilentPeer(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(1)
 	w.expect(0, 0)
 	for range 5 {
@@ -173,7 +173,7 @@ func TestNothingIsMadeUpForASilentPeer(t *testing.T) {
 }
 
 func TestBrokenIsSentAgainAtOnce(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(3)
 	w.expect(0, 0, 1, 2)
 	w.out.ack(1, receivedBroken, w.now)
@@ -185,7 +185,7 @@ func TestBrokenIsSentAgainAtOnce(t *testing.T) {
 }
 
 func TestUnknownAcknowledgementsAreIgnored(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(3)
 	w.expect(0, 0, 1, 2)
 	w.ack(3, 4, 10, 40000, 65534)
@@ -200,7 +200,7 @@ func TestUnknownAcknowledgementsAreIgnored(t *testing.T) {
 
 // TestLongMessageGoesAroundBurntNumbers: it is sent whole behind them, with harmless messages before.
 func TestLongMessageGoesAroundBurntNumbers(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.out.sizes = newSizer(64, 64)
 	w.out.burnt.add(2)
 	w.out.burnt.add(3)
@@ -227,7 +227,7 @@ func TestLongMessageGoesAroundBurntNumbers(t *testing.T) {
 
 // TestBurntEverywhere sends all the same, after a while.
 func TestBurntEverywhere(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	for n := range numbers {
 		w.out.burnt.add(uint16(n))
 	}
@@ -244,7 +244,7 @@ func TestBurntEverywhere(t *testing.T) {
 
 // TestFullBatchLosesNothing has room for one datagram at a time.
 func TestFullBatchLosesNothing(t *testing.T) {
-	w := newWire(t)
+	w := newDriver(t)
 	w.push(25)
 	var got []int
 	for len(got) < 25 {

@@ -1,6 +1,10 @@
 package den
 
-import "time"
+import (
+	"time"
+
+	"collet/netproto/wire"
+)
 
 // helloRepeat is how often a client repeats its token until the server answers.
 const helloRepeat = 250 * time.Millisecond
@@ -41,12 +45,12 @@ func (s *stream) input(datagram []byte, now time.Time) error {
 		return &ClosedError{Remote: true} // of a client that did not get the answer to its request
 	}
 	datagram, whole := unseal(datagram)
-	c := coder{buf: datagram}
+	c := wire.Reader(datagram)
 	var kind uint8
 	var token uint32
-	c.u8(&kind)
-	c.u32(&token)
-	if !whole || c.err != nil || kind < kindSegment || kind > kindEnd || !s.agree(token) {
+	c.U8("command", &kind)
+	c.U32("token", &token)
+	if !whole || c.Err() != nil || kind < kindSegment || kind > kindEnd || !s.agree(token) {
 		s.wrong++
 		return nil
 	}
@@ -63,8 +67,10 @@ func (s *stream) input(datagram []byte, now time.Time) error {
 		}
 	case kindLoose:
 		if s.in.sink.room() {
-			s.in.unread += len(c.buf)
-			s.in.sink.deliver(append([]byte{}, c.buf...), false)
+			var payload []byte
+			c.Rest("payload", &payload)
+			s.in.unread += len(payload)
+			s.in.sink.deliver(append([]byte{}, payload...), false)
 		}
 		return nil
 	case kindEnd:

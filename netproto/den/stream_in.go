@@ -1,12 +1,12 @@
 package den
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"sort"
 	"time"
 
+	"collet/netproto/wire"
 	"collet/platform/span"
 )
 
@@ -179,16 +179,17 @@ func (s *streamIn) finish() error {
 		return nil
 	case cmdLinkState:
 		var p linkState
-		c := coder{buf: body}
-		if p.code(&c); c.err != nil {
-			return &PeerError{Command: "link record", Err: c.err}
+		if err := decode(body, &p); err != nil {
+			return &PeerError{Command: "link record", Err: err}
 		}
 		s.sink.asked(p)
 	case cmdLinkUp, cmdLinkDown:
-		if len(body) < 2 {
-			return &PeerError{Command: "link record", Err: errShort}
+		var link uint16
+		c := wire.Reader(body)
+		if c.U16("link", &link); c.Err() != nil {
+			return &PeerError{Command: "link record", Err: c.Err()}
 		}
-		s.sink.answered(binary.LittleEndian.Uint16(body), s.command == cmdLinkUp)
+		s.sink.answered(link, s.command == cmdLinkUp)
 	case cmdLinkUpdate:
 		if err := s.sink.updated(append([]byte{cmdLinkUpdate}, body...)); err != nil {
 			return &PeerError{Command: "link record", Err: err}

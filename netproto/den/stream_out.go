@@ -3,6 +3,7 @@ package den
 import (
 	"time"
 
+	"collet/netproto/wire"
 	"collet/platform/span"
 )
 
@@ -293,9 +294,9 @@ func (s *streamOut) transmit(one span.Span[uint64], now time.Duration, token uin
 		p.Offset = s.buf.base
 	}
 	start := len(out.buf)
-	c := coder{writing: true, buf: out.buf}
-	p.code(&c)
-	out.buf = seal(s.buf.read(c.buf, one.Start, int(one.Len())), start)
+	c := wire.Writer(out.buf)
+	p.code(c)
+	out.buf = seal(s.buf.read(c.Written(), one.Start, int(one.Len())), start)
 	out.close()
 	f := flight{Span: one, sent: now}
 	f.sample = s.control.sent(f.size(), s.under, now)

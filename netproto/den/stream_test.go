@@ -14,7 +14,7 @@ import (
 var streamPackets = map[string]packet{
 	"segment":       &segment{Token: 0x11223344, Number: 7, Offset: 5, Bytes: []byte("\x06\x00\x00\x00\x04hello")},
 	"segment-ping":  &segment{Token: 0x11223344, Number: 8, Offset: 6, Bytes: []byte{}},
-	"receipt-hello": &receipt{Token: 0x11223344, Limit: 0x1000000, Room: 0x400000},
+	"receipt-hello": &receipt{Token: 0x11223344, Limit: 0x1000000, Room: 0x400000, Ranges: []numberRange{}},
 	"receipt": &receipt{Token: 0x11223344, Limit: 0x1010000, Room: 0x400000, Delay: 150,
 		Ranges: []numberRange{{9, 9}, {0, 7}}},
 	"loose": &loose{Token: 0x11223344, Payload: []byte("u:hi")},

@@ -3,6 +3,8 @@ package den
 import (
 	"encoding/binary"
 	"hash/crc32"
+
+	"collet/netproto/wire"
 )
 
 // Datagrams of ProtocolCollet, by their first byte. They differ from the commands of protocol 0.
@@ -68,12 +70,12 @@ type segment struct {
 	Bytes  []byte // empty: a ping, which only needs an acknowledgement
 }
 
-func (p *segment) code(c *coder) {
-	c.command(kindSegment)
-	c.u32(&p.Token)
-	c.u64(&p.Number)
-	c.u64(&p.Offset)
-	c.rest(&p.Bytes)
+func (p *segment) code(c *wire.Coder) {
+	command(c, kindSegment)
+	c.U32("token", &p.Token)
+	c.U64("number", &p.Number)
+	c.U64("offset", &p.Offset)
+	c.Rest("bytes", &p.Bytes)
 }
 
 // receipt acknowledges numbers and announces the receiver's limits.
@@ -88,20 +90,16 @@ type receipt struct {
 // numberRange is from First to Last, inclusive.
 type numberRange struct{ First, Last uint64 }
 
-func (p *receipt) code(c *coder) {
-	c.command(kindReceipt)
-	c.u32(&p.Token)
-	c.u64(&p.Limit)
-	c.u32(&p.Room)
-	c.u32(&p.Delay)
-	n := c.count(1, len(p.Ranges), maxRanges, 16)
-	if !c.writing {
-		p.Ranges = append(p.Ranges[:0], make([]numberRange, n)...)
-	}
-	for i := range p.Ranges[:n] {
-		c.u64(&p.Ranges[i].First)
-		c.u64(&p.Ranges[i].Last)
-	}
+func (p *receipt) code(c *wire.Coder) {
+	command(c, kindReceipt)
+	c.U32("token", &p.Token)
+	c.U64("limit", &p.Limit)
+	c.U32("room", &p.Room)
+	c.U32("delay", &p.Delay)
+	wire.List(c, "ranges", 1, &p.Ranges, maxRanges, 16, func(r *numberRange) {
+		c.U64("first", &r.First)
+		c.U64("last", &r.Last)
+	})
 }
 
 // loose is an unreliable message.
@@ -110,16 +108,16 @@ type loose struct {
 	Payload []byte
 }
 
-func (p *loose) code(c *coder) {
-	c.command(kindLoose)
-	c.u32(&p.Token)
-	c.rest(&p.Payload)
+func (p *loose) code(c *wire.Coder) {
+	command(c, kindLoose)
+	c.U32("token", &p.Token)
+	c.Rest("payload", &p.Payload)
 }
 
 // end ends the connection.
 type end struct{ Token uint32 }
 
-func (p *end) code(c *coder) {
-	c.command(kindEnd)
-	c.u32(&p.Token)
+func (p *end) code(c *wire.Coder) {
+	command(c, kindEnd)
+	c.U32("token", &p.Token)
 }

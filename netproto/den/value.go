@@ -3,6 +3,8 @@ package den
 import (
 	"fmt"
 	"math"
+
+	"collet/netproto/wire"
 )
 
 // ValueType is the type of one value of a State (reference 2.7).
@@ -221,32 +223,25 @@ func (v Value) same(w Value) bool {
 	return true
 }
 
-// value codes the data of one value of known type.
-func (c *coder) value(v *Value) {
+// codeValue codes the data of one value of known type.
+func codeValue(c *wire.Coder, v *Value) {
 	s := v.kind.shape()
 	if s.element == bytewise {
-		c.text16(&v.bytes)
+		c.Text("value", &v.bytes, 2, math.MaxUint16)
 		return
 	}
 	for i := range s.lanes {
-		field(c, s.width, &v.lanes[i])
+		if bits := c.Uint("value", s.width, v.lanes[i]); c.Reading() {
+			v.lanes[i] = bits
+		}
 	}
 }
 
-// values codes a value list: a u16 count, then each value's type and data.
-func (c *coder) values(v *[]Value) {
-	n := c.count(2, len(*v), math.MaxUint16, 2)
-	if !c.writing {
-		*v = make([]Value, n)
-	}
-	for i := range (*v)[:n] {
-		one := &(*v)[i]
-		if c.u8((*uint8)(&one.kind)); !one.kind.known() {
-			c.fail(errType)
-		}
-		if c.err != nil {
-			return
-		}
-		c.value(one)
-	}
+// codeValues codes a value list: a u16 count, then each value's type and data.
+func codeValues(c *wire.Coder, v *[]Value) {
+	wire.List(c, "values", 2, v, math.MaxUint16, 2, func(one *Value) {
+		c.U8("type", (*uint8)(&one.kind))
+		c.Require("type", one.kind.known(), errType)
+		codeValue(c, one)
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"collet/netproto/wire"
 )
 
 // lines are the fields of each line of a file in testdata.
@@ -145,16 +147,16 @@ func TestRecordedDatagrams(t *testing.T) {
 func TestRecordedValues(t *testing.T) {
 	values, changed := allValues(), allChanged()
 	for i, line := range lines(t, "values.txt") {
-		c := coder{writing: true, buf: []byte{byte(values[i].kind)}}
-		c.value(&values[i])
-		if got := hex.EncodeToString(c.buf); got != line[1] {
+		c := wire.Writer([]byte{byte(values[i].kind)})
+		codeValue(c, &values[i])
+		if got := hex.EncodeToString(c.Written()); got != line[1] {
 			t.Errorf("%v: encoded as %s, want %s", values[i].kind, got, line[1])
 		}
-		c = coder{writing: true}
+		c = wire.Writer(nil)
 		index := changed[i].Index
-		c.u16(&index)
-		c.value(&changed[i].Value)
-		if got := hex.EncodeToString(c.buf); got != line[2] {
+		c.U16("index", &index)
+		codeValue(c, &changed[i].Value)
+		if got := hex.EncodeToString(c.Written()); got != line[2] {
 			t.Errorf("%v: change encoded as %s, want %s", values[i].kind, got, line[2])
 		}
 	}

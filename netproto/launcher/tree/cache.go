@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"collet/netproto/launcher/wire"
+	codec "collet/netproto/wire"
 	"collet/platform"
 )
 
@@ -151,25 +152,25 @@ type savedEntry struct {
 	cached
 }
 
-func (s *savedCache) code(c *wire.Coder) {
-	c.Text8("Boot", &s.boot)
+func (s *savedCache) code(c *codec.Coder) {
+	c.Text("Boot", &s.boot, 1, wire.MaxName)
 	c.I64("When", &s.when)
-	wire.List(c, "Entries", &s.entries, wire.MaxFiles, 2+4*8+len(wire.Hash{})+4, func(e *savedEntry) {
-		c.Text16("Path", &e.path)
+	codec.List(c, "Entries", 4, &s.entries, wire.MaxFiles, 2+4*8+len(wire.Hash{})+4, func(e *savedEntry) {
+		c.Text("Path", &e.path, 2, wire.MaxText)
 		c.I64("Size", &e.id.Size)
 		codeTime(c, "Modified", &e.id.Modified)
 		codeTime(c, "Changed", &e.id.Changed)
 		c.U64("Inode", &e.id.Inode)
-		c.Digest("Hash", &e.hash)
-		wire.List(c, "Blocks", &e.blocks, maxCachedHashes, 8, func(b *blockList) {
+		c.Array("Hash", e.hash[:])
+		codec.List(c, "Blocks", 4, &e.blocks, maxCachedHashes, 8, func(b *blockList) {
 			c.U32("BlockSize", &b.size)
-			wire.List(c, "Hashes", &b.hashes, maxCachedHashes, len(wire.Hash{}), func(h *wire.Hash) { c.Digest("Hash", h) })
+			codec.List(c, "Hashes", 4, &b.hashes, maxCachedHashes, len(wire.Hash{}), func(h *wire.Hash) { c.Array("Hash", h[:]) })
 		})
 	})
 }
 
 // codeTime codes nanoseconds since 1970; 0 is the zero time.
-func codeTime(c *wire.Coder, field string, v *time.Time) {
+func codeTime(c *codec.Coder, field string, v *time.Time) {
 	n := int64(0)
 	if !v.IsZero() {
 		n = v.UnixNano()
@@ -219,17 +220,18 @@ func parseCache(data []byte) (saved savedCache, ok bool) {
 	if end < len(cacheMagic) || !bytes.HasPrefix(data, []byte(cacheMagic)) || wire.HashOf(data[:end]) != wire.Hash(data[end:]) {
 		return savedCache{}, false
 	}
-	c := wire.Reader(data[len(cacheMagic):end])
+	c := codec.Reader(data[len(cacheMagic):end])
 	saved.code(c)
-	return saved, c.Fault() == nil
+	c.End()
+	return saved, c.Err() == nil
 }
 
 func formatCache(saved *savedCache) ([]byte, error) {
-	c := wire.Writer([]byte(cacheMagic))
+	c := codec.Writer([]byte(cacheMagic))
 	saved.code(c)
 	data := c.Written()
 	sum := wire.HashOf(data)
-	return append(data, sum[:]...), c.Fault()
+	return append(data, sum[:]...), c.Err()
 }
 
 // Save writes the cache if it changed since the last save. Without Options.Cache it does nothing. After an error the

@@ -63,8 +63,8 @@ type RequestTree struct {
 
 // Code implements Message.
 func (m *RequestTree) Code() uint8 { return CodeRequestTree }
-func (m *RequestTree) code(c *Coder) {
-	List(c, "Known", &m.Known, MaxDigests, len(Hash{}), func(h *Hash) { c.Digest("Digest", h) })
+func (m *RequestTree) code(c *coder) {
+	list(c, "Known", &m.Known, MaxDigests, len(Hash{}), func(h *Hash) { c.Array("Digest", h[:]) })
 }
 
 // TreeLast is the flag of the last message of an answer to RequestTree.
@@ -91,18 +91,18 @@ type FilePart struct {
 
 // Code implements Message.
 func (m *ResponseTree) Code() uint8 { return CodeResponseTree }
-func (m *ResponseTree) code(c *Coder) {
-	c.u8("Flags", &m.Flags)
-	c.Digest("Base", &m.Base)
-	c.Digest("Digest", &m.Digest)
-	List(c, "Removed", &m.Removed, MaxList, 2, func(p *string) { c.Text16("Path", p) })
-	List(c, "Files", &m.Files, MaxList, 2+8+len(Hash{}), func(f *File) {
-		c.Text16("Path", &f.Path)
+func (m *ResponseTree) code(c *coder) {
+	c.U8("Flags", &m.Flags)
+	c.Array("Base", m.Base[:])
+	c.Array("Digest", m.Digest[:])
+	list(c, "Removed", &m.Removed, MaxList, 2, func(p *string) { c.text16("Path", p) })
+	list(c, "Files", &m.Files, MaxList, 2+8+len(Hash{}), func(f *File) {
+		c.text16("Path", &f.Path)
 		c.U64("Size", &f.Size)
-		c.Digest("Hash", &f.Hash)
+		c.Array("Hash", f.Hash[:])
 	})
-	List(c, "Parts", &m.Parts, MaxList, len(Hash{})+16, func(p *FilePart) {
-		c.Digest("Hash", &p.Hash)
+	list(c, "Parts", &m.Parts, MaxList, len(Hash{})+16, func(p *FilePart) {
+		c.Array("Hash", p.Hash[:])
 		c.U64("Size", &p.Size)
 		c.U64("Have", &p.Have)
 	})
@@ -123,12 +123,12 @@ type PutFile struct {
 
 // Code implements Message.
 func (m *PutFiles) Code() uint8 { return CodePutFiles }
-func (m *PutFiles) code(c *Coder) {
+func (m *PutFiles) code(c *coder) {
 	c.U32("Batch", &m.Batch)
-	List(c, "Files", &m.Files, MaxList, 2+len(Hash{})+4, func(f *PutFile) {
-		c.Text16("Path", &f.Path)
-		c.Digest("Hash", &f.Hash)
-		c.blob("Data", &f.Data, MaxBulk)
+	list(c, "Files", &m.Files, MaxList, 2+len(Hash{})+4, func(f *PutFile) {
+		c.text16("Path", &f.Path)
+		c.Array("Hash", f.Hash[:])
+		c.Blob("Data", &f.Data, 4, MaxBulk)
 	})
 }
 
@@ -140,9 +140,9 @@ type DeleteFiles struct {
 
 // Code implements Message.
 func (m *DeleteFiles) Code() uint8 { return CodeDeleteFiles }
-func (m *DeleteFiles) code(c *Coder) {
+func (m *DeleteFiles) code(c *coder) {
 	c.U32("Batch", &m.Batch)
-	List(c, "Paths", &m.Paths, MaxList, 2, func(p *string) { c.Text16("Path", p) })
+	list(c, "Paths", &m.Paths, MaxList, 2, func(p *string) { c.text16("Path", p) })
 }
 
 // BatchReport answers PutFiles and DeleteFiles, once everything of the batch was done or given up.
@@ -160,12 +160,12 @@ type BatchFailure struct {
 
 // Code implements Message.
 func (m *BatchReport) Code() uint8 { return CodeBatchReport }
-func (m *BatchReport) code(c *Coder) {
+func (m *BatchReport) code(c *coder) {
 	c.U32("Batch", &m.Batch)
-	List(c, "Failures", &m.Failures, MaxList, 4+1+2, func(f *BatchFailure) {
+	list(c, "Failures", &m.Failures, MaxList, 4+1+2, func(f *BatchFailure) {
 		c.U32("Index", &f.Index)
-		c.u8("Result", (*uint8)(&f.Result))
-		c.Text16("Text", &f.Text)
+		c.U8("Result", (*uint8)(&f.Result))
+		c.text16("Text", &f.Text)
 	})
 }
 
@@ -177,8 +177,8 @@ type RequestBlocks struct {
 
 // Code implements Message.
 func (m *RequestBlocks) Code() uint8 { return CodeRequestBlocks }
-func (m *RequestBlocks) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *RequestBlocks) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.U32("BlockSize", &m.BlockSize)
 }
 
@@ -200,13 +200,13 @@ type ResponseBlocks struct {
 
 // Code implements Message.
 func (m *ResponseBlocks) Code() uint8 { return CodeResponseBlocks }
-func (m *ResponseBlocks) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *ResponseBlocks) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.U32("BlockSize", &m.BlockSize)
 	c.U64("Size", &m.Size)
 	c.U32("First", &m.First)
-	c.u8("Flags", &m.Flags)
-	List(c, "Hashes", &m.Hashes, MaxList, len(Hash{}), func(h *Hash) { c.Digest("Hash", h) })
+	c.U8("Flags", &m.Flags)
+	list(c, "Hashes", &m.Hashes, MaxList, len(Hash{}), func(h *Hash) { c.Array("Hash", h[:]) })
 }
 
 // OpenFile begins the writing of a file, which FileBlock and CloseFile continue; FileClosed answers. At most
@@ -223,13 +223,13 @@ type OpenFile struct {
 
 // Code implements Message.
 func (m *OpenFile) Code() uint8 { return CodeOpenFile }
-func (m *OpenFile) code(c *Coder) {
+func (m *OpenFile) code(c *coder) {
 	c.U32("File", &m.File)
-	c.Text16("Path", &m.Path)
+	c.text16("Path", &m.Path)
 	c.U64("Size", &m.Size)
 	c.U32("BlockSize", &m.BlockSize)
-	c.Digest("Hash", &m.Hash)
-	c.Text16("Base", &m.Base)
+	c.Array("Hash", m.Hash[:])
+	c.text16("Base", &m.Base)
 	c.U64("Start", &m.Start)
 }
 
@@ -242,10 +242,10 @@ type FileBlock struct {
 
 // Code implements Message.
 func (m *FileBlock) Code() uint8 { return CodeFileBlock }
-func (m *FileBlock) code(c *Coder) {
+func (m *FileBlock) code(c *coder) {
 	c.U32("File", &m.File)
 	c.U32("Index", &m.Index)
-	c.rest("Data", &m.Data)
+	c.Rest("Data", &m.Data)
 }
 
 // BlocksWritten reports how many blocks of an open file were written since it was opened. It comes at least every 8
@@ -257,7 +257,7 @@ type BlocksWritten struct {
 
 // Code implements Message.
 func (m *BlocksWritten) Code() uint8 { return CodeBlocksWritten }
-func (m *BlocksWritten) code(c *Coder) {
+func (m *BlocksWritten) code(c *coder) {
 	c.U32("File", &m.File)
 	c.U32("Count", &m.Count)
 }
@@ -269,7 +269,7 @@ type CloseFile struct {
 
 // Code implements Message.
 func (m *CloseFile) Code() uint8   { return CodeCloseFile }
-func (m *CloseFile) code(c *Coder) { c.U32("File", &m.File) }
+func (m *CloseFile) code(c *coder) { c.U32("File", &m.File) }
 
 // FileClosed reports how the writing of a file ended: after CloseFile, or earlier after a failure. It frees the handle.
 type FileClosed struct {
@@ -280,10 +280,10 @@ type FileClosed struct {
 
 // Code implements Message.
 func (m *FileClosed) Code() uint8 { return CodeFileClosed }
-func (m *FileClosed) code(c *Coder) {
+func (m *FileClosed) code(c *coder) {
 	c.U32("File", &m.File)
-	c.u8("Result", (*uint8)(&m.Result))
-	c.Text16("Text", &m.Text)
+	c.U8("Result", (*uint8)(&m.Result))
+	c.text16("Text", &m.Text)
 }
 
 // RunEvent is the kind of a RunReport.
@@ -305,10 +305,10 @@ type RunReport struct {
 
 // Code implements Message.
 func (m *RunReport) Code() uint8 { return CodeRunReport }
-func (m *RunReport) code(c *Coder) {
-	c.u8("Event", (*uint8)(&m.Event))
-	c.i32("Exit", &m.Exit)
-	c.Text16("Text", &m.Text)
+func (m *RunReport) code(c *coder) {
+	c.U8("Event", (*uint8)(&m.Event))
+	c.I32("Exit", &m.Exit)
+	c.text16("Text", &m.Text)
 }
 
 // LogLines carries lines of a log, MaxBulk bytes in all.
@@ -326,12 +326,12 @@ type TimedLine struct {
 
 // Code implements Message.
 func (m *LogLines) Code() uint8 { return CodeLogLines }
-func (m *LogLines) code(c *Coder) {
-	List(c, "Lines", &m.Lines, MaxList, 8+1+1+2, func(l *TimedLine) {
+func (m *LogLines) code(c *coder) {
+	list(c, "Lines", &m.Lines, MaxList, 8+1+1+2, func(l *TimedLine) {
 		c.I64("Time", &l.Time)
-		c.u8("Level", (*uint8)(&l.Level))
-		c.Text8("Source", &l.Source)
-		c.Text16("Message", &l.Message)
+		c.U8("Level", (*uint8)(&l.Level))
+		c.text8("Source", &l.Source)
+		c.text16("Message", &l.Message)
 	})
 }
 
@@ -345,7 +345,7 @@ type PushPlan struct {
 
 // Code implements Message.
 func (m *PushPlan) Code() uint8 { return CodePushPlan }
-func (m *PushPlan) code(c *Coder) {
+func (m *PushPlan) code(c *coder) {
 	c.U32("Files", &m.Files)
 	c.U64("Bytes", &m.Bytes)
 	c.U32("Deletes", &m.Deletes)

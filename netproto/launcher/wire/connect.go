@@ -17,10 +17,10 @@ type ConnectRequest struct {
 
 // Code implements Message.
 func (m *ConnectRequest) Code() uint8 { return CodeConnectRequest }
-func (m *ConnectRequest) code(c *Coder) {
+func (m *ConnectRequest) code(c *coder) {
 	c.signature("Signature", SignatureDevice)
 	c.U32("SupportedFeatures", (*uint32)(&m.SupportedFeatures))
-	c.Text8("Name", &m.Name)
+	c.text8("Name", &m.Name)
 }
 
 // ConnectAccepted is the first message of a desk. A rejection is a close without a message.
@@ -30,7 +30,7 @@ type ConnectAccepted struct {
 
 // Code implements Message.
 func (m *ConnectAccepted) Code() uint8 { return CodeConnectAccepted }
-func (m *ConnectAccepted) code(c *Coder) {
+func (m *ConnectAccepted) code(c *coder) {
 	c.signature("Signature", SignatureDesk)
 	c.U32("EnabledFeatures", (*uint32)(&m.EnabledFeatures))
 }
@@ -42,7 +42,7 @@ type RequestSystemProperty struct {
 
 // Code implements Message.
 func (m *RequestSystemProperty) Code() uint8   { return CodeRequestSystemProperty }
-func (m *RequestSystemProperty) code(c *Coder) { c.Text8("Property", &m.Property) }
+func (m *RequestSystemProperty) code(c *coder) { c.text8("Property", &m.Property) }
 
 // ResponseSystemProperty answers RequestSystemProperty, possibly late or never; a device may send it unasked. Released only.
 type ResponseSystemProperty struct {
@@ -52,9 +52,9 @@ type ResponseSystemProperty struct {
 
 // Code implements Message.
 func (m *ResponseSystemProperty) Code() uint8 { return CodeResponseSystemProperty }
-func (m *ResponseSystemProperty) code(c *Coder) {
-	c.Text8("Property", &m.Property)
-	c.Text16("Value", &m.Value)
+func (m *ResponseSystemProperty) code(c *coder) {
+	c.text8("Property", &m.Property)
+	c.text16("Value", &m.Value)
 }
 
 // KeepAlive is sent by either side after ten seconds without a message from the peer. The receiver ignores it: the
@@ -63,4 +63,4 @@ type KeepAlive struct{}
 
 // Code implements Message.
 func (m *KeepAlive) Code() uint8 { return CodeKeepAlive }
-func (m *KeepAlive) code(*Coder) {}
+func (m *KeepAlive) code(*coder) {}

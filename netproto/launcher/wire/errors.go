@@ -41,12 +41,7 @@ type PathError = release.PathError
 
 // Possible faults of a field. They are texts for the two types above; callers branch on the type.
 var (
-	errShort     = errors.New("goes beyond the end of the message")
-	errLeftOver  = errors.New("bytes are left over")
 	errEmpty     = errors.New("there is no byte")
 	errHash      = errors.New("is not 64 hexadecimal digits")
 	errSignature = errors.New("is not the signature of a remote launcher")
 )
-
-// tooMany is the error of a declared number above its cap.
-func tooMany(n, limit uint64) error { return fmt.Errorf("%d is above the limit of %d", n, limit) }

@@ -21,7 +21,7 @@ type RequestFileLayout struct{}
 
 // Code implements Message.
 func (m *RequestFileLayout) Code() uint8 { return CodeRequestFileLayout }
-func (m *RequestFileLayout) code(*Coder) {}
+func (m *RequestFileLayout) code(*coder) {}
 
 // File is one file of a layout.
 type File struct {
@@ -33,8 +33,8 @@ type File struct {
 // leastFile is the shortest File in a message, in bytes.
 const leastFile = 2 + 8 + 1
 
-func (f *File) code(c *Coder) {
-	c.Text16("Path", &f.Path)
+func (f *File) code(c *coder) {
+	c.text16("Path", &f.Path)
 	c.U64("Size", &f.Size)
 	c.hash("Hash", &f.Hash)
 }
@@ -46,8 +46,8 @@ type ResponseFileLayout struct {
 
 // Code implements Message.
 func (m *ResponseFileLayout) Code() uint8 { return CodeResponseFileLayout }
-func (m *ResponseFileLayout) code(c *Coder) {
-	List(c, "Count", &m.Files, MaxFiles, leastFile, func(f *File) { f.code(c) })
+func (m *ResponseFileLayout) code(c *coder) {
+	list(c, "Count", &m.Files, MaxFiles, leastFile, func(f *File) { f.code(c) })
 }
 
 // DraftFileLayout is one file of the Draft answer to RequestFileLayout. With DraftEmpty the device has no files, and
@@ -59,8 +59,8 @@ type DraftFileLayout struct {
 
 // Code implements Message.
 func (m *DraftFileLayout) Code() uint8 { return CodeResponseFileLayout }
-func (m *DraftFileLayout) code(c *Coder) {
-	c.u8("Flags", &m.Flags)
+func (m *DraftFileLayout) code(c *coder) {
+	c.U8("Flags", &m.Flags)
 	m.File.code(c)
 }
 
@@ -72,8 +72,8 @@ type RequestFileBlockHashes struct {
 
 // Code implements Message.
 func (m *RequestFileBlockHashes) Code() uint8 { return CodeRequestFileBlockHashes }
-func (m *RequestFileBlockHashes) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *RequestFileBlockHashes) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.U32("BlockSize", &m.BlockSize)
 }
 
@@ -85,9 +85,9 @@ type ResponseFileBlockHashes struct {
 
 // Code implements Message.
 func (m *ResponseFileBlockHashes) Code() uint8 { return CodeResponseFileBlockHashes }
-func (m *ResponseFileBlockHashes) code(c *Coder) {
-	c.Text16("Path", &m.Path)
-	List(c, "Count", &m.Hashes, MaxBlocks, 1, func(h *Hash) { c.hash("Hash", h) })
+func (m *ResponseFileBlockHashes) code(c *coder) {
+	c.text16("Path", &m.Path)
+	list(c, "Count", &m.Hashes, MaxBlocks, 1, func(h *Hash) { c.hash("Hash", h) })
 }
 
 // DraftFileBlockHash is one block of the Draft answer to RequestFileBlockHashes. With DraftEmpty the device can't read
@@ -101,9 +101,9 @@ type DraftFileBlockHash struct {
 
 // Code implements Message.
 func (m *DraftFileBlockHash) Code() uint8 { return CodeResponseFileBlockHashes }
-func (m *DraftFileBlockHash) code(c *Coder) {
-	c.Text16("Path", &m.Path)
-	c.u8("Flags", &m.Flags)
+func (m *DraftFileBlockHash) code(c *coder) {
+	c.text16("Path", &m.Path)
+	c.U8("Flags", &m.Flags)
 	c.U32("Index", &m.Index)
 	c.hash("Hash", &m.Hash)
 }
@@ -115,7 +115,7 @@ type RequestDeleteFile struct {
 
 // Code implements Message.
 func (m *RequestDeleteFile) Code() uint8   { return CodeRequestDeleteFile }
-func (m *RequestDeleteFile) code(c *Coder) { c.Text16("Path", &m.Path) }
+func (m *RequestDeleteFile) code(c *coder) { c.text16("Path", &m.Path) }
 
 // ResponseDeleteFile answers RequestDeleteFile.
 type ResponseDeleteFile struct {
@@ -125,9 +125,9 @@ type ResponseDeleteFile struct {
 
 // Code implements Message.
 func (m *ResponseDeleteFile) Code() uint8 { return CodeResponseDeleteFile }
-func (m *ResponseDeleteFile) code(c *Coder) {
-	c.Text16("Path", &m.Path)
-	c.u8("Result", (*uint8)(&m.Result))
+func (m *ResponseDeleteFile) code(c *coder) {
+	c.text16("Path", &m.Path)
+	c.U8("Result", (*uint8)(&m.Result))
 }
 
 // RequestWriteFile begins the writing of a file, which SendFileData and RequestFinishWriteFile continue. Blocks that are
@@ -141,8 +141,8 @@ type RequestWriteFile struct {
 
 // Code implements Message.
 func (m *RequestWriteFile) Code() uint8 { return CodeRequestWriteFile }
-func (m *RequestWriteFile) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *RequestWriteFile) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.U64("FileSize", &m.FileSize)
 	c.U64("BlockSize", &m.BlockSize)
 	c.U32("BlockCount", &m.BlockCount)
@@ -156,9 +156,9 @@ type ResponseWriteFile struct {
 
 // Code implements Message.
 func (m *ResponseWriteFile) Code() uint8 { return CodeResponseWriteFile }
-func (m *ResponseWriteFile) code(c *Coder) {
-	c.Text16("Path", &m.Path)
-	c.u8("Result", (*uint8)(&m.Result))
+func (m *ResponseWriteFile) code(c *coder) {
+	c.text16("Path", &m.Path)
+	c.U8("Result", (*uint8)(&m.Result))
 }
 
 // SendFileData carries one block, or in Draft one part of a block. An empty file has one block without data.
@@ -172,14 +172,14 @@ type SendFileData struct {
 
 // Code implements Message.
 func (m *SendFileData) Code() uint8 { return CodeSendFileData }
-func (m *SendFileData) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *SendFileData) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.U32("Block", &m.Block)
 	if c.dialect == Draft {
 		c.U32("Part", &m.Part)
-		c.u8("Flags", &m.Flags)
+		c.U8("Flags", &m.Flags)
 	}
-	c.rest("Data", &m.Data)
+	c.Rest("Data", &m.Data)
 }
 
 // FileDataReceived answers SendFileData: once for each block, and in Draft with BatchDone once for each batch within a block.
@@ -191,10 +191,10 @@ type FileDataReceived struct {
 
 // Code implements Message.
 func (m *FileDataReceived) Code() uint8 { return CodeFileDataReceived }
-func (m *FileDataReceived) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *FileDataReceived) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.U32("Block", &m.Block)
-	c.u8("Result", (*uint8)(&m.Result))
+	c.U8("Result", (*uint8)(&m.Result))
 }
 
 // RequestFinishWriteFile ends the writing of a file. The device compares the hash.
@@ -205,8 +205,8 @@ type RequestFinishWriteFile struct {
 
 // Code implements Message.
 func (m *RequestFinishWriteFile) Code() uint8 { return CodeRequestFinishWriteFile }
-func (m *RequestFinishWriteFile) code(c *Coder) {
-	c.Text16("Path", &m.Path)
+func (m *RequestFinishWriteFile) code(c *coder) {
+	c.text16("Path", &m.Path)
 	c.hash("Hash", &m.Hash)
 }
 
@@ -218,7 +218,7 @@ type ResponseFinishWriteFile struct {
 
 // Code implements Message.
 func (m *ResponseFinishWriteFile) Code() uint8 { return CodeResponseFinishWriteFile }
-func (m *ResponseFinishWriteFile) code(c *Coder) {
-	c.Text16("Path", &m.Path)
-	c.u8("Result", (*uint8)(&m.Result))
+func (m *ResponseFinishWriteFile) code(c *coder) {
+	c.text16("Path", &m.Path)
+	c.U8("Result", (*uint8)(&m.Result))
 }

@@ -1,11 +1,13 @@
 package wire
 
+import "collet/netproto/wire"
+
 // Message is one message of either side, a pointer to one of the types of this package.
 type Message interface {
 	// Code is the first byte.
 	Code() uint8
 	// code codes every later field in order: the single definition of the layout.
-	code(*Coder)
+	code(*coder)
 }
 
 // Unknown is what Decode returns for a code that the dialect or the side does not have. Receivers ignore it.
@@ -16,7 +18,7 @@ type Unknown struct {
 
 // Code implements Message.
 func (m *Unknown) Code() uint8   { return m.Number }
-func (m *Unknown) code(c *Coder) { c.rest("Reserved", &m.Rest) }
+func (m *Unknown) code(c *coder) { c.Rest("Reserved", &m.Rest) }
 
 // kind is one row of the table of messages.
 type kind struct {
@@ -92,16 +94,14 @@ func Encode(d Dialect, m Message) ([]byte, error) {
 
 // Append writes a message behind buf. The error is an *EncodeError.
 func Append(buf []byte, d Dialect, m Message) ([]byte, error) {
-	c := &Coder{mode: writing, dialect: d, number: m.Code(), buf: buf}
-	c.run(m)
-	return c.buf, c.err
+	c, err := run(wire.Writer(buf), d, m)
+	return c.Written(), err
 }
 
 // Size is the length of Encode's result in bytes. The error is an *EncodeError.
 func Size(d Dialect, m Message) (int, error) {
-	c := &Coder{mode: measuring, dialect: d, number: m.Code()}
-	c.run(m)
-	return c.pos, c.err
+	c, err := run(wire.Meter(), d, m)
+	return c.Size(), err
 }
 
 // Decode reads a message that came from a side. Byte fields of the message are slices of payload, so payload must not
@@ -111,10 +111,8 @@ func Decode(d Dialect, from Side, payload []byte) (Message, error) {
 		return nil, &FormatError{Field: "Code", Err: errEmpty}
 	}
 	m := blank(d, from, payload[0])
-	c := &Coder{mode: reading, dialect: d, number: payload[0], buf: payload}
-	c.run(m)
-	if c.err != nil {
-		return nil, c.err
+	if _, err := run(wire.Reader(payload), d, m); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

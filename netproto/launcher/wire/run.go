@@ -16,10 +16,10 @@ type StartApplication struct {
 
 // Code implements Message.
 func (m *StartApplication) Code() uint8 { return CodeStartApplication }
-func (m *StartApplication) code(c *Coder) {
-	c.Text16("GameConfig", &m.GameConfig)
-	c.Text8("ProfileName", &m.ProfileName)
-	c.Text16("Arguments", &m.Arguments)
+func (m *StartApplication) code(c *coder) {
+	c.text16("GameConfig", &m.GameConfig)
+	c.text8("ProfileName", &m.ProfileName)
+	c.text16("Arguments", &m.Arguments)
 }
 
 // StopApplication stops the game. Its only answer is the run state.
@@ -29,7 +29,7 @@ type StopApplication struct {
 
 // Code implements Message.
 func (m *StopApplication) Code() uint8   { return CodeStopApplication }
-func (m *StopApplication) code(c *Coder) { c.u8("Mode", (*uint8)(&m.Mode)) }
+func (m *StopApplication) code(c *coder) { c.U8("Mode", (*uint8)(&m.Mode)) }
 
 // Logs is one line of a log.
 type Logs struct {
@@ -41,14 +41,14 @@ type Logs struct {
 
 // Code implements Message.
 func (m *Logs) Code() uint8 { return CodeLogs }
-func (m *Logs) code(c *Coder) {
-	c.u8("Level", (*uint8)(&m.Level))
+func (m *Logs) code(c *coder) {
+	c.U8("Level", (*uint8)(&m.Level))
 	if c.dialect == Draft {
-		c.Text8("Timestamp", &m.Timestamp)
+		c.text8("Timestamp", &m.Timestamp)
 	} else {
-		c.Text8("Source", &m.Source)
+		c.text8("Source", &m.Source)
 	}
-	c.Text16("Message", &m.Message)
+	c.text16("Message", &m.Message)
 }
 
 // RunEnd is how an application ended.
