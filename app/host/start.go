@@ -233,8 +233,9 @@ func (a *attempts) openInstall(ctx context.Context, f view) error {
 	if err != nil {
 		return errors.Join(err, fsys.Close(), closeBase(base))
 	}
-	a.fs, a.below, a.dir, a.verify = fsys, base, dir, false
+	a.fs, a.below, a.dir = fsys, base, dir
 	a.renewal.open(ctx, seen)
+	a.verify = false
 	a.modules().reselect(false)
 	a.serveInstances()
 	if dir.Unclean() {
