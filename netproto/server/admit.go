@@ -75,6 +75,6 @@ func sendBusy(conn net.Conn) {
 		return
 	}
 	if wire.Write(&netproto.Refuse{Reason: netproto.RefuseBusy, Text: netproto.RefuseBusy.String()}) == nil {
-		lingerOnConn(conn, true)
+		linger(conn, true)
 	}
 }

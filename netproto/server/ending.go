@@ -51,9 +51,9 @@ func (c *session) endStopping() *ending {
 // Where a write notices first, the reader's error has the reason.
 func (c *session) endBroken(err error) *ending {
 	if errors.Is(err, net.ErrClosed) {
-		for range c.inbox { // ends: the connection is closed
+		for range c.inbox.messages { // ends: the connection is closed
 		}
-		if violatesTransport(c.conn, c.readErr) {
+		if violatesTransport(c.conn, c.inbox.err) {
 			return c.endMalformed()
 		}
 	}
@@ -69,42 +69,34 @@ func (c *session) endBroken(err error) *ending {
 
 // endMalformed is the ending after invalid data at the level of TLS or WebSocket. The transport has notified the peer.
 func (c *session) endMalformed() *ending {
-	return &ending{cause: limits.CauseMalformed, level: zerolog.WarnLevel, err: c.readErr, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
+	return &ending{cause: limits.CauseMalformed, level: zerolog.WarnLevel, err: c.inbox.err, text: fmt.Sprintf("Invalid network data from host '%s'", c.host)}
 }
 
-// finish logs the end and sends the farewell. If sending fails, there is no lingering.
-func (e *ending) finish(c *session) {
+// finish logs the end and sends the farewell. Warnings about a peer are counted by its address. If sending fails, there is no
+// lingering.
+func (c *session) finish(e *ending) {
 	c.server.metrics.CountEnd(e.cause)
-	c.logEnd(e).AnErr("error", e.err).Msg(e.text)
+	line := c.log.WithLevel(e.level)
+	if e.level == zerolog.WarnLevel {
+		most := limits.WarnKnown
+		if c.generation == 0 {
+			most = limits.WarnUnknown
+		}
+		line = c.server.Warn(c.slot.Client, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
+	}
+	line.AnErr("error", e.err).Msg(e.text)
 	if e.farewell == nil {
 		return
 	}
-	if err := c.wire.Write(e.farewell); err != nil {
+	if err := c.out.wire.Write(e.farewell); err != nil {
 		e.linger = false
 	}
 }
 
-// logEnd begins the log line of an end. Warnings about a peer are counted by its address.
-func (c *session) logEnd(e *ending) *zerolog.Event {
-	if e.level != zerolog.WarnLevel {
-		return c.log.WithLevel(e.level)
-	}
-	most := limits.WarnKnown
-	if c.generation == 0 {
-		most = limits.WarnUnknown
-	}
-	return c.server.Warn(c.slot.Client, e.cause, most).Str("peer", c.conn.RemoteAddr().String())
-}
-
 // linger discards the peer's data until it closes, because closing with unread data could destroy the last messages in transit.
-// Only for C1 clients the sending half is closed: an engine's client would treat that as a lost connection before it has read the
-// reason. The reader must have stopped.
-func (c *session) linger() {
-	lingerOnConn(c.conn, c.generation == netproto.C1)
-}
-
-func lingerOnConn(conn net.Conn, tell bool) {
-	if half, ok := conn.(interface{ CloseWrite() error }); ok && tell {
+// closeWrite closes the sending half first. The reader must have stopped.
+func linger(conn net.Conn, closeWrite bool) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && closeWrite {
 		half.CloseWrite() // if the connection is gone, the read below ends at once
 	}
 	conn.SetReadDeadline(time.Now().Add(lingerTimeout))

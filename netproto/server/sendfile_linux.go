@@ -44,11 +44,11 @@ func (s *fileSender) send(head []byte, in *os.File, offset int64, size int) erro
 	}
 	file, err := in.SyscallConn()
 	if err != nil {
-		return &fileError{err}
+		return &fileError{err: err}
 	}
 	var fault error
 	if err := file.Control(func(fd uintptr) { fault = s.sendFile(int(fd), offset, size) }); err != nil {
-		return &fileError{err}
+		return &fileError{err: err}
 	}
 	return fault
 }
@@ -76,7 +76,7 @@ func (s *fileSender) sendFile(file int, offset int64, size int) error {
 		n, err := s.whenWritable(func(socket int) (int, error) { return syscall.Sendfile(socket, file, &offset, granted) })
 		switch {
 		case errors.Is(err, syscall.EIO):
-			return &fileError{err}
+			return &fileError{err: err}
 		case err != nil:
 			return err
 		case n == 0:

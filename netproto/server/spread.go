@@ -1,7 +1,6 @@
 package server
 
 import (
-	"strings"
 	"time"
 
 	"collet/netproto"
@@ -61,15 +60,12 @@ func (l *lossDetector) observe(t tcpCounters, now time.Time) bool {
 	return l.inRow >= spreadSamples
 }
 
-// toleratesLosses reports whether the connection's congestion control tolerates losses.
-func (c *session) toleratesLosses() bool { return strings.HasPrefix(c.congestion, "bbr") }
-
 // spreadCapability is CapSpread if this client may be asked for more connections, and begins to watch the line's losses.
-func (c *session) spreadCapability(hello *netproto.Handshake) uint32 {
-	if c.server.set.Network.SpreadConnections < 2 || hello.Capabilities&netproto.CapSpread == 0 {
+func (c *session) spreadCapability(requested uint32) uint32 {
+	if c.server.set.Network.SpreadConnections < 2 || requested&netproto.CapSpread == 0 {
 		return 0
 	}
-	if !c.toleratesLosses() {
+	if !c.lossTolerant {
 		c.losses = new(lossDetector)
 	}
 	return netproto.CapSpread
@@ -95,7 +91,7 @@ func (c *session) requestConnections() *ending {
 	c.losses = nil
 	c.log.Info().Int("connections", n).Dur("round_trip", counted.trip).Uint32("segments", counted.sent).Uint32("sent_again", counted.again).
 		Msgf("The line to client %s loses packets: asked it for several connections", c.host)
-	if err := c.write(&netproto.Spread{Connections: uint8(n)}); err != nil {
+	if err := c.out.write(&netproto.Spread{Connections: uint8(n)}); err != nil {
 		return c.endBroken(err)
 	}
 	return nil

@@ -12,25 +12,33 @@ import (
 	"collet/netproto/server/metrics"
 )
 
-const (
-	// exchangeTime is how long a client may take to show its components (compat reference, section 3.6).
-	exchangeTime = 2 * time.Second
-)
+// exchangeTime is how long a client may take to show its components (compat reference, section 3.6).
+const exchangeTime = 2 * time.Second
 
 // exchange is a pending exchange of components: at most one per connection.
 type exchange struct {
-	shown *compat.Manifest // the manifest that the client was sent
-	timer *time.Timer
+	handshake *handshake
+	shown     *compat.Manifest // the manifest that the client was sent
+	timer     *time.Timer
 }
 
-// prepareManifest prepares the message with the server's components, if tags announces it. It withdraws the announcement if there is no
-// manifest, or if the address is above its limit.
-func (c *session) prepareManifest(m *handshake, tags *netproto.AnswerTags) *netproto.ComponentManifest {
+// timeout is the exchange's timer; nil without an exchange.
+func (e *exchange) timeout() <-chan time.Time {
+	if e == nil {
+		return nil
+	}
+	return e.timer.C
+}
+
+// beginExchange prepares the message with the server's components, if tags announces it. It withdraws the announcement if there is
+// no manifest, or if the address is above its limit.
+func (h *handshake) beginExchange(tags *netproto.AnswerTags) *netproto.ComponentManifest {
 	if !tags.Manifest {
 		return nil
 	}
 	tags.Manifest = false
-	ours := c.catalogue.ManifestFor(m.hello.Logic())
+	c := h.session
+	ours := c.catalogue.ManifestFor(h.hello.Logic())
 	if ours == nil {
 		return nil
 	}
@@ -38,7 +46,7 @@ func (c *session) prepareManifest(m *handshake, tags *netproto.AnswerTags) *netp
 		c.server.metrics.CountExchange(metrics.ExchangeLimited)
 		return nil
 	}
-	mode := m.snapshot.Manifest
+	mode := h.snapshot.Manifest
 	if mode == "" {
 		mode = compat.ManifestNone
 	}
@@ -47,8 +55,8 @@ func (c *session) prepareManifest(m *handshake, tags *netproto.AnswerTags) *netp
 		c.log.Error().Err(err).Msg("The server's components can't be shown to a client")
 		return nil
 	}
-	tags.Manifest, c.handshake = true, m
-	c.exchange = &exchange{shown: ours, timer: time.NewTimer(exchangeTime)}
+	tags.Manifest = true
+	c.exchange = &exchange{handshake: h, shown: ours, timer: time.NewTimer(exchangeTime)}
 	return shown
 }
 
@@ -57,51 +65,42 @@ func (c *session) receiveManifest(m *netproto.ComponentManifest) *ending {
 	if c.exchange == nil {
 		return c.disconnect(limits.CauseMalformed, netproto.RefuseMalformed, 0, "Invalid network data from host '%s': unrequested components", c.host)
 	}
-	c.finishExchange(compat.DiffManifests(c.exchange.shown, &m.Manifest), metrics.ExchangeReplied)
+	c.exchange.finish(compat.DiffManifests(c.exchange.shown, &m.Manifest), metrics.ExchangeReplied)
 	return nil
 }
 
-// expireExchange ends an exchange without an answer of the client.
-func (c *session) expireExchange() {
-	d := compat.Differences{Server: c.exchange.shown.Build, Client: c.handshake.hello.Build, Age: c.handshake.verdict.Age, Untold: true}
-	c.finishExchange(d, metrics.ExchangeTimeout)
+// expire ends the exchange without an answer of the client.
+func (e *exchange) expire() {
+	e.finish(e.handshake.unansweredBy(e.shown.Build), metrics.ExchangeTimeout)
 }
 
-// finishExchange ends the exchange and writes its one log line.
-func (c *session) finishExchange(d compat.Differences, result string) {
-	c.exchange.timer.Stop()
+// finish ends the exchange and writes its one log line.
+func (e *exchange) finish(d compat.Differences, result string) {
+	c := e.handshake.session
+	e.timer.Stop()
 	c.exchange = nil
 	c.server.metrics.CountExchange(result)
-	line := c.reportVerdict(*c.handshake, d).Line()
+	line := e.handshake.report(d).Line()
 	c.server.Warn(c.slot.Client, limits.CauseComponents, limits.WarnKnown).Str("peer", c.conn.RemoteAddr().String()).Str("result", result).Msg(line)
-}
-
-// reportVerdict passes a judgement to the callback of OnVerdict.
-func (c *session) reportVerdict(m handshake, d compat.Differences) compat.Meeting {
-	told := compat.Meeting{Judgement: m.verdict, Peer: c.host, Target: clip(m.hello.Target), Differences: d}
-	if f := c.server.onVerdict; f != nil {
-		f(told)
-	}
-	return told
 }
 
 // awaitManifest waits, after a verdict that admits no play, for the client's requested components, and returns the ending.
 func (c *session) awaitManifest(ctx context.Context) *ending {
 	for c.exchange != nil {
 		select {
-		case m, more := <-c.inbox:
+		case m, more := <-c.inbox.messages:
 			if !more {
 				end := c.endOfInput(ctx)
-				c.expireExchange()
+				c.exchange.expire()
 				return end
 			}
 			if theirs, is := m.(*netproto.ComponentManifest); is {
 				c.receiveManifest(theirs)
 			}
 		case <-c.exchange.timer.C:
-			c.expireExchange()
+			c.exchange.expire()
 		case <-ctx.Done():
-			c.expireExchange()
+			c.exchange.expire()
 			return c.endStopping()
 		}
 	}
@@ -110,12 +109,4 @@ func (c *session) awaitManifest(ctx context.Context) *ending {
 		cause: limits.CauseComponents, level: zerolog.InfoLevel, text: "Client was told that its components differ", linger: true,
 		farewell: &netproto.Refuse{Reason: reason, Text: reason.String()},
 	}
-}
-
-// exchangeTimeout is the timer of the pending exchange; nil without one.
-func (c *session) exchangeTimeout() <-chan time.Time {
-	if c.exchange == nil {
-		return nil
-	}
-	return c.exchange.timer.C
 }
