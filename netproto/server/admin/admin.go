@@ -208,8 +208,8 @@ func sourceOf(r *http.Request) string {
 	return compat.SourceAPI
 }
 
-// readAsk reads a body.
-func readAsk(w http.ResponseWriter, r *http.Request, into any) error {
+// readRequest reads a body.
+func readRequest(w http.ResponseWriter, r *http.Request, into any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &operator.InputError{Field: "Content-Type", Why: "must be application/json"}
 	}

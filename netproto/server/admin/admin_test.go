@@ -17,7 +17,7 @@ import (
 func read(body []byte, into any) error {
 	r := httptest.NewRequest(http.MethodPost, "/api/compat/evaluate", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
-	return readAsk(httptest.NewRecorder(), r, into)
+	return readRequest(httptest.NewRecorder(), r, into)
 }
 
 // FuzzAsk: a body of the admin API is read whole or refused as the asker's fault, and one that is taken says the same when it is

@@ -58,7 +58,7 @@ func ListenControl(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, &ControlError{Path: path, Err: fmt.Errorf("is %d bytes long", len(path)), Hint: fmt.Sprintf("choose a shorter path, of at most %d bytes", maxSocketPath)}
 	}
-	if err := mayTake(path); err != nil {
+	if err := checkReplaceable(path); err != nil {
 		return nil, err
 	}
 	private, err := os.MkdirTemp(filepath.Dir(path), ".control-")
@@ -75,11 +75,11 @@ func ListenControl(path string) (net.Listener, error) {
 	if err := errors.Join(os.Chmod(made, controlMode), os.Rename(made, path)); err != nil {
 		return nil, errors.Join(&ControlError{Path: path, Err: err}, listener.Close())
 	}
-	return &named{Listener: listener, path: path}, nil
+	return &namedListener{Listener: listener, path: path}, nil
 }
 
-// mayTake refuses a path at which there is anything but a leftover socket.
-func mayTake(path string) error {
+// checkReplaceable refuses a path at which there is anything but a leftover socket.
+func checkReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -98,14 +98,14 @@ func mayTake(path string) error {
 	return &ControlError{Path: path, Err: errors.New("another server listens there"), Hint: "stop it, or set Operations.ControlSocket to a free path"}
 }
 
-// named removes its path when it is closed.
-type named struct {
+// namedListener removes its path when it is closed.
+type namedListener struct {
 	net.Listener
 	path string
 }
 
 // Close implements net.Listener.
-func (n *named) Close() error {
+func (n *namedListener) Close() error {
 	os.Remove(n.path)
 	return n.Listener.Close()
 }

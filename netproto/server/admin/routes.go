@@ -132,7 +132,7 @@ func (a api) putSettings(w http.ResponseWriter, r *http.Request) {
 	var ask ChangeRequest
 	revision, err := matched(r)
 	if err == nil {
-		err = readAsk(w, r, &ask)
+		err = readRequest(w, r, &ask)
 	}
 	if err != nil {
 		fail(w, err)
@@ -143,13 +143,13 @@ func (a api) putSettings(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	outcome(w)(a.op.Change(r.Context(), a.by, operator.Change{
+	answerOutcome(w)(a.op.Change(r.Context(), a.by, operator.Change{
 		Revision: revision, Settings: settings, Comment: ask.Comment, Confirm: ask.Confirm, Kick: Countdown(ask.KickSeconds),
 	}))
 }
 
-// outcome answers with what a change came to.
-func outcome(w http.ResponseWriter) func(operator.Outcome, error) {
+// answerOutcome answers with what a change came to.
+func answerOutcome(w http.ResponseWriter) func(operator.Outcome, error) {
 	return func(out operator.Outcome, err error) {
 		if err != nil {
 			fail(w, err)
@@ -164,20 +164,20 @@ func (a api) postRollback(w http.ResponseWriter, r *http.Request) {
 	var ask RollbackRequest
 	revision, err := matched(r)
 	if err == nil {
-		err = readAsk(w, r, &ask)
+		err = readRequest(w, r, &ask)
 	}
 	if err != nil {
 		fail(w, err)
 		return
 	}
 	change := operator.Change{Revision: revision, Comment: ask.Comment, Confirm: ask.Confirm, Kick: Countdown(ask.KickSeconds)}
-	outcome(w)(a.op.Rollback(r.Context(), a.by, ask.Revision, change))
+	answerOutcome(w)(a.op.Rollback(r.Context(), a.by, ask.Revision, change))
 }
 
 func (a api) postEvaluate(w http.ResponseWriter, r *http.Request) {
 	var ask EvaluateRequest
 	var answer EvaluateAnswer
-	err := readAsk(w, r, &ask)
+	err := readRequest(w, r, &ask)
 	switch {
 	case err != nil:
 	case (ask.Hello == nil) == (len(ask.Settings) == 0):
@@ -227,8 +227,8 @@ func Explain(s *compat.Snapshot, h compat.Hello, j compat.Judgement) *VerdictAns
 	if p := j.Payload; p != nil {
 		answer.Payload = &operator.PayloadState{Logic: p.Logic, Patch: p.Patch, Components: operator.HexSum(p.Components), Active: !p.Undeclared, Build: operator.BuildState{Logic: p.Logic}}
 	}
-	told := netproto.TagsFor(s, &h, j)
-	answer.MessageKey, answer.Message, answer.StoreURL = told.MessageKey, told.Message, told.StoreURL
+	tags := netproto.TagsFor(s, &h, j)
+	answer.MessageKey, answer.Message, answer.StoreURL = tags.MessageKey, tags.Message, tags.StoreURL
 	return answer
 }
 
@@ -328,7 +328,7 @@ func (a api) getTokens(w http.ResponseWriter, _ *http.Request) {
 
 func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 	var ask TokenRequest
-	err := readAsk(w, r, &ask)
+	err := readRequest(w, r, &ask)
 	var secret string
 	if err == nil {
 		secret, err = a.op.NewToken(a.by, ask.Name, ask.Role)
@@ -361,7 +361,7 @@ func (a api) getFloor(w http.ResponseWriter, r *http.Request) {
 func (a api) postFloor(w http.ResponseWriter, r *http.Request) {
 	var ask FloorRequest
 	account := r.PathValue("id")
-	err := readAsk(w, r, &ask)
+	err := readRequest(w, r, &ask)
 	var was int32
 	if err == nil {
 		was, err = a.op.SetFloor(a.by, account, ask.Floor, ask.Comment, ask.Lower)

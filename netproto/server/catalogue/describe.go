@@ -84,17 +84,17 @@ func (c *Catalogue) warn(log zerolog.Logger) {
 
 // warnFolders warns about packs in subfolders: the engine's clients can't install them.
 func (c *Catalogue) warnFolders(log zerolog.Logger) {
-	told := 0
+	warned := 0
 	for _, f := range c.files {
 		if f.Role != release.Resource || !strings.Contains(f.Path, "/") {
 			continue
 		}
-		if told++; told <= maxUnmatched {
+		if warned++; warned <= maxUnmatched {
 			log.Warn().Str("file", f.Path).Msg("The engine's clients can't install this pack: it lies in a subfolder")
 		}
 	}
-	if told > maxUnmatched {
-		log.Warn().Msgf("The engine's clients can't install %d more packs in subfolders", told-maxUnmatched)
+	if warned > maxUnmatched {
+		log.Warn().Msgf("The engine's clients can't install %d more packs in subfolders", warned-maxUnmatched)
 	}
 }
 

@@ -43,7 +43,7 @@ func (f *File) load(ctx context.Context, inMemory bool, position int) error {
 		in.Close()
 		return err
 	}
-	if !f.keep(in, position) {
+	if !f.keepOpen(in, position) {
 		in.Close()
 	}
 	return nil
@@ -63,7 +63,7 @@ func (f *File) loadAs(ctx context.Context, inMemory bool, position int, known ma
 		if err != nil {
 			return false, err
 		}
-		if !f.keep(in, position) {
+		if !f.keepOpen(in, position) {
 			in.Close()
 		}
 		return true, nil

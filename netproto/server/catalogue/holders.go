@@ -68,8 +68,8 @@ func (c *Catalogue) closeFiles() {
 	}
 }
 
-// keep keeps in open for later portions, if there is room, and reports whether it did.
-func (f *File) keep(in *os.File, position int) bool {
+// keepOpen keeps in open for later portions, if there is room, and reports whether it did.
+func (f *File) keepOpen(in *os.File, position int) bool {
 	if !keepsHandles || f.InMemory || position >= maxHandles {
 		return false
 	}

@@ -63,7 +63,7 @@ func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writ
 	entry, known := c.users[content]
 	if !known {
 		var err error
-		if entry, err = c.enter(content, size); err != nil {
+		if entry, err = c.addEntry(content, size); err != nil {
 			c.mu.Unlock()
 			return "", err
 		}
@@ -73,7 +73,7 @@ func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writ
 	if known {
 		<-entry.ready
 	} else {
-		entry.err = write(entry.path, unpack)
+		entry.err = writeUnpacked(entry.path, unpack)
 		close(entry.ready)
 	}
 	if entry.err != nil {
@@ -83,8 +83,8 @@ func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writ
 	return entry.path, nil
 }
 
-// enter adds an entry for a blob. The caller holds the lock.
-func (c *cache) enter(content release.Digest, size int64) (*cached, error) {
+// addEntry adds an entry for a blob. The caller holds the lock.
+func (c *cache) addEntry(content release.Digest, size int64) (*cached, error) {
 	if c.size+size > c.most {
 		return nil, fmt.Errorf("%d bytes more than the %d in it would be above the %d of Release.CacheSize", size, c.size, c.most)
 	}
@@ -186,8 +186,8 @@ func (c *cache) drop(content release.Digest) {
 	}
 }
 
-// write creates a file and lets unpack write it.
-func write(path string, unpack func(out io.Writer) error) error {
+// writeUnpacked creates a file and lets unpack write it.
+func writeUnpacked(path string, unpack func(out io.Writer) error) error {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

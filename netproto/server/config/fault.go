@@ -108,8 +108,8 @@ func ownName(key toml.Key) string {
 	return strings.Join(key, ".")
 }
 
-// wanted is the description of a setting's type. Names are case-folded as in the decoder.
-func wanted(key toml.Key) string {
+// expectedKind is the description of a setting's type. Names are case-folded as in the decoder.
+func expectedKind(key toml.Key) string {
 	name := ownName(key)
 	if len(key) == 3 && strings.EqualFold(name, "Parent") {
 		return aText
@@ -150,7 +150,7 @@ func decodeText(key toml.Key, text string) string {
 	if found == nil || len(key) == 0 {
 		return text
 	}
-	return fmt.Sprintf("the value is of type %s, want %s", found[1], wanted(key))
+	return fmt.Sprintf("the value is of type %s, want %s", found[1], expectedKind(key))
 }
 
 func unknownSetting(file string, missing *toml.DecodeError) error {

@@ -178,33 +178,33 @@ type sources map[string]string
 
 // apply copies the values of a layer into set.
 func (s sources) apply(set *Settings, l *layer, prefix string) {
-	take(s, prefix, "CompatibilityVersion", &set.CompatibilityVersion, l.CompatibilityVersion)
-	takeInt(s, prefix, "Network.ServerPort", &set.Network.ServerPort, l.Network.ServerPort)
-	takeInt(s, prefix, "Network.UpdateFileMaxPortionSize", &set.Network.UpdateFileMaxPortionSize, l.Network.UpdateFileMaxPortionSize)
-	take(s, prefix, "Network.DisableZlibCompression", &set.Network.DisableZlibCompression, l.Network.DisableZlibCompression)
-	take(s, prefix, "Network.CongestionControl", &set.Network.CongestionControl, l.Network.CongestionControl)
-	takeInt(s, prefix, "Network.SpreadConnections", &set.Network.SpreadConnections, l.Network.SpreadConnections)
+	setValue(s, prefix, "CompatibilityVersion", &set.CompatibilityVersion, l.CompatibilityVersion)
+	setInt(s, prefix, "Network.ServerPort", &set.Network.ServerPort, l.Network.ServerPort)
+	setInt(s, prefix, "Network.UpdateFileMaxPortionSize", &set.Network.UpdateFileMaxPortionSize, l.Network.UpdateFileMaxPortionSize)
+	setValue(s, prefix, "Network.DisableZlibCompression", &set.Network.DisableZlibCompression, l.Network.DisableZlibCompression)
+	setValue(s, prefix, "Network.CongestionControl", &set.Network.CongestionControl, l.Network.CongestionControl)
+	setInt(s, prefix, "Network.SpreadConnections", &set.Network.SpreadConnections, l.Network.SpreadConnections)
 	s.applyTransport(set, l, prefix)
-	take(s, prefix, "Network.ForceMetadataVersion", &set.Network.ForceMetadataVersion, l.Network.ForceMetadataVersion)
-	take(s, prefix, "ServerNetwork.UpdateFilesInMemory", &set.ServerNetwork.UpdateFilesInMemory, l.ServerNetwork.UpdateFilesInMemory)
-	take(s, prefix, "Baking.PlatformBinaries", &set.Baking.PlatformBinaries, l.Baking.PlatformBinaries)
-	take(s, prefix, "Baking.ClientResources", &set.Baking.ClientResources, l.Baking.ClientResources)
-	take(s, prefix, "Baking.CacheResources", &set.Baking.CacheResources, l.Baking.CacheResources)
-	take(s, prefix, "Baking.ClientResourceEntries", &set.Baking.ClientResourceEntries, l.Baking.ClientResourceEntries)
+	setValue(s, prefix, "Network.ForceMetadataVersion", &set.Network.ForceMetadataVersion, l.Network.ForceMetadataVersion)
+	setValue(s, prefix, "ServerNetwork.UpdateFilesInMemory", &set.ServerNetwork.UpdateFilesInMemory, l.ServerNetwork.UpdateFilesInMemory)
+	setValue(s, prefix, "Baking.PlatformBinaries", &set.Baking.PlatformBinaries, l.Baking.PlatformBinaries)
+	setValue(s, prefix, "Baking.ClientResources", &set.Baking.ClientResources, l.Baking.ClientResources)
+	setValue(s, prefix, "Baking.CacheResources", &set.Baking.CacheResources, l.Baking.CacheResources)
+	setValue(s, prefix, "Baking.ClientResourceEntries", &set.Baking.ClientResourceEntries, l.Baking.ClientResourceEntries)
 	s.applyRelease(&set.Release, &l.Release, prefix)
 	s.applyLimits(&set.Limits, &l.Limits, prefix)
 	s.applyOperations(&set.Operations, &l.Operations, prefix)
 	s.applyCompat(&set.Compat, &l.Compat, prefix)
 }
 
-func take[T any](s sources, prefix, key string, to, from *T) {
+func setValue[T any](s sources, prefix, key string, to, from *T) {
 	if from != nil {
 		*to, s[key] = *from, prefix
 	}
 }
 
-// takeInt converts to int. A number that int can't hold becomes -1, which is out of every setting's range.
-func takeInt(s sources, prefix, key string, to *int, from *int64) {
+// setInt converts to int. A number that int can't hold becomes -1, which is out of every setting's range.
+func setInt(s sources, prefix, key string, to *int, from *int64) {
 	if from == nil {
 		return
 	}

@@ -218,35 +218,35 @@ type operationsLayer struct {
 
 // applyLimits copies the values of a layer into set.
 func (s sources) applyLimits(set *Limits, l *limitsLayer, prefix string) {
-	takeInt(s, prefix, "Limits.Connections", &set.Connections, l.Connections)
-	takeInt(s, prefix, "Limits.ConnectionsPerAddress", &set.ConnectionsPerAddress, l.ConnectionsPerAddress)
-	takeInt(s, prefix, "Limits.ConnectionsPerSecond", &set.ConnectionsPerSecond, l.ConnectionsPerSecond)
-	takeInt(s, prefix, "Limits.ConnectionsPerSecondPerAddress", &set.ConnectionsPerSecondPerAddress, l.ConnectionsPerSecondPerAddress)
-	takeInt(s, prefix, "Limits.HTTPConnections", &set.HTTPConnections, l.HTTPConnections)
-	take(s, prefix, "Limits.ExemptAddresses", &set.ExemptAddresses, l.ExemptAddresses)
-	takeTime(s, prefix, "Limits.HandshakeTime", &set.HandshakeTime, l.HandshakeTime)
-	takeTime(s, prefix, "Limits.ProgressTime", &set.ProgressTime, l.ProgressTime)
-	takeTime(s, prefix, "Limits.PingTime", &set.PingTime, l.PingTime)
-	takeTime(s, prefix, "Limits.IdleTime", &set.IdleTime, l.IdleTime)
-	takeTime(s, prefix, "Limits.DrainTime", &set.DrainTime, l.DrainTime)
-	takeInt(s, prefix, "Limits.MessageSize", &set.MessageSize, l.MessageSize)
-	takeInt(s, prefix, "Limits.RequestsInFlight", &set.RequestsInFlight, l.RequestsInFlight)
-	take(s, prefix, "Limits.ClientBandwidth", &set.ClientBandwidth, l.ClientBandwidth)
-	take(s, prefix, "Limits.TotalBandwidth", &set.TotalBandwidth, l.TotalBandwidth)
+	setInt(s, prefix, "Limits.Connections", &set.Connections, l.Connections)
+	setInt(s, prefix, "Limits.ConnectionsPerAddress", &set.ConnectionsPerAddress, l.ConnectionsPerAddress)
+	setInt(s, prefix, "Limits.ConnectionsPerSecond", &set.ConnectionsPerSecond, l.ConnectionsPerSecond)
+	setInt(s, prefix, "Limits.ConnectionsPerSecondPerAddress", &set.ConnectionsPerSecondPerAddress, l.ConnectionsPerSecondPerAddress)
+	setInt(s, prefix, "Limits.HTTPConnections", &set.HTTPConnections, l.HTTPConnections)
+	setValue(s, prefix, "Limits.ExemptAddresses", &set.ExemptAddresses, l.ExemptAddresses)
+	setTime(s, prefix, "Limits.HandshakeTime", &set.HandshakeTime, l.HandshakeTime)
+	setTime(s, prefix, "Limits.ProgressTime", &set.ProgressTime, l.ProgressTime)
+	setTime(s, prefix, "Limits.PingTime", &set.PingTime, l.PingTime)
+	setTime(s, prefix, "Limits.IdleTime", &set.IdleTime, l.IdleTime)
+	setTime(s, prefix, "Limits.DrainTime", &set.DrainTime, l.DrainTime)
+	setInt(s, prefix, "Limits.MessageSize", &set.MessageSize, l.MessageSize)
+	setInt(s, prefix, "Limits.RequestsInFlight", &set.RequestsInFlight, l.RequestsInFlight)
+	setValue(s, prefix, "Limits.ClientBandwidth", &set.ClientBandwidth, l.ClientBandwidth)
+	setValue(s, prefix, "Limits.TotalBandwidth", &set.TotalBandwidth, l.TotalBandwidth)
 }
 
 func (s sources) applyOperations(set *Operations, l *operationsLayer, prefix string) {
-	take(s, prefix, "Operations.HTTPAddress", &set.HTTPAddress, l.HTTPAddress)
-	take(s, prefix, "Operations.HTTPCertificate", &set.HTTPCertificate, l.HTTPCertificate)
-	take(s, prefix, "Operations.HTTPPrivateKey", &set.HTTPPrivateKey, l.HTTPPrivateKey)
-	take(s, prefix, "Operations.MetricsAddress", &set.MetricsAddress, l.MetricsAddress)
-	take(s, prefix, "Operations.MetricsFrom", &set.MetricsFrom, l.MetricsFrom)
-	take(s, prefix, "Operations.ControlSocket", &set.ControlSocket, l.ControlSocket)
-	takeTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)
+	setValue(s, prefix, "Operations.HTTPAddress", &set.HTTPAddress, l.HTTPAddress)
+	setValue(s, prefix, "Operations.HTTPCertificate", &set.HTTPCertificate, l.HTTPCertificate)
+	setValue(s, prefix, "Operations.HTTPPrivateKey", &set.HTTPPrivateKey, l.HTTPPrivateKey)
+	setValue(s, prefix, "Operations.MetricsAddress", &set.MetricsAddress, l.MetricsAddress)
+	setValue(s, prefix, "Operations.MetricsFrom", &set.MetricsFrom, l.MetricsFrom)
+	setValue(s, prefix, "Operations.ControlSocket", &set.ControlSocket, l.ControlSocket)
+	setTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)
 }
 
-// takeTime parses a time by time.ParseDuration. Any other text becomes -1, which is out of every setting's range.
-func takeTime(s sources, prefix, key string, to *time.Duration, from *string) {
+// setTime parses a time by time.ParseDuration. Any other text becomes -1, which is out of every setting's range.
+func setTime(s sources, prefix, key string, to *time.Duration, from *string) {
 	if from == nil {
 		return
 	}

@@ -63,13 +63,13 @@ type releaseLayer struct {
 }
 
 func (s sources) applyRelease(set *Release, l *releaseLayer, prefix string) {
-	take(s, prefix, "Release.Folder", &set.Folder, l.Folder)
-	take(s, prefix, "Release.Channel", &set.Channel, l.Channel)
-	take(s, prefix, "Release.Product", &set.Product, l.Product)
-	take(s, prefix, "Release.TrustRoot", &set.TrustRoot, l.TrustRoot)
-	take(s, prefix, "Release.Cache", &set.Cache, l.Cache)
-	take(s, prefix, "Release.CacheSize", &set.CacheSize, l.CacheSize)
-	take(s, prefix, "Release.HTTPPrefix", &set.HTTPPrefix, l.HTTPPrefix)
+	setValue(s, prefix, "Release.Folder", &set.Folder, l.Folder)
+	setValue(s, prefix, "Release.Channel", &set.Channel, l.Channel)
+	setValue(s, prefix, "Release.Product", &set.Product, l.Product)
+	setValue(s, prefix, "Release.TrustRoot", &set.TrustRoot, l.TrustRoot)
+	setValue(s, prefix, "Release.Cache", &set.Cache, l.Cache)
+	setValue(s, prefix, "Release.CacheSize", &set.CacheSize, l.CacheSize)
+	setValue(s, prefix, "Release.HTTPPrefix", &set.HTTPPrefix, l.HTTPPrefix)
 }
 
 // releaseFault checks the settings of a release folder.

@@ -7,13 +7,13 @@ import (
 
 // applyTransport copies a layer's settings of the transports.
 func (s sources) applyTransport(set *Settings, l *layer, prefix string) {
-	takeInt(s, prefix, "Network.TlsPort", &set.Network.TlsPort, l.Network.TlsPort)
-	takeInt(s, prefix, "Network.WebSocketPort", &set.Network.WebSocketPort, l.Network.WebSocketPort)
-	take(s, prefix, "Network.SecuredWebSockets", &set.Network.SecuredWebSockets, l.Network.SecuredWebSockets)
-	take(s, prefix, "ServerNetwork.TlsCertificate", &set.ServerNetwork.TlsCertificate, l.ServerNetwork.TlsCertificate)
-	take(s, prefix, "ServerNetwork.TlsPrivateKey", &set.ServerNetwork.TlsPrivateKey, l.ServerNetwork.TlsPrivateKey)
-	take(s, prefix, "ServerNetwork.WssCertificate", &set.ServerNetwork.WssCertificate, l.ServerNetwork.WssCertificate)
-	take(s, prefix, "ServerNetwork.WssPrivateKey", &set.ServerNetwork.WssPrivateKey, l.ServerNetwork.WssPrivateKey)
+	setInt(s, prefix, "Network.TlsPort", &set.Network.TlsPort, l.Network.TlsPort)
+	setInt(s, prefix, "Network.WebSocketPort", &set.Network.WebSocketPort, l.Network.WebSocketPort)
+	setValue(s, prefix, "Network.SecuredWebSockets", &set.Network.SecuredWebSockets, l.Network.SecuredWebSockets)
+	setValue(s, prefix, "ServerNetwork.TlsCertificate", &set.ServerNetwork.TlsCertificate, l.ServerNetwork.TlsCertificate)
+	setValue(s, prefix, "ServerNetwork.TlsPrivateKey", &set.ServerNetwork.TlsPrivateKey, l.ServerNetwork.TlsPrivateKey)
+	setValue(s, prefix, "ServerNetwork.WssCertificate", &set.ServerNetwork.WssCertificate, l.ServerNetwork.WssCertificate)
+	setValue(s, prefix, "ServerNetwork.WssPrivateKey", &set.ServerNetwork.WssPrivateKey, l.ServerNetwork.WssPrivateKey)
 }
 
 // resolve joins relative files to base. An empty name stays empty.

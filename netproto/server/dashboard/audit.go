@@ -59,12 +59,12 @@ func (d *request) audit(w http.ResponseWriter, r *http.Request) {
 	const rows = 25 // of a page
 	before, err := admin.Number(r, "before", 0)
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	records, err := d.op.Audit(before, rows)
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	p := auditPage{frame: d.frame(d.words.text("nav.audit"), "audit"), Rows: auditRows(records, d.op.Settings().Revision), Paged: before != 0}
@@ -121,8 +121,8 @@ func (d *request) dropToken(w http.ResponseWriter, r *http.Request) {
 // failAccess shows the page again with what was wrong, or says why it is not to be had.
 func (d *request) failAccess(w http.ResponseWriter, err error, name string) {
 	if input := (*operator.InputError)(nil); errors.As(err, &input) {
-		d.showAccess(w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.fault(err), Name: name})
+		d.showAccess(w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.translateError(err), Name: name})
 		return
 	}
-	d.fail(w, err)
+	d.showError(w, err)
 }

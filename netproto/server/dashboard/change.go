@@ -59,15 +59,15 @@ type outcomeBar struct {
 func (d *request) review(w http.ResponseWriter, r *http.Request) {
 	asked, err := strconv.ParseUint(r.PostForm.Get("revision"), 10, 64)
 	if err != nil {
-		d.fail(w, &operator.InputError{Field: "revision", Why: "the form has none"})
+		d.showError(w, &operator.InputError{Field: "revision", Why: "the form has none"})
 		return
 	}
-	p, err := propose(r.PostForm, d.lookedAt(asked))
+	p, err := readProposal(r.PostForm, d.settingsAt(asked))
 	if err == nil && len(p.mistakes) == 0 {
 		p.settings, err = d.op.Propose(json.RawMessage(p.document))
 	}
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	page := d.reviewOf(d.titleOf(p.section), p.settings, asked)
@@ -86,9 +86,9 @@ func (d *request) review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lookedAt are the settings for which a form was made, so that its changes can be told from what was there; the settings in force
+// settingsAt are the settings for which a form was made, so that its changes can be told from what was there; the settings in force
 // where that revision is not known any more.
-func (d *request) lookedAt(revision uint64) compat.Settings {
+func (d *request) settingsAt(revision uint64) compat.Settings {
 	now := d.op.Settings()
 	if revision == now.Revision {
 		return now
@@ -105,7 +105,7 @@ func (d *request) showReview(w http.ResponseWriter, status int, p reviewPage) {
 	if p.Asked != 0 {
 		status = http.StatusConflict
 	}
-	p.Again = d.again
+	p.Again = d.resumed
 	d.page(w, status, "review.html", p)
 }
 
@@ -130,7 +130,7 @@ func (d *request) reviewOf(title string, then compat.Settings, asked uint64) rev
 	now := d.op.Settings()
 	p.Revision = now.Revision
 	if asked != now.Revision {
-		p.Asked, p.Meanwhile = asked, d.since(asked)
+		p.Asked, p.Meanwhile = asked, d.changesSince(asked)
 	}
 	f, err := d.op.DryRun(then)
 	var wrong *compat.SettingsError
@@ -147,8 +147,8 @@ func (d *request) reviewOf(title string, then compat.Settings, asked uint64) rev
 	return p
 }
 
-// since are the records of changes of settings after a revision, the newest first.
-func (d *request) since(revision uint64) []auditRow {
+// changesSince are the records of changes of settings after a revision, the newest first.
+func (d *request) changesSince(revision uint64) []auditRow {
 	records, err := d.op.Audit(0, operator.MaxRecords)
 	if err != nil {
 		return nil
@@ -169,10 +169,10 @@ func changes(keys []string, before, after []byte) []changedKey {
 // valueOf is what a document says for a key of compat.Diff, as people read it; "—" for nothing.
 func valueOf(document []byte, key string) string {
 	const nothing = "—"
-	members := decoded(document)
+	members := decodeMembers(document)
 	value, direct := members[key]
 	if outer, inner, nested := strings.Cut(key, "."); !direct && nested {
-		value = decoded(members[outer])[inner]
+		value = decodeMembers(members[outer])[inner]
 	}
 	var text string
 	switch {
@@ -244,8 +244,8 @@ func verdictKind(name string) string {
 	}
 }
 
-// wish reads the fields of a review's form except the settings.
-func wish(r *http.Request) (operator.Change, error) {
+// readChange reads the fields of a review's form except the settings.
+func readChange(r *http.Request) (operator.Change, error) {
 	c := operator.Change{Comment: strings.TrimSpace(r.PostForm.Get("comment")), Confirm: r.PostForm.Has("confirm")}
 	var err error
 	if c.Revision, err = strconv.ParseUint(r.PostForm.Get("revision"), 10, 64); err != nil {
@@ -263,21 +263,21 @@ func wish(r *http.Request) (operator.Change, error) {
 
 // apply makes a change that was reviewed.
 func (d *request) apply(w http.ResponseWriter, r *http.Request) {
-	c, err := wish(r)
+	c, err := readChange(r)
 	document := r.PostForm.Get("document")
 	if err == nil {
 		c.Settings, err = d.op.Propose(json.RawMessage(document))
 	}
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	_, err = d.op.Change(r.Context(), d.by, c)
-	d.done(w, r, err, func() reviewPage { return d.sectionPage(r.PostForm.Get("section"), document, c) })
+	d.finishChange(w, r, err, func() reviewPage { return d.sectionPage(r.PostForm.Get("section"), document, c) })
 }
 
-// done sends a browser back to the overview, or shows the review again with what the change lacks.
-func (d *request) done(w http.ResponseWriter, r *http.Request, err error, again func() reviewPage) {
+// finishChange sends a browser back to the overview, or shows the review again with what the change lacks.
+func (d *request) finishChange(w http.ResponseWriter, r *http.Request, err error, again func() reviewPage) {
 	var stale *operator.StaleError
 	var confirm *operator.ConfirmError
 	var wrong *compat.SettingsError
@@ -287,36 +287,36 @@ func (d *request) done(w http.ResponseWriter, r *http.Request, err error, again 
 		return
 	}
 	if !errors.As(err, &stale) && !errors.As(err, &confirm) && !errors.As(err, &wrong) && !errors.As(err, &input) {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	p := again()
 	p.Comment, p.Kick = r.PostForm.Get("comment"), r.PostForm.Get("kick")
 	if stale == nil {
-		p.Fault = d.words.fault(err)
+		p.Fault = d.words.translateError(err)
 	}
 	d.showReview(w, http.StatusUnprocessableEntity, p)
 }
 
-// fail says what went wrong, with the status that the admin API has for it.
-func (d *request) fail(w http.ResponseWriter, err error) {
+// showError says what went wrong, with the status that the admin API has for it.
+func (d *request) showError(w http.ResponseWriter, err error) {
 	var forbidden *operator.ForbiddenError
 	var input *operator.InputError
 	switch {
 	case errors.As(err, &forbidden):
-		d.sorry(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about"))
+		d.showSorry(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about"))
 	case errors.As(err, &input):
-		d.sorry(w, http.StatusBadRequest, "sorry.input", d.words.fault(err))
+		d.showSorry(w, http.StatusBadRequest, "sorry.input", d.words.translateError(err))
 	case errors.Is(err, operator.ErrUnknown):
-		d.sorry(w, http.StatusNotFound, "sorry.unknown", err.Error())
+		d.showSorry(w, http.StatusNotFound, "sorry.unknown", err.Error())
 	default:
 		d.log.Error().Err(err).Msg("The dashboard can't do what was asked")
-		d.sorry(w, http.StatusInternalServerError, "sorry.failed", err.Error())
+		d.showSorry(w, http.StatusInternalServerError, "sorry.failed", err.Error())
 	}
 }
 
-// earlier are the settings of a revision.
-func (d *request) earlier(digits string) (revision uint64, s compat.Settings, err error) {
+// readRevision are the settings of a revision.
+func (d *request) readRevision(digits string) (revision uint64, s compat.Settings, err error) {
 	if revision, err = strconv.ParseUint(digits, 10, 64); err != nil {
 		return 0, s, &operator.InputError{Field: "to", Why: fmt.Sprintf("%s is no revision", text.Quote(digits))}
 	}
@@ -325,9 +325,9 @@ func (d *request) earlier(digits string) (revision uint64, s compat.Settings, er
 }
 
 func (d *request) reviewRollback(w http.ResponseWriter, r *http.Request) {
-	to, s, err := d.earlier(r.URL.Query().Get("to"))
+	to, s, err := d.readRevision(r.URL.Query().Get("to"))
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	d.showReview(w, http.StatusOK, d.rollbackPage(to, s, d.op.Settings().Revision))
@@ -340,17 +340,17 @@ func (d *request) rollbackPage(to uint64, s compat.Settings, asked uint64) revie
 }
 
 func (d *request) rollback(w http.ResponseWriter, r *http.Request) {
-	to, s, err := d.earlier(r.PostForm.Get("to"))
+	to, s, err := d.readRevision(r.PostForm.Get("to"))
 	var c operator.Change
 	if err == nil {
-		c, err = wish(r)
+		c, err = readChange(r)
 	}
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	_, err = d.op.Rollback(r.Context(), d.by, to, c)
-	d.done(w, r, err, func() reviewPage { return d.rollbackPage(to, s, c.Revision) })
+	d.finishChange(w, r, err, func() reviewPage { return d.rollbackPage(to, s, c.Revision) })
 }
 
 // kickChoice is a countdown that a form offers.

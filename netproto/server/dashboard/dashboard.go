@@ -79,7 +79,7 @@ type request struct {
 	known   bool // the actor is recognised: by is set
 	words   *words
 	back    string // the page that is shown, where it can be shown again
-	again   bool   // a form that was kept over a login is shown
+	resumed bool   // a form that was kept over a login is shown
 }
 
 // handler answers a request.
@@ -106,15 +106,15 @@ func routes() map[string]route {
 		"GET /admin/player":         {answer: (*request).player},
 		"POST /admin/player/review": {answer: (*request).reviewPlayer, keeps: true},
 		"POST /admin/player/apply":  {answer: (*request).applyPlayer, keeps: true},
-		"GET /admin/try":            {answer: (*request).askTry},
-		"POST /admin/try":           {answer: (*request).try, keeps: true},
+		"GET /admin/try":            {answer: (*request).tryForm},
+		"POST /admin/try":           {answer: (*request).tryClient, keeps: true},
 		"GET /admin/access":         {answer: (*request).access},
 		"POST /admin/access":        {answer: (*request).newToken},
 		"POST /admin/access/drop":   {answer: (*request).dropToken},
-		"GET /admin/login":          {answer: (*request).askLogin, open: true},
+		"GET /admin/login":          {answer: (*request).loginForm, open: true},
 		"POST /admin/login":         {answer: (*request).login, open: true},
 		"POST /admin/logout":        {answer: (*request).logout, open: true},
-		"POST /admin/language":      {answer: (*request).speak, open: true},
+		"POST /admin/language":      {answer: (*request).setLanguage, open: true},
 	}
 }
 
@@ -124,8 +124,8 @@ func asset(path string) (name string, is bool) {
 	return strings.TrimPrefix(name, "/"), name == "/style.css" || name == "/script.js" || name == "/icon.svg"
 }
 
-// guarded sets the security headers of every answer: no caching, no framing, no content sniffing.
-func guarded(header http.Header) {
+// setSecurityHeaders sets the security headers of every answer: no caching, no framing, no content sniffing.
+func setSecurityHeaders(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
@@ -138,7 +138,7 @@ func guarded(header http.Header) {
 
 // ServeHTTP implements http.Handler.
 func (b *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	guarded(w.Header())
+	setSecurityHeaders(w.Header())
 	path := r.URL.Path
 	if path == root+"/" {
 		http.Redirect(w, r, root, http.StatusSeeOther)
@@ -150,7 +150,7 @@ func (b *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d := &request{dashboard: b, op: b.door.Operator(), words: b.wordsOf(r)}
 	if d.op == nil {
-		d.sorry(w, http.StatusNotFound, "sorry.store", admin.NoStore)
+		d.showSorry(w, http.StatusNotFound, "sorry.store", admin.NoStore)
 		return
 	}
 	d.serve(w, r)
@@ -164,21 +164,21 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	found, there := routes()[method+" "+r.URL.Path]
 	if !there {
-		d.sorry(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
+		d.showSorry(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
 		return
 	}
-	d.recognise(w, r)
+	d.authenticate(w, r)
 	if method == http.MethodGet {
 		d.back = r.URL.RequestURI()
 		if found.open {
 			d.back = r.URL.Path // the query of a request without login is not repeated
 		}
 	} else if fault := d.readForm(w, r); fault != "" {
-		d.sorry(w, http.StatusForbidden, "sorry.form", fault)
+		d.showSorry(w, http.StatusForbidden, "sorry.form", fault)
 		return
 	}
 	if !d.known && !found.open {
-		d.stranger(w, r, found.keeps)
+		d.requireLogin(w, r, found.keeps)
 		return
 	}
 	if d.known {
@@ -187,14 +187,14 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	found.answer(d, w, r)
 }
 
-// stranger redirects a request without login to the login page. A script gets an error instead, and a form may be kept over the
+// requireLogin redirects a request without login to the login page. A script gets an error instead, and a form may be kept over the
 // login.
-func (d *request) stranger(w http.ResponseWriter, r *http.Request, keeps bool) {
+func (d *request) requireLogin(w http.ResponseWriter, r *http.Request, keeps bool) {
 	switch {
 	case r.Header.Get(fragmentHeader) != "":
 		http.Error(w, "log in again", http.StatusUnauthorized)
 	case keeps:
-		d.loginPage(w, r, http.StatusUnauthorized, "", pendingOf(r))
+		d.loginPage(w, r, http.StatusUnauthorized, "", encodePending(r))
 	default:
 		http.Redirect(w, r, root+"/login", http.StatusSeeOther)
 	}
@@ -208,7 +208,7 @@ func (d *request) readForm(w http.ResponseWriter, r *http.Request) (fault string
 		return d.words.text("sorry.form.unread", "why", err)
 	case crossSite(r):
 		return d.words.text("sorry.form.foreign")
-	case !d.browser.sealed(r.PostForm.Get("csrf")):
+	case !d.browser.hasSeal(r.PostForm.Get("csrf")):
 		return d.words.text("sorry.form.old")
 	default:
 		return ""

@@ -7,9 +7,9 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// flowLane is a column of the flow card: what becomes of clients that are older than the active range, in it, or newer. Titles and
+// flowColumn is a column of the flow card: what becomes of clients that are older than the active range, in it, or newer. Titles and
 // details are keys of texts.
-type flowLane struct {
+type flowColumn struct {
 	Kind, Title, Range string
 	Min, Max           int32 // of the active range
 	Count              int
@@ -25,12 +25,12 @@ type flowStep struct {
 }
 
 // flowOf is the flow card.
-func flowOf(s operator.State) []flowLane {
+func flowOf(s operator.State) []flowColumn {
 	active := s.Settings.Active()
-	lane := func(kind, where string) flowLane {
-		return flowLane{Kind: kind, Title: "flow." + kind, Range: where, Min: active.Min, Max: active.Max}
+	column := func(kind, where string) flowColumn {
+		return flowColumn{Kind: kind, Title: "flow." + kind, Range: where, Min: active.Min, Max: active.Max}
 	}
-	older, within, newer := lane("older", "flow.below"), lane("active", "flow.within"), lane("newer", "flow.above")
+	older, within, newer := column("older", "flow.below"), column("active", "flow.within"), column("newer", "flow.above")
 	if active.Min == active.Max {
 		within.Range = "flow.only"
 	}
@@ -46,7 +46,7 @@ func flowOf(s operator.State) []flowLane {
 			within.Count += g.Count
 		}
 	}
-	return []flowLane{older, within, newer}
+	return []flowColumn{older, within, newer}
 }
 
 // newerSteps are what clients get that are too new.

@@ -51,8 +51,8 @@ type proposal struct {
 	mistakes []compat.Mistake // what could not be read
 }
 
-// propose reads a form. It fails if there is no such form.
-func propose(form url.Values, base compat.Settings) (proposal, error) {
+// readProposal reads a form. It fails if there is no such form.
+func readProposal(form url.Values, base compat.Settings) (proposal, error) {
 	p := proposal{section: form.Get("section"), settings: base}
 	s, known := sections()[p.section]
 	if !known {
@@ -78,7 +78,7 @@ func changedOf(before, after compat.Settings, keys []string) (changed []string) 
 
 // documentOf are some keys of settings.
 func documentOf(s compat.Settings, keys []string) string {
-	whole := decoded(s.Encode())
+	whole := decodeMembers(s.Encode())
 	part := make(map[string]json.RawMessage, len(keys))
 	for _, key := range keys {
 		part[key] = whole[key]
@@ -90,8 +90,8 @@ func documentOf(s compat.Settings, keys []string) string {
 	return string(text)
 }
 
-// decoded are the members of a document; nil if it is not one.
-func decoded(document []byte) (members map[string]json.RawMessage) {
+// decodeMembers are the members of a document; nil if it is not one.
+func decodeMembers(document []byte) (members map[string]json.RawMessage) {
 	if json.Unmarshal(document, &members) != nil {
 		return nil
 	}

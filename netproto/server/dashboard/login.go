@@ -53,8 +53,8 @@ type browser struct {
 	seal string // what its forms carry
 }
 
-// sealed reports whether a form carries the browser's seal.
-func (v browser) sealed(seal string) bool {
+// hasSeal reports whether a form carries the browser's seal.
+func (v browser) hasSeal(seal string) bool {
 	return v.seal != "" && subtle.ConstantTimeCompare([]byte(seal), []byte(v.seal)) == 1
 }
 
@@ -63,26 +63,26 @@ func (v *logins) begin() {
 	rand.Read(v.key)
 }
 
-// of is the browser with a cookie.
-func (v *logins) of(id string) browser {
+// browserOf is the browser with a cookie.
+func (v *logins) browserOf(id string) browser {
 	seal := hmac.New(sha256.New, v.key)
 	seal.Write([]byte(id))
 	return browser{id: id, seal: hex.EncodeToString(seal.Sum(nil))}
 }
 
-// fresh is a browser that we have not seen.
-func (v *logins) fresh() browser {
+// newBrowser is a browser that we have not seen.
+func (v *logins) newBrowser() browser {
 	random := make([]byte, cookieBytes)
 	rand.Read(random)
-	return v.of(base64.RawURLEncoding.EncodeToString(random))
+	return v.browserOf(base64.RawURLEncoding.EncodeToString(random))
 }
 
-// enter remembers that a browser has logged in.
-func (v *logins) enter(id string, t operator.Token, now time.Time) {
+// logIn remembers that a browser has logged in.
+func (v *logins) logIn(id string, t operator.Token, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for key, l := range v.all {
-		if l.over(now) {
+		if l.expired(now) {
 			delete(v.all, key)
 		}
 	}
@@ -98,16 +98,16 @@ func (v *logins) enter(id string, t operator.Token, now time.Time) {
 	v.all[operator.Sum(id)] = &login{name: t.Name, sum: t.Sum, since: now, seen: now}
 }
 
-// leave forgets a browser.
-func (v *logins) leave(id string) {
+// logOut forgets a browser.
+func (v *logins) logOut(id string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.all, operator.Sum(id))
 }
 
-// who is the token of a browser's login, if find still has it by name and sum. Automatic requests of a page do not prolong a
+// token is the token of a browser's login, if find still has it by name and sum. Automatic requests of a page do not prolong a
 // login.
-func (v *logins) who(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
+func (v *logins) token(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	l := v.all[operator.Sum(id)]
@@ -115,7 +115,7 @@ func (v *logins) who(id string, find func(name, sum string) (operator.Token, boo
 		return operator.Token{}, false
 	}
 	token, valid := find(l.name, l.sum)
-	if !valid || l.over(now) {
+	if !valid || l.expired(now) {
 		delete(v.all, operator.Sum(id))
 		return operator.Token{}, false
 	}
@@ -125,27 +125,27 @@ func (v *logins) who(id string, find func(name, sum string) (operator.Token, boo
 	return token, true
 }
 
-// over reports whether a login has lasted long enough.
-func (l *login) over(now time.Time) bool {
+// expired reports whether a login has lasted long enough.
+func (l *login) expired(now time.Time) bool {
 	return now.Sub(l.seen) > loginIdle || now.Sub(l.since) > loginLong
 }
 
-// recognise finds the actor of a request, and gives a browser that has none a cookie.
-func (d *request) recognise(w http.ResponseWriter, r *http.Request) {
+// authenticate finds the actor of a request, and gives a browser that has none a cookie.
+func (d *request) authenticate(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == base64.RawURLEncoding.EncodedLen(cookieBytes) {
-		d.browser = d.logins.of(c.Value)
+		d.browser = d.logins.browserOf(c.Value)
 	} else {
-		d.browser = d.logins.fresh()
-		d.browser.keep(w, r)
+		d.browser = d.logins.newBrowser()
+		d.browser.setCookie(w, r)
 	}
 	remote := admin.RemoteOf(r)
-	if t, is := d.logins.who(d.browser.id, d.op.Token, time.Now(), r.URL.Path == root+"/live"); is {
+	if t, is := d.logins.token(d.browser.id, d.op.Token, time.Now(), r.URL.Path == root+"/live"); is {
 		d.by, d.known = operator.Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
 	}
 }
 
-// keep sends a browser its cookie.
-func (v browser) keep(w http.ResponseWriter, r *http.Request) {
+// setCookie sends a browser its cookie.
+func (v browser) setCookie(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName, Value: v.id, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: byTLS(r),
@@ -165,7 +165,7 @@ type loginPage struct {
 	First   bool   // the server has no token yet
 }
 
-func (d *request) askLogin(w http.ResponseWriter, r *http.Request) {
+func (d *request) loginForm(w http.ResponseWriter, r *http.Request) {
 	if d.known {
 		http.Redirect(w, r, root, http.StatusSeeOther)
 		return
@@ -192,10 +192,10 @@ func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 func (d *request) login(w http.ResponseWriter, r *http.Request) {
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Authenticate(secret); known {
-		d.logins.leave(d.browser.id)
-		d.browser = d.logins.fresh()
-		d.browser.keep(w, r)
-		d.logins.enter(d.browser.id, operator.Token{Name: by.Name, Sum: operator.Sum(secret)}, time.Now())
+		d.logins.logOut(d.browser.id)
+		d.browser = d.logins.newBrowser()
+		d.browser.setCookie(w, r)
+		d.logins.logIn(d.browser.id, operator.Token{Name: by.Name, Sum: operator.Sum(secret)}, time.Now())
 		d.log.Info().Str("actor", by.Name).Str("peer", r.RemoteAddr).Msg("Logged in to the dashboard")
 		by.Source, by.Remote = compat.SourceDashboard, admin.RemoteOf(r)
 		d.by, d.known = by, true
@@ -212,8 +212,8 @@ func (d *request) login(w http.ResponseWriter, r *http.Request) {
 
 // logout forgets a login and its cookie.
 func (d *request) logout(w http.ResponseWriter, r *http.Request) {
-	d.logins.leave(d.browser.id)
-	d.browser = d.logins.fresh()
-	d.browser.keep(w, r)
+	d.logins.logOut(d.browser.id)
+	d.browser = d.logins.newBrowser()
+	d.browser.setCookie(w, r)
 	http.Redirect(w, r, root+"/login", http.StatusSeeOther)
 }

@@ -29,12 +29,12 @@ func TestLoginsEnd(t *testing.T) {
 	logged := func() (*logins, browser) {
 		v := &logins{}
 		v.begin()
-		b := v.fresh()
-		v.enter(b.id, token, at)
+		b := v.newBrowser()
+		v.logIn(b.id, token, at)
 		return v, b
 	}
 	is := func(v *logins, b browser, tokens []operator.Token, after time.Duration) bool {
-		_, known := v.who(b.id, among(tokens...), at.Add(after), false)
+		_, known := v.token(b.id, among(tokens...), at.Add(after), false)
 		return known
 	}
 	tokens := []operator.Token{{Name: "other"}, token}
@@ -56,23 +56,23 @@ func TestLoginsEnd(t *testing.T) {
 		if is(v, b, others, 0) {
 			t.Errorf("known by %v", others)
 		}
-		v.enter(b.id, token, at)
+		v.logIn(b.id, token, at)
 	}
 	role := operator.Token{Name: "ops", Role: operator.RoleView, Sum: token.Sum}
-	if got, known := v.who(b.id, among(role), at, false); !known || got.Role != operator.RoleView {
+	if got, known := v.token(b.id, among(role), at, false); !known || got.Role != operator.RoleView {
 		t.Errorf("the role is that of the login, not of the token: %v", got)
 	}
-	v.leave(b.id)
+	v.logOut(b.id)
 	if is(v, b, tokens, 0) {
 		t.Error("logged out")
 	}
 	v, b = logged()
 	for after := time.Minute; after <= loginIdle; after += time.Minute {
-		if _, known := v.who(b.id, among(tokens...), at.Add(after), true); !known {
+		if _, known := v.token(b.id, among(tokens...), at.Add(after), true); !known {
 			t.Errorf("a page that asks by itself is a stranger after %v", after)
 		}
 	}
-	if _, known := v.who(b.id, among(tokens...), at.Add(loginIdle+time.Second), true); known {
+	if _, known := v.token(b.id, among(tokens...), at.Add(loginIdle+time.Second), true); known {
 		t.Error("a page that nobody looks at stays logged in")
 	}
 }
@@ -84,16 +84,16 @@ func TestLoginsAreBounded(t *testing.T) {
 	token, at := operator.Token{Name: "ops", Sum: "x"}, time.Unix(1_700_000_000, 0)
 	all := make([]browser, maxLogins+3)
 	for i := range all {
-		all[i] = v.fresh()
-		v.enter(all[i].id, token, at.Add(time.Duration(i)*time.Second))
+		all[i] = v.newBrowser()
+		v.logIn(all[i].id, token, at.Add(time.Duration(i)*time.Second))
 	}
 	end := at.Add(time.Duration(len(all)) * time.Second)
 	for i, b := range all {
-		if _, known := v.who(b.id, among(token), end, false); known != (i >= 3) {
+		if _, known := v.token(b.id, among(token), end, false); known != (i >= 3) {
 			t.Errorf("browser %d: %v", i, known)
 		}
 	}
-	v.enter("late", token, end.Add(loginLong+time.Hour))
+	v.logIn("late", token, end.Add(loginLong+time.Hour))
 	if len(v.all) != 1 {
 		t.Errorf("%d are remembered after the end of theirs", len(v.all))
 	}
@@ -104,11 +104,11 @@ func TestSeals(t *testing.T) {
 	v, w := &logins{}, &logins{}
 	v.begin()
 	w.begin()
-	a, b := v.fresh(), v.fresh()
-	if !a.sealed(a.seal) || a.sealed(b.seal) || a.sealed("") || a.sealed(w.of(a.id).seal) || (browser{}).sealed("") || a.id == b.id {
+	a, b := v.newBrowser(), v.newBrowser()
+	if !a.hasSeal(a.seal) || a.hasSeal(b.seal) || a.hasSeal("") || a.hasSeal(w.browserOf(a.id).seal) || (browser{}).hasSeal("") || a.id == b.id {
 		t.Error("a seal is another's")
 	}
-	if v.of(a.id) != a {
+	if v.browserOf(a.id) != a {
 		t.Error("a browser comes back as another")
 	}
 }

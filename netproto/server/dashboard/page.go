@@ -53,7 +53,7 @@ type notice struct {
 	Text string
 }
 
-// sorry shows an error. title is a key, text is shown as it is.
-func (d *request) sorry(w http.ResponseWriter, status int, title, text string) {
+// showSorry shows an error. title is a key, text is shown as it is.
+func (d *request) showSorry(w http.ResponseWriter, status int, title, text string) {
 	d.page(w, status, "notice.html", notice{frame: d.frame(d.words.text(title), ""), Text: text})
 }

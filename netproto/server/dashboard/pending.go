@@ -13,8 +13,8 @@ import (
 // pendingPath is the field of a kept form that says where it was going. Forms of ours have no such field.
 const pendingPath = "pending_path"
 
-// pendingOf is a form as the login page keeps it.
-func pendingOf(r *http.Request) string {
+// encodePending is a form as the login page keeps it.
+func encodePending(r *http.Request) string {
 	form := url.Values{}
 	for name, values := range r.PostForm {
 		form[name] = values
@@ -31,25 +31,25 @@ func (d *request) resume(w http.ResponseWriter, r *http.Request, pending string)
 	form, err := url.ParseQuery(pending)
 	shown := map[string]handler{
 		root + "/review": (*request).review, root + "/apply": (*request).reviewAgain, root + "/rollback": (*request).rollbackAgain,
-		root + "/player/review": (*request).reviewPlayer, root + "/player/apply": (*request).reviewPlayer, root + "/try": (*request).try,
+		root + "/player/review": (*request).reviewPlayer, root + "/player/apply": (*request).reviewPlayer, root + "/try": (*request).tryClient,
 	}[form.Get(pendingPath)]
 	if err != nil || shown == nil {
 		http.Redirect(w, r, root, http.StatusSeeOther)
 		return
 	}
-	r.PostForm, d.again = form, true
+	r.PostForm, d.resumed = form, true
 	shown(d, w, r)
 }
 
 // reviewAgain shows a change that was reviewed before, with what was typed.
 func (d *request) reviewAgain(w http.ResponseWriter, r *http.Request) {
-	c, err := wish(r)
+	c, err := readChange(r)
 	document := r.PostForm.Get("document")
 	if err == nil {
 		c.Settings, err = d.op.Propose([]byte(document))
 	}
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	d.showTyped(w, r, d.sectionPage(r.PostForm.Get("section"), document, c))
@@ -57,13 +57,13 @@ func (d *request) reviewAgain(w http.ResponseWriter, r *http.Request) {
 
 // rollbackAgain is the same for going back.
 func (d *request) rollbackAgain(w http.ResponseWriter, r *http.Request) {
-	to, s, err := d.earlier(r.PostForm.Get("to"))
+	to, s, err := d.readRevision(r.PostForm.Get("to"))
 	var c operator.Change
 	if err == nil {
-		c, err = wish(r)
+		c, err = readChange(r)
 	}
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	d.showTyped(w, r, d.rollbackPage(to, s, c.Revision))

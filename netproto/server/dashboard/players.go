@@ -69,7 +69,7 @@ func (d *request) players(w http.ResponseWriter, r *http.Request) {
 	}
 	accounts, next, err := d.op.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows, Looks: playerLooks})
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	for _, a := range accounts {
@@ -130,21 +130,21 @@ func (d *request) playerOf(account string) (playerPage, error) {
 func (d *request) player(w http.ResponseWriter, r *http.Request) {
 	p, err := d.playerOf(r.URL.Query().Get("id"))
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	p.Saved = r.URL.Query().Get("saved") == strconv.Itoa(int(p.Floor))
 	d.page(w, http.StatusOK, "player.html", p)
 }
 
-// floorWish is what a form wants of an account.
-type floorWish struct {
+// floorChange is what a form wants of an account.
+type floorChange struct {
 	account    string
 	was, floor int32
 }
 
-func floorWishOf(form url.Values) (floorWish, error) {
-	wish := floorWish{account: form.Get("id")}
+func readFloorChange(form url.Values) (floorChange, error) {
+	wish := floorChange{account: form.Get("id")}
 	for name, into := range map[string]*int32{"was": &wish.was, "floor": &wish.floor} {
 		n, err := strconv.ParseInt(strings.TrimSpace(form.Get(name)), 10, 32)
 		if err != nil {
@@ -155,9 +155,9 @@ func floorWishOf(form url.Values) (floorWish, error) {
 	return wish, nil
 }
 
-// asked is the page of an account with what a form wants of it; it is a conflict if the floor is not the one that was shown.
-func (d *request) asked(r *http.Request) (playerPage, floorWish, error) {
-	wish, err := floorWishOf(r.PostForm)
+// reviewedFloor is the page of an account with what a form wants of it; it is a conflict if the floor is not the one that was shown.
+func (d *request) reviewedFloor(r *http.Request) (playerPage, floorChange, error) {
+	wish, err := readFloorChange(r.PostForm)
 	if err != nil {
 		return playerPage{}, wish, err
 	}
@@ -168,9 +168,9 @@ func (d *request) asked(r *http.Request) (playerPage, floorWish, error) {
 }
 
 func (d *request) reviewPlayer(w http.ResponseWriter, r *http.Request) {
-	p, wish, err := d.asked(r)
+	p, wish, err := d.reviewedFloor(r)
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	d.back = ""
@@ -181,16 +181,16 @@ func (d *request) reviewPlayer(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusConflict
 	case wish.floor < 0 || wish.floor > p.Most:
 		status, p.Review = http.StatusUnprocessableEntity, false
-		p.Fault = d.words.fault(&operator.InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", p.Most)})
+		p.Fault = d.words.translateError(&operator.InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", p.Most)})
 	}
 	d.page(w, status, "player.html", p)
 }
 
 // applyPlayer changes a floor that was reviewed.
 func (d *request) applyPlayer(w http.ResponseWriter, r *http.Request) {
-	p, wish, err := d.asked(r)
+	p, wish, err := d.reviewedFloor(r)
 	if err != nil {
-		d.fail(w, err)
+		d.showError(w, err)
 		return
 	}
 	lowers := wish.floor < wish.was
@@ -218,9 +218,9 @@ func (d *request) failPlayer(w http.ResponseWriter, p playerPage, err error) {
 		p.Floor, p.Kind, p.Moved, p.Asked, p.Review = moved.Current, d.floorKind(moved.Current), true, moved.Asked, moved.Current != p.Draft
 		d.page(w, http.StatusConflict, "player.html", p)
 	case errors.As(err, &confirm), errors.As(err, &input):
-		p.Fault = cmp.Or(d.words.fault(err), err.Error())
+		p.Fault = cmp.Or(d.words.translateError(err), err.Error())
 		d.page(w, http.StatusUnprocessableEntity, "player.html", p)
 	default:
-		d.fail(w, err)
+		d.showError(w, err)
 	}
 }

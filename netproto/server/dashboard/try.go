@@ -65,8 +65,8 @@ func (d *request) tryPage(form url.Values) tryPage {
 	return p
 }
 
-// askTry shows a client that is as new as may be.
-func (d *request) askTry(w http.ResponseWriter, _ *http.Request) {
+// tryForm shows a client that is as new as may be.
+func (d *request) tryForm(w http.ResponseWriter, _ *http.Request) {
 	p := d.tryPage(url.Values{"packs": {"1"}, "of": {ofOwn}})
 	if p.Versioned {
 		p.Form.Set("logic", strconv.Itoa(int(d.op.Settings().ActiveMax)))
@@ -77,13 +77,13 @@ func (d *request) askTry(w http.ResponseWriter, _ *http.Request) {
 	d.page(w, http.StatusOK, "try.html", p)
 }
 
-// try shows what the client would be told.
-func (d *request) try(w http.ResponseWriter, r *http.Request) {
+// tryClient shows what the client would be told.
+func (d *request) tryClient(w http.ResponseWriter, r *http.Request) {
 	p := d.tryPage(r.PostForm)
 	ask, mistakes := d.helloOf(r.PostForm)
 	status := http.StatusOK
 	if p.Mistakes = mistakes; len(mistakes) == 0 {
-		if err := d.judge(&p, ask); err != nil {
+		if err := d.evaluateClient(&p, ask); err != nil {
 			p.Mistakes = []compat.Mistake{mistakeOf(err)}
 		}
 	}
@@ -96,8 +96,8 @@ func (d *request) try(w http.ResponseWriter, r *http.Request) {
 	d.page(w, status, part, p)
 }
 
-// judge fills in what a client would be told, just as a connection judges.
-func (d *request) judge(p *tryPage, ask admin.HelloRequest) error {
+// evaluateClient fills in what a client would be told, just as a connection judges.
+func (d *request) evaluateClient(p *tryPage, ask admin.HelloRequest) error {
 	h, err := ask.Hello()
 	if err != nil {
 		return err

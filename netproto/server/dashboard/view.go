@@ -22,7 +22,7 @@ type homePage struct {
 	Mistakes []compat.Mistake
 	Saved    uint64 // the revision that was made a moment ago; 0 for none
 	Ruler    ruler
-	Flow     []flowLane
+	Flow     []flowColumn
 	Grid     grid
 	HourGrid grid // of handshakes
 	Hour     []outcomeBar

@@ -32,14 +32,14 @@ const wordsFor = 365 * 24 * time.Hour
 type words struct {
 	tag     language.Tag
 	texts   map[string]string
-	reasons []sentence
+	reasons []reasonPattern
 	pages   *template.Template
 }
 
-// sentence is one of compat or of an operator's method that a language has of its own.
-type sentence struct {
-	is   *regexp.Regexp
-	text string // with $1 and so on for what is in it
+// reasonPattern is one of compat or of an operator's method that a language has of its own.
+type reasonPattern struct {
+	pattern *regexp.Regexp
+	text    string // with $1 and so on for what is in it
 }
 
 // wordLanguages are the languages of the dashboard by their own names, the fallback first.
@@ -73,7 +73,7 @@ const whyPrefix = "why: "
 var verb = regexp.MustCompile(`%[dsqv]`)
 
 // reasonsOf are the reasons in a table, the longest first: a format may begin like another one.
-func reasonsOf(texts map[string]string) (all []sentence) {
+func reasonsOf(texts map[string]string) (all []reasonPattern) {
 	for key, text := range texts {
 		format, is := strings.CutPrefix(key, whyPrefix)
 		if !is {
@@ -88,9 +88,9 @@ func reasonsOf(texts map[string]string) (all []sentence) {
 			from = at[1]
 		}
 		pattern.WriteString(regexp.QuoteMeta(format[from:]))
-		all = append(all, sentence{is: regexp.MustCompile(`\A` + pattern.String() + `\z`), text: text})
+		all = append(all, reasonPattern{pattern: regexp.MustCompile(`\A` + pattern.String() + `\z`), text: text})
 	}
-	slices.SortFunc(all, func(a, b sentence) int { return len(b.is.String()) - len(a.is.String()) })
+	slices.SortFunc(all, func(a, b reasonPattern) int { return len(b.pattern.String()) - len(a.pattern.String()) })
 	return all
 }
 
@@ -101,9 +101,9 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// say is the text for a key. args are pairs of a placeholder's name and its value. A key that is not in the table is a fault of the
+// lookUp is the text for a key. args are pairs of a placeholder's name and its value. A key that is not in the table is a fault of the
 // page.
-func (w *words) say(key string, args ...any) (string, error) {
+func (w *words) lookUp(key string, args ...any) (string, error) {
 	text, found := w.texts[key]
 	if !found {
 		return "", fmt.Errorf("language %q has no text %q", w.tag, key)
@@ -115,9 +115,9 @@ func (w *words) say(key string, args ...any) (string, error) {
 	return strings.NewReplacer(pairs...).Replace(text), nil
 }
 
-// text is say for keys that are written in this package; a test compares them with the tables.
+// text is lookUp for keys that are written in this package; a test compares them with the tables.
 func (w *words) text(key string, args ...any) string {
-	text, err := w.say(key, args...)
+	text, err := w.lookUp(key, args...)
 	if err != nil {
 		return key
 	}
@@ -127,7 +127,7 @@ func (w *words) text(key string, args ...any) string {
 // count is the form of a text for a number, which stands in it as {n}.
 func (w *words) count(key string, n int, args ...any) (string, error) {
 	form := plural.Cardinal.MatchPlural(w.tag, n, 0, 0, 0, 0)
-	return w.say(key+"."+pluralNames()[form], append(args, "n", n)...)
+	return w.lookUp(key+"."+pluralNames()[form], append(args, "n", n)...)
 }
 
 // pluralNames are the names of forms in the tables.
@@ -135,10 +135,10 @@ func pluralNames() map[plural.Form]string {
 	return map[plural.Form]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many"}
 }
 
-// why is a reason in this language, with the reasons that stand in it one after the other; one that is not in the table stays as it is.
-func (w *words) why(text string) string {
+// translateReason is a reason in this language, with the reasons that stand in it one after the other; one that is not in the table stays as it is.
+func (w *words) translateReason(text string) string {
 	for _, r := range w.reasons {
-		found := r.is.FindStringSubmatch(text)
+		found := r.pattern.FindStringSubmatch(text)
 		if found == nil {
 			continue
 		}
@@ -147,7 +147,7 @@ func (w *words) why(text string) string {
 			parts := strings.Split(found[i], ", ")
 			for j, part := range parts {
 				if part != text { // a pattern of nothing but a place would never end
-					parts[j] = w.why(part)
+					parts[j] = w.translateReason(part)
 				}
 			}
 			pairs = append(pairs, fmt.Sprintf("$%d", i), strings.Join(parts, ", "))
@@ -157,8 +157,8 @@ func (w *words) why(text string) string {
 	return text
 }
 
-// fault is what an operator's method said, in this language.
-func (w *words) fault(err error) string {
+// translateError is what an operator's method said, in this language.
+func (w *words) translateError(err error) string {
 	var confirm *operator.ConfirmError
 	var input *operator.InputError
 	switch {
@@ -169,7 +169,7 @@ func (w *words) fault(err error) string {
 	case errors.As(err, &confirm):
 		return w.text("fault.confirm")
 	case errors.As(err, &input):
-		return input.Field + ": " + w.why(input.Why)
+		return input.Field + ": " + w.translateReason(input.Why)
 	default:
 		return err.Error()
 	}
@@ -181,7 +181,7 @@ func (w *words) dateForm() string { return w.text("date.form") }
 // funcs are what pages call.
 func (w *words) funcs() template.FuncMap {
 	return template.FuncMap{
-		"t": w.say, "tn": w.count, "why": w.why, "kicks": kickChoices, "lang": w.tag.String, "languages": wordLanguages,
+		"t": w.lookUp, "tn": w.count, "why": w.translateReason, "kicks": kickChoices, "lang": w.tag.String, "languages": wordLanguages,
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"when":  func(t time.Time) string { return t.UTC().Format(w.dateForm()) },
 		"input": inputTime,
@@ -202,11 +202,11 @@ func (b *dashboard) wordsOf(r *http.Request) *words {
 	return b.languages[at]
 }
 
-// speak keeps a language for this browser, and shows the page again that it looked at.
-func (d *request) speak(w http.ResponseWriter, r *http.Request) {
+// setLanguage keeps a language for this browser, and shows the page again that it looked at.
+func (d *request) setLanguage(w http.ResponseWriter, r *http.Request) {
 	tag := r.PostForm.Get("language")
 	if !slices.ContainsFunc(wordLanguages(), func(l struct{ Tag, Name string }) bool { return l.Tag == tag }) {
-		d.fail(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("%s is none of this dashboard", text.Quote(tag))})
+		d.showError(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("%s is none of this dashboard", text.Quote(tag))})
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: wordsCookie, Value: tag, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: int(wordsFor / time.Second)})

@@ -268,14 +268,14 @@ func TestReasons(t *testing.T) {
 		{"nobody has thought of this", "nobody has thought of this"},
 		{"", ""},
 	} {
-		if got := ru.why(c[0]); got != c[1] {
+		if got := ru.translateReason(c[0]); got != c[1] {
 			t.Errorf("%q became %q, want %q", c[0], got, c[1])
 		}
-		if got := en.why(c[0]); got != c[0] {
+		if got := en.translateReason(c[0]); got != c[0] {
 			t.Errorf("%q became %q in English", c[0], got)
 		}
 	}
-	if got := ru.fault(fmt.Errorf("x: %w", &operator.InputError{Field: "floor", Why: "has 1 to 64 bytes"})); got != "floor: от 1 до 64 байт" {
+	if got := ru.translateError(fmt.Errorf("x: %w", &operator.InputError{Field: "floor", Why: "has 1 to 64 bytes"})); got != "floor: от 1 до 64 байт" {
 		t.Error(got)
 	}
 	for _, c := range []struct {
@@ -284,11 +284,11 @@ func TestReasons(t *testing.T) {
 	}{
 		{&operator.ConfirmError{NeedsComment: true, NeedsConfirm: true}, "fault.both"}, {&operator.ConfirmError{NeedsComment: true}, "fault.comment"}, {&operator.ConfirmError{NeedsConfirm: true}, "fault.confirm"},
 	} {
-		if got := ru.fault(c.err); got != ru.texts[c.want] {
+		if got := ru.translateError(c.err); got != ru.texts[c.want] {
 			t.Errorf("%v: %q", c.err, got)
 		}
 	}
-	if got := ru.fault(errors.New("odd")); got != "odd" {
+	if got := ru.translateError(errors.New("odd")); got != "odd" {
 		t.Error(got)
 	}
 }
@@ -353,7 +353,7 @@ func FuzzReasons(f *testing.F) {
 	}
 	languages, _ := readWords()
 	f.Fuzz(func(t *testing.T, text string) {
-		got := languages[1].why(text)
+		got := languages[1].translateReason(text)
 		for _, number := range regexp.MustCompile(`[0-9]{5,}`).FindAllString(text, -1) {
 			if !strings.Contains(got, number) {
 				t.Errorf("%q became %q without %s", text, got, number)

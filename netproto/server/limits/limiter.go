@@ -173,7 +173,7 @@ func (l *Limiter) Enter(ip netip.Addr, now time.Time) (Slot, Cause) {
 	}
 	if s.own != nil {
 		switch {
-		case !s.own.arrivals.take(now):
+		case !s.own.arrivals.takeToken(now):
 			return s, CauseAddressRate
 		case s.own.conns >= l.limits.ConnectionsPerAddress:
 			return s, CauseAddress
@@ -210,7 +210,7 @@ func (l *Limiter) Leave(s Slot) {
 func (l *Limiter) BeginRefusal(s Slot, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refusing >= MaxRefusals || s.own != nil && !s.own.refusals.take(now) {
+	if l.refusing >= MaxRefusals || s.own != nil && !s.own.refusals.takeToken(now) {
 		return false
 	}
 	l.refusing++
@@ -290,14 +290,14 @@ func (c *client) idle(now time.Time) bool {
 func (l *Limiter) AllowToken(from netip.Prefix, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.client(from, now).tokens.take(now)
+	return l.client(from, now).tokens.takeToken(now)
 }
 
 // AllowManifest takes one of the manifests that an address may receive.
 func (l *Limiter) AllowManifest(s Slot, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return s.own == nil || s.own.manifests.take(now)
+	return s.own == nil || s.own.manifests.takeToken(now)
 }
 
 // Allowance is how many connections the client of a slot should have in all, at most most. Additional connections take at most

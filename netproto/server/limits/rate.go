@@ -29,8 +29,8 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-// take takes one token if one is available.
-func (b *bucket) take(now time.Time) bool {
+// takeToken takes one token if one is available.
+func (b *bucket) takeToken(now time.Time) bool {
 	if b.rate == 0 {
 		return true
 	}

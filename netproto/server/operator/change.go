@@ -14,7 +14,7 @@ import (
 // change nothing and leave no record. The errors are *ForbiddenError, *StaleError, *compat.SettingsError, *ConfirmError,
 // *InputError and the store's.
 func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, error) {
-	if err := by.may(c.Comment); err != nil {
+	if err := by.checkRights(c.Comment); err != nil {
 		return Outcome{}, err
 	}
 	if c.Kick != nil && (*c.Kick < 0 || *c.Kick > MaxKick) {
@@ -56,7 +56,7 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 		Stringer("active", c.Settings.Active()).Int("sessions", out.Impact.Sessions).Int("floors", out.Impact.Floors).
 		Msg("Compatibility settings changed")
 	if c.Kick != nil {
-		o.kick(*c.Kick, c.Settings.Revision)
+		o.kickSessions(*c.Kick, c.Settings.Revision)
 	}
 	return out, nil
 }
@@ -75,7 +75,7 @@ func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 
 // commit stores settings with their record, and then applies them. The caller holds the lock.
 func (o *Operator) commit(s compat.Settings, d *compat.Declared, record compat.Audit) error {
-	next := o.chained(d, record)
+	next := o.nextRecord(d, record)
 	if err := o.store.Commit(s.Encode(), s.Revision, next); err != nil {
 		return err
 	}
@@ -84,14 +84,14 @@ func (o *Operator) commit(s compat.Settings, d *compat.Declared, record compat.A
 	return nil
 }
 
-// chained completes a record as the next one of the chain. The caller holds the lock.
-func (o *Operator) chained(d *compat.Declared, record compat.Audit) compat.Audit {
+// nextRecord completes a record as the next one of the chain. The caller holds the lock.
+func (o *Operator) nextRecord(d *compat.Declared, record compat.Audit) compat.Audit {
 	record.Time, record.Build = time.Now().UTC(), d.Build.ID
 	return compat.Chain(o.last, record)
 }
 
-// note appends a record that is not about settings. The caller holds the lock.
-func (o *Operator) note(by Actor, comment, key string, before, after any) error {
+// appendNote appends a record that is not about settings. The caller holds the lock.
+func (o *Operator) appendNote(by Actor, comment, key string, before, after any) error {
 	record := compat.Audit{Actor: by.Name, Source: by.Source, Remote: by.Remote, Comment: comment, Keys: []string{key}}
 	var faults [2]error
 	record.Before, faults[0] = json.Marshal(before)
@@ -99,7 +99,7 @@ func (o *Operator) note(by Actor, comment, key string, before, after any) error 
 	if err := errors.Join(faults[:]...); err != nil {
 		return err
 	}
-	next := o.chained(o.current.Load().declared, record)
+	next := o.nextRecord(o.current.Load().declared, record)
 	if err := o.store.Append(next); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (o *Operator) note(by Actor, comment, key string, before, after any) error 
 // apply puts settings into force. The caller holds the lock.
 func (o *Operator) apply(s compat.Settings, d *compat.Declared) {
 	o.current.Store(&current{settings: s, declared: d, snapshot: d.Snapshot(s, time.Now())})
-	o.metrics.applied(s)
+	o.metrics.recordSettings(s)
 }
 
 // Rollback restores the settings of an earlier revision. It is a change with a new revision, always needs a comment, and lowers

@@ -56,7 +56,7 @@ func (o *Operator) MoveFloor(by Actor, account string, from, to int32, comment s
 
 // setFloor changes a floor if should accepts the current one.
 func (o *Operator) setFloor(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
-	if err := errors.Join(by.may(comment), checkAccount(account)); err != nil {
+	if err := errors.Join(by.checkRights(comment), checkAccount(account)); err != nil {
 		return 0, err
 	}
 	o.changing.Lock() // it has a record
@@ -82,7 +82,7 @@ func (o *Operator) setFloor(by Actor, account string, floor int32, comment strin
 	if floor > was {
 		o.endSessions(account, floor)
 	}
-	return was, o.note(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
+	return was, o.appendNote(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
 }
 
 // endSessions ends the sessions of an account that a raised floor no longer admits. The client learns of the floor when it
@@ -95,7 +95,7 @@ func (o *Operator) endSessions(account string, floor int32) {
 		}
 		raised := *s
 		raised.Hello.Floor = floor
-		if !o.judgeAgain(snapshot, &raised).Plays() {
+		if !o.reevaluate(snapshot, &raised).Plays() {
 			s.End()
 		}
 	}

@@ -51,7 +51,7 @@ func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
 	next, known := now.declared.Snapshot(then, time.Now()), labelsOf(now.snapshot)
 	groups := map[ForecastGroup]int{}
 	for _, s := range o.sessions.all() {
-		before, after := o.judgeAgain(now.snapshot, s), o.judgeAgain(next, s)
+		before, after := o.reevaluate(now.snapshot, s), o.reevaluate(next, s)
 		f.Now[before.Verdict.String()]++
 		f.Then[after.Verdict.String()]++
 		if s.Judgement.Plays() && !after.Plays() {
@@ -83,9 +83,9 @@ func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
 	return f
 }
 
-// judgeAgain judges a session's client as if it reconnected. It ignores the client's packs: the client is connected to fetch
+// reevaluate judges a session's client as if it reconnected. It ignores the client's packs: the client is connected to fetch
 // them.
-func (o *Operator) judgeAgain(s *compat.Snapshot, session *Session) compat.Judgement {
+func (o *Operator) reevaluate(s *compat.Snapshot, session *Session) compat.Judgement {
 	h := session.Hello
 	h.Developer, h.Now, h.Content = s.Developers[session.Account], time.Now(), s.ContentFor(h.Target)
 	return compat.Evaluate(s, &h)

@@ -33,13 +33,13 @@ func (o *Operator) Register(r *prometheus.Registry) {
 	r.MustRegister(m.verdicts, m.revision, m.active, m.changes)
 }
 
-// judged counts a judgement.
-func (m *metrics) judged(j compat.Judgement, g Group) {
+// countVerdict counts a judgement.
+func (m *metrics) countVerdict(j compat.Judgement, g Group) {
 	m.verdicts.WithLabelValues(j.Verdict.String(), strconv.Itoa(int(j.Rule)), g.Logic, g.Target).Inc()
 }
 
-// applied records new settings in force.
-func (m *metrics) applied(s compat.Settings) {
+// recordSettings records new settings in force.
+func (m *metrics) recordSettings(s compat.Settings) {
 	m.revision.Set(float64(s.Revision))
 	m.active.WithLabelValues("min").Set(float64(s.ActiveMin))
 	m.active.WithLabelValues("max").Set(float64(s.ActiveMax))

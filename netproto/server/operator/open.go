@@ -48,7 +48,7 @@ func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Ope
 		return nil, err
 	}
 	if changed := store.Changed(); changed != nil {
-		o.running.Go(func() { o.follow(changed) })
+		o.running.Go(func() { o.followStore(changed) })
 	}
 	return o, nil
 }
@@ -133,8 +133,8 @@ func (o *Operator) Adopt(d *compat.Declared) error {
 	return nil
 }
 
-// follow applies changes of other servers that share the store.
-func (o *Operator) follow(changed <-chan struct{}) {
+// followStore applies changes of other servers that share the store.
+func (o *Operator) followStore(changed <-chan struct{}) {
 	for {
 		select {
 		case <-o.closing:
@@ -144,14 +144,14 @@ func (o *Operator) follow(changed <-chan struct{}) {
 				return
 			}
 		}
-		if err := o.refresh(); err != nil {
+		if err := o.reloadSettings(); err != nil {
 			o.log.Error().Err(err).Msg("Compatibility settings were changed elsewhere and can't be used here; what was decided before stays")
 		}
 	}
 }
 
-// refresh applies the settings in the store.
-func (o *Operator) refresh() error {
+// reloadSettings applies the settings in the store.
+func (o *Operator) reloadSettings() error {
 	o.changing.Lock()
 	defer o.changing.Unlock()
 	document, _, err := o.store.Settings()
@@ -177,8 +177,8 @@ func (o *Operator) refresh() error {
 	return nil
 }
 
-// kick ends, after a countdown, the sessions that the settings no longer admit, unless the settings have changed again by then.
-func (o *Operator) kick(after time.Duration, revision uint64) {
+// kickSessions ends, after a countdown, the sessions that the settings no longer admit, unless the settings have changed again by then.
+func (o *Operator) kickSessions(after time.Duration, revision uint64) {
 	o.running.Go(func() {
 		countdown := time.NewTimer(after)
 		defer countdown.Stop()
@@ -193,7 +193,7 @@ func (o *Operator) kick(after time.Duration, revision uint64) {
 		}
 		ended := 0
 		for _, s := range o.sessions.all() {
-			if s.Judgement.Plays() && !o.judgeAgain(st.snapshot, s).Plays() {
+			if s.Judgement.Plays() && !o.reevaluate(st.snapshot, s).Plays() {
 				s.End()
 				ended++
 			}

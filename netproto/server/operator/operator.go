@@ -149,8 +149,8 @@ func (o *Operator) SnapshotFor(d *compat.Declared) *compat.Snapshot {
 // Manifest has the components of the server's own build; nil if unknown. It is read-only.
 func (o *Operator) Manifest() *compat.Manifest { return o.current.Load().declared.Manifest }
 
-// may checks an actor's rights, its name, and a comment. The error is a *ForbiddenError or *InputError.
-func (a Actor) may(comment string) error {
+// checkRights checks an actor's rights, its name, and a comment. The error is a *ForbiddenError or *InputError.
+func (a Actor) checkRights(comment string) error {
 	switch {
 	case a.Role != RoleEdit:
 		return &ForbiddenError{Actor: a}

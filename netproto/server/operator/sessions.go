@@ -30,7 +30,7 @@ type sessions struct {
 // Connect counts a judged client under the snapshot that judged it, and lists it as connected until remove is called.
 func (o *Operator) Connect(s *compat.Snapshot, session Session) (remove func()) {
 	group := labelsOf(s).group(session.Hello)
-	o.metrics.judged(session.Judgement, group)
+	o.metrics.countVerdict(session.Judgement, group)
 	return o.sessions.add(&session, group, time.Now())
 }
 
@@ -89,7 +89,7 @@ func (c *sessions) groups(known labels) []Group {
 	for _, g := range c.all() {
 		counts[known.group(g.Hello)]++
 	}
-	return grouped(counts)
+	return sortGroups(counts)
 }
 
 // lastHour counts the handshakes of the last hour.
@@ -106,7 +106,7 @@ func (c *sessions) lastHour(now time.Time) []Group {
 			counts[g] += n
 		}
 	}
-	return grouped(counts)
+	return sortGroups(counts)
 }
 
 // byTarget counts the connected clients of each target.
@@ -118,7 +118,7 @@ func (c *sessions) byTarget() map[string]int {
 	return counts
 }
 
-func grouped(counts map[Group]int) []Group {
+func sortGroups(counts map[Group]int) []Group {
 	all := make([]Group, 0, len(counts))
 	for g, n := range counts {
 		g.Count = n

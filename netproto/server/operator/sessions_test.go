@@ -175,7 +175,7 @@ func TestKickCountsDown(t *testing.T) {
 				g.End = func() { gone <- struct{}{} }
 				o.sessions.add(g, Group{}, time.Now())
 			}
-			o.kick(5*time.Minute, 2)
+			o.kickSessions(5*time.Minute, 2)
 			time.Sleep(4 * time.Minute)
 			synctest.Wait()
 			if len(gone) != 0 {

@@ -98,7 +98,7 @@ func goodMeta(m []byte) bool {
 // node checks a page with its overflow pages, and everything below.
 func (w *walker) node(id uint64) error {
 	head := make([]byte, walkHead)
-	if err := w.take(id, 0); err != nil {
+	if err := w.claimPage(id, 0); err != nil {
 		return err
 	}
 	if _, err := w.in.ReadAt(head, int64(id)*w.size); err != nil {
@@ -109,7 +109,7 @@ func (w *walker) node(id uint64) error {
 		return fmt.Errorf("page %d is damaged", id)
 	}
 	for n := uint64(1); n <= more; n++ {
-		if err := w.take(id+n, id); err != nil {
+		if err := w.claimPage(id+n, id); err != nil {
 			return err
 		}
 	}
@@ -120,8 +120,8 @@ func (w *walker) node(id uint64) error {
 	return w.elements(run, id)
 }
 
-// take marks a page as used; a second use is an error.
-func (w *walker) take(id, by uint64) error {
+// claimPage marks a page as used; a second use is an error.
+func (w *walker) claimPage(id, by uint64) error {
 	if id < 2 || id >= w.pages || w.seen[id] {
 		return fmt.Errorf("page %d is used twice or is none, as seen from page %d", id, by)
 	}

@@ -74,7 +74,7 @@ func (o *Operator) FirstToken() (secret string, err error) {
 // NewToken creates a token and returns its secret, only once. The first token must have RoleEdit, or no token could change
 // anything. The errors are *ForbiddenError, *InputError and the store's.
 func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, err error) {
-	if err := by.may(""); err != nil {
+	if err := by.checkRights(""); err != nil {
 		return "", err
 	}
 	o.changing.Lock()
@@ -88,7 +88,7 @@ func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, er
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random)
 	all = append(all, Token{Name: name, Role: role, Created: time.Now().UTC().Truncate(time.Second), Sum: Sum(secret)})
 	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
-	return secret, o.keepTokens(by, all, "tokens."+name, map[string]any{"role": role})
+	return secret, o.storeTokens(by, all, "tokens."+name, map[string]any{"role": role})
 }
 
 func checkToken(all []Token, name string, role Role) error {
@@ -111,7 +111,7 @@ func checkToken(all []Token, name string, role Role) error {
 // DropToken removes a token; its secret is invalid from then on. The last token with RoleEdit can't be removed while there are
 // others. The errors are *ForbiddenError, *InputError, ErrUnknown and the store's.
 func (o *Operator) DropToken(by Actor, name string) error {
-	if err := by.may(""); err != nil {
+	if err := by.checkRights(""); err != nil {
 		return err
 	}
 	o.changing.Lock()
@@ -124,16 +124,16 @@ func (o *Operator) DropToken(by Actor, name string) error {
 	case len(all) > 0 && !slices.ContainsFunc(all, edits):
 		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: make another one first", RoleEdit)}
 	}
-	return o.keepTokens(by, all, "tokens."+name, nil)
+	return o.storeTokens(by, all, "tokens."+name, nil)
 }
 
-// keepTokens stores the tokens with an audit record about one. The caller holds the lock.
-func (o *Operator) keepTokens(by Actor, all []Token, key string, after map[string]any) error {
+// storeTokens stores the tokens with an audit record about one. The caller holds the lock.
+func (o *Operator) storeTokens(by Actor, all []Token, key string, after map[string]any) error {
 	if err := o.store.SetTokens(all); err != nil {
 		return err
 	}
 	o.tokens.Store(&all)
-	return o.note(by, "", key, nil, after)
+	return o.appendNote(by, "", key, nil, after)
 }
 
 // Sum is the hash of a secret, as Token has it.
