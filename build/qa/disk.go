@@ -51,7 +51,7 @@ type diskLab struct {
 // Disk runs the client of a lab on small, failing and power-cut file systems, which it creates, and judges each case like Real. Cases
 // without the required rights or programs are skipped with a reason. All mounts are removed when it returns. The error is that of ctx, or
 // says that no case was selected.
-func Disk(ctx context.Context, l *Lab, o DiskOptions, tell LabTell) (err error) {
+func Disk(ctx context.Context, l *Lab, o DiskOptions, tell Progress) (err error) {
 	d := &diskLab{
 		Lab: l, options: o, images: filepath.Join(l.folder, "images"), chance: rand.New(rand.NewPCG(o.Seed, 4)),
 		imaged: map[string]error{}, sizes: imageSizes,
@@ -70,7 +70,7 @@ func Disk(ctx context.Context, l *Lab, o DiskOptions, tell LabTell) (err error) 
 	}
 	tries := append(full, d.failingDisks()...)
 	tries = append(tries, d.tracedFaults(ctx)...)
-	return labTries(ctx, diskSuite, append(tries, cuts...), o.Jobs, tell)
+	return playCases(ctx, diskSuite, append(tries, cuts...), o.Jobs, tell)
 }
 
 // prepare determines which file systems can be mounted, and makes an image with the old set for each. Images lie in memory if possible:
@@ -130,7 +130,7 @@ func (d *diskLab) makeTemplate(ctx context.Context, kind string) (err error) {
 // onMemory runs a case on a tmpfs of a size with a copy of the install. inodes 0 means no limit.
 func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (report.State, string, error)) (state report.State, detail string, err error) {
 	if d.refused != nil {
-		return "", "", &labSkip{"nothing can be mounted here: " + d.refused.Error()}
+		return "", "", &skipError{"nothing can be mounted here: " + d.refused.Error()}
 	}
 	mount, err := os.MkdirTemp(d.folder, "disk-")
 	if err != nil {
@@ -162,16 +162,16 @@ func (d *diskLab) afterwards(ctx context.Context, dir string, heal func() error)
 		return "", err
 	}
 	_, later, err := d.judgeConverging(ctx, dir, which)
-	return labLines(problem, later), err
+	return joinLines(problem, later), err
 }
 
 // powerCuts plans the power cuts of all file systems.
-func (d *diskLab) powerCuts(ctx context.Context) ([]labTry, error) {
+func (d *diskLab) powerCuts(ctx context.Context) ([]try, error) {
 	points, err := d.cutPoints(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var tries []labTry
+	var tries []try
 	for _, kind := range d.options.Kinds {
 		for _, withLog := range []bool{false, true} {
 			for i := range d.options.Cuts {

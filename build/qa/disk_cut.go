@@ -11,8 +11,8 @@ import (
 	"collet/build/qa/report"
 )
 
-// powered is a mounted copy of an image. It is used by one goroutine.
-type powered struct {
+// poweredDisk is a mounted copy of an image. It is used by one goroutine.
+type poweredDisk struct {
 	lab     *diskLab
 	kind    string
 	withLog bool
@@ -21,37 +21,37 @@ type powered struct {
 }
 
 // dir returns the install folder.
-func (p *powered) dir() string { return filepath.Join(p.mount, "install") }
+func (p *poweredDisk) dir() string { return filepath.Join(p.mount, "install") }
 
-// plug mounts a fresh copy of an image. The caller unplugs it.
-func (d *diskLab) plug(ctx context.Context, kind string, withLog bool) (*powered, error) {
+// mount mounts a fresh copy of an image. The caller unplugs it.
+func (d *diskLab) mount(ctx context.Context, kind string, withLog bool) (*poweredDisk, error) {
 	if refused := d.imaged[kind]; refused != nil {
-		return nil, &labSkip{kind + " can't be tried here: " + refused.Error()}
+		return nil, &skipError{kind + " can't be tried here: " + refused.Error()}
 	}
 	home, err := os.MkdirTemp(d.images, "cut-")
 	if err != nil {
 		return nil, err
 	}
-	p := &powered{lab: d, kind: kind, withLog: withLog, image: filepath.Join(home, "image"), mount: filepath.Join(home, "mount")}
+	p := &poweredDisk{lab: d, kind: kind, withLog: withLog, image: filepath.Join(home, "image"), mount: filepath.Join(home, "mount")}
 	if err = copyImage(p.image, d.template(kind)); err == nil {
 		err = mountImage(ctx, kind, p.image, p.mount)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.unplug())
+		return nil, errors.Join(err, p.unmount())
 	}
 	return p, nil
 }
 
-// unplug unmounts and removes the copy.
-func (p *powered) unplug() error {
+// unmount unmounts and removes the copy.
+func (p *poweredDisk) unmount() error {
 	return errors.Join(unmount(p.mount), os.RemoveAll(filepath.Dir(p.image)))
 }
 
 // cut cuts the power.
-func (p *powered) cut() error { return cutPower(p.mount, p.withLog) }
+func (p *poweredDisk) cut() error { return cutPower(p.mount, p.withLog) }
 
 // restart simulates the machine's next boot.
-func (p *powered) restart(ctx context.Context) error {
+func (p *poweredDisk) restart(ctx context.Context) error {
 	if err := unmount(p.mount); err != nil {
 		return err
 	}
@@ -67,13 +67,13 @@ func cutParams(kind string, withLog bool, more ...report.Param) []report.Param {
 }
 
 // cutTry plans a cut after a time.
-func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Duration) labTry {
+func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Duration) try {
 	again := d.recoveryKills(d.chance, d.options.Depth)
-	return labTry{
+	return try{
 		name:   "power cut at a random moment",
-		params: cutParams(kind, withLog, report.Param{Name: "cut", Value: number}, report.Param{Name: "at", Value: labMS(at)}),
-		try: func(ctx context.Context) (report.State, string, error) {
-			return d.onPower(ctx, kind, withLog, again, func(p *powered) (note, problem string, err error) {
+		params: cutParams(kind, withLog, report.Param{Name: "cut", Value: number}, report.Param{Name: "at", Value: milliseconds(at)}),
+		do: func(ctx context.Context) (report.State, string, error) {
+			return d.onPower(ctx, kind, withLog, again, func(p *poweredDisk) (note, problem string, err error) {
 				return p.playUntilCut(ctx, at)
 			})
 		},
@@ -81,11 +81,11 @@ func (d *diskLab) cutTry(kind string, withLog bool, number string, at time.Durat
 }
 
 // cutAfterTry plans a cut right after the client reported success.
-func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
-	return labTry{
+func (d *diskLab) cutAfterTry(kind string, withLog bool) try {
+	return try{
 		name: "power cut when the update is over", params: cutParams(kind, withLog),
-		try: func(ctx context.Context) (report.State, string, error) {
-			return d.onPower(ctx, kind, withLog, nil, func(p *powered) (note, problem string, err error) {
+		do: func(ctx context.Context) (report.State, string, error) {
+			return d.onPower(ctx, kind, withLog, nil, func(p *poweredDisk) (note, problem string, err error) {
 				return p.playUntilCut(ctx, never)
 			})
 		},
@@ -96,15 +96,15 @@ func (d *diskLab) cutAfterTry(kind string, withLog bool) labTry {
 const never = 24 * time.Hour
 
 // onPower runs a case on a copy of an image; play ends with the power cut. During each recovery in again the power is cut once more.
-func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again []labRun, play func(p *powered) (note, problem string, err error)) (state report.State, detail string, err error) {
-	p, err := d.plug(ctx, kind, withLog)
+func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again []clientRun, play func(p *poweredDisk) (note, problem string, err error)) (state report.State, detail string, err error) {
+	p, err := d.mount(ctx, kind, withLog)
 	if err != nil {
 		return "", "", err
 	}
-	defer func() { err = errors.Join(err, p.unplug()) }()
+	defer func() { err = errors.Join(err, p.unmount()) }()
 	note, problem, err := play(p)
 	if err != nil || problem != "" {
-		return labVerdict(problem, note, err)
+		return verdict(problem, note, err)
 	}
 	for _, r := range again {
 		if err := p.cutRecovery(ctx, r); err != nil {
@@ -115,14 +115,14 @@ func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again 
 		return "", "", err
 	}
 	problem, err = d.judge(ctx, p.dir(), nil)
-	return labVerdict(problem, note, err)
+	return verdict(problem, note, err)
 }
 
 // playUntilCut plays the update run by run, and cuts the power after a time or at the end.
-func (p *powered) playUntilCut(ctx context.Context, at time.Duration) (note, problem string, err error) {
+func (p *poweredDisk) playUntilCut(ctx context.Context, at time.Duration) (note, problem string, err error) {
 	isCut := false
 	var failed error
-	note, problem, err = p.lab.playUntil(ctx, p.dir(), at, labRun{strike: func() { isCut, failed = true, p.cut() }})
+	note, problem, err = p.lab.playUntil(ctx, p.dir(), at, clientRun{onKill: func() { isCut, failed = true, p.cut() }})
 	if !isCut {
 		failed = p.cut()
 	}
@@ -130,13 +130,13 @@ func (p *powered) playUntilCut(ctx context.Context, at time.Duration) (note, pro
 }
 
 // cutRecovery restores the power, lets the client recover, and cuts the power during that or at its end.
-func (p *powered) cutRecovery(ctx context.Context, r labRun) error {
+func (p *poweredDisk) cutRecovery(ctx context.Context, r clientRun) error {
 	if err := p.restart(ctx); err != nil {
 		return err
 	}
 	isCut := false
 	var failed error
-	r.offline, r.strike = true, func() { isCut, failed = true, p.cut() }
+	r.offline, r.onKill = true, func() { isCut, failed = true, p.cut() }
 	_, err := p.lab.run(ctx, p.dir(), r)
 	if !isCut {
 		failed = p.cut()
@@ -145,7 +145,7 @@ func (p *powered) cutRecovery(ctx context.Context, r labRun) error {
 }
 
 // cutPoints lists the operations for power cuts; empty without a client with crash points.
-func (d *diskLab) cutPoints(ctx context.Context) (points []point, err error) {
+func (d *diskLab) cutPoints(ctx context.Context) (points []operation, err error) {
 	if d.options.Points == "" {
 		return nil, nil
 	}
@@ -160,12 +160,12 @@ func (d *diskLab) cutPoints(ctx context.Context) (points []point, err error) {
 }
 
 // cutPointTry plans a cut before one operation. A cut after it equals one before the next.
-func (d *diskLab) cutPointTry(kind string, withLog bool, at point) labTry {
-	return labTry{
+func (d *diskLab) cutPointTry(kind string, withLog bool, at operation) try {
+	return try{
 		name:   "power cut at " + at.text,
 		params: cutParams(kind, withLog, report.Param{Name: "run", Value: fmt.Sprint(at.run + 1)}, report.Param{Name: "operation", Value: at.number}),
-		try: func(ctx context.Context) (report.State, string, error) {
-			return d.onPower(ctx, kind, withLog, nil, func(p *powered) (note, problem string, err error) {
+		do: func(ctx context.Context) (report.State, string, error) {
+			return d.onPower(ctx, kind, withLog, nil, func(p *poweredDisk) (note, problem string, err error) {
 				return p.playToPoint(ctx, at)
 			})
 		},
@@ -173,21 +173,21 @@ func (d *diskLab) cutPointTry(kind string, withLog bool, at point) labTry {
 }
 
 // playToPoint plays the runs before the point, stops the client there, and cuts the power.
-func (p *powered) playToPoint(ctx context.Context, at point) (note, problem string, err error) {
+func (p *poweredDisk) playToPoint(ctx context.Context, at operation) (note, problem string, err error) {
 	for n := range at.run {
-		end, err := p.lab.run(ctx, p.dir(), labRun{})
-		if err != nil || end.code != labExitReady {
+		end, err := p.lab.run(ctx, p.dir(), clientRun{})
+		if err != nil || end.code != exitReady {
 			return "", fmt.Sprintf("run %d, undisturbed so far: %v; it printed:\n%s", n+1, end, end.tail()), err
 		}
 	}
-	end, err := p.lab.run(ctx, p.dir(), labRun{
+	end, err := p.lab.run(ctx, p.dir(), clientRun{
 		program: p.lab.options.Points, env: []string{crashAtVariable + "=" + at.number + ":before"},
 	})
 	if err = errors.Join(err, p.cut()); err != nil {
 		return "", "", err
 	}
 	switch {
-	case end.code == labExitReady:
+	case end.code == exitReady:
 		return "the run did fewer operations than the undisturbed one; the power was cut at its end", "", nil
 	case end.code > 0 || end.hung:
 		problem = fmt.Sprintf("the client did not die at the point: %v; it printed:\n%s", end, end.tail())

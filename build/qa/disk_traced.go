@@ -35,23 +35,23 @@ func (d *diskLab) tracedFiles(dir string) []string {
 }
 
 // tracedErrors are the injected errors, with the exit code that each must cause unless the client succeeded without the call.
-var tracedErrors = map[string]int{"EIO": labExitDiskFault, "ENOSPC": labExitDiskFull}
+var tracedErrors = map[string]int{"EIO": exitDiskFault, "ENOSPC": exitDiskFull}
 
 // tracedFaults plans single failing calls: the n-th of its kind in a thread, by strace.
-func (d *diskLab) tracedFaults(ctx context.Context) []labTry {
+func (d *diskLab) tracedFaults(ctx context.Context) []try {
 	if d.options.Faults <= 0 {
 		return nil
 	}
 	refused := tracerRefused(ctx)
-	var tries []labTry
+	var tries []try
 	for _, call := range tracedCalls() {
 		for _, errno := range []string{"EIO", "ENOSPC"} {
 			for n := range d.options.Faults {
-				tries = append(tries, labTry{
+				tries = append(tries, try{
 					name: call + " fails", params: []report.Param{{Name: "error", Value: errno}, {Name: "when", Value: fmt.Sprint(n + 1)}},
-					try: func(ctx context.Context) (report.State, string, error) {
+					do: func(ctx context.Context) (report.State, string, error) {
 						if refused != nil {
-							return "", "", &labSkip{"strace is needed: " + refused.Error()}
+							return "", "", &skipError{"strace is needed: " + refused.Error()}
 						}
 						return d.traced(ctx, call, errno, n+1)
 					},
@@ -94,15 +94,15 @@ func (d *diskLab) traced(ctx context.Context, call, errno string, when int) (rep
 			wrap = append(wrap, "-P", file)
 		}
 	}
-	end, _, err := d.converge(ctx, dir, labRun{wrap: wrap})
+	end, _, err := d.converge(ctx, dir, clientRun{wrap: wrap})
 	if err != nil {
 		return "", "", err
 	}
-	allowed := []int{labExitReady, tracedErrors[errno]}
+	allowed := []int{exitReady, tracedErrors[errno]}
 	var problem string
 	if !slices.Contains(allowed, end.code) {
 		problem = fmt.Sprintf("the client ends with %v, want one of the exit codes %v; it printed:\n%s", end, allowed, end.tail())
 	}
 	later, err := d.judge(ctx, dir, nil)
-	return labVerdict(labLines(problem, later), fmt.Sprintf("the update: %v", end), err)
+	return verdict(joinLines(problem, later), fmt.Sprintf("the update: %v", end), err)
 }

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// labLimit is how long one run of the client may take unless the options say otherwise: far longer than an update
+	// defaultRunLimit is how long one run of the client may take unless the options say otherwise: far longer than an update
 	// over the loopback interface needs, and than all retries of a client that finds no server.
-	labLimit = 2 * time.Minute
-	// labMaxRuns is how many runs an undisturbed update may take before the lab thinks that it never ends.
-	labMaxRuns = 5
+	defaultRunLimit = 2 * time.Minute
+	// maxRuns is how many runs an undisturbed update may take before the lab thinks that it never ends.
+	maxRuns = 5
 )
 
 // LabOptions say what to try.
@@ -36,12 +36,12 @@ type Lab struct {
 	env     []string
 	folder  string // of everything that the lab makes
 	own     fileset.OwnNames
-	stages  []labStage
-	promise labPromise
+	stages  []stage
+	promise promise
 }
 
-// labStage is one run of an undisturbed update.
-type labStage struct {
+// stage is one run of an undisturbed update.
+type stage struct {
 	before string        // a copy of the install as it was before the run
 	took   time.Duration // how long the run took
 	bytes  int64         // how much it fetched
@@ -52,7 +52,7 @@ type labStage struct {
 func OpenLab(ctx context.Context, o LabOptions) (*Lab, error) {
 	l := &Lab{options: o}
 	if l.options.Limit <= 0 {
-		l.options.Limit = labLimit
+		l.options.Limit = defaultRunLimit
 	}
 	l.env = append(append(os.Environ(), "LANG=C", "LC_ALL=C"), o.Env...)
 	for _, file := range []*string{&l.options.Client, &l.options.Install} {
@@ -71,7 +71,7 @@ func OpenLab(ctx context.Context, o LabOptions) (*Lab, error) {
 		return nil, err
 	}
 	if l.folder, err = filepath.Abs(l.folder); err == nil {
-		err = l.learn(ctx)
+		err = l.measure(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -111,8 +111,8 @@ func (l *Lab) String() string {
 	return text
 }
 
-// learn plays the update through. The client's program is not part of what is copied: it is only read, and large.
-func (l *Lab) learn(ctx context.Context) error {
+// measure plays the update through. The client's program is not part of what is copied: it is only read, and large.
+func (l *Lab) measure(ctx context.Context) error {
 	first := filepath.Join(l.folder, "before-1")
 	if err := fileset.CopyInstall(first, l.options.Install); err != nil {
 		return err
@@ -126,14 +126,14 @@ func (l *Lab) learn(ctx context.Context) error {
 	if l.promise.Old, err = l.own.ReadSet(first); err != nil {
 		return err
 	}
-	if err := plantLabPlayer(l.root(first)); err != nil {
+	if err := writePlayerFiles(l.root(first)); err != nil {
 		return fmt.Errorf("plant a player's files: %w", err)
 	}
 	after, err := l.play(ctx, first)
 	if err != nil {
 		return err
 	}
-	return l.learnSets(after)
+	return l.readNewSet(after)
 }
 
 // program is the client's program relative to the install, with slashes; empty where it lies elsewhere.
@@ -150,35 +150,35 @@ func (l *Lab) root(dir string) string { return filepath.Join(dir, l.own.Writable
 
 // play runs the undisturbed update and keeps a copy of the install before each run.
 func (l *Lab) play(ctx context.Context, before string) (string, error) {
-	for n := 1; n <= labMaxRuns; n++ {
+	for n := 1; n <= maxRuns; n++ {
 		after := filepath.Join(l.folder, fmt.Sprintf("before-%d", n+1))
 		if err := fileset.CopyInstall(after, before); err != nil {
 			return "", err
 		}
-		end, err := l.run(ctx, after, labRun{})
+		end, err := l.run(ctx, after, clientRun{})
 		if err != nil {
 			return "", err
 		}
-		if end.code != labExitReady {
+		if end.code != exitReady {
 			return "", fmt.Errorf("an undisturbed update fails: %v; the client printed:\n%s", end, end.tail())
 		}
-		l.stages = append(l.stages, labStage{before: before, took: end.took, bytes: end.bytes})
-		if end.last.Outcome != labStaged {
+		l.stages = append(l.stages, stage{before: before, took: end.took, bytes: end.bytes})
+		if end.last.Outcome != outcomeStaged {
 			return after, nil
 		}
 		before = after
 	}
-	return "", fmt.Errorf("after %d runs of the client the update is still not over", labMaxRuns)
+	return "", fmt.Errorf("after %d runs of the client the update is still not over", maxRuns)
 }
 
-// learnSets takes what the update led to for the new set, after comparing it with what was asked for.
-func (l *Lab) learnSets(after string) error {
+// readNewSet takes what the update led to for the new set, after comparing it with what was asked for.
+func (l *Lab) readNewSet(after string) error {
 	files, err := l.own.ReadSet(after)
 	if err != nil {
 		return err
 	}
 	l.promise.New, l.promise.player = l.promise.split(files)
-	if want := len(labPlayer()); len(l.promise.player) != want {
+	if want := len(playerFiles()); len(l.promise.player) != want {
 		return fmt.Errorf("of %d files of the player an undisturbed update leaves %d", want, len(l.promise.player))
 	}
 	if len(l.promise.Old.Diff(l.promise.New)) == 0 {
@@ -200,11 +200,11 @@ func (l *Lab) learnSets(after string) error {
 
 // bytes is the size of the install before the first run and after the last, rounded up to pages.
 func (l *Lab) bytes() (before, after int64, err error) {
-	before, err = labSize(l.stages[0].before)
+	before, err = diskUsage(l.stages[0].before)
 	if err != nil {
 		return 0, 0, err
 	}
-	after, err = labSize(filepath.Join(l.folder, fmt.Sprintf("before-%d", l.runs()+1)))
+	after, err = diskUsage(filepath.Join(l.folder, fmt.Sprintf("before-%d", l.runs()+1)))
 	return before, after, err
 }
 
@@ -231,18 +231,18 @@ func (l *Lab) cloneOf(install string) (dir string, remove func(), err error) {
 // judge lets the client recover a copy, checks the promise, lets it converge and checks that it has the new set. The
 // recovering run is killed first, once for each of kills. A problem is a broken promise; an error is that nothing could
 // be found out.
-func (l *Lab) judge(ctx context.Context, dir string, kills []labRun) (problem string, err error) {
+func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem string, err error) {
 	for _, kill := range kills {
 		kill.offline = true
 		if _, err := l.run(ctx, dir, kill); err != nil {
 			return "", err
 		}
 	}
-	end, err := l.run(ctx, dir, labRun{offline: true})
+	end, err := l.run(ctx, dir, clientRun{offline: true})
 	if err != nil {
 		return "", err
 	}
-	if end.code != labExitReady && end.code != labExitUnreachable {
+	if end.code != exitReady && end.code != exitUnreachable {
 		return fmt.Sprintf("the run that only recovers: %v; it printed:\n%s", end, end.tail()), nil
 	}
 	which, problem, err := l.promise.check(dir)
@@ -250,36 +250,36 @@ func (l *Lab) judge(ctx context.Context, dir string, kills []labRun) (problem st
 		return "", err
 	}
 	_, later, err := l.judgeConverging(ctx, dir, which)
-	return labLines(labAfter("after recovery", problem, end), later), err
+	return joinLines(after("after recovery", problem, end), later), err
 }
 
 // judgeConverging runs the client undisturbed, at most as often as an undisturbed update needs, until the install has the
 // new set. The promise is looked at after each run.
 func (l *Lab) judgeConverging(ctx context.Context, dir string, before string) (runs int, problem string, err error) {
-	var end labEnd
+	var end clientEnd
 	for runs = 1; runs <= l.runs(); runs++ {
-		if end, err = l.run(ctx, dir, labRun{}); err != nil {
+		if end, err = l.run(ctx, dir, clientRun{}); err != nil {
 			return runs, "", err
 		}
-		if end.code != labExitReady {
+		if end.code != exitReady {
 			break
 		}
 		which, problem, err := l.promise.check(dir)
 		if err == nil && problem == "" {
-			if end.last.Outcome == labStaged {
+			if end.last.Outcome == outcomeStaged {
 				continue
 			}
 			if which != "new" {
 				problem = "the " + which + " set is still there"
 			}
 		}
-		return runs, labAfter(fmt.Sprintf("after run %d of those that converge", runs), problem, end), err
+		return runs, after(fmt.Sprintf("after run %d of those that converge", runs), problem, end), err
 	}
 	return runs, fmt.Sprintf("after the %s set it does not converge: %v; it printed:\n%s", before, end, end.tail()), nil
 }
 
-// labAfter says when a problem was found and how the run before it ended.
-func labAfter(when, problem string, end labEnd) string {
+// after says when a problem was found and how the run before it ended.
+func after(when, problem string, end clientEnd) string {
 	if problem == "" {
 		return ""
 	}

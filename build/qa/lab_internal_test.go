@@ -15,10 +15,10 @@ import (
 // TestLabPromise judges folders by what they hold.
 func TestLabPromise(t *testing.T) {
 	player := fileset.Set{}
-	for name := range labPlayer() {
+	for name := range playerFiles() {
 		player[name] = "sha256:" + name
 	}
-	p := labPromise{Promise: fileset.Promise{Old: fileset.Set{"m": "1", "a": "1"}, New: fileset.Set{"m": "2", "b": "1"}}, player: player}
+	p := promise{Promise: fileset.Promise{Old: fileset.Set{"m": "1", "a": "1"}, New: fileset.Set{"m": "2", "b": "1"}}, player: player}
 	with := func(s fileset.Set, change func(fileset.Set)) fileset.Set {
 		all := fileset.Set{}
 		for name, content := range s {
@@ -61,12 +61,12 @@ func TestLabPromise(t *testing.T) {
 
 // TestDiskProblems judges how clients end on a disk.
 func TestDiskProblems(t *testing.T) {
-	ended := func(code int, text string, phases ...string) labEnd {
-		return labEnd{code: code, phases: phases, last: labLine{Text: text}}
+	ended := func(code int, text string, phases ...string) clientEnd {
+		return clientEnd{code: code, phases: phases, last: clientLine{Text: text}}
 	}
 	for _, test := range []struct {
-		judge func(labEnd) string
-		end   labEnd
+		judge func(clientEnd) string
+		end   clientEnd
 		want  string
 	}{
 		{full, ended(22, "Free 12 MB in /m/install and try again."), ""},
@@ -87,18 +87,18 @@ func TestDiskProblems(t *testing.T) {
 	}
 }
 
-func full(e labEnd) string     { return fullProblem(e, "/m", "/m/install") }
-func readOnly(e labEnd) string { return readOnlyProblem(e, "/m") }
+func full(e clientEnd) string     { return fullProblem(e, "/m", "/m/install") }
+func readOnly(e clientEnd) string { return readOnlyProblem(e, "/m") }
 
 // TestLabTries wants panics, skips and troubles to become cases.
 func TestLabTries(t *testing.T) {
-	gives := func(state report.State, detail string, err error) labTry {
-		return labTry{name: detail, try: func(context.Context) (report.State, string, error) { return state, detail, err }}
+	gives := func(state report.State, detail string, err error) try {
+		return try{name: detail, do: func(context.Context) (report.State, string, error) { return state, detail, err }}
 	}
-	tries := []labTry{
-		gives(report.OK, "fine", nil), gives(report.Violation, "broken", nil), gives("", "", &labSkip{"no rights"}),
+	tries := []try{
+		gives(report.OK, "fine", nil), gives(report.Violation, "broken", nil), gives("", "", &skipError{"no rights"}),
 		gives("", "", errors.Join(errors.New("mount lost"), os.ErrPermission)),
-		{name: "panics", try: func(context.Context) (report.State, string, error) { panic("a hole") }},
+		{name: "panics", do: func(context.Context) (report.State, string, error) { panic("a hole") }},
 	}
 	want := []struct {
 		state  report.State
@@ -108,7 +108,7 @@ func TestLabTries(t *testing.T) {
 		{report.Violation, "could not be tried: mount lost"}, {report.Violation, "internal error of this kit: a hole"},
 	}
 	var got []report.Case
-	if err := labTries(t.Context(), "suite", tries, 2, func(_, _ int, c report.Case) { got = append(got, c) }); err != nil {
+	if err := playCases(t.Context(), "suite", tries, 2, func(_, _ int, c report.Case) { got = append(got, c) }); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range want {
@@ -120,9 +120,9 @@ func TestLabTries(t *testing.T) {
 
 // TestLabListener takes output apart that comes in pieces.
 func TestLabListener(t *testing.T) {
-	var end labEnd
+	var end clientEnd
 	var phases []string
-	l := &labListener{end: &end, on: func(said labLine) { phases = append(phases, said.Phase) }}
+	l := &outputParser{end: &end, on: func(said clientLine) { phases = append(phases, said.Phase) }}
 	for _, piece := range []string{"noise\n{\"phase\":\"fet", "ching\",\"bytes\":7}\n{\"phase\":\"fetching\"}\n", "{\"outcome\":\"Failed\",\"exit\":22,\"text\":\"t\"}\n", "{\"exit\":1"} {
 		if n, err := l.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
@@ -131,24 +131,24 @@ func TestLabListener(t *testing.T) {
 	if len(end.phases) != 1 || end.phases[0] != "fetching" || end.bytes != 7 || *end.last.Exit != 22 || len(phases) != 3 {
 		t.Errorf("%+v, told %q", end, phases)
 	}
-	l.Write([]byte(strings.Repeat("x", 3*labOutput)))
-	if len(end.said) != labOutput || len(l.rest) > labOutput || len(end.tail()) != labShown {
-		t.Errorf("kept %d and %d bytes", len(end.said), len(l.rest))
+	l.Write([]byte(strings.Repeat("x", 3*maxOutput)))
+	if len(end.output) != maxOutput || len(l.rest) > maxOutput || len(end.tail()) != maxShown {
+		t.Errorf("kept %d and %d bytes", len(end.output), len(l.rest))
 	}
 }
 
 // TestLabSize counts pages.
 func TestLabSize(t *testing.T) {
 	dir := t.TempDir()
-	for name, size := range map[string]int{"empty": 0, "one": 1, "page": labPage, "more": labPage + 1} {
+	for name, size := range map[string]int{"empty": 0, "one": 1, "page": pageSize, "more": pageSize + 1} {
 		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if size, err := labSize(dir); err != nil || size != (1+0+1+1+2)*labPage {
+	if size, err := diskUsage(dir); err != nil || size != (1+0+1+1+2)*pageSize {
 		t.Errorf("%d, %v", size, err)
 	}
-	if _, err := labSize(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := diskUsage(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }

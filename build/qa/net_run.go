@@ -60,11 +60,11 @@ func (n *Net) measure(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	end, err := n.lab.run(ctx, dir, labRun{server: p.Addr()})
+	end, err := n.lab.run(ctx, dir, clientRun{server: p.Addr()})
 	if err != nil {
 		return err
 	}
-	if end.code != labExitReady {
+	if end.code != exitReady {
 		return fmt.Errorf("%v; the client printed:\n%s", end, end.tail())
 	}
 	if records := p.Records(); len(records) > 0 {
@@ -96,14 +96,14 @@ func (c netCase) params() []report.Param {
 
 // Play tries all cases, jobs at a time. After the disturbed run the install must have exactly the old or the new set; after as many
 // undisturbed runs as an update takes, the new one. The player's files must be unchanged. The error is that of ctx.
-func (n *Net) Play(ctx context.Context, jobs int, tell LabTell) error {
-	tries := make([]labTry, len(n.cases))
+func (n *Net) Play(ctx context.Context, jobs int, tell Progress) error {
+	tries := make([]try, len(n.cases))
 	for i, c := range n.cases {
-		tries[i] = labTry{name: c.scenario.Name, params: c.params(), try: func(ctx context.Context) (report.State, string, error) {
+		tries[i] = try{name: c.scenario.Name, params: c.params(), do: func(ctx context.Context) (report.State, string, error) {
 			return n.try(ctx, c)
 		}}
 	}
-	return labTries(ctx, netSuite, tries, jobs, tell)
+	return playCases(ctx, netSuite, tries, jobs, tell)
 }
 
 // try disturbs one update, judges the result, and lets the client finish undisturbed.
@@ -121,17 +121,17 @@ func (n *Net) try(ctx context.Context, c netCase) (report.State, string, error) 
 	if err != nil {
 		return "", "", err
 	}
-	problem = labLines(c.endProblem(end), labAfter("after the disturbed run", problem, end))
+	problem = joinLines(c.endProblem(end), after("after the disturbed run", problem, end))
 	runs, later, err := n.lab.judgeConverging(ctx, dir, which)
 	note := fmt.Sprintf("exit code %d after %.1f s and %d connections, then the %s set", end.code, end.took.Seconds(), connections, which)
 	if later == "" {
 		note += fmt.Sprintf("; the new one after %d more runs", runs)
 	}
-	return labVerdict(labLines(problem, later), note, err)
+	return verdict(joinLines(problem, later), note, err)
 }
 
 // endProblem describes what is wrong with the disturbed client's end.
-func (c netCase) endProblem(end labEnd) string {
+func (c netCase) endProblem(end clientEnd) string {
 	if !end.hung && slices.Contains(c.scenario.Exits, end.code) {
 		return ""
 	}
@@ -147,11 +147,11 @@ func oneOf(codes []int) string {
 }
 
 // disturb runs the client through a proxy with the scenario's faults.
-func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end labEnd, connections int, err error) {
+func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end clientEnd, connections int, err error) {
 	p, err := proxy.Start(proxy.Options{
 		Target: n.lab.options.Server, Link: c.scenario.Link,
-		Fault: func(number int) proxy.Fault {
-			return proxy.Fault{Deeds: c.scenario.deeds(number, c.way, c.at, n.first)}
+		Faults: func(number int) []proxy.Fault {
+			return c.scenario.faultsOf(number, c.way, c.at, n.first)
 		},
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end labEnd, c
 			defer timer.Stop()
 		}
 	}
-	end, err = n.lab.run(ctx, dir, labRun{server: p.Addr(), limit: c.scenario.Limit})
+	end, err = n.lab.run(ctx, dir, clientRun{server: p.Addr(), limit: c.scenario.Limit})
 	select {
 	case failed := <-accepted:
 		if err == nil {

@@ -39,7 +39,7 @@ type Scenario struct {
 
 // NetFault is a line "fault" of a scenario.
 type NetFault struct {
-	Kind  proxy.DeedKind
+	Kind  proxy.Kind
 	Ways  []proxy.Direction // at least one, except for a black hole
 	At    []Position        // at least one, except for a black hole
 	Bytes int64
@@ -183,21 +183,21 @@ func (s *Scenario) check() error {
 	return nil
 }
 
-// deeds returns the deeds of one connection in one case. The first fault has the case's direction and position.
-func (s *Scenario) deeds(connection int, way proxy.Direction, at Position, first [3]int64) (deeds []proxy.Deed) {
+// faultsOf returns the faults of one connection in one case. The first fault has the case's direction and position.
+func (s *Scenario) faultsOf(connection int, way proxy.Direction, at Position, first [3]int64) (faults []proxy.Fault) {
 	for i, f := range s.Faults {
 		if connection < f.First || f.Last > 0 && connection > f.Last {
 			continue
 		}
-		d := proxy.Deed{Kind: f.Kind, Bytes: f.Bytes, For: f.For}
+		d := proxy.Fault{Kind: f.Kind, Bytes: f.Bytes, For: f.For}
 		switch {
 		case f.Kind == proxy.BlackHole:
 		case i == 0:
-			d.Way, d.At = way, at.in(first[way])
+			d.Direction, d.At = way, at.in(first[way])
 		default:
-			d.Way, d.At = f.Ways[0], f.At[0].in(first[f.Ways[0]])
+			d.Direction, d.At = f.Ways[0], f.At[0].in(first[f.Ways[0]])
 		}
-		deeds = append(deeds, d)
+		faults = append(faults, d)
 	}
-	return deeds
+	return faults
 }

@@ -29,7 +29,7 @@ type RealOptions struct {
 // Real kills a lab's client in copies of its install and judges each one. After a recovering run the install must have exactly the old or
 // the new set; after as many runs as an undisturbed update takes, the new one. The player's files must be unchanged. The error is that of
 // ctx, or says that there is nothing to try.
-func Real(ctx context.Context, l *Lab, o RealOptions, tell LabTell) error {
+func Real(ctx context.Context, l *Lab, o RealOptions, tell Progress) error {
 	tries := l.randomKills(o)
 	if o.Points != "" {
 		points, err := l.points(ctx, o)
@@ -38,11 +38,11 @@ func Real(ctx context.Context, l *Lab, o RealOptions, tell LabTell) error {
 		}
 		tries = append(tries, points...)
 	}
-	return labTries(ctx, realSuite, tries, o.Jobs, tell)
+	return playCases(ctx, realSuite, tries, o.Jobs, tell)
 }
 
 // randomKills plans kills at random moments, evenly spread over an update and slightly beyond it.
-func (l *Lab) randomKills(o RealOptions) []labTry {
+func (l *Lab) randomKills(o RealOptions) []try {
 	chance := rand.New(rand.NewPCG(o.Seed, 1))
 	span := time.Duration(float64(l.Duration()) * realSlack)
 	moments := make([]time.Duration, o.Kills)
@@ -50,13 +50,13 @@ func (l *Lab) randomKills(o RealOptions) []labTry {
 		moments[i] = 1 + time.Duration(chance.Int64N(int64(span)))
 	}
 	slices.Sort(moments)
-	tries := make([]labTry, o.Kills)
+	tries := make([]try, o.Kills)
 	for i, at := range moments {
 		again := l.recoveryKills(chance, o.Depth)
-		tries[i] = labTry{
+		tries[i] = try{
 			name:   fmt.Sprintf("kill after %d %%", at*10/l.Duration()*10),
-			params: []report.Param{{Name: "kill", Value: fmt.Sprint(i + 1)}, {Name: "at", Value: labMS(at)}},
-			try: func(ctx context.Context) (report.State, string, error) {
+			params: []report.Param{{Name: "kill", Value: fmt.Sprint(i + 1)}, {Name: "at", Value: milliseconds(at)}},
+			do: func(ctx context.Context) (report.State, string, error) {
 				return l.killAt(ctx, at, again)
 			},
 		}
@@ -65,7 +65,7 @@ func (l *Lab) randomKills(o RealOptions) []labTry {
 }
 
 // recoveryKills plans the kills of one case's recovery: none at depth 1, otherwise one within the time of the fastest undisturbed run.
-func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []labRun {
+func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []clientRun {
 	if depth < 2 {
 		return nil
 	}
@@ -73,46 +73,46 @@ func (l *Lab) recoveryKills(chance *rand.Rand, depth int) []labRun {
 	for _, s := range l.stages {
 		span = min(span, s.took)
 	}
-	return []labRun{{kill: 1 + time.Duration(chance.Int64N(int64(span)))}}
+	return []clientRun{{kill: 1 + time.Duration(chance.Int64N(int64(span)))}}
 }
 
 // killAt plays the update in a copy, kills it after a time, and judges the result.
-func (l *Lab) killAt(ctx context.Context, at time.Duration, again []labRun) (report.State, string, error) {
+func (l *Lab) killAt(ctx context.Context, at time.Duration, again []clientRun) (report.State, string, error) {
 	dir, remove, err := l.clone(0)
 	if err != nil {
 		return "", "", err
 	}
 	defer remove()
-	note, problem, err := l.playUntil(ctx, dir, at, labRun{})
+	note, problem, err := l.playUntil(ctx, dir, at, clientRun{})
 	if err == nil && problem == "" {
 		problem, err = l.judge(ctx, dir, again)
 	}
-	return labVerdict(problem, note, err)
+	return verdict(problem, note, err)
 }
 
 // playUntil plays the update in a folder, run by run, and kills it after a time. The note describes the kill.
-func (l *Lab) playUntil(ctx context.Context, dir string, at time.Duration, r labRun) (note, problem string, err error) {
+func (l *Lab) playUntil(ctx context.Context, dir string, at time.Duration, r clientRun) (note, problem string, err error) {
 	for n, left := 1, at; ; n++ {
 		r.kill = left
 		end, err := l.run(ctx, dir, r)
 		switch {
 		case err != nil:
 			return "", "", err
-		case end.struck:
-			return fmt.Sprintf("stopped in run %d after %v%s", n, end.took.Round(time.Millisecond), labPhase(end)), "", nil
-		case end.code != labExitReady:
+		case end.killed:
+			return fmt.Sprintf("stopped in run %d after %v%s", n, end.took.Round(time.Millisecond), lastPhase(end)), "", nil
+		case end.code != exitReady:
 			return "", fmt.Sprintf("run %d, undisturbed so far: %v; it printed:\n%s", n, end, end.tail()), nil
-		case end.last.Outcome != labStaged:
+		case end.last.Outcome != outcomeStaged:
 			return fmt.Sprintf("run %d ended by itself before the kill: %v", n, end), "", nil
-		case n == labMaxRuns:
+		case n == maxRuns:
 			return "", fmt.Sprintf("the update is not over after %d runs", n), nil
 		}
 		left = max(left-end.took, 1)
 	}
 }
 
-// labPhase names the phase in which a client was killed.
-func labPhase(e labEnd) string {
+// lastPhase names the phase in which a client was killed.
+func lastPhase(e clientEnd) string {
 	if len(e.phases) == 0 {
 		return ", before it printed anything"
 	}

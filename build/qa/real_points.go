@@ -20,17 +20,17 @@ const (
 	crashListVariable = "COLLET_CRASH_LIST"
 )
 
-// point is an operation of a run at which a client can crash.
-type point struct {
+// operation is an operation of a run at which a client can crash.
+type operation struct {
 	run    int    // of the undisturbed update, from 0
 	number string // of the operation
 	text   string // of the operation
 }
 
 // points plans crashes before and after every operation of every run of the update.
-func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
+func (l *Lab) points(ctx context.Context, o RealOptions) ([]try, error) {
 	chance := rand.New(rand.NewPCG(o.Seed, 2))
-	var tries []labTry
+	var tries []try
 	for run := range l.stages {
 		points, err := l.listPoints(ctx, run, o.Points)
 		if err != nil {
@@ -39,10 +39,10 @@ func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
 		for _, p := range points {
 			for _, when := range []string{"before", "after"} {
 				seed := chance.Uint64()
-				tries = append(tries, labTry{
+				tries = append(tries, try{
 					name:   "die at " + p.text,
 					params: []report.Param{{Name: "run", Value: fmt.Sprint(p.run + 1)}, {Name: "operation", Value: p.number}, {Name: "when", Value: when}},
-					try: func(ctx context.Context) (report.State, string, error) {
+					do: func(ctx context.Context) (report.State, string, error) {
 						return l.dieAt(ctx, p, when, o, seed)
 					},
 				})
@@ -53,17 +53,17 @@ func (l *Lab) points(ctx context.Context, o RealOptions) ([]labTry, error) {
 }
 
 // listPoints runs the client with crash points undisturbed and returns its operations.
-func (l *Lab) listPoints(ctx context.Context, run int, client string) ([]point, error) {
+func (l *Lab) listPoints(ctx context.Context, run int, client string) ([]operation, error) {
 	dir, remove, err := l.clone(run)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
-	points, end, err := l.operations(ctx, dir, labRun{program: client})
+	points, end, err := l.operations(ctx, dir, clientRun{program: client})
 	if err != nil {
 		return nil, err
 	}
-	if end.code != labExitReady {
+	if end.code != exitReady {
 		return nil, fmt.Errorf("%s fails on an undisturbed update: %v; it printed:\n%s", filepath.Base(client), end, end.tail())
 	}
 	if len(points) == 0 {
@@ -76,10 +76,10 @@ func (l *Lab) listPoints(ctx context.Context, run int, client string) ([]point, 
 }
 
 // operations runs the client and returns its counted operations.
-func (l *Lab) operations(ctx context.Context, dir string, r labRun) ([]point, labEnd, error) {
+func (l *Lab) operations(ctx context.Context, dir string, r clientRun) ([]operation, clientEnd, error) {
 	list, err := os.CreateTemp(l.folder, "operations-")
 	if err != nil {
-		return nil, labEnd{}, err
+		return nil, clientEnd{}, err
 	}
 	defer os.Remove(list.Name())
 	list.Close()
@@ -92,27 +92,27 @@ func (l *Lab) operations(ctx context.Context, dir string, r labRun) ([]point, la
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	var points []point
+	var points []operation
 	for line := range strings.Lines(string(text)) {
 		if number, rest, two := strings.Cut(strings.TrimSpace(line), " "); two {
-			points = append(points, point{number: number, text: rest})
+			points = append(points, operation{number: number, text: rest})
 		}
 	}
 	return points, end, err
 }
 
 // dieAt crashes a client at one operation and judges the result. At depth 2 the recovering run crashes, too, at one of its own operations.
-func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, seed uint64) (report.State, string, error) {
+func (l *Lab) dieAt(ctx context.Context, p operation, when string, o RealOptions, seed uint64) (report.State, string, error) {
 	dir, remove, err := l.clone(p.run)
 	if err != nil {
 		return "", "", err
 	}
 	defer remove()
-	end, err := l.run(ctx, dir, labRun{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}})
+	end, err := l.run(ctx, dir, clientRun{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}})
 	if err != nil {
 		return "", "", err
 	}
-	if end.code == labExitReady {
+	if end.code == exitReady {
 		return report.Skipped, "this run did fewer operations than the undisturbed one and never came to this point", nil
 	}
 	if end.code > 0 || end.hung {
@@ -123,11 +123,11 @@ func (l *Lab) dieAt(ctx context.Context, p point, when string, o RealOptions, se
 		return "", "", err
 	}
 	problem, err := l.judge(ctx, dir, again)
-	return labVerdict(problem, note, err)
+	return verdict(problem, note, err)
 }
 
 // dieAgain lists the operations of the recovery in a second copy, and chooses one for a crash.
-func (l *Lab) dieAgain(ctx context.Context, dir string, o RealOptions, seed uint64) (note string, again []labRun, err error) {
+func (l *Lab) dieAgain(ctx context.Context, dir string, o RealOptions, seed uint64) (note string, again []clientRun, err error) {
 	if o.Depth < 2 {
 		return "", nil, nil
 	}
@@ -136,12 +136,12 @@ func (l *Lab) dieAgain(ctx context.Context, dir string, o RealOptions, seed uint
 		return "", nil, err
 	}
 	defer remove()
-	points, _, err := l.operations(ctx, twin, labRun{program: o.Points, offline: true})
+	points, _, err := l.operations(ctx, twin, clientRun{program: o.Points, offline: true})
 	if err != nil || len(points) == 0 {
 		return "recovery did nothing", nil, err
 	}
 	chance := rand.New(rand.NewPCG(seed, 3))
 	p, when := points[chance.IntN(len(points))], []string{"before", "after"}[chance.IntN(2)]
 	return fmt.Sprintf("recovery died %s its operation %s, %s", when, p.number, p.text),
-		[]labRun{{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}}}, nil
+		[]clientRun{{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}}}, nil
 }

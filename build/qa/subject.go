@@ -93,9 +93,9 @@ func (s *Subject) settings() (found doctor.HostSettings, err error) {
 	return found, nil
 }
 
-// labWritable is the writable root in copies of an install whose root is elsewhere: a folder of the copy, so that both are copied, damaged
+// writableFolder is the writable root in copies of an install whose root is elsewhere: a folder of the copy, so that both are copied, damaged
 // and judged together. The tester's own folder must stay untouched.
-const labWritable = "writable root of the lab"
+const writableFolder = "writable root of the lab"
 
 // ownNames determines the client's own names, and whether its writable root is outside the install.
 func (s *Subject) ownNames() (own fileset.OwnNames, err error) {
@@ -109,7 +109,7 @@ func (s *Subject) ownNames() (own fileset.OwnNames, err error) {
 		return strings.HasPrefix(a, "--UserWritablePath")
 	})
 	if marked == nil || asked {
-		own.Writable = labWritable
+		own.Writable = writableFolder
 	}
 	return own, nil
 }

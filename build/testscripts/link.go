@@ -21,11 +21,11 @@ func link(ts *testscript.TestScript, _ bool, args []string) {
 		Check(ts, err)
 		switch name {
 		case "cut":
-			options.Fault = func(connection int) proxy.Fault {
+			options.Faults = func(connection int) []proxy.Fault {
 				if connection > 1 {
-					return proxy.Fault{}
+					return nil
 				}
-				return proxy.Fault{Cut: proxy.Down, After: n}
+				return []proxy.Fault{{Kind: proxy.Cut, Direction: proxy.Down, At: n}}
 			}
 		case "rate":
 			options.Link.Rate = n

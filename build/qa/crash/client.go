@@ -15,16 +15,16 @@ import (
 	"collet/platform"
 )
 
-// crashPortion is the server's portion size in bytes, small enough that a large file takes several writes.
-const crashPortion = 9_000
+// portion is the server's portion size in bytes, small enough that a large file takes several writes.
+const portion = 9_000
 
-// crashNow is the clock of the stories. It is long after all time stamps of a faultfs disk, so that file times are trusted.
-var crashNow = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+// storyTime is the clock of the stories. It is long after all time stamps of a faultfs disk, so that file times are trusted.
+var storyTime = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// crashClient does the disk operations of a client's host and updater on an install.
-type crashClient struct {
+// client does the disk operations of a client's host and updater on an install.
+type client struct {
 	names  install.Names
-	sets   crashSets
+	sets   namedSets
 	mode   update.Mode
 	verify bool
 	fsys   platform.FS
@@ -33,19 +33,19 @@ type crashClient struct {
 	dir     *install.Dir
 	offered Set
 	plan    update.Plan
-	may     []string // sets that a start may find after a stop now
+	allowed []string // sets that a start may find after a stop now
 }
 
-// crashStep is one step of a client, and the sets that a stop during it may leave.
-type crashStep struct {
-	do  func(*crashClient) error
-	may []string
+// step is one step of a client, and the sets that a stop during it may leave.
+type step struct {
+	do      func(*client) error
+	allowed []string
 }
 
 // play executes steps in order.
-func (c *crashClient) play(steps []crashStep) error {
+func (c *client) play(steps []step) error {
 	for _, s := range steps {
-		c.may = s.may
+		c.allowed = s.allowed
 		if err := s.do(c); err != nil {
 			return err
 		}
@@ -53,9 +53,9 @@ func (c *crashClient) play(steps []crashStep) error {
 	return nil
 }
 
-func (c *crashClient) open() (err error) {
+func (c *client) open() (err error) {
 	if c.now.IsZero() {
-		c.now = crashNow
+		c.now = storyTime
 	}
 	c.dir, err = install.Open(context.Background(), install.Config{
 		FS: c.fsys, Names: c.names, Verify: c.verify, Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: func() time.Time { return c.now },
@@ -68,7 +68,7 @@ func (c *crashClient) open() (err error) {
 const maxAgain = 2
 
 // fetch compares the install with a release and downloads missing files, as often as the install requests it.
-func (c *crashClient) fetch(set string) (err error) {
+func (c *client) fetch(set string) (err error) {
 	c.offered = c.sets[set]
 	for range 1 + maxAgain {
 		err = c.fetchOnce()
@@ -79,7 +79,7 @@ func (c *crashClient) fetch(set string) (err error) {
 	return err
 }
 
-func (c *crashClient) fetchOnce() (err error) {
+func (c *client) fetchOnce() (err error) {
 	files := c.offered.offer(c.names)
 	c.plan, err = c.dir.Plan(context.Background(), c.mode, files, func(string, int64, int64) {})
 	if err != nil {
@@ -93,27 +93,27 @@ func (c *crashClient) fetchOnce() (err error) {
 	return nil
 }
 
-func (c *crashClient) download(i int, want update.Want) error {
+func (c *client) download(i int, want update.Want) error {
 	name := want.File.Path
 	if _, top := c.offered[name]; !top || want.File.Role != release.Binary {
 		name = c.names.Resources + "/" + name
 	}
-	return fileset.Fill(context.Background(), c.dir, i, want, c.offered[name], crashPortion)
+	return fileset.Fill(context.Background(), c.dir, i, want, c.offered[name], portion)
 }
 
-func (c *crashClient) commit() error {
+func (c *client) commit() error {
 	if c.plan.HeldBack {
 		return nil
 	}
 	return c.dir.Commit(context.Background())
 }
 
-func (c *crashClient) promote() error  { return c.dir.Promote(context.Background()) }
-func (c *crashClient) starting() error { return c.dir.Starting() }
-func (c *crashClient) confirm() error  { return c.dir.Confirm() }
-func (c *crashClient) close() error    { return c.dir.Close() }
+func (c *client) promote() error  { return c.dir.Promote(context.Background()) }
+func (c *client) starting() error { return c.dir.Starting() }
+func (c *client) confirm() error  { return c.dir.Confirm() }
+func (c *client) close() error    { return c.dir.Close() }
 
-func (c *crashClient) fail() error {
+func (c *client) fail() error {
 	_, err := c.dir.FailedStart(context.Background(), "the module ended with a signal")
 	return err
 }
@@ -122,7 +122,7 @@ func (c *crashClient) fail() error {
 var errStillPending = errors.New("the set is still there after two failed starts")
 
 // failUntilBack starts a set that always fails to start, until the rollback.
-func (c *crashClient) failUntilBack() error {
+func (c *client) failUntilBack() error {
 	for range 2 {
 		if !c.dir.Pending() {
 			return nil
@@ -141,7 +141,7 @@ func (c *crashClient) failUntilBack() error {
 }
 
 // wantNothing checks that a release is complete already.
-func (c *crashClient) wantNothing(set string) error {
+func (c *client) wantNothing(set string) error {
 	plan, err := c.dir.Plan(context.Background(), c.mode, c.sets[set].offer(c.names), func(string, int64, int64) {})
 	switch {
 	case err != nil:
@@ -156,40 +156,40 @@ func (c *crashClient) wantNothing(set string) error {
 
 // The steps of stories.
 
-func opening(may ...string) crashStep   { return crashStep{(*crashClient).open, may} }
-func promoting(may ...string) crashStep { return crashStep{(*crashClient).promote, may} }
-func starting(may ...string) crashStep  { return crashStep{(*crashClient).starting, may} }
-func failing(may ...string) crashStep   { return crashStep{(*crashClient).fail, may} }
-func proving(may ...string) crashStep   { return crashStep{(*crashClient).confirm, may} }
-func closing(may ...string) crashStep   { return crashStep{(*crashClient).close, may} }
+func opening(may ...string) step   { return step{(*client).open, may} }
+func promoting(may ...string) step { return step{(*client).promote, may} }
+func starting(may ...string) step  { return step{(*client).starting, may} }
+func failing(may ...string) step   { return step{(*client).fail, may} }
+func proving(may ...string) step   { return step{(*client).confirm, may} }
+func closing(may ...string) step   { return step{(*client).close, may} }
 
-func fetching(set string, may ...string) crashStep {
-	return crashStep{func(c *crashClient) error { return c.fetch(set) }, may}
+func fetching(set string, may ...string) step {
+	return step{func(c *client) error { return c.fetch(set) }, may}
 }
 
-func committing(may ...string) crashStep { return crashStep{(*crashClient).commit, may} }
+func committing(may ...string) step { return step{(*client).commit, may} }
 
 // swapping changes from one set to another, which is then live but not proven.
-func swapping(from, to string) []crashStep {
-	return []crashStep{opening(from), fetching(to, from), committing(from, to), promoting(from, to)}
+func swapping(from, to string) []step {
+	return []step{opening(from), fetching(to, from), committing(from, to), promoting(from, to)}
 }
 
 // updating is a complete update.
-func updating(from, to string) []crashStep {
+func updating(from, to string) []step {
 	return append(swapping(from, to), starting(to), proving(to), closing(to))
 }
 
 // leaving is an update whose set is not proven when the player quits.
-func leaving(from, to string) []crashStep {
+func leaving(from, to string) []step {
 	return append(swapping(from, to), starting(to), closing(to))
 }
 
 // refusing is an update to a set that always fails to start, and ends with another set.
-func refusing(from, to, back string) []crashStep {
+func refusing(from, to, back string) []step {
 	return append(swapping(from, to), starting(to), failing(to), starting(to), failing(to, back), closing(back))
 }
 
 // trying is one more run of a client whose new set always fails to start.
-func trying(to string) []crashStep {
-	return []crashStep{opening(), fetching(to), committing(), promoting(), {(*crashClient).failUntilBack, nil}, closing()}
+func trying(to string) []step {
+	return []step{opening(), fetching(to), committing(), promoting(), {(*client).failUntilBack, nil}, closing()}
 }

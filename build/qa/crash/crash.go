@@ -85,20 +85,20 @@ func (n *Count) add(m Count) {
 // take receives the cases story by story, always in the same order, from one goroutine. Each stop is a case; stops within recoveries form
 // one case for each operation and survival. When ctx ends, take receives the finished cases before Run returns its error.
 func Run(ctx context.Context, o Options, take func(report.Case)) (Count, error) {
-	o = o.whole()
+	o = o.withDefaults()
 	runs, err := o.runs()
 	if err != nil {
 		return Count{}, err
 	}
-	if err := o.each(ctx, runs, func(r *crashRun) error { return r.prepare() }); err != nil {
+	if err := o.each(ctx, runs, func(r *storyRun) error { return r.prepare() }); err != nil {
 		return Count{}, err
 	}
-	p := &crashProgress{tell: o.Progress}
+	p := &progress{report: o.Progress}
 	for _, r := range runs {
 		p.total += r.expected()
 	}
 	var count Count
-	err = o.eachInOrder(ctx, runs, func(r *crashRun) error { return r.play(ctx, p) }, func(r *crashRun) {
+	err = o.eachInOrder(ctx, runs, func(r *storyRun) error { return r.play(ctx, p) }, func(r *storyRun) {
 		count.add(r.count)
 		for _, c := range r.cases() {
 			take(c)
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options, take func(report.Case)) (Count, error) 
 	return count, err
 }
 
-func (o Options) whole() Options {
+func (o Options) withDefaults() Options {
 	if o.Depth == 0 {
 		o.Depth = Twice
 	}
@@ -126,7 +126,7 @@ func (o Options) whole() Options {
 // Stories lists the stories with a description, one a line.
 func Stories() []string {
 	var lines []string
-	for _, s := range crashStories() {
+	for _, s := range allStories() {
 		lines = append(lines, fmt.Sprintf("%-10s %s", s.name, s.about))
 	}
 	return lines
@@ -136,21 +136,21 @@ func Stories() []string {
 const movesSuffix = ".moves"
 
 // runs lists the selected stories that are possible with these sets, on each system.
-func (o Options) runs() ([]*crashRun, error) {
+func (o Options) runs() ([]*storyRun, error) {
 	if _, err := path.Match(o.Story, ""); err != nil {
 		return nil, fmt.Errorf("%w: story %q: %v", ErrUsage, o.Story, err)
 	}
-	mutant, err := mutantNamed(o.Mutant)
+	mutant, err := findMutant(o.Mutant)
 	if err != nil {
 		return nil, err
 	}
-	only, err := parseCrashPoints(o.Only)
+	only, err := parsePoints(o.Only)
 	if err != nil {
 		return nil, err
 	}
 	sets := o.sets()
-	var runs []*crashRun
-	for _, s := range crashStories() {
+	var runs []*storyRun
+	for _, s := range allStories() {
 		if s.needs != nil && !s.needs(sets) {
 			continue
 		}
@@ -159,7 +159,7 @@ func (o Options) runs() ([]*crashRun, error) {
 			if wanted, _ := path.Match(o.Story, id); !wanted && o.Story != "" {
 				continue
 			}
-			runs = append(runs, &crashRun{id: id, story: s, options: o, sets: s.setsOf(sets), only: only, mutant: mutant,
+			runs = append(runs, &storyRun{id: id, story: s, options: o, sets: s.setsOf(sets), only: only, mutant: mutant,
 				config: faultfs.Config{NoExchange: suffix != ""}})
 		}
 	}
@@ -173,12 +173,12 @@ func (o Options) runs() ([]*crashRun, error) {
 }
 
 // each calls do for all runs, some at a time, and returns the first error.
-func (o Options) each(ctx context.Context, runs []*crashRun, do func(*crashRun) error) error {
-	return o.eachInOrder(ctx, runs, do, func(*crashRun) {})
+func (o Options) each(ctx context.Context, runs []*storyRun, do func(*storyRun) error) error {
+	return o.eachInOrder(ctx, runs, do, func(*storyRun) {})
 }
 
 // eachInOrder is each with a call of done after each run, in the order of the runs, also after an error.
-func (o Options) eachInOrder(ctx context.Context, runs []*crashRun, do func(*crashRun) error, done func(*crashRun)) error {
+func (o Options) eachInOrder(ctx context.Context, runs []*storyRun, do func(*storyRun) error, done func(*storyRun)) error {
 	results := make([]chan error, len(runs))
 	for i := range results {
 		results[i] = make(chan error, 1)
@@ -207,46 +207,46 @@ func (o Options) eachInOrder(ctx context.Context, runs []*crashRun, do func(*cra
 	return first
 }
 
-// crashProgress counts the stops of all runs.
-type crashProgress struct {
-	tell  func(done, total int, what string)
-	done  atomic.Int64
-	total int
+// progress counts the stops of all runs.
+type progress struct {
+	report func(done, total int, what string)
+	done   atomic.Int64
+	total  int
 }
 
-// tellEvery is the number of stops between two calls of Progress.
-const tellEvery = 64
+// progressEvery is the number of stops between two calls of Progress.
+const progressEvery = 64
 
-func (p *crashProgress) one(what string) {
-	if n := int(p.done.Add(1)); n%tellEvery == 0 {
-		p.tell(n, p.total, what)
+func (p *progress) one(what string) {
+	if n := int(p.done.Add(1)); n%progressEvery == 0 {
+		p.report(n, p.total, what)
 	}
 }
 
-// crashSurvival is what survives a stop.
-type crashSurvival struct {
+// survival is what survives a stop.
+type survival struct {
 	kept string // "kill", or percent, with "u" appended if names survive in any order
 	seed uint64 // 0 without random draws
 }
 
-// crashKill is a killed process: all its writes survive.
-const crashKill = "kill"
+// killed is a killed process: all its writes survive.
+const killed = "kill"
 
 // survivals lists the possible survivals of a stop.
-func (o Options) survivals() []crashSurvival {
-	list := []crashSurvival{{crashKill, 0}, {"0", 0}, {"100", 0}}
+func (o Options) survivals() []survival {
+	list := []survival{{killed, 0}, {"0", 0}, {"100", 0}}
 	for _, kept := range []string{"50", "50u"} {
 		for i := range o.Seeds {
-			list = append(list, crashSurvival{kept, o.Seed + uint64(i)})
+			list = append(list, survival{kept, o.Seed + uint64(i)})
 		}
 	}
 	return list
 }
 
 // of returns the disk after a stop.
-func (s crashSurvival) of(d *faultfs.Disk, p crashPoint) *faultfs.Disk {
+func (s survival) of(d *faultfs.Disk, p point) *faultfs.Disk {
 	const prime = 1_000_003 // draws differ from one operation to the next
-	if s.kept == crashKill {
+	if s.kept == killed {
 		return d.Clone()
 	}
 	cut := faultfs.Keep(100, s.seed*prime+uint64(p.op))
@@ -261,5 +261,5 @@ func (s crashSurvival) of(d *faultfs.Disk, p crashPoint) *faultfs.Disk {
 
 // knownSurvival reports whether a word names a survival.
 func knownSurvival(kept string) bool {
-	return slices.Contains([]string{crashKill, "0", "50", "50u", "100"}, kept)
+	return slices.Contains([]string{killed, "0", "50", "50u", "100"}, kept)
 }

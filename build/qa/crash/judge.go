@@ -16,15 +16,15 @@ import (
 	"collet/platform/faultfs"
 )
 
-// crashVerdict is the result of the next start on a disk.
-type crashVerdict struct {
+// verdict is the result of the next start on a disk.
+type verdict struct {
 	found   []string // names of the sets found after Open; several if sets are equal
 	trouble string   // an error regardless of the expected set; empty if there was none
 }
 
 // judge starts the client on a disk, checks it, runs the client once more, and checks again. It changes the disk.
-func (r *crashRun) judge(d *faultfs.Disk, key crashKey) (v crashVerdict) {
-	if known, seen := r.known[key]; seen {
+func (r *storyRun) judge(d *faultfs.Disk, key diskKey) (v verdict) {
+	if known, seen := r.verdicts[key]; seen {
 		return known
 	}
 	c := r.client(d, r.newProcess(d))
@@ -34,8 +34,8 @@ func (r *crashRun) judge(d *faultfs.Disk, key crashKey) (v crashVerdict) {
 		v.trouble = "the next start does not open the install: " + err.Error()
 	} else {
 		files := d.Files()
-		v.found = r.which(files)
-		v.trouble = r.lostOfPlayer(files)
+		v.found = r.liveSets(files)
+		v.trouble = r.lostPlayerFile(files)
 		if v.found == nil && v.trouble == "" {
 			v.trouble = "the next start finds a mixed set" + r.compared(files)
 		}
@@ -45,18 +45,18 @@ func (r *crashRun) judge(d *faultfs.Disk, key crashKey) (v crashVerdict) {
 		err = c.close()
 	}
 	if v.trouble == "" && err == nil {
-		err = r.goesOn(d)
+		err = r.converges(d)
 	}
 	if v.trouble == "" && err != nil {
 		v.trouble = err.Error()
 	}
-	r.known[key] = v
+	r.verdicts[key] = v
 	return v
 }
 
-// goesOn plays one more run, which must lead to the story's end, and one that must find nothing to do. After a set that always fails to
+// converges plays one more run, which must lead to the story's end, and one that must find nothing to do. After a set that always fails to
 // start, an update to the next set must succeed.
-func (r *crashRun) goesOn(d *faultfs.Disk) error {
+func (r *storyRun) converges(d *faultfs.Disk) error {
 	s := r.story
 	if err := r.session(d, s.again); err != nil {
 		return fmt.Errorf("one more run: %w", err)
@@ -64,7 +64,7 @@ func (r *crashRun) goesOn(d *faultfs.Disk) error {
 	if err := r.settled(d, s.end, !s.refused); err != nil {
 		return fmt.Errorf("after one more run %w", err)
 	}
-	end, last := s.end, []crashStep{opening(), {func(c *crashClient) error { return c.wantNothing(s.end) }, nil}, closing()}
+	end, last := s.end, []step{opening(), {func(c *client) error { return c.wantNothing(s.end) }, nil}, closing()}
 	if s.refused {
 		end, last = "next", updating("", "next")
 	}
@@ -78,7 +78,7 @@ func (r *crashRun) goesOn(d *faultfs.Disk) error {
 }
 
 // session is the life of one process.
-func (r *crashRun) session(d *faultfs.Disk, steps []crashStep) error {
+func (r *storyRun) session(d *faultfs.Disk, steps []step) error {
 	p := r.newProcess(d)
 	err := r.client(d, p).play(steps)
 	p.Kill()
@@ -86,12 +86,12 @@ func (r *crashRun) session(d *faultfs.Disk, steps []crashStep) error {
 }
 
 // settled checks for exactly one set and the player's files, and, if the set is proven, for no other files.
-func (r *crashRun) settled(d *faultfs.Disk, set string, proven bool) error {
+func (r *storyRun) settled(d *faultfs.Disk, set string, proven bool) error {
 	files := d.Files()
 	if lines := r.live(files).diff(r.sets[set]); lines != nil {
 		return fmt.Errorf("the set is not %q\n%s", set, fileset.Difference(lines))
 	}
-	if lost := r.lostOfPlayer(files); lost != "" {
+	if lost := r.lostPlayerFile(files); lost != "" {
 		return errors.New(lost)
 	}
 	if !proven {
@@ -104,8 +104,8 @@ func (r *crashRun) settled(d *faultfs.Disk, set string, proven bool) error {
 }
 
 // live returns the set on a disk.
-func (r *crashRun) live(files map[string]string) Set {
-	mine, set := r.mine, Set{}
+func (r *storyRun) live(files map[string]string) Set {
+	mine, set := r.player, Set{}
 	for name, content := range files {
 		if _, players := mine[name]; !players && !strings.HasSuffix(name, "/") && !fileset.Outside(name) {
 			set[name] = content
@@ -114,8 +114,8 @@ func (r *crashRun) live(files map[string]string) Set {
 	return set
 }
 
-// which returns the names of the live sets.
-func (r *crashRun) which(files map[string]string) (names []string) {
+// liveSets returns the names of the live sets.
+func (r *storyRun) liveSets(files map[string]string) (names []string) {
 	live := r.live(files)
 	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
 		if maps.Equal(live, r.sets[name]) {
@@ -126,29 +126,29 @@ func (r *crashRun) which(files map[string]string) (names []string) {
 }
 
 // compared describes which sets the files of a mixed set come from.
-func (r *crashRun) compared(files map[string]string) (text string) {
+func (r *storyRun) compared(files map[string]string) (text string) {
 	live := r.live(files)
-	for _, name := range r.roles() {
+	for _, name := range r.allowedSets() {
 		text += fmt.Sprintf("\ncompared with %q:\n%s", name, fileset.Difference(live.diff(r.sets[name])))
 	}
 	return text
 }
 
-// lostOfPlayer names the first changed or missing file of the player.
-func (r *crashRun) lostOfPlayer(files map[string]string) string {
-	for _, name := range slices.Sorted(maps.Keys(r.mine)) {
-		if files[name] != r.mine[name] {
+// lostPlayerFile names the first changed or missing file of the player.
+func (r *storyRun) lostPlayerFile(files map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(r.player)) {
+		if files[name] != r.player[name] {
 			return fmt.Sprintf("the player's file %s is lost or changed", name)
 		}
 	}
-	if kept := r.story.kept; kept != "" && !slices.Contains(slices.Collect(maps.Values(files)), kept) {
+	if kept := r.story.foreign; kept != "" && !slices.Contains(slices.Collect(maps.Values(files)), kept) {
 		return "the player's file that had the name of a pack is nowhere"
 	}
 	return ""
 }
 
-// stays reports whether a file of the install may remain after all work is done.
-func (r *crashRun) stays(name string) bool {
+// mayRemain reports whether a file of the install may remain after all work is done.
+func (r *storyRun) mayRemain(name string) bool {
 	known := []string{"journal.0", "journal.1", "lists.0", "lists.1", "lock", "readers"}
 	dir, base := path.Split(name)
 	return dir == install.StateDir+"/" && slices.Contains(known, base) || name == r.options.Names.Cache+"/hashes" ||
@@ -156,9 +156,9 @@ func (r *crashRun) stays(name string) bool {
 }
 
 // leftovers lists obsolete files of the updater.
-func (r *crashRun) leftovers(files map[string]string) (left []string) {
+func (r *storyRun) leftovers(files map[string]string) (left []string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if _, players := r.mine[name]; fileset.Outside(name) && !players && !strings.HasSuffix(name, "/") && !r.stays(name) {
+		if _, players := r.player[name]; fileset.Outside(name) && !players && !strings.HasSuffix(name, "/") && !r.mayRemain(name) {
 			left = append(left, name)
 		}
 	}
@@ -166,7 +166,7 @@ func (r *crashRun) leftovers(files map[string]string) (left []string) {
 }
 
 // recycled checks that files dropped by the release are in the recycler.
-func (r *crashRun) recycled(files map[string]string, end string) error {
+func (r *storyRun) recycled(files map[string]string, end string) error {
 	had := r.sets[r.story.dropped]
 	for _, name := range r.sets[end].missing(had) {
 		found := false
@@ -180,10 +180,10 @@ func (r *crashRun) recycled(files map[string]string, end string) error {
 	return nil
 }
 
-// crashKey is a hash of a disk: names, contents and identities.
-type crashKey uint64
+// diskKey is a hash of a disk: names, contents and identities.
+type diskKey uint64
 
-func (r *crashRun) key(d *faultfs.Disk) crashKey {
+func (r *storyRun) key(d *faultfs.Disk) diskKey {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
 	files, fsys := d.Files(), d.Open(faultfs.Options{})
@@ -201,5 +201,5 @@ func (r *crashRun) key(d *faultfs.Disk) crashKey {
 			h.Write(numbers)
 		}
 	}
-	return crashKey(h.Sum64())
+	return diskKey(h.Sum64())
 }

@@ -45,7 +45,7 @@ func poolNames() []string {
 }
 
 func newMachine(t *rapid.T) *machine {
-	m := &machine{names: Names("Lathe.so"), now: crashNow, strays: map[string]bool{}, known: map[string]bool{}, inWay: Set{}}
+	m := &machine{names: Names("Lathe.so"), now: storyTime, strays: map[string]bool{}, known: map[string]bool{}, inWay: Set{}}
 	m.disk = faultfs.New(faultfs.Config{NoExchange: rapid.Bool().Draw(t, "no exchange"), NoInodes: rapid.Bool().Draw(t, "no inodes")})
 	m.mine = Set{"readme.txt": "mine", "Lathe.so.mine": "mine, too", "Resources/mods/notes.txt": "notes", "saves/1": ""}
 	if err := plant(m.disk, m.mine); err != nil {
@@ -94,7 +94,7 @@ func (m *machine) publish(t *rapid.T) {
 
 // making adds a file and drops what can't be there beside it.
 func (s Set) making(name, content string) Set {
-	s = s.only(func(other string) bool {
+	s = s.filter(func(other string) bool {
 		return !strings.HasPrefix(other, name+"/") && !strings.HasPrefix(name, other+"/")
 	})
 	s[name] = content
@@ -102,8 +102,8 @@ func (s Set) making(name, content string) Set {
 }
 
 // process is a client at work on the disk; may is what a stop leaves before it does anything.
-func (m *machine) process(p *faultfs.FS) *crashClient {
-	return &crashClient{names: m.names, sets: crashSets{"server": m.server}, mode: 2, fsys: p, now: m.now}
+func (m *machine) process(p *faultfs.FS) *client {
+	return &client{names: m.names, sets: namedSets{"server": m.server}, mode: 2, fsys: p, now: m.now}
 }
 
 // Check is the promise.
@@ -190,8 +190,8 @@ const (
 )
 
 // steps are those of a start that updates.
-func (o outcome) steps() []crashStep {
-	list := []crashStep{fetching("server"), committing(), promoting()}
+func (o outcome) steps() []step {
+	list := []step{fetching("server"), committing(), promoting()}
 	switch o {
 	case confirms:
 		list = append(list, starting(), proving())
@@ -204,7 +204,7 @@ func (o outcome) steps() []crashStep {
 }
 
 // start is a whole process with the server in reach.
-func (m *machine) start(how outcome, verify bool) (*crashClient, error) {
+func (m *machine) start(how outcome, verify bool) (*client, error) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
 	c.verify = verify
@@ -264,7 +264,7 @@ func (m *machine) leave() {
 }
 
 // settle notes where a whole start has led.
-func (m *machine) settle(t *rapid.T, c *crashClient, how outcome) {
+func (m *machine) settle(t *rapid.T, c *client, how outcome) {
 	if c.plan.HeldBack {
 		if !slices.ContainsFunc(m.failed, func(s Set) bool { return maps.Equal(s, m.server) }) {
 			t.Fatal("a set is held back that never failed")
@@ -336,8 +336,8 @@ func (m *machine) crash(t *rapid.T) {
 	stop := rapid.SampledFrom([]func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter})
 	p := run(base, func(p *faultfs.FS) { stop.Draw(t, "stop")(p, at) })
 	p.Kill()
-	s := crashSurvival{rapid.SampledFrom([]string{crashKill, "0", "50", "50u", "100"}).Draw(t, "kept"), rapid.Uint64Range(0, 99).Draw(t, "seed")}
-	m.disk = s.of(base, crashPoint{op: at})
+	s := survival{rapid.SampledFrom([]string{killed, "0", "50", "50u", "100"}).Draw(t, "kept"), rapid.Uint64Range(0, 99).Draw(t, "seed")}
+	m.disk = s.of(base, point{op: at})
 	m.failed = append(m.failed, m.server) // perhaps
 	if !m.damaged {
 		m.look(t, m.live, m.server, m.proven)
@@ -473,8 +473,8 @@ func (m *machine) otherHost(t *rapid.T) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
 	c.names = Names("Bore.so")
-	packs := m.server.only(func(name string) bool { return strings.HasPrefix(name, "Resources/") })
-	c.sets = crashSets{"server": packs.with(Set{"Bore.so": module})}
+	packs := m.server.filter(func(name string) bool { return strings.HasPrefix(name, "Resources/") })
+	c.sets = namedSets{"server": packs.with(Set{"Bore.so": module})}
 	err := c.open()
 	if err == nil {
 		err = c.play(confirms.steps())
@@ -489,7 +489,7 @@ func (m *machine) otherHost(t *rapid.T) {
 
 // clock is set to any time. Whatever is damaged stays so.
 func (m *machine) clock(t *rapid.T) {
-	m.now = crashNow.AddDate(rapid.IntRange(-40, 40).Draw(t, "years"), 0, 0)
+	m.now = storyTime.AddDate(rapid.IntRange(-40, 40).Draw(t, "years"), 0, 0)
 }
 
 // TestMachine: anything happens in any order, and the promise holds after each of it.

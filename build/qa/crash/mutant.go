@@ -30,8 +30,8 @@ func (m Mutant) wrap(fsys platform.FS) platform.FS {
 	return b
 }
 
-// mutantNamed finds a mutant; the empty name is the honest build.
-func mutantNamed(name string) (Mutant, error) {
+// findMutant finds a mutant; the empty name is the honest build.
+func findMutant(name string) (Mutant, error) {
 	if name == "" {
 		return Mutant{}, nil
 	}

@@ -14,63 +14,63 @@ import (
 	"collet/platform/faultfs"
 )
 
-// crashRun is one story on one system. It is used by one goroutine.
-type crashRun struct {
+// storyRun is one story on one system. It is used by one goroutine.
+type storyRun struct {
 	id      string
-	story   crashStory
+	story   story
 	options Options
-	sets    crashSets
-	mine    Set
-	only    []crashPoint
+	sets    namedSets
+	player  Set
+	only    []point
 	mutant  Mutant
 	config  faultfs.Config
 
-	base  *faultfs.Disk // the start of the story
-	ops   []faultfs.Op  // of an undisturbed run
-	seed  maphash.Seed
-	known map[crashKey]crashVerdict
-	again map[string]int // states whose recovery was stopped, numbered
-	count Count
+	base      *faultfs.Disk // the start of the story
+	ops       []faultfs.Op  // of an undisturbed run
+	seed      maphash.Seed
+	verdicts  map[diskKey]verdict
+	recovered map[string]int // states whose recovery was stopped, numbered
+	count     Count
 
 	violations int
 
-	acting   *crashClient // the client that is stopped
-	found    []crashFound
-	recovery map[string]*crashCell
+	current  *client // the client that is stopped
+	results  []stopResult
+	recovery map[string]*recoveryCell
 	order    []string // keys of recovery in order of insertion
 }
 
-// crashFound is the result of one stop.
-type crashFound struct {
-	crashPoint
+// stopResult is the result of one stop.
+type stopResult struct {
+	point
 	label   string
 	trouble string
 }
 
-// crashCell collects the stops in recoveries at one operation.
-type crashCell struct {
+// recoveryCell collects the stops in recoveries at one operation.
+type recoveryCell struct {
 	label   string
-	point   crashPoint
+	point   point
 	stops   int
 	trouble []string
 }
 
 // client returns a client that works on a disk through a process.
-func (r *crashRun) client(d *faultfs.Disk, p *faultfs.FS) *crashClient {
-	return &crashClient{names: r.options.Names, sets: r.sets, mode: r.story.mode(), verify: r.story.verify, fsys: r.mutant.wrap(p)}
+func (r *storyRun) client(d *faultfs.Disk, p *faultfs.FS) *client {
+	return &client{names: r.options.Names, sets: r.sets, mode: r.story.mode(), verify: r.story.verify, fsys: r.mutant.wrap(p)}
 }
 
-func (r *crashRun) newProcess(d *faultfs.Disk) *faultfs.FS { return d.Open(faultfs.Options{}) }
+func (r *storyRun) newProcess(d *faultfs.Disk) *faultfs.FS { return d.Open(faultfs.Options{}) }
 
 // prepare brings the disk to the start of the story and counts the story's operations. It uses the correct build.
-func (r *crashRun) prepare() error {
-	r.seed, r.known, r.again, r.recovery = maphash.MakeSeed(), map[crashKey]crashVerdict{}, map[string]int{}, map[string]*crashCell{}
-	r.mine = playersFiles(r.options.Names)
+func (r *storyRun) prepare() error {
+	r.seed, r.verdicts, r.recovered, r.recovery = maphash.MakeSeed(), map[diskKey]verdict{}, map[string]int{}, map[string]*recoveryCell{}
+	r.player = playerFiles(r.options.Names)
 	r.base = faultfs.New(r.config)
-	if err := plant(r.base, r.mine); err != nil {
+	if err := plant(r.base, r.player); err != nil {
 		return err
 	}
-	honest := &crashClient{names: r.options.Names, sets: r.sets, mode: 2, fsys: r.newProcess(r.base)}
+	honest := &client{names: r.options.Names, sets: r.sets, mode: 2, fsys: r.newProcess(r.base)}
 	if err := honest.play(r.story.before); err != nil {
 		return fmt.Errorf("story %s: what comes before it: %w", r.id, err)
 	}
@@ -89,7 +89,7 @@ func (r *crashRun) prepare() error {
 }
 
 // expected returns the number of stops.
-func (r *crashRun) expected() int {
+func (r *storyRun) expected() int {
 	if r.only != nil {
 		return 1
 	}
@@ -103,10 +103,10 @@ func (r *crashRun) expected() int {
 }
 
 // play stops the story everywhere.
-func (r *crashRun) play(ctx context.Context, p *crashProgress) error {
+func (r *storyRun) play(ctx context.Context, p *progress) error {
 	r.count.Stories = 1
-	w := crashWalk{disk: r.base, run: r.act, look: func(point crashPoint, o faultfs.Op, d *faultfs.Disk) {
-		may := r.acting.may
+	w := walker{disk: r.base, run: r.act, look: func(point point, o faultfs.Op, d *faultfs.Disk) {
+		may := r.current.allowed
 		for _, s := range r.wanted(0) {
 			if ctx.Err() == nil && !r.enough() && r.chance(r.options.Sparse, point.at(s)) {
 				r.stop(ctx, point.at(s), o, d, may)
@@ -119,61 +119,61 @@ func (r *crashRun) play(ctx context.Context, p *crashProgress) error {
 	}
 	ops, err := w.walk()
 	if err != nil {
-		r.found = append(r.found, crashFound{label: "nothing", trouble: "the story does not go well even if nothing is stopped: " + err.Error()})
+		r.results = append(r.results, stopResult{label: "nothing", trouble: "the story does not go well even if nothing is stopped: " + err.Error()})
 	}
-	r.count.Operations, r.count.States = len(ops), len(r.known)
+	r.count.Operations, r.count.States = len(ops), len(r.verdicts)
 	return ctx.Err()
 }
 
 // enough reports whether the limit of violations is reached.
-func (r *crashRun) enough() bool { return r.options.Enough > 0 && r.violations >= r.options.Enough }
+func (r *storyRun) enough() bool { return r.options.Enough > 0 && r.violations >= r.options.Enough }
 
 // act plays the story once.
-func (r *crashRun) act(p *faultfs.FS) error {
-	r.acting = r.client(p.Disk(), p)
-	err := r.acting.play(r.story.act)
+func (r *storyRun) act(p *faultfs.FS) error {
+	r.current = r.client(p.Disk(), p)
+	err := r.current.play(r.story.act)
 	if err == nil {
-		r.acting.may = r.story.act[len(r.story.act)-1].may
+		r.current.allowed = r.story.act[len(r.story.act)-1].allowed
 	}
 	return err
 }
 
 // wanted returns the survivals to try at a level: 0 is the story, 1 the recovery.
-func (r *crashRun) wanted(level int) []crashSurvival {
+func (r *storyRun) wanted(level int) []survival {
 	if r.only != nil {
-		return []crashSurvival{r.only[level].crashSurvival}
+		return []survival{r.only[level].survival}
 	}
 	return r.options.survivals()
 }
 
 // stop judges one stop, and then stops its recovery.
-func (r *crashRun) stop(ctx context.Context, p crashPoint, o faultfs.Op, d *faultfs.Disk, may []string) {
+func (r *storyRun) stop(ctx context.Context, p point, o faultfs.Op, d *faultfs.Disk, may []string) {
 	r.count.Stops++
 	left := p.of(d, p)
 	key := r.key(left)
-	if r.wantsAgain() {
+	if r.stopsRecoveries() {
 		state := fmt.Sprint(key, may)
-		if p.kept == crashKill { // not all of the data is durable
+		if p.kept == killed { // not all of the data is durable
 			state += fmt.Sprint(r.key(left.Crash(faultfs.Keep(0, 0))))
 		}
-		r.stopAgain(ctx, p, left, state, may)
+		r.stopRecovery(ctx, p, left, state, may)
 	}
 	if len(r.only) > 1 {
 		return
 	}
-	f := crashFound{p, o.Label(), r.broken(r.judge(left, key), may)}
-	if p.when == crashEnd {
+	f := stopResult{p, o.Label(), r.broken(r.judge(left, key), may)}
+	if p.when == momentEnd {
 		f.label = "(behind the last)"
 	}
 	if f.trouble != "" {
 		r.violations++
 		f.trouble += "\nrepeat: " + r.repeat(p.String())
 	}
-	r.found = append(r.found, f)
+	r.results = append(r.results, f)
 }
 
 // broken describes how a verdict breaks the promise; empty if it does not.
-func (r *crashRun) broken(v crashVerdict, may []string) string {
+func (r *storyRun) broken(v verdict, may []string) string {
 	if v.trouble == "" && !slices.ContainsFunc(v.found, func(name string) bool { return slices.Contains(may, name) }) {
 		return fmt.Sprintf("the next start finds the set %q, want %q", strings.Join(v.found, " = "), strings.Join(may, `" or "`))
 	}
@@ -181,7 +181,7 @@ func (r *crashRun) broken(v crashVerdict, may []string) string {
 }
 
 // repeat returns the command line that repeats one stop.
-func (r *crashRun) repeat(points string) string {
+func (r *storyRun) repeat(points string) string {
 	line := fmt.Sprintf("collet qa crash%s --story %s --only %s", r.options.Sets, r.id, points)
 	if r.mutant.Name != "" {
 		line += " --mutant " + r.mutant.Name
@@ -189,31 +189,31 @@ func (r *crashRun) repeat(points string) string {
 	return line
 }
 
-// wantsAgain reports whether recoveries are stopped.
-func (r *crashRun) wantsAgain() bool {
+// stopsRecoveries reports whether recoveries are stopped.
+func (r *storyRun) stopsRecoveries() bool {
 	if r.only != nil {
 		return len(r.only) > 1
 	}
 	return r.options.Depth >= Twice
 }
 
-// stopAgain stops the start that recovers from a stop, unless that was done for an equal disk.
-func (r *crashRun) stopAgain(ctx context.Context, first crashPoint, left *faultfs.Disk, state string, may []string) {
-	if r.again[state] != 0 {
+// stopRecovery stops the start that recovers from a stop, unless that was done for an equal disk.
+func (r *storyRun) stopRecovery(ctx context.Context, first point, left *faultfs.Disk, state string, may []string) {
+	if r.recovered[state] != 0 {
 		return
 	}
-	r.again[state] = len(r.again) + 1
-	w := crashWalk{disk: left, run: r.recover, look: func(p crashPoint, o faultfs.Op, d *faultfs.Disk) {
+	r.recovered[state] = len(r.recovered) + 1
+	w := walker{disk: left, run: r.recover, look: func(p point, o faultfs.Op, d *faultfs.Disk) {
 		expected := may
-		if p.when == crashEnd { // the next start finds what this one left
-			expected = r.which(d.Files())
+		if p.when == momentEnd { // the next start finds what this one left
+			expected = r.liveSets(d.Files())
 		}
 		for _, s := range r.wanted(1) {
 			second := p.at(s)
 			if ctx.Err() == nil && !r.enough() && r.draws(state, second) {
 				r.count.Recoveries++
 				again := second.of(d, second)
-				r.gather(first, second, o, r.broken(r.judge(again, r.key(again)), expected))
+				r.addRecovery(first, second, o, r.broken(r.judge(again, r.key(again)), expected))
 			}
 		}
 	}}
@@ -227,12 +227,12 @@ func (r *crashRun) stopAgain(ctx context.Context, first crashPoint, left *faultf
 const oneIn = 80
 
 // draws decides whether a stop in the recovery of a state is tried.
-func (r *crashRun) draws(state string, p crashPoint) bool {
-	return r.options.Depth >= Fully || r.chance(oneIn, r.again[state], p)
+func (r *storyRun) draws(state string, p point) bool {
+	return r.options.Depth >= Fully || r.chance(oneIn, r.recovered[state], p)
 }
 
 // chance is true once in n times, decided by the seed; always true if one point is selected.
-func (r *crashRun) chance(n int, what ...any) bool {
+func (r *storyRun) chance(n int, what ...any) bool {
 	if r.only != nil || n <= 1 {
 		return true
 	}
@@ -242,25 +242,25 @@ func (r *crashRun) chance(n int, what ...any) bool {
 }
 
 // recover is a start that only opens the install.
-func (r *crashRun) recover(p *faultfs.FS) error {
+func (r *storyRun) recover(p *faultfs.FS) error {
 	c := r.client(p.Disk(), p)
 	c.verify = false
 	return c.open()
 }
 
-// maxTold is how many violations of one cell are reported in full.
-const maxTold = 3
+// maxReported is how many violations of one cell are reported in full.
+const maxReported = 3
 
-// gather adds a stop within a recovery to its cell.
-func (r *crashRun) gather(first, second crashPoint, o faultfs.Op, trouble string) {
+// addRecovery adds a stop within a recovery to its cell.
+func (r *storyRun) addRecovery(first, second point, o faultfs.Op, trouble string) {
 	label := o.Label()
-	if second.when == crashEnd {
+	if second.when == momentEnd {
 		label = "(behind the last)"
 	}
 	key := strings.Join([]string{label, second.when, second.kept}, "\x00")
 	cell := r.recovery[key]
 	if cell == nil {
-		cell = &crashCell{label: label, point: second}
+		cell = &recoveryCell{label: label, point: second}
 		r.recovery[key] = cell
 		r.order = append(r.order, key)
 	}
@@ -274,15 +274,15 @@ func (r *crashRun) gather(first, second crashPoint, o faultfs.Op, trouble string
 var errUnknownMoment = errors.New("no such operation, or nothing of the kind can be stopped in it")
 
 // cases returns the rows of the report.
-func (r *crashRun) cases() (cases []report.Case) {
+func (r *storyRun) cases() (cases []report.Case) {
 	if r.only != nil && r.count.Stops+r.count.Recoveries == 0 {
 		return []report.Case{{Suite: crashSuite, Name: r.id, State: report.Skipped, Detail: errUnknownMoment.Error()}}
 	}
-	rank := []string{crashBefore, crashInside, crashAfter, crashEnd}
-	slices.SortStableFunc(r.found, func(a, b crashFound) int {
+	rank := []string{momentBefore, momentInside, momentAfter, momentEnd}
+	slices.SortStableFunc(r.results, func(a, b stopResult) int {
 		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(slices.Index(rank, a.when), slices.Index(rank, b.when)))
 	})
-	for _, f := range r.found {
+	for _, f := range r.results {
 		cases = append(cases, report.Case{Suite: crashSuite, Name: r.id, State: stateOf(f.trouble), Detail: f.trouble, Params: []report.Param{
 			{Name: "at", Value: fmt.Sprint(f.op)}, {Name: "op", Value: f.label}, {Name: "when", Value: f.when}, {Name: "kept", Value: f.kept}, {Name: "seed", Value: fmt.Sprint(f.seed)}}})
 	}
@@ -300,19 +300,19 @@ func stateOf(trouble string) report.State {
 }
 
 // asCase converts a cell of the recovery matrix to a case.
-func (c *crashCell) asCase(id string) report.Case {
+func (c *recoveryCell) asCase(id string) report.Case {
 	detail := fmt.Sprintf("%d stops", c.stops)
 	if n := len(c.trouble); n > 0 {
-		detail += fmt.Sprintf(", %d violations\n%s", n, strings.Join(c.trouble[:min(n, maxTold)], "\n"))
+		detail += fmt.Sprintf(", %d violations\n%s", n, strings.Join(c.trouble[:min(n, maxReported)], "\n"))
 	}
 	return report.Case{Suite: recoverySuite, Name: id, State: stateOf(strings.Join(c.trouble, "")), Detail: detail,
 		Params: []report.Param{{Name: "op", Value: c.label}, {Name: "when", Value: c.point.when}, {Name: "kept", Value: c.point.kept}}}
 }
 
-// roles returns the names of the sets that a story may leave.
-func (r *crashRun) roles() (names []string) {
+// allowedSets returns the names of the sets that a story may leave.
+func (r *storyRun) allowedSets() (names []string) {
 	for _, s := range r.story.act {
-		for _, name := range s.may {
+		for _, name := range s.allowed {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxCrashFile is the size in bytes to which files are cut: enough for several writes of several 4096-byte pages, each of which may
+	// maxFile is the size in bytes to which files are cut: enough for several writes of several 4096-byte pages, each of which may
 	// survive alone. Larger files would add no cases, and each stop hashes all files.
-	maxCrashFile = 15_000
-	// maxCrashFiles limits the files of a release: each costs several operations, all of which are stopped.
-	maxCrashFiles = 8
+	maxFile = 15_000
+	// maxFiles limits the files of a release: each costs several operations, all of which are stopped.
+	maxFiles = 8
 )
 
 // Set is a release in the install's layout: content by name, relative to the install, with slashes. It is read-only once it is passed
@@ -42,7 +42,7 @@ func ReadSets(oldDir, newDir string) (o Options, comments []string, err error) {
 		dir string
 		to  *Set
 	}{{oldDir, &o.Old}, {newDir, &o.New}} {
-		set, library, err := readCrashSet(side.dir)
+		set, library, err := readSet(side.dir)
 		if err != nil {
 			return o, nil, err
 		}
@@ -61,8 +61,8 @@ func ReadSets(oldDir, newDir string) (o Options, comments []string, err error) {
 	return o, comments, nil
 }
 
-// readCrashSet reads the module, the files named after it, and the packs.
-func readCrashSet(dir string) (set Set, library string, err error) {
+// readSet reads the module, the files named after it, and the packs.
+func readSet(dir string) (set Set, library string, err error) {
 	top, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, "", err
@@ -99,15 +99,15 @@ func CutSets(from, to Set) (oldSet, newSet Set, comments []string) {
 	left, cut := oldSet.leaveOut(newSet), 0
 	for _, set := range []Set{oldSet, newSet} {
 		for name, content := range set {
-			if len(content) > maxCrashFile {
+			if len(content) > maxFile {
 				digest, _ := release.SHA256.DigestOf(strings.NewReader(content)) // memory can be read
-				set[name] = content[:maxCrashFile-len(digest.String())] + digest.String()
+				set[name] = content[:maxFile-len(digest.String())] + digest.String()
 				cut++
 			}
 		}
 	}
 	if cut > 0 {
-		comments = append(comments, fmt.Sprintf("%d large files were cut to %d kB, which makes no difference to a crash", cut, maxCrashFile>>10))
+		comments = append(comments, fmt.Sprintf("%d large files were cut to %d kB, which makes no difference to a crash", cut, maxFile>>10))
 	}
 	if left > 0 {
 		comments = append(comments, fmt.Sprintf("%d further files of the releases were left out", left))
@@ -122,7 +122,7 @@ func (s Set) leaveOut(other Set) (left int) {
 	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.rank(other, a), s.rank(other, b)), cmp.Compare(a, b))
 	})
-	for _, name := range names[min(len(names), maxCrashFiles):] {
+	for _, name := range names[min(len(names), maxFiles):] {
 		delete(s, name)
 		delete(other, name)
 		left++
@@ -176,10 +176,10 @@ func (s Set) changed(mark string, chosen func(name string) bool) Set {
 
 // packs returns the names of the packs, sorted.
 func (s Set) packs(n install.Names) []string {
-	return slices.Sorted(maps.Keys(s.only(func(name string) bool { return strings.HasPrefix(name, n.Resources+"/") })))
+	return slices.Sorted(maps.Keys(s.filter(func(name string) bool { return strings.HasPrefix(name, n.Resources+"/") })))
 }
 
-func (s Set) only(chosen func(name string) bool) Set {
+func (s Set) filter(chosen func(name string) bool) Set {
 	c := Set{}
 	for name, content := range s {
 		if chosen(name) {

@@ -10,28 +10,28 @@ import (
 	"collet/platform/faultfs"
 )
 
-// crashSets are a story's sets by name.
-type crashSets map[string]Set
+// namedSets are a story's sets by name.
+type namedSets map[string]Set
 
-// crashStory is a scenario of an install. It is a value.
-type crashStory struct {
+// story is a scenario of an install. It is a value.
+type story struct {
 	name, about string
-	needs       func(crashSets) bool                 // whether these releases can play it; nil: all can
-	derive      func(crashSets)                      // adds further sets; may be nil
-	before      []crashStep                          // bring an empty folder to the start of the story
-	damage      func(*faultfs.Disk, crashSets) error // external change before the story; may be nil
-	act         []crashStep                          // stopped at every operation
-	again       []crashStep                          // one more run
+	needs       func(namedSets) bool                 // whether these releases can play it; nil: all can
+	derive      func(namedSets)                      // adds further sets; may be nil
+	before      []step                               // bring an empty folder to the start of the story
+	damage      func(*faultfs.Disk, namedSets) error // external change before the story; may be nil
+	act         []step                               // stopped at every operation
+	again       []step                               // one more run
 	end         string                               // the resulting set
 	dropped     string                               // files of this set that the end lacks must be in the recycler; may be empty
-	kept        string                               // name in the set "kept" of a foreign file, which may be moved but not lost
+	foreign     string                               // name in the set "kept" of a foreign file, which may be moved but not lost
 	packsOnly   bool                                 // the server requests no binaries
 	verify      bool                                 // every run but the first check verifies all files
 	refused     bool                                 // the offered set always fails to start; a later one starts
 }
 
-// playersFiles are planted before each story and must be unchanged after it.
-func playersFiles(n install.Names) Set {
+// playerFiles are planted before each story and must be unchanged after it.
+func playerFiles(n install.Names) Set {
 	return Set{
 		"readme of mine.txt": "mine", n.Library() + ".mine": "a file named like a companion", "screenshots/1.png": "picture",
 		n.Resources + "/mine.zip": "a pack of mine", n.Resources + "/mods/notes.txt": "notes",
@@ -39,16 +39,16 @@ func playersFiles(n install.Names) Set {
 }
 
 // sets returns the two releases and the sets shared by all stories.
-func (o Options) sets() crashSets {
+func (o Options) sets() namedSets {
 	module := func(name string) bool { return name == o.Names.Library() }
 	packs := o.Old.packs(o.Names)
-	sets := crashSets{"nothing": {}, "old": o.Old, "new": o.New}
+	sets := namedSets{"nothing": {}, "old": o.Old, "new": o.New}
 	sets["mid"] = o.Old.changed("between two releases", func(name string) bool {
 		return module(name) || len(packs) > 0 && name == packs[0]
 	})
 	sets["next"] = o.New.changed("the next release", func(string) bool { return true })
-	packed := o.New.only(func(name string) bool { return slices.Contains(o.New.packs(o.Names), name) })
-	sets["packs"] = packed.with(o.Old.only(func(name string) bool { return !slices.Contains(packs, name) }))
+	packed := o.New.filter(func(name string) bool { return slices.Contains(o.New.packs(o.Names), name) })
+	sets["packs"] = packed.with(o.Old.filter(func(name string) bool { return !slices.Contains(packs, name) }))
 	sets["swapped"] = o.Old
 	if len(packs) > 1 {
 		sets["swapped"] = o.Old.with(Set{packs[0]: o.Old[packs[1]], packs[1]: o.Old[packs[0]]})
@@ -60,7 +60,7 @@ func (o Options) sets() crashSets {
 }
 
 // setsOf returns the sets of a story.
-func (s crashStory) setsOf(common crashSets) crashSets {
+func (s story) setsOf(common namedSets) namedSets {
 	sets := maps.Clone(common)
 	if s.derive != nil {
 		s.derive(sets)
@@ -68,13 +68,13 @@ func (s crashStory) setsOf(common crashSets) crashSets {
 	return sets
 }
 
-func crashStories() []crashStory {
+func allStories() []story {
 	return slices.Concat(updateStories(), backStories(), repairStories())
 }
 
-func updateStories() []crashStory {
+func updateStories() []story {
 	oldIn := updating("nothing", "old")
-	return []crashStory{
+	return []story{
 		{name: "update", about: "module and packs of a new release, which proves itself",
 			before: oldIn, act: updating("old", "new"), again: updating("", "new"), end: "new", dropped: "old"},
 		{name: "first", about: "the first install",
@@ -84,33 +84,33 @@ func updateStories() []crashStory {
 		{name: "unproven", about: "a new release over one that has not proven itself",
 			before: slices.Concat(oldIn, leaving("old", "mid")),
 			act:    updating("mid", "new"), again: updating("", "new"), end: "new"},
-		{name: "drop", about: "a release that has fewer files", needs: func(s crashSets) bool { return len(s["old"].missing(s["new"])) > 0 },
+		{name: "drop", about: "a release that has fewer files", needs: func(s namedSets) bool { return len(s["old"].missing(s["new"])) > 0 },
 			before: updating("nothing", "new"), act: updating("new", "old"), again: updating("", "old"), end: "old", dropped: "new"},
-		{name: "swap", about: "two packs change their names", needs: func(s crashSets) bool { return len(s["swapped"].diff(s["old"])) > 0 },
+		{name: "swap", about: "two packs change their names", needs: func(s namedSets) bool { return len(s["swapped"].diff(s["old"])) > 0 },
 			before: oldIn, act: updating("old", "swapped"), again: updating("", "swapped"), end: "swapped"},
 		{name: "shapes", about: "a file becomes a folder, a folder a file, a file empty",
 			before: updating("nothing", "flat"), act: updating("flat", "deep"), again: updating("", "deep"), end: "deep", dropped: "flat"},
 		{name: "foreign", about: "a file of the player has the name of a new pack",
-			needs:  func(s crashSets) bool { return len(s["old"].missing(s["new"])) > 0 },
-			derive: func(s crashSets) { s["old of mine"] = s["old"].with(s.foreign()) },
-			before: oldIn, damage: func(d *faultfs.Disk, s crashSets) error { return plant(d, s.foreign()) },
-			act: updating("old of mine", "new"), again: updating("", "new"), end: "new", kept: foreignContent},
+			needs:  func(s namedSets) bool { return len(s["old"].missing(s["new"])) > 0 },
+			derive: func(s namedSets) { s["old of mine"] = s["old"].with(s.foreign()) },
+			before: oldIn, damage: func(d *faultfs.Disk, s namedSets) error { return plant(d, s.foreign()) },
+			act: updating("old of mine", "new"), again: updating("", "new"), end: "new", foreign: foreignContent},
 	}
 }
 
 // packsOnly is an update whose swap is the commit. It is proven like any other.
-func packsOnly() []crashStep {
-	return []crashStep{opening("old"), fetching("packs", "old"), committing("old", "packs"), promoting("packs"),
+func packsOnly() []step {
+	return []step{opening("old"), fetching("packs", "old"), committing("old", "packs"), promoting("packs"),
 		starting("packs"), proving("packs"), closing("packs")}
 }
 
-func backStories() []crashStory {
+func backStories() []story {
 	oldIn := updating("nothing", "old")
-	silent := make([]crashStep, 5)
+	silent := make([]step, 5)
 	for i := range silent {
 		silent[i] = starting()
 	}
-	return []crashStory{
+	return []story{
 		{name: "back", about: "a new release fails to start twice",
 			before: oldIn, act: refusing("old", "new", "old"), again: trying("new"), end: "old", refused: true},
 		{name: "farther", about: "so does one over an unproven one: back to the last proven one",
@@ -118,27 +118,27 @@ func backStories() []crashStory {
 		{name: "shapesback", about: "the same where files become folders",
 			before: updating("nothing", "flat"), act: refusing("flat", "deep", "flat"), again: trying("deep"), end: "flat", refused: true},
 		{name: "silent", about: "a new release freezes the machine five times",
-			before: slices.Concat(oldIn, swapping("old", "new"), silent, []crashStep{closing()}),
-			act:    []crashStep{opening("old"), closing("old")}, again: trying("new"), end: "old", refused: true},
+			before: slices.Concat(oldIn, swapping("old", "new"), silent, []step{closing()}),
+			act:    []step{opening("old"), closing("old")}, again: trying("new"), end: "old", refused: true},
 		{name: "taken", about: "a virus scanner takes an unproven module away",
-			needs: func(s crashSets) bool {
+			needs: func(s namedSets) bool {
 				return s["new"].module() != "" && s["old"][s["old"].module()] != s["new"][s["new"].module()]
 			},
 
 			before: slices.Concat(oldIn, leaving("old", "new")), damage: takeModule,
-			act: append([]crashStep{opening("old")}, updating("old", "new")[1:]...), again: updating("", "new"), end: "new"},
+			act: append([]step{opening("old")}, updating("old", "new")[1:]...), again: updating("", "new"), end: "new"},
 	}
 }
 
-func repairStories() []crashStory {
-	return []crashStory{
+func repairStories() []story {
+	return []story{
 		{name: "repair", about: "verification finds a module and packs damaged, and one missing", verify: true,
-			derive: func(s crashSets) { s["damaged"] = s["new"].damaged() },
-			before: updating("nothing", "new"), damage: func(d *faultfs.Disk, s crashSets) error { return s["damaged"].replace(d, s["new"]) },
+			derive: func(s namedSets) { s["damaged"] = s["new"].damaged() },
+			before: updating("nothing", "new"), damage: func(d *faultfs.Disk, s namedSets) error { return s["damaged"].replace(d, s["new"]) },
 			act: updating("damaged", "new"), again: updating("", "new"), end: "new"},
 		{name: "better", about: "a damaged set is updated", verify: true,
-			derive: func(s crashSets) { s["damaged"] = s["old"].damaged() },
-			before: updating("nothing", "old"), damage: func(d *faultfs.Disk, s crashSets) error { return s["damaged"].replace(d, s["old"]) },
+			derive: func(s namedSets) { s["damaged"] = s["old"].damaged() },
+			before: updating("nothing", "old"), damage: func(d *faultfs.Disk, s namedSets) error { return s["damaged"].replace(d, s["old"]) },
 			act: updating("damaged", "new"), again: updating("", "new"), end: "new"},
 	}
 }
@@ -147,13 +147,13 @@ func repairStories() []crashStory {
 const foreignContent = "a pack of the player, by chance under a name of the next release"
 
 // foreign returns the player's file under the first new name.
-func (s crashSets) foreign() Set {
+func (s namedSets) foreign() Set {
 	return Set{s["old"].missing(s["new"])[0]: foreignContent}
 }
 
 // missing returns the names that only the other set has, sorted.
 func (s Set) missing(other Set) []string {
-	return slices.Sorted(maps.Keys(other.only(func(name string) bool { _, has := s[name]; return !has })))
+	return slices.Sorted(maps.Keys(other.filter(func(name string) bool { _, has := s[name]; return !has })))
 }
 
 // damaged returns a copy with one byte of every file changed and without its last file.
@@ -192,7 +192,7 @@ func (s Set) replace(d *faultfs.Disk, before Set) error {
 }
 
 // takeModule removes the live module.
-func takeModule(d *faultfs.Disk, s crashSets) error {
+func takeModule(d *faultfs.Disk, s namedSets) error {
 	err := d.Open(faultfs.Options{}).Remove(s["new"].module())
 	d.Settle()
 	return err
@@ -209,7 +209,7 @@ func (s Set) module() (name string) {
 }
 
 // mode returns what the server requests.
-func (s crashStory) mode() update.Mode {
+func (s story) mode() update.Mode {
 	if s.packsOnly {
 		return update.Resources
 	}

@@ -119,11 +119,11 @@ func (d *Diagnosis) others(p *sheet) {
 	for _, s := range i.Strays {
 		p.line("    %-8s %12d %s", s.What, s.Size, s.Name)
 	}
-	if len(i.Next.Deeds) > maxDeeds {
+	if len(i.Next.Deeds) > maxSteps {
 		p.line("")
 		p.line("All steps of the next start")
-		for _, deed := range i.Next.Deeds {
-			p.line("  %s", deedText(deed))
+		for _, step := range i.Next.Deeds {
+			p.line("  %s", stepText(step))
 		}
 	}
 }

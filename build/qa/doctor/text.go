@@ -224,18 +224,18 @@ func (d *Diagnosis) program() string {
 // maxTroubles is the number of troubles in the short form.
 const maxTroubles = 12
 
-// maxDeeds is the number of next steps in the short form.
-const maxDeeds = 12
+// maxSteps is the number of next steps in the short form.
+const maxSteps = 12
 
 // next describes the next start.
 func (d *Diagnosis) next() (lines []string) {
 	next := &d.Install.Next
-	for n, deed := range next.Deeds {
-		if n == maxDeeds {
+	for n, step := range next.Deeds {
+		if n == maxSteps {
 			lines = append(lines, fmt.Sprintf("and %d more steps", len(next.Deeds)-n))
 			break
 		}
-		lines = append(lines, deedText(deed))
+		lines = append(lines, stepText(step))
 	}
 	if next.Error != "" {
 		return append(append(lines, "stops: "+next.Error), d.prospects()...)
@@ -256,7 +256,7 @@ func (d *Diagnosis) next() (lines []string) {
 	return append(append(lines, text), d.prospects()...)
 }
 
-func deedText(d install.Deed) string {
+func stepText(d install.Deed) string {
 	switch {
 	case d.Do == "":
 		return d.Says

@@ -12,20 +12,20 @@ import (
 	"collet/platform/interrupt"
 )
 
-// passage is one connection through a Proxy: two sockets and two directions, each with a reading and a writing goroutine that run waits
+// connection is one connection through a Proxy: two sockets and two directions, each with a reading and a writing goroutine that run waits
 // for.
-type passage struct {
-	number int
-	client *net.TCPConn
-	line   *line
-	cancel context.CancelFunc // ends the context of run
-	fault  Fault
-	plans  [3]*plan      // by Direction
-	muted  chan struct{} // closed when both directions stop passing bytes
-	mute   sync.Once
-	opened time.Time
-	moved  [3]atomic.Int64 // bytes by Direction
-	done   chan struct{}   // closed when run returns
+type connection struct {
+	number    int
+	client    *net.TCPConn
+	link      *sharedLink
+	cancel    context.CancelFunc // ends the context of run
+	faults    []Fault
+	schedules [3]*schedule  // by Direction
+	silenced  chan struct{} // closed when both directions stop passing bytes
+	silence   sync.Once
+	opened    time.Time
+	moved     [3]atomic.Int64 // bytes by Direction
+	done      chan struct{}   // closed when run returns
 
 	mu     sync.Mutex
 	target *net.TCPConn // nil before the connection to the target
@@ -33,7 +33,7 @@ type passage struct {
 	closed time.Time
 }
 
-func (c *passage) record() Record {
+func (c *connection) record() Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Record{
@@ -43,25 +43,25 @@ func (c *passage) record() Record {
 }
 
 // run forwards until both directions have ended or the connection was finished.
-func (c *passage) run(ctx context.Context, target string) {
+func (c *connection) run(ctx context.Context, target string) {
 	defer close(c.done)
-	if hole, is := c.fault.hole(); is {
-		linger(ctx, hole.For)
-		c.finish(WasCut, true)
+	if hole, is := blackHole(c.faults); is {
+		wait(ctx, hole.For)
+		c.close(WasCut, true)
 		return
 	}
-	if !c.reach(ctx, target) {
-		c.finish(NoTarget, true)
+	if !c.connect(ctx, target) {
+		c.close(NoTarget, true)
 		return
 	}
 	var directions sync.WaitGroup
 	directions.Go(func() { c.forward(ctx, Up, c.client, c.target) })
 	directions.Go(func() { c.forward(ctx, Down, c.target, c.client) })
 	directions.Wait()
-	c.finish(ClosedByPeer, false)
+	c.close(ClosedByPeer, false)
 }
 
-func (c *passage) reach(ctx context.Context, target string) bool {
+func (c *connection) connect(ctx context.Context, target string) bool {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", target)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *passage) reach(ctx context.Context, target string) bool {
 	return true
 }
 
-// finish closes both sockets and ends the context of run, once; it reports whether the connection was open. Errors of Close are ignored.
-func (c *passage) finish(end End, reset bool) bool {
+// close closes both sockets and ends the context of run, once; it reports whether the connection was open. Errors of Close are ignored.
+func (c *connection) close(end End, reset bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.end != StillOpen {
@@ -99,29 +99,29 @@ func (c *passage) finish(end End, reset bool) bool {
 }
 
 // forward copies one direction until its end. An orderly end is passed on; any other end closes the whole connection.
-func (c *passage) forward(ctx context.Context, d Direction, from, to *net.TCPConn) {
+func (c *connection) forward(ctx context.Context, d Direction, from, to *net.TCPConn) {
 	q := newQueue()
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		if !c.fill(ctx, q, from) {
-			c.finish(ClosedByPeer, true)
+			c.close(ClosedByPeer, true)
 		}
 	})
 	if c.drain(ctx, q, d, to) != nil || to.CloseWrite() != nil {
-		c.finish(ClosedByPeer, false)
+		c.close(ClosedByPeer, false)
 	}
 	reader.Wait()
 }
 
 // fill reads from into q; it reports whether the end was orderly.
-func (c *passage) fill(ctx context.Context, q *queue, from io.Reader) bool {
+func (c *connection) fill(ctx context.Context, q *queue, from io.Reader) bool {
 	defer q.end()
 	for {
 		data := make([]byte, readSize)
 		n, err := from.Read(data)
 		if n > 0 {
-			link, _ := c.line.get()
-			if q.put(ctx, parcel{data[:n], time.Now()}, link.queueLimit()) != nil {
+			link, _ := c.link.get()
+			if q.put(ctx, packet{data[:n], time.Now()}, link.queueLimit()) != nil {
 				return false
 			}
 		}
@@ -134,9 +134,9 @@ func (c *passage) fill(ctx context.Context, q *queue, from io.Reader) bool {
 // errCut says that drain has cut the connection.
 var errCut = errors.New("cut")
 
-// drain writes the parcels of q when they are due, and executes the plan.
-func (c *passage) drain(ctx context.Context, q *queue, d Direction, to *net.TCPConn) error {
-	if err := c.due(ctx, d, to); err != nil {
+// drain writes the packets of q when they are due, and injects the faults.
+func (c *connection) drain(ctx context.Context, q *queue, d Direction, to *net.TCPConn) error {
+	if err := c.inject(ctx, d, to); err != nil {
 		return err
 	}
 	for {
@@ -156,69 +156,69 @@ func (c *passage) drain(ctx context.Context, q *queue, d Direction, to *net.TCPC
 }
 
 // send processes one piece of data that entered the link at the given time, and returns the number of finished bytes.
-func (c *passage) send(ctx context.Context, d Direction, to *net.TCPConn, data []byte, at time.Time) (int, error) {
-	link, err := c.line.open(ctx)
+func (c *connection) send(ctx context.Context, d Direction, to *net.TCPConn, data []byte, at time.Time) (int, error) {
+	link, err := c.link.untilOpen(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if err := interrupt.Sleep(ctx, time.Until(at.Add(link.Delay))); err != nil {
 		return 0, err
 	}
-	n := c.plans[d].room(min(len(data), link.piece()))
-	if err := c.line.pass(ctx, d, n); err != nil {
+	n := c.schedules[d].room(min(len(data), link.piece()))
+	if err := c.link.pass(ctx, d, n); err != nil {
 		return 0, err
 	}
-	if _, err = c.line.open(ctx); err != nil { // it may have stalled in the meantime
+	if _, err = c.link.untilOpen(ctx); err != nil { // it may have stalled in the meantime
 		return 0, err
 	}
-	if err := c.whileHeard(ctx); err != nil {
+	if err := c.untilSilenced(ctx); err != nil {
 		return 0, err
 	}
-	if out := c.plans[d].pass(data[:n]); len(out) > 0 {
+	if out := c.schedules[d].apply(data[:n]); len(out) > 0 {
 		wrote, err := to.Write(out)
 		c.moved[d].Add(int64(wrote))
 		if err != nil {
 			return n, err
 		}
 	}
-	return n, c.due(ctx, d, to)
+	return n, c.inject(ctx, d, to)
 }
 
-// whileHeard returns at once unless the connection is half-open; then it waits until ctx ends.
-func (c *passage) whileHeard(ctx context.Context) error {
+// untilSilenced returns at once unless the connection is half-open; then it waits until ctx ends.
+func (c *connection) untilSilenced(ctx context.Context) error {
 	select {
-	case <-c.muted:
+	case <-c.silenced:
 		<-ctx.Done()
 	default:
 	}
 	return ctx.Err()
 }
 
-// due executes all deeds of the plan at the current position of direction d.
-func (c *passage) due(ctx context.Context, d Direction, to *net.TCPConn) error {
+// inject executes all faults of the schedule at the current position of direction d.
+func (c *connection) inject(ctx context.Context, d Direction, to *net.TCPConn) error {
 	for {
-		deed, is := c.plans[d].take()
+		fault, is := c.schedules[d].next()
 		if !is {
 			return ctx.Err()
 		}
-		switch deed.Kind {
+		switch fault.Kind {
 		case Cut, Reset:
-			c.finish(WasCut, deed.Kind == Reset)
+			c.close(WasCut, fault.Kind == Reset)
 			return errCut
 		case Truncate:
 			if err := to.CloseWrite(); err != nil {
 				return err
 			}
 		case Stall:
-			if err := linger(ctx, deed.For); err != nil {
+			if err := wait(ctx, fault.For); err != nil {
 				return err
 			}
 		case HalfOpen:
-			c.mute.Do(func() { close(c.muted) })
-			if err := linger(ctx, deed.For); err != nil {
+			c.silence.Do(func() { close(c.silenced) })
+			if err := wait(ctx, fault.For); err != nil {
 				return err
 			}
-			c.finish(WasCut, true)
+			c.close(WasCut, true)
 			return errCut
 		}
 	}

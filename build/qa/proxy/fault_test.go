@@ -33,36 +33,36 @@ func inverted(data []byte, a, b int) []byte {
 
 func joinBytes(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// Each deed is proven byte for byte, in both directions, against a peer that sends back what it gets.
-func TestDeedsChangeExactlyTheirBytes(t *testing.T) {
+// Each fault is proven byte for byte, in both directions, against a peer that sends back what it gets.
+func TestFaultsChangeExactlyTheirBytes(t *testing.T) {
 	data := numbered(100_000)
 	for _, test := range []struct {
-		name  string
-		deeds []proxy.Deed
-		want  []byte
+		name   string
+		faults []proxy.Fault
+		want   []byte
 	}{
 		{"none", nil, data},
-		{"corrupt the first byte", []proxy.Deed{{Kind: proxy.Corrupt, At: 0, Bytes: 1}}, inverted(data, 0, 1)},
-		{"corrupt across reads", []proxy.Deed{{Kind: proxy.Corrupt, At: 16_000, Bytes: 40_000}}, inverted(data, 16_000, 56_000)},
-		{"swallow one", []proxy.Deed{{Kind: proxy.Swallow, At: 77, Bytes: 1}}, joinBytes(data[:77], data[78:])},
-		{"swallow across reads", []proxy.Deed{{Kind: proxy.Swallow, At: 1000, Bytes: 50_000}}, joinBytes(data[:1000], data[51_000:])},
-		{"swallow beyond the end", []proxy.Deed{{Kind: proxy.Swallow, At: 99_990, Bytes: 1000}}, data[:99_990]},
-		{"duplicate one", []proxy.Deed{{Kind: proxy.Duplicate, At: 5, Bytes: 1}}, joinBytes(data[:6], data[5:])},
-		{"duplicate across reads", []proxy.Deed{{Kind: proxy.Duplicate, At: 10_000, Bytes: 30_000}}, joinBytes(data[:40_000], data[10_000:])},
-		{"truncate", []proxy.Deed{{Kind: proxy.Truncate, At: 12_345}}, data[:12_345]},
-		{"truncate at once", []proxy.Deed{{Kind: proxy.Truncate, At: 0}}, nil},
-		{"cut", []proxy.Deed{{Kind: proxy.Cut, At: 33_333}}, data[:33_333]},
-		{"two, the later first", []proxy.Deed{{Kind: proxy.Swallow, At: 200, Bytes: 10}, {Kind: proxy.Corrupt, At: 100, Bytes: 5}},
+		{"corrupt the first byte", []proxy.Fault{{Kind: proxy.Corrupt, At: 0, Bytes: 1}}, inverted(data, 0, 1)},
+		{"corrupt across reads", []proxy.Fault{{Kind: proxy.Corrupt, At: 16_000, Bytes: 40_000}}, inverted(data, 16_000, 56_000)},
+		{"swallow one", []proxy.Fault{{Kind: proxy.Swallow, At: 77, Bytes: 1}}, joinBytes(data[:77], data[78:])},
+		{"swallow across reads", []proxy.Fault{{Kind: proxy.Swallow, At: 1000, Bytes: 50_000}}, joinBytes(data[:1000], data[51_000:])},
+		{"swallow beyond the end", []proxy.Fault{{Kind: proxy.Swallow, At: 99_990, Bytes: 1000}}, data[:99_990]},
+		{"duplicate one", []proxy.Fault{{Kind: proxy.Duplicate, At: 5, Bytes: 1}}, joinBytes(data[:6], data[5:])},
+		{"duplicate across reads", []proxy.Fault{{Kind: proxy.Duplicate, At: 10_000, Bytes: 30_000}}, joinBytes(data[:40_000], data[10_000:])},
+		{"truncate", []proxy.Fault{{Kind: proxy.Truncate, At: 12_345}}, data[:12_345]},
+		{"truncate at once", []proxy.Fault{{Kind: proxy.Truncate, At: 0}}, nil},
+		{"cut", []proxy.Fault{{Kind: proxy.Cut, At: 33_333}}, data[:33_333]},
+		{"two, the later first", []proxy.Fault{{Kind: proxy.Swallow, At: 200, Bytes: 10}, {Kind: proxy.Corrupt, At: 100, Bytes: 5}},
 			joinBytes(inverted(data, 100, 105)[:200], data[210:])},
-		{"a stall loses nothing", []proxy.Deed{{Kind: proxy.Stall, At: 50_000, For: 20 * time.Millisecond}}, data},
+		{"a stall loses nothing", []proxy.Fault{{Kind: proxy.Stall, At: 50_000, For: 20 * time.Millisecond}}, data},
 	} {
 		for _, way := range []proxy.Direction{proxy.Up, proxy.Down} {
 			t.Run(test.name+" "+way.String(), func(t *testing.T) {
-				deeds := slices.Clone(test.deeds)
-				for i := range deeds {
-					deeds[i].Way = way
+				faults := slices.Clone(test.faults)
+				for i := range faults {
+					faults[i].Direction = way
 				}
-				got := carried(t, way, proxy.Fault{Deeds: deeds}, data)
+				got := carried(t, way, faults, data)
 				if !bytes.Equal(got, test.want) {
 					t.Errorf("%d bytes arrived, want %d; first difference at %d", len(got), len(test.want), firstDifference(got, test.want))
 				}
@@ -81,12 +81,12 @@ func firstDifference(a, b []byte) int {
 }
 
 // carried sends data one way through a proxy with a fault and returns what arrives.
-func carried(t *testing.T, way proxy.Direction, f proxy.Fault, data []byte) []byte {
+func carried(t *testing.T, way proxy.Direction, faults []proxy.Fault, data []byte) []byte {
 	t.Helper()
 	arrived := make(chan []byte, 1)
 	target := serve(t, func(c *net.TCPConn) {
 		if way == proxy.Down {
-			c.Write(data) // some deeds end the connection before all is written
+			c.Write(data) // some faults end the connection before all is written
 			c.CloseWrite()
 			return
 		}
@@ -94,7 +94,7 @@ func carried(t *testing.T, way proxy.Direction, f proxy.Fault, data []byte) []by
 		got, _ := io.ReadAll(c) // a cut may be seen as a reset; what arrived before is what counts
 		arrived <- got
 	})
-	p := start(t, proxy.Options{Target: target, Fault: func(int) proxy.Fault { return f }})
+	p := start(t, proxy.Options{Target: target, Faults: func(int) []proxy.Fault { return faults }})
 	c := dial(t, p)
 	if way == proxy.Up {
 		send(t, c, data)
@@ -106,8 +106,8 @@ func carried(t *testing.T, way proxy.Direction, f proxy.Fault, data []byte) []by
 
 // A truncated direction leaves the other one alone.
 func TestTruncateIsOneSided(t *testing.T) {
-	p := start(t, proxy.Options{Target: echo(t), Fault: func(int) proxy.Fault {
-		return proxy.Fault{Deeds: []proxy.Deed{{Kind: proxy.Truncate, Way: proxy.Up, At: 10}}}
+	p := start(t, proxy.Options{Target: echo(t), Faults: func(int) []proxy.Fault {
+		return []proxy.Fault{{Kind: proxy.Truncate, Direction: proxy.Up, At: 10}}
 	}})
 	c := dial(t, p)
 	send(t, c, numbered(1000))
@@ -118,8 +118,8 @@ func TestTruncateIsOneSided(t *testing.T) {
 
 // Behind a half-open connection nothing moves in either direction, until the reset.
 func TestHalfOpenIsSilentBothWays(t *testing.T) {
-	p := start(t, proxy.Options{Target: echo(t), Fault: func(int) proxy.Fault {
-		return proxy.Fault{Deeds: []proxy.Deed{{Kind: proxy.HalfOpen, Way: proxy.Up, At: 100, For: 50 * time.Millisecond}}}
+	p := start(t, proxy.Options{Target: echo(t), Faults: func(int) []proxy.Fault {
+		return []proxy.Fault{{Kind: proxy.HalfOpen, Direction: proxy.Up, At: 100, For: 50 * time.Millisecond}}
 	}})
 	c := dial(t, p)
 	send(t, c, numbered(500))
@@ -136,8 +136,8 @@ func TestHalfOpenIsSilentBothWays(t *testing.T) {
 func TestBlackHole(t *testing.T) {
 	reached := make(chan struct{}, 1)
 	target := serve(t, func(*net.TCPConn) { reached <- struct{}{} })
-	p := start(t, proxy.Options{Target: target, Fault: func(int) proxy.Fault {
-		return proxy.Fault{Deeds: []proxy.Deed{{Kind: proxy.BlackHole, For: 20 * time.Millisecond}}}
+	p := start(t, proxy.Options{Target: target, Faults: func(int) []proxy.Fault {
+		return []proxy.Fault{{Kind: proxy.BlackHole, For: 20 * time.Millisecond}}
 	}})
 	c := dial(t, p)
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
@@ -150,11 +150,11 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
-// A deed without a time ends with the proxy.
-func TestEndlessDeedsEndWithTheProxy(t *testing.T) {
-	for _, kind := range []proxy.DeedKind{proxy.Stall, proxy.HalfOpen, proxy.BlackHole} {
-		p := start(t, proxy.Options{Target: echo(t), Fault: func(int) proxy.Fault {
-			return proxy.Fault{Deeds: []proxy.Deed{{Kind: kind, Way: proxy.Up, At: 1}}}
+// A fault without a time ends with the proxy.
+func TestEndlessFaultsEndWithTheProxy(t *testing.T) {
+	for _, kind := range []proxy.Kind{proxy.Stall, proxy.HalfOpen, proxy.BlackHole} {
+		p := start(t, proxy.Options{Target: echo(t), Faults: func(int) []proxy.Fault {
+			return []proxy.Fault{{Kind: kind, Direction: proxy.Up, At: 1}}
 		}})
 		c := dial(t, p)
 		if _, err := c.Write(numbered(10)); err != nil {

@@ -50,34 +50,34 @@ func (l Link) piece() int {
 	return int(min(max(l.Rate/piecesPerSecond, minPiece), readSize))
 }
 
-// line is the shared state of a Link: its current setting and when each direction is free again.
-type line struct {
+// sharedLink is the shared state of a Link: its current setting and when each direction is free again.
+type sharedLink struct {
 	mu      sync.Mutex
-	link    Link
+	setting Link
 	changed chan struct{} // closed and replaced when link changes
-	free    map[Direction]time.Time
+	freeAt  map[Direction]time.Time
 }
 
-func newLine(l Link) *line {
-	return &line{link: l, changed: make(chan struct{}), free: map[Direction]time.Time{}}
+func newSharedLink(l Link) *sharedLink {
+	return &sharedLink{setting: l, changed: make(chan struct{}), freeAt: map[Direction]time.Time{}}
 }
 
-func (l *line) set(link Link) {
+func (l *sharedLink) set(link Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.link = link
+	l.setting = link
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-func (l *line) get() (Link, <-chan struct{}) {
+func (l *sharedLink) get() (Link, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.link, l.changed
+	return l.setting, l.changed
 }
 
-// open waits until the link is not stalled and returns its setting.
-func (l *line) open(ctx context.Context) (Link, error) {
+// untilOpen waits until the link is not stalled and returns its setting.
+func (l *sharedLink) untilOpen(ctx context.Context) (Link, error) {
 	for {
 		link, changed := l.get()
 		if !link.Stalled {
@@ -92,34 +92,34 @@ func (l *line) open(ctx context.Context) (Link, error) {
 }
 
 // pass waits until n bytes have gone over the line in direction d.
-func (l *line) pass(ctx context.Context, d Direction, n int) error {
+func (l *sharedLink) pass(ctx context.Context, d Direction, n int) error {
 	l.mu.Lock()
-	rate := l.link.Rate
+	rate := l.setting.Rate
 	if rate <= 0 {
 		l.mu.Unlock()
 		return ctx.Err()
 	}
 	now := time.Now()
-	start := l.free[d]
+	start := l.freeAt[d]
 	if start.Before(now) {
 		start = now
 	}
 	end := start.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))
-	l.free[d] = end
+	l.freeAt[d] = end
 	l.mu.Unlock()
 	return interrupt.Sleep(ctx, time.Until(end))
 }
 
-// parcel is data on its way with the time at which it entered the link.
-type parcel struct {
+// packet is data on its way with the time at which it entered the link.
+type packet struct {
 	data []byte
 	at   time.Time
 }
 
-// queue holds the parcels of one direction of one connection. One goroutine puts, one gets.
+// queue holds the packets of one direction of one connection. One goroutine puts, one gets.
 type queue struct {
 	mu      sync.Mutex
-	parcels []parcel
+	packets []packet
 	bytes   int
 	ended   bool
 	moved   chan struct{} // holds one token after every change
@@ -131,11 +131,11 @@ func newQueue() *queue {
 }
 
 // put waits until the queue holds less than limit bytes.
-func (q *queue) put(ctx context.Context, p parcel, limit int) error {
+func (q *queue) put(ctx context.Context, p packet, limit int) error {
 	for {
 		q.mu.Lock()
 		if q.bytes < limit {
-			q.parcels, q.bytes = append(q.parcels, p), q.bytes+len(p.data)
+			q.packets, q.bytes = append(q.packets, p), q.bytes+len(p.data)
 			q.mu.Unlock()
 			signal(q.moved)
 			return nil
@@ -157,24 +157,24 @@ func (q *queue) end() {
 	signal(q.moved)
 }
 
-// get waits for a parcel; more is false at the end. The parcel stays counted until done is called with its size.
-func (q *queue) get(ctx context.Context) (p parcel, more bool, err error) {
+// get waits for a packet; more is false at the end. The packet stays counted until done is called with its size.
+func (q *queue) get(ctx context.Context) (p packet, more bool, err error) {
 	for {
 		q.mu.Lock()
-		if len(q.parcels) > 0 {
-			p, q.parcels = q.parcels[0], q.parcels[1:]
+		if len(q.packets) > 0 {
+			p, q.packets = q.packets[0], q.packets[1:]
 			q.mu.Unlock()
 			return p, true, nil
 		}
 		ended := q.ended
 		q.mu.Unlock()
 		if ended {
-			return parcel{}, false, nil
+			return packet{}, false, nil
 		}
 		select {
 		case <-q.moved:
 		case <-ctx.Done():
-			return parcel{}, false, ctx.Err()
+			return packet{}, false, ctx.Err()
 		}
 	}
 }

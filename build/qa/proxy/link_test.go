@@ -12,7 +12,7 @@ import (
 
 func TestLinePassesAtTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(Link{Rate: 1000})
+		l := newSharedLink(Link{Rate: 1000})
 		start := time.Now()
 		for range 10 {
 			if err := l.pass(t.Context(), Down, 500); err != nil {
@@ -27,7 +27,7 @@ func TestLinePassesAtTheRate(t *testing.T) {
 
 func TestLineDirectionsDoNotShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(Link{Rate: 1000})
+		l := newSharedLink(Link{Rate: 1000})
 		start := time.Now()
 		for _, d := range []Direction{Up, Down} {
 			done := make(chan error)
@@ -46,7 +46,7 @@ func TestLineDirectionsDoNotShare(t *testing.T) {
 
 func TestLineKeepsNoCreditWhileIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(Link{Rate: 1000})
+		l := newSharedLink(Link{Rate: 1000})
 		time.Sleep(time.Hour)
 		start := time.Now()
 		if err := l.pass(t.Context(), Up, 1000); err != nil {
@@ -60,10 +60,10 @@ func TestLineKeepsNoCreditWhileIdle(t *testing.T) {
 
 func TestLineStallsAndGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(Link{Stalled: true})
+		l := newSharedLink(Link{Stalled: true})
 		opened := make(chan time.Time)
 		go func() {
-			if _, err := l.open(t.Context()); err != nil {
+			if _, err := l.untilOpen(t.Context()); err != nil {
 				t.Error(err)
 			}
 			opened <- time.Now()
@@ -83,16 +83,16 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		l := newLine(Link{Rate: 1, Stalled: true})
+		l := newSharedLink(Link{Rate: 1, Stalled: true})
 		full := newQueue()
-		if err := full.put(ctx, parcel{data: make([]byte, 10)}, 10); err != nil {
+		if err := full.put(ctx, packet{data: make([]byte, 10)}, 10); err != nil {
 			t.Fatal(err)
 		}
 		waits := map[string]func() error{
 			"pass": func() error { return l.pass(ctx, Up, 3600) },
-			"open": func() error { _, err := l.open(ctx); return err },
+			"open": func() error { _, err := l.untilOpen(ctx); return err },
 			"get":  func() error { _, _, err := newQueue().get(ctx); return err },
-			"put":  func() error { return full.put(ctx, parcel{data: []byte{1}}, 10) },
+			"put":  func() error { return full.put(ctx, packet{data: []byte{1}}, 10) },
 		}
 		for name, wait := range waits {
 			if err := wait(); !errors.Is(err, context.DeadlineExceeded) {
@@ -107,7 +107,7 @@ func TestQueueKeepsOrderAndItsLimit(t *testing.T) {
 		q, put := newQueue(), 0
 		go func() {
 			for i := range 100 {
-				if err := q.put(t.Context(), parcel{data: []byte{byte(i)}}, 3); err != nil {
+				if err := q.put(t.Context(), packet{data: []byte{byte(i)}}, 3); err != nil {
 					t.Error(err)
 				}
 				put++
@@ -116,12 +116,12 @@ func TestQueueKeepsOrderAndItsLimit(t *testing.T) {
 		}()
 		synctest.Wait()
 		if put != 3 {
-			t.Fatalf("%d parcels of one byte in a queue of 3", put)
+			t.Fatalf("%d packets of one byte in a queue of 3", put)
 		}
 		for i := range 100 {
 			p, more, err := q.get(t.Context())
 			if err != nil || !more || p.data[0] != byte(i) {
-				t.Fatalf("parcel %d: %v %v %v", i, p.data, more, err)
+				t.Fatalf("packet %d: %v %v %v", i, p.data, more, err)
 			}
 			q.done(1)
 		}

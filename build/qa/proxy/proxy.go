@@ -41,21 +41,14 @@ func (d Direction) String() string {
 	}
 }
 
-// Fault is the set of faults of one connection. The zero value has none.
-type Fault struct {
-	Cut   Direction // the direction whose bytes are counted; 0 disables the cut
-	After int64     // how many bytes of it arrive before both ends are closed; 0 cuts at once
-	Reset bool      // close with a reset instead of an orderly end; bytes still in a socket may get lost
-	Deeds []Deed    // other faults, in any order
-}
-
 // Options configure a Proxy. Target is required.
 type Options struct {
 	Target string // host:port
 	Port   int    // port to listen on, 0 for a free one
 	Link   Link
-	// Fault is called once for each connection, numbered from 1 in the order of arrival. It may be nil, and is never called concurrently.
-	Fault func(connection int) Fault
+	// Faults is called once for each connection, numbered from 1 in the order of arrival. It returns the connection's faults in any order.
+	// It may be nil, and is never called concurrently.
+	Faults func(connection int) []Fault
 }
 
 // End is how a connection through a Proxy ended.
@@ -87,19 +80,19 @@ type Record struct {
 // Proxy forwards TCP connections on the loopback interface to a target. All methods are safe for concurrent use. Close it.
 type Proxy struct {
 	options Options
-	line    *line
+	link    *sharedLink
 	running sync.WaitGroup
 
-	mu       sync.Mutex
-	closed   bool
-	address  *net.TCPAddr
-	listener net.Listener // nil while refusing
-	passages []*passage   // all connections, in order
+	mu          sync.Mutex
+	closed      bool
+	address     *net.TCPAddr
+	listener    net.Listener  // nil while refusing
+	connections []*connection // all connections, in order
 }
 
 // Start listens on 127.0.0.1 and forwards until Close.
 func Start(o Options) (*Proxy, error) {
-	p := &Proxy{options: o, line: newLine(o.Link), address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port}}
+	p := &Proxy{options: o, link: newSharedLink(o.Link), address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: o.Port}}
 	if err := p.Accept(); err != nil {
 		return nil, err
 	}
@@ -150,13 +143,13 @@ func (p *Proxy) Refuse() {
 }
 
 // SetLink changes the link of all connections, also for bytes in transit.
-func (p *Proxy) SetLink(l Link) { p.line.set(l) }
+func (p *Proxy) SetLink(l Link) { p.link.set(l) }
 
 // Cut resets all open connections and returns their number. It returns when they are closed.
 func (p *Proxy) Cut() int {
 	cut := 0
 	for _, c := range p.all() {
-		if c.finish(WasCut, true) {
+		if c.close(WasCut, true) {
 			cut++
 			<-c.done
 		}
@@ -166,9 +159,9 @@ func (p *Proxy) Cut() int {
 
 // Records returns all connections in order of arrival.
 func (p *Proxy) Records() []Record {
-	passages := p.all()
-	records := make([]Record, len(passages))
-	for i, c := range passages {
+	connections := p.all()
+	records := make([]Record, len(connections))
+	for i, c := range connections {
 		records[i] = c.record()
 	}
 	return records
@@ -189,16 +182,16 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	p.Refuse()
 	for _, c := range p.all() {
-		c.finish(Stopped, false)
+		c.close(Stopped, false)
 	}
 	p.running.Wait()
 	return nil
 }
 
-func (p *Proxy) all() []*passage {
+func (p *Proxy) all() []*connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]*passage(nil), p.passages...)
+	return append([]*connection(nil), p.connections...)
 }
 
 // accept runs until listener is closed.
@@ -208,12 +201,12 @@ func (p *Proxy) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		p.admit(client.(*net.TCPConn))
+		p.serve(client.(*net.TCPConn))
 	}
 }
 
-// admit numbers a connection, gets its fault, and starts it.
-func (p *Proxy) admit(client *net.TCPConn) {
+// serve numbers a connection, gets its faults, and starts it.
+func (p *Proxy) serve(client *net.TCPConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -221,14 +214,14 @@ func (p *Proxy) admit(client *net.TCPConn) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &passage{
-		number: len(p.passages) + 1, client: client, line: p.line, cancel: cancel,
+	c := &connection{
+		number: len(p.connections) + 1, client: client, link: p.link, cancel: cancel,
 		opened: time.Now(), end: StillOpen, done: make(chan struct{}),
 	}
-	if p.options.Fault != nil {
-		c.fault = p.options.Fault(c.number)
+	if p.options.Faults != nil {
+		c.faults = p.options.Faults(c.number)
 	}
-	c.plans, c.muted = c.fault.plans(), make(chan struct{})
-	p.passages = append(p.passages, c)
+	c.schedules, c.silenced = newSchedules(c.faults), make(chan struct{})
+	p.connections = append(p.connections, c)
 	p.running.Go(func() { c.run(ctx, p.options.Target) })
 }

@@ -143,11 +143,11 @@ func TestProxyPassesOnHalfCloses(t *testing.T) {
 func TestProxyCutsAfterExactlySoManyBytes(t *testing.T) {
 	for _, after := range []int64{0, 1, 100, 16 << 10, 16<<10 + 1, 1_000_003} {
 		for _, d := range []proxy.Direction{proxy.Up, proxy.Down} {
-			p := start(t, proxy.Options{Target: echo(t), Fault: func(n int) proxy.Fault {
+			p := start(t, proxy.Options{Target: echo(t), Faults: func(n int) []proxy.Fault {
 				if n == 1 {
-					return proxy.Fault{Cut: d, After: after}
+					return []proxy.Fault{{Kind: proxy.Cut, Direction: d, At: after}}
 				}
-				return proxy.Fault{}
+				return nil
 			}})
 			c := dial(t, p)
 			send(t, c, noise(2<<20))
@@ -180,8 +180,8 @@ func checkEcho(t *testing.T, c *net.TCPConn) {
 }
 
 func TestProxyCutWithResetIsSeenAsReset(t *testing.T) {
-	p := start(t, proxy.Options{Target: echo(t), Fault: func(int) proxy.Fault {
-		return proxy.Fault{Cut: proxy.Down, After: 14, Reset: true}
+	p := start(t, proxy.Options{Target: echo(t), Faults: func(int) []proxy.Fault {
+		return []proxy.Fault{{Kind: proxy.Reset, Direction: proxy.Down, At: 14}}
 	}})
 	c := dial(t, p)
 	c.Write(make([]byte, 14))

@@ -18,14 +18,14 @@ import (
 	"collet/platform"
 )
 
-// folderNow is the clock of scenarios: later than anything on a disk was stamped, so that times can be believed.
-func folderNow() time.Time { return time.Now().AddDate(1, 0, 0) }
+// clientTime is the clock of scenarios: later than anything on a disk was stamped, so that times can be believed.
+func clientTime() time.Time { return time.Now().AddDate(1, 0, 0) }
 
-// folderPortion is how many bytes arrive at once.
-const folderPortion = 64 << 10
+// portion is how many bytes arrive at once.
+const portion = 64 << 10
 
-// folderClient is a client as far as the folder is concerned.
-type folderClient struct {
+// client is a client as far as the folder is concerned.
+type client struct {
 	scenario *Scenario
 	fsys     platform.FS
 	now      time.Time
@@ -40,24 +40,24 @@ func (s *Scenario) layout() install.Names {
 }
 
 // open opens the install; after an unclean end everything is hashed, as the client does it.
-func (c *folderClient) open(ctx context.Context) (err error) {
+func (c *client) open(ctx context.Context) (err error) {
 	if c.now.IsZero() {
-		c.now = folderNow()
+		c.now = clientTime()
 	}
 	config := install.Config{FS: c.fsys, Names: c.scenario.layout(), Verify: c.verify, Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: func() time.Time { return c.now }}
 	c.dir, err = install.Open(ctx, config)
 	return err
 }
 
-// attempts is how often one run asks again after damage: as often as the client does for one file.
-const attempts = 3
+// maxAttempts is how often one run asks again after damage: as often as the client does for one file.
+const maxAttempts = 3
 
 // errHeldBack says that the offered set was taken back before, and is not taken again.
 var errHeldBack = errors.New("the set is held back, because it was taken back after failed starts")
 
 // fetch brings a set to where it is complete: staged, or live where it has no module.
-func (c *folderClient) fetch(ctx context.Context, set folderTree) (err error) {
-	for range attempts {
+func (c *client) fetch(ctx context.Context, set tree) (err error) {
+	for range maxAttempts {
 		err = c.fetchOnce(ctx, set)
 		var fault *update.Fault
 		if !errors.As(err, &fault) || fault.Cause != update.DamagedDownload {
@@ -70,7 +70,7 @@ func (c *folderClient) fetch(ctx context.Context, set folderTree) (err error) {
 	return err
 }
 
-func (c *folderClient) fetchOnce(ctx context.Context, set folderTree) error {
+func (c *client) fetchOnce(ctx context.Context, set tree) error {
 	mode := update.Binaries
 	if _, module := set[c.scenario.library]; !module || c.packs {
 		mode = update.Resources
@@ -87,7 +87,7 @@ func (c *folderClient) fetchOnce(ctx context.Context, set folderTree) error {
 		return errHeldBack
 	}
 	for i, want := range plan.Wants {
-		if err := fileset.Fill(ctx, c.dir, i, want, set[c.scenario.live(want.File)].data, folderPortion); err != nil {
+		if err := fileset.Fill(ctx, c.dir, i, want, set[c.scenario.live(want.File)].data, portion); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (c *folderClient) fetchOnce(ctx context.Context, set folderTree) error {
 }
 
 // offer is a set as a server lists it.
-func (s *Scenario) offer(set folderTree) (files []release.File, err error) {
+func (s *Scenario) offer(set tree) (files []release.File, err error) {
 	for _, name := range set.names() {
 		f := release.File{Path: name, Size: int64(len(set[name].data)), Role: release.Binary, Index: uint32(len(files))}
 		if rest, is := strings.CutPrefix(name, "Resources/"); is {
@@ -122,7 +122,7 @@ func (s *Scenario) live(f release.File) string {
 }
 
 // update is one whole run: fetch, swap, prove, close.
-func (c *folderClient) update(ctx context.Context, set folderTree) error {
+func (c *client) update(ctx context.Context, set tree) error {
 	err := c.open(ctx)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *folderClient) update(ctx context.Context, set folderTree) error {
 }
 
 // prove swaps the set in and lets it prove itself, or fail so many starts.
-func (c *folderClient) prove(ctx context.Context, fails int) error {
+func (c *client) prove(ctx context.Context, fails int) error {
 	if err := c.dir.Promote(ctx); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *folderClient) prove(ctx context.Context, fails int) error {
 }
 
 // recover is a start without a server.
-func (c *folderClient) recover(ctx context.Context) error {
+func (c *client) recover(ctx context.Context) error {
 	if err := c.open(ctx); err != nil {
 		return fmt.Errorf("the next start does not open the install: %w", err)
 	}

@@ -27,7 +27,7 @@ const (
 )
 
 // directive reads one line of the header.
-func (p *folderParser) directive(line string) error {
+func (p *parser) directive(line string) error {
 	if comment, is := strings.CutPrefix(line, "#"); is || line == "" {
 		if p.About == "" {
 			p.About = strings.TrimSpace(comment)
@@ -49,9 +49,9 @@ func (p *folderParser) directive(line string) error {
 	if len(words) == 0 {
 		return p.fail("%s: says nothing", key)
 	}
-	read, known := folderDirectives[key]
+	read, known := directives[key]
 	if !known {
-		return p.fail("%s: there is no such directive; there are %s", key, strings.Join(slices.Sorted(maps.Keys(folderDirectives)), ", "))
+		return p.fail("%s: there is no such directive; there are %s", key, strings.Join(slices.Sorted(maps.Keys(directives)), ", "))
 	}
 	if direction != "" && key != "fault" && key != "expect" {
 		return p.fail("%s is for both directions", key)
@@ -59,51 +59,51 @@ func (p *folderParser) directive(line string) error {
 	return read(p, direction, words)
 }
 
-// folderDirectives are the directives of a header.
-var folderDirectives = map[string]func(p *folderParser, direction string, words []string) error{
-	"fault":  (*folderParser).faultDirective,
-	"expect": (*folderParser).expectDirective,
-	"begin": func(p *folderParser, _ string, words []string) error {
+// directives are the directives of a header.
+var directives = map[string]func(p *parser, direction string, words []string) error{
+	"fault":  (*parser).faultDirective,
+	"expect": (*parser).expectDirective,
+	"begin": func(p *parser, _ string, words []string) error {
 		return p.choose(&p.begin, words, beginConfirmed, beginPlanted, beginNone)
 	},
-	"judge": func(p *folderParser, _ string, words []string) error {
+	"judge": func(p *parser, _ string, words []string) error {
 		var judge string
 		err := p.choose(&judge, words, "binaries", "resources")
 		p.resources = judge == "resources"
 		return err
 	},
-	"verify": func(p *folderParser, _ string, words []string) error {
+	"verify": func(p *parser, _ string, words []string) error {
 		var verify string
 		err := p.choose(&verify, words, "yes", "no")
 		p.verify = verify == "yes"
 		return err
 	},
-	"runs": func(p *folderParser, _ string, words []string) error {
+	"runs": func(p *parser, _ string, words []string) error {
 		n, err := strconv.Atoi(words[0])
-		if p.runs = n; err != nil || len(words) > 1 || n < 1 || n > maxFolderRuns {
-			return p.fail("runs: want a number from 1 to %d", maxFolderRuns)
+		if p.runs = n; err != nil || len(words) > 1 || n < 1 || n > maxRuns {
+			return p.fail("runs: want a number from 1 to %d", maxRuns)
 		}
 		return nil
 	},
-	"module": func(p *folderParser, _ string, words []string) error {
+	"module": func(p *parser, _ string, words []string) error {
 		if p.library = words[0]; len(words) > 1 || path.Ext(p.library) == "" || strings.Contains(p.library, "/") {
 			return p.fail("module: want a plain file name with an extension, like Lathe.so")
 		}
 		return nil
 	},
-	"directions": func(p *folderParser, _ string, words []string) error {
+	"directions": func(p *parser, _ string, words []string) error {
 		return p.chooseSome(&p.directions, words, forward, backward)
 	},
-	"volumes": func(p *folderParser, _ string, words []string) error {
+	"volumes": func(p *parser, _ string, words []string) error {
 		return p.chooseSome(&p.volumes, words, exchanging, moving, folding)
 	},
 }
 
-// maxFolderRuns is how many runs a scenario may take to converge: one should do.
-const maxFolderRuns = 10
+// maxRuns is how many runs a scenario may take to converge: one should do.
+const maxRuns = 10
 
 // choose takes one of some words.
-func (p *folderParser) choose(to *string, words []string, allowed ...string) error {
+func (p *parser) choose(to *string, words []string, allowed ...string) error {
 	if len(words) != 1 || !slices.Contains(allowed, words[0]) {
 		return p.fail("%s: want one of %s", strings.Join(words, " "), strings.Join(allowed, ", "))
 	}
@@ -111,7 +111,7 @@ func (p *folderParser) choose(to *string, words []string, allowed ...string) err
 	return nil
 }
 
-func (p *folderParser) chooseSome(to *[]string, words []string, allowed ...string) error {
+func (p *parser) chooseSome(to *[]string, words []string, allowed ...string) error {
 	for _, word := range words {
 		if !slices.Contains(allowed, word) {
 			return p.fail("%s: want some of %s", word, strings.Join(allowed, ", "))
@@ -121,7 +121,7 @@ func (p *folderParser) chooseSome(to *[]string, words []string, allowed ...strin
 	return nil
 }
 
-func (p *folderParser) expectDirective(direction string, words []string) error {
+func (p *parser) expectDirective(direction string, words []string) error {
 	e := expectation{line: p.line, direction: direction, what: words[0], value: strings.Join(words[1:], " ")}
 	switch sets := []string{"old", "new", "old-or-new"}; {
 	case slices.Contains(sets, e.what) && len(words) == 1:

@@ -17,21 +17,21 @@ import (
 	"collet/platform/faultfs"
 )
 
-// folderFault is one thing that goes wrong.
-type folderFault struct {
+// fault is one thing that goes wrong.
+type fault struct {
 	line      int
 	direction string // empty: both
 	when      string // of those that change files: one of the moments
 	text      string // as it stands in the scenario
-	own       bool   // it changes what the updater keeps for itself
+	updaters  bool   // it changes what the updater keeps for itself
 
-	change func(v *folderVolume) error   // changes files; nil for the others
-	inject func(f *faultfs.FS)           // arms a fault of the process; nil for the others
-	crash  *folderCrash                  // ends the process; nil for the others
-	era    func(now time.Time) time.Time // sets the clock; nil for the others
-	fails  int                           // failed starts of the new set
-	off    bool                          // the server can't be reached
-	free   int64                         // bytes that the volume has left; negative: enough
+	change  func(v *volume) error         // changes files; nil for the others
+	inject  func(f *faultfs.FS)           // arms a fault of the process; nil for the others
+	crash   *crash                        // ends the process; nil for the others
+	clock   func(now time.Time) time.Time // sets the clock; nil for the others
+	fails   int                           // failed starts of the new set
+	offline bool                          // the server can't be reached
+	free    int64                         // bytes that the volume has left; negative: enough
 }
 
 // The moments at which files are changed.
@@ -42,38 +42,38 @@ const (
 	whenCrashed  = "crashed"  // after the crash
 )
 
-// folderCrash is a process that ends, and what is left then.
-type folderCrash struct {
+// crash is a process that ends, and what is left then.
+type crash struct {
 	op      int // 0: each
 	moments []string
 	kept    []int // percent; -1: the process was killed and the machine goes on
 }
 
-// folderErrors are the errors that a file system can be told to return.
-var folderErrors = map[string]error{
+// diskErrors are the errors that a file system can be told to return.
+var diskErrors = map[string]error{
 	"ENOSPC": faultfs.ENOSPC, "EDQUOT": faultfs.EDQUOT, "EIO": faultfs.EIO, "EACCES": faultfs.EACCES, "EBUSY": faultfs.EBUSY,
 	"ETXTBSY": faultfs.ETXTBSY, "EROFS": faultfs.EROFS, "EXDEV": faultfs.EXDEV,
 	"5": faultfs.ErrorAccessDenied, "19": faultfs.ErrorWriteProtect, "32": faultfs.ErrorSharingViolation,
 	"33": faultfs.ErrorLockViolation, "112": faultfs.ErrorDiskFull, "1224": faultfs.ErrorUserMappedFile,
 }
 
-// folderFaultKinds read what stands behind fault:, each its own words.
-var folderFaultKinds = map[string]func(f *folderFault, words []string) error{
-	"crash":    (*folderFault).readCrash,
-	"corrupt":  (*folderFault).readCorrupt,
-	"truncate": (*folderFault).readTruncate,
-	"delete":   (*folderFault).readDelete,
-	"put":      (*folderFault).readPut,
-	"link":     (*folderFault).readLink,
-	"mode":     (*folderFault).readMode,
-	"offline": func(f *folderFault, words []string) error {
-		f.off = true
+// faultKinds read what stands behind fault:, each its own words.
+var faultKinds = map[string]func(f *fault, words []string) error{
+	"crash":    (*fault).readCrash,
+	"corrupt":  (*fault).readCorrupt,
+	"truncate": (*fault).readTruncate,
+	"delete":   (*fault).readDelete,
+	"put":      (*fault).readPut,
+	"link":     (*fault).readLink,
+	"mode":     (*fault).readMode,
+	"offline": func(f *fault, words []string) error {
+		f.offline = true
 		return wantWords(words, 0, 0, "nothing behind offline")
 	},
-	"full":  (*folderFault).readFull,
-	"fails": (*folderFault).readFails,
-	"clock": (*folderFault).readClock,
-	"fail":  (*folderFault).readFail,
+	"full":  (*fault).readFull,
+	"fails": (*fault).readFails,
+	"clock": (*fault).readClock,
+	"fail":  (*fault).readFail,
 }
 
 func wantWords(words []string, least, most int, usage string) error {
@@ -83,17 +83,17 @@ func wantWords(words []string, least, most int, usage string) error {
 	return nil
 }
 
-func (p *folderParser) faultDirective(direction string, words []string) error {
-	f := folderFault{line: p.line, direction: direction, when: whenBefore, text: strings.Join(words, " "), free: -1}
+func (p *parser) faultDirective(direction string, words []string) error {
+	f := fault{line: p.line, direction: direction, when: whenBefore, text: strings.Join(words, " "), free: -1}
 	if n := len(words); n > 2 && words[n-2] == "when" {
 		if err := p.choose(&f.when, words[n-1:], whenBefore, whenPrepared, whenPending, whenCrashed); err != nil {
 			return err
 		}
 		words = words[:n-2]
 	}
-	read, known := folderFaultKinds[words[0]]
+	read, known := faultKinds[words[0]]
 	if !known {
-		return p.fail("fault: there is no %s; there are %s", words[0], strings.Join(slices.Sorted(maps.Keys(folderFaultKinds)), ", "))
+		return p.fail("fault: there is no %s; there are %s", words[0], strings.Join(slices.Sorted(maps.Keys(faultKinds)), ", "))
 	}
 	if err := read(&f, words[1:]); err != nil {
 		return p.fail("fault %s: %v", words[0], err)
@@ -101,17 +101,17 @@ func (p *folderParser) faultDirective(direction string, words []string) error {
 	if f.change == nil && strings.Contains(f.text, " when ") {
 		return p.fail("fault %s: when is for faults that change files", words[0])
 	}
-	f.own = f.change != nil && strings.HasPrefix(words[1], install.StateDir+"/")
+	f.updaters = f.change != nil && strings.HasPrefix(words[1], install.StateDir+"/")
 	p.faults = append(p.faults, f)
 	return nil
 }
 
-func (f *folderFault) readCrash(words []string) (err error) {
+func (f *fault) readCrash(words []string) (err error) {
 	const usage = "crash at N|* [before|inside|after] [kept PERCENT|all …]"
 	if len(words) < 2 || words[0] != "at" {
 		return errors.New("want " + usage)
 	}
-	f.crash = &folderCrash{moments: []string{"before", "inside", "after"}, kept: []int{-1}}
+	f.crash = &crash{moments: []string{"before", "inside", "after"}, kept: []int{-1}}
 	if words[1] != "*" {
 		if f.crash.op, err = strconv.Atoi(words[1]); err != nil || f.crash.op < 1 {
 			return fmt.Errorf("operation %q: want a number from 1, or *", words[1])
@@ -138,7 +138,7 @@ func (f *folderFault) readCrash(words []string) (err error) {
 	return nil
 }
 
-func (f *folderFault) readCorrupt(words []string) error {
+func (f *fault) readCorrupt(words []string) error {
 	quiet := len(words) > 0 && words[len(words)-1] == "quiet"
 	if quiet {
 		words = words[:len(words)-1]
@@ -151,16 +151,16 @@ func (f *folderFault) readCorrupt(words []string) error {
 	if err == nil && len(words) == 3 {
 		count, err = parseSize(words[2])
 	}
-	f.change = func(v *folderVolume) error { return v.corrupt(words[0], offset, count, quiet) }
+	f.change = func(v *volume) error { return v.corrupt(words[0], offset, count, quiet) }
 	return err
 }
 
-func (f *folderFault) readTruncate(words []string) error {
+func (f *fault) readTruncate(words []string) error {
 	if err := wantWords(words, 2, 2, "truncate NAME SIZE"); err != nil {
 		return err
 	}
 	size, err := parseSize(words[1])
-	f.change = func(v *folderVolume) error {
+	f.change = func(v *volume) error {
 		data, err := v.read(words[0])
 		if err != nil {
 			return err
@@ -168,77 +168,77 @@ func (f *folderFault) readTruncate(words []string) error {
 		if int64(len(data)) < size {
 			return fmt.Errorf("%s has %d bytes only", words[0], len(data))
 		}
-		return v.write(words[0], folderFile{data: data[:size]})
+		return v.write(words[0], file{data: data[:size]})
 	}
 	return err
 }
 
-func (f *folderFault) readDelete(words []string) error {
-	f.change = func(v *folderVolume) error { return v.fsys.Remove(words[0]) }
+func (f *fault) readDelete(words []string) error {
+	f.change = func(v *volume) error { return v.fsys.Remove(words[0]) }
 	return wantWords(words, 1, 1, "delete NAME")
 }
 
-func (f *folderFault) readPut(words []string) error {
-	f.change = func(v *folderVolume) error { return v.write(words[0], folderFile{data: []byte(words[1])}) }
+func (f *fault) readPut(words []string) error {
+	f.change = func(v *volume) error { return v.write(words[0], file{data: []byte(words[1])}) }
 	return wantWords(words, 2, 2, `put NAME TEXT`)
 }
 
-func (f *folderFault) readLink(words []string) error {
-	f.change = func(v *folderVolume) error {
+func (f *fault) readLink(words []string) error {
+	f.change = func(v *volume) error {
 		if err := v.fsys.Remove(words[0]); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		return v.write(words[0], folderFile{link: words[1]})
+		return v.write(words[0], file{link: words[1]})
 	}
 	return wantWords(words, 2, 2, "link NAME TARGET")
 }
 
-func (f *folderFault) readMode(words []string) error {
+func (f *fault) readMode(words []string) error {
 	if err := wantWords(words, 2, 2, "mode NAME OCTAL"); err != nil {
 		return err
 	}
 	mode, err := strconv.ParseUint(words[1], 8, 9)
-	f.change = func(v *folderVolume) error { return v.fsys.Chmod(words[0], os.FileMode(mode)) }
+	f.change = func(v *volume) error { return v.fsys.Chmod(words[0], os.FileMode(mode)) }
 	return err
 }
 
-func (f *folderFault) readFull(words []string) (err error) {
+func (f *fault) readFull(words []string) (err error) {
 	if err = wantWords(words, 1, 1, "full BYTES that are free"); err == nil {
 		f.free, err = parseSize(words[0])
 	}
 	return err
 }
 
-func (f *folderFault) readFails(words []string) (err error) {
+func (f *fault) readFails(words []string) (err error) {
 	if err = wantWords(words, 1, 1, "fails N starts"); err == nil {
 		f.fails, err = strconv.Atoi(words[0])
 	}
-	if err == nil && (f.fails < 1 || f.fails > maxFolderRuns) {
-		err = fmt.Errorf("%d: want 1 to %d", f.fails, maxFolderRuns)
+	if err == nil && (f.fails < 1 || f.fails > maxRuns) {
+		err = fmt.Errorf("%d: want 1 to %d", f.fails, maxRuns)
 	}
 	return err
 }
 
-func (f *folderFault) readClock(words []string) error {
+func (f *fault) readClock(words []string) error {
 	if err := wantWords(words, 1, 1, "clock +N or -N years"); err != nil {
 		return err
 	}
 	years, err := strconv.Atoi(words[0])
-	f.era = func(now time.Time) time.Time { return now.AddDate(years, 0, 0) }
+	f.clock = func(now time.Time) time.Time { return now.AddDate(years, 0, 0) }
 	return err
 }
 
 // readFail reads a call that fails: a verb of faultfs with - for spaces, a pattern, the error, and which of the calls.
-func (f *folderFault) readFail(words []string) error {
+func (f *fault) readFail(words []string) error {
 	if err := wantWords(words, 3, 7, "fail VERB PATTERN ERROR [nth N] [times N]"); err != nil {
 		return err
 	}
-	rule := faultfs.Rule{Verb: faultfs.Verb(strings.ReplaceAll(words[0], "-", " ")), Name: words[1], Err: folderErrors[words[2]]}
+	rule := faultfs.Rule{Verb: faultfs.Verb(strings.ReplaceAll(words[0], "-", " ")), Name: words[1], Err: diskErrors[words[2]]}
 	if rule.Err == nil {
-		return fmt.Errorf("error %s: there are %s", words[2], strings.Join(slices.Sorted(maps.Keys(folderErrors)), ", "))
+		return fmt.Errorf("error %s: there are %s", words[2], strings.Join(slices.Sorted(maps.Keys(diskErrors)), ", "))
 	}
-	if !slices.Contains(folderVerbs, rule.Verb) {
-		return fmt.Errorf("%s is no operation of a file system: want one of %v", words[0], folderVerbs)
+	if !slices.Contains(diskVerbs, rule.Verb) {
+		return fmt.Errorf("%s is no operation of a file system: want one of %v", words[0], diskVerbs)
 	}
 	for rest := words[3:]; len(rest) > 0; rest = rest[2:] {
 		to := map[string]*int{"nth": &rule.Nth, "times": &rule.Times}[rest[0]]
@@ -255,26 +255,26 @@ func (f *folderFault) readFail(words []string) error {
 	return nil
 }
 
-// folderVerbs are the operations that can be told to fail.
-var folderVerbs = []faultfs.Verb{
+// diskVerbs are the operations that can be told to fail.
+var diskVerbs = []faultfs.Verb{
 	faultfs.Create, faultfs.Write, faultfs.Truncate, faultfs.Sync, faultfs.Rename, faultfs.Exchange, faultfs.Remove, faultfs.Mkdir,
 	faultfs.SyncFolder, faultfs.Open, faultfs.Read, faultfs.List,
 }
 
-// folderVolume is the folder in which a scenario plays: on a disk in memory, or on the real one.
-type folderVolume struct {
+// volume is the folder in which a scenario plays: on a disk in memory, or on the real one.
+type volume struct {
 	fsys platform.FS   // of whoever changes files beside the client
 	disk *faultfs.Disk // nil on the real disk
 	dir  string        // of the real disk
 }
 
 // read is a whole file.
-func (v *folderVolume) read(name string) ([]byte, error) {
-	return platform.ReadFile(v.fsys, name, maxFolderBytes)
+func (v *volume) read(name string) ([]byte, error) {
+	return platform.ReadFile(v.fsys, name, maxBytes)
 }
 
 // write makes a file and the folders above it, and replaces what is there.
-func (v *folderVolume) write(name string, file folderFile) error {
+func (v *volume) write(name string, file file) error {
 	if err := v.fsys.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (v *folderVolume) write(name string, file folderFile) error {
 }
 
 // corrupt flips the bits of some bytes; quietly, it sets the time of the last change back.
-func (v *folderVolume) corrupt(name string, offset, count int64, quiet bool) error {
+func (v *volume) corrupt(name string, offset, count int64, quiet bool) error {
 	info, err := v.fsys.Lstat(name)
 	if err != nil {
 		return err

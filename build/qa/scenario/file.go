@@ -40,22 +40,22 @@ type Scenario struct {
 	library    string
 	directions []string
 	volumes    []string
-	faults     []folderFault
+	faults     []fault
 	expects    []expectation
-	sides      map[string]folderTree // "old", "new", "player", "disk"
+	sides      map[string]tree // "old", "new", "player", "disk"
 }
 
-// folderTree is files by name.
-type folderTree map[string]folderFile
+// tree is files by name.
+type tree map[string]file
 
-type folderFile struct {
+type file struct {
 	data []byte
 	mode fs.FileMode // 0: as usual
 	link string      // target of a symbolic link
 	line int
 }
 
-func (t folderTree) names() []string { return slices.Sorted(maps.Keys(t)) }
+func (t tree) names() []string { return slices.Sorted(maps.Keys(t)) }
 
 // How the old set comes into the folder.
 const (
@@ -75,30 +75,30 @@ const (
 )
 
 const (
-	// maxFolderBytes is how much content one scenario may declare, in bytes: several are held in memory at a time.
-	maxFolderBytes = 256 << 20
-	// maxFolderFiles is how many files; the largest standard one has ten thousand on each side.
-	maxFolderFiles = 100_000
+	// maxBytes is how much content one scenario may declare, in bytes: several are held in memory at a time.
+	maxBytes = 256 << 20
+	// maxFiles is how many files; the largest standard one has ten thousand on each side.
+	maxFiles = 100_000
 )
 
-// folderParser reads one text.
-type folderParser struct {
+// parser reads one text.
+type parser struct {
 	*Scenario
 	line  int
 	bytes int64
 	files int
 }
 
-func (p *folderParser) fail(format string, values ...any) error {
+func (p *parser) fail(format string, values ...any) error {
 	return &Error{p.file, p.line, fmt.Sprintf(format, values...)}
 }
 
 // Parse reads the text of a scenario. The error is a *Error.
 func Parse(file string, text []byte) (*Scenario, error) {
-	p := &folderParser{Scenario: &Scenario{
+	p := &parser{Scenario: &Scenario{
 		Name: strings.TrimSuffix(path.Base(file), path.Ext(file)), file: file, begin: beginConfirmed, runs: 1, library: "Lathe.so",
 		directions: []string{forward, backward}, volumes: []string{exchanging, moving, folding},
-		sides: map[string]folderTree{"old": {}, "new": {}, "player": {}, "disk": {}},
+		sides: map[string]tree{"old": {}, "new": {}, "player": {}, "disk": {}},
 	}}
 	lines := strings.SplitAfter(string(text), "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { _, is := fileMarker(l); return is })
@@ -127,7 +127,7 @@ func fileMarker(line string) (inside string, is bool) {
 	return strings.TrimSpace(inside), is
 }
 
-func (p *folderParser) bodies(lines []string, at int) error {
+func (p *parser) bodies(lines []string, at int) error {
 	for at < len(lines) {
 		marker, _ := fileMarker(lines[at])
 		p.line = at + 1
@@ -155,15 +155,15 @@ type declared struct {
 	seed   uint64
 	repeat string
 	hex    bool
-	file   folderFile
+	file   file
 }
 
-func (p *folderParser) declare(marker, body string) error {
+func (p *parser) declare(marker, body string) error {
 	words, err := splitWords(marker)
 	if err != nil || len(words) == 0 {
 		return p.fail("%q: want a name, in quotes if it has spaces, and attributes", marker)
 	}
-	d := declared{name: words[0], body: body, size: -1, seed: 1, file: folderFile{line: p.line}}
+	d := declared{name: words[0], body: body, size: -1, seed: 1, file: file{line: p.line}}
 	for _, word := range words[1:] {
 		if err := p.attribute(&d, word); err != nil {
 			return err
@@ -184,15 +184,15 @@ func (p *folderParser) declare(marker, body string) error {
 }
 
 // attribute reads one key=value behind a name.
-func (p *folderParser) attribute(d *declared, word string) (err error) {
+func (p *parser) attribute(d *declared, word string) (err error) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "size":
 		d.size, err = parseSize(value)
 	case "count":
 		d.count, err = strconv.Atoi(value)
-		if err == nil && (d.count < 1 || d.count > maxFolderFiles) {
-			err = fmt.Errorf("%d files: want 1 to %d", d.count, maxFolderFiles)
+		if err == nil && (d.count < 1 || d.count > maxFiles) {
+			err = fmt.Errorf("%d files: want 1 to %d", d.count, maxFiles)
 		}
 	case "seed":
 		d.seed, err = strconv.ParseUint(value, 10, 64)
@@ -216,7 +216,7 @@ func (p *folderParser) attribute(d *declared, word string) (err error) {
 }
 
 // add makes file number n of a declaration.
-func (p *folderParser) add(d declared, n int) error {
+func (p *parser) add(d declared, n int) error {
 	name := d.name
 	if d.count > 0 {
 		name = fmt.Sprintf(d.name, n)
@@ -233,8 +233,8 @@ func (p *folderParser) add(d declared, n int) error {
 		return p.fail("%q is declared twice, first in line %d", name, tree[rest].line)
 	}
 	p.files, p.bytes = p.files+1, p.bytes+max(d.size, int64(len(d.body)))
-	if p.files > maxFolderFiles || p.bytes > maxFolderBytes {
-		return p.fail("more than %d files or %d bytes", maxFolderFiles, maxFolderBytes)
+	if p.files > maxFiles || p.bytes > maxBytes {
+		return p.fail("more than %d files or %d bytes", maxFiles, maxBytes)
 	}
 	data, err := d.content(name)
 	if err != nil {

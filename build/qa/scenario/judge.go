@@ -16,7 +16,7 @@ import (
 )
 
 // set is what a tree amounts to, for comparison.
-func (t folderTree) set() (fileset.Set, error) {
+func (t tree) set() (fileset.Set, error) {
 	s := fileset.Set{}
 	for name, f := range t {
 		digest, err := digestOf(f.data)
@@ -29,7 +29,7 @@ func (t folderTree) set() (fileset.Set, error) {
 }
 
 // all is everything in the folder, as Set has it.
-func (v *folderVolume) all() (fileset.Set, error) {
+func (v *volume) all() (fileset.Set, error) {
 	s := fileset.Set{}
 	var walk func(folder string) error
 	walk = func(folder string) error {
@@ -48,7 +48,7 @@ func (v *folderVolume) all() (fileset.Set, error) {
 	return s, walk(".")
 }
 
-func (v *folderVolume) content(name string, e fs.DirEntry) (string, error) {
+func (v *volume) content(name string, e fs.DirEntry) (string, error) {
 	if !e.Type().IsRegular() {
 		return "other:" + e.Type().String(), nil
 	}
@@ -62,7 +62,7 @@ func (v *folderVolume) content(name string, e fs.DirEntry) (string, error) {
 }
 
 // live is the part of everything that the set is about: neither the updater's own nor that of others.
-func (r *folderRun) liveOf(all fileset.Set) fileset.Set {
+func (r *run) live(all fileset.Set) fileset.Set {
 	live := fileset.Set{}
 	for name, content := range all {
 		_, player := r.sides["player"][name]
@@ -77,7 +77,7 @@ func (r *folderRun) liveOf(all fileset.Set) fileset.Set {
 }
 
 // promise is the one of the scenario.
-func (r *folderRun) promise() (p fileset.Promise, err error) {
+func (r *run) promise() (p fileset.Promise, err error) {
 	if r.begin != beginNone || len(r.from) > 0 {
 		if p.Old, err = r.from.set(); err != nil {
 			return p, err
@@ -88,7 +88,7 @@ func (r *folderRun) promise() (p fileset.Promise, err error) {
 }
 
 // judgeSet wants the folder to hold what is expected: old, new, old-or-new, or any.
-func (r *folderRun) judgeSet(v *folderVolume, want, when string) error {
+func (r *run) judgeSet(v *volume, want, when string) error {
 	all, err := v.all()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (r *folderRun) judgeSet(v *folderVolume, want, when string) error {
 	if err != nil {
 		return err
 	}
-	live := r.liveOf(all)
+	live := r.live(all)
 	for name := range live { // a player's file in the place of one of a set is no part of it
 		if f, players := r.sides["player"][name]; players && p.Old[name] != live[name] && p.New[name] != live[name] {
 			if digest, err := digestOf(f.data); err == nil && digest.String() == live[name] {
@@ -125,7 +125,7 @@ func (r *folderRun) judgeSet(v *folderVolume, want, when string) error {
 }
 
 // judgePlayer wants every file of the player where it was, or in the recycler.
-func (r *folderRun) judgePlayer(v *folderVolume, all fileset.Set) error {
+func (r *run) judgePlayer(v *volume, all fileset.Set) error {
 	for _, name := range r.sides["player"].names() {
 		f := r.sides["player"][name]
 		if f.link != "" {
@@ -154,16 +154,16 @@ func (r *folderRun) judgePlayer(v *folderVolume, all fileset.Set) error {
 }
 
 // judgeRecovered judges what a start without a server left.
-func (r *folderRun) judgeRecovered(v *folderVolume) error {
+func (r *run) judgeRecovered(v *volume) error {
 	fallback := "old-or-new"
-	if r.begin == beginNone || slices.ContainsFunc(r.faults, func(f folderFault) bool { return f.change != nil }) {
+	if r.begin == beginNone || slices.ContainsFunc(r.faults, func(f fault) bool { return f.change != nil }) {
 		fallback = "any"
 	}
 	return r.judgeSet(v, r.expected(r.direction, expectRecovered, fallback), "after the next start")
 }
 
 // judgeEnd judges what is there after the last run, which ended with err.
-func (r *folderRun) judgeEnd(ctx context.Context, v *folderVolume, err error) error {
+func (r *run) judgeEnd(ctx context.Context, v *volume, err error) error {
 	refused := r.expected(r.direction, expectRefused, "")
 	want := r.expected(r.direction, expectSet, "new")
 	switch {
@@ -192,7 +192,7 @@ func (r *folderRun) judgeEnd(ctx context.Context, v *folderVolume, err error) er
 }
 
 // judgeLeftovers wants a clean install: nothing waits, nothing is left of what was on its way, the doctor has no complaint.
-func (r *folderRun) judgeLeftovers(ctx context.Context, v *folderVolume) error {
+func (r *run) judgeLeftovers(ctx context.Context, v *volume) error {
 	found, err := install.Inspect(ctx, v.fsys, r.layout(), false)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (r *folderRun) judgeLeftovers(ctx context.Context, v *folderVolume) error {
 	if found.Pending || !found.Clean && found.State != install.None || found.NeedsAttention() {
 		return fmt.Errorf("at the end the install is not clean: %s, pending %t, troubles %v", found.State, found.Pending, found.Troubles)
 	}
-	if slices.ContainsFunc(r.faults, func(f folderFault) bool { return f.own }) {
+	if slices.ContainsFunc(r.faults, func(f fault) bool { return f.updaters }) {
 		return nil // what it no longer knows of it leaves alone
 	}
 	for _, s := range found.Strays {

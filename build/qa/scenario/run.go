@@ -15,28 +15,28 @@ import (
 	"collet/platform/faultfs"
 )
 
-// folderRun is a scenario in one direction on one kind of volume.
-type folderRun struct {
+// run is a scenario in one direction on one kind of volume.
+type run struct {
 	*Scenario
 	direction string
 	volume    string
 	seed      uint64
 	scratch   string
 
-	from, to folderTree
-	faults   []folderFault
+	from, to tree
+	faults   []fault
 	crashes  int // that were tried
 }
 
 // runsOf lists all ways in which a scenario is played.
-func (s *Scenario) runsOf(o Options) (runs []*folderRun) {
+func (s *Scenario) runsOf(o Options) (runs []*run) {
 	volumes := s.volumes
 	if o.Real {
 		volumes = []string{realDisk}
 	}
 	for _, direction := range s.directions {
 		for _, volume := range volumes {
-			r := &folderRun{Scenario: s, direction: direction, volume: volume, seed: o.Seed, scratch: o.Scratch}
+			r := &run{Scenario: s, direction: direction, volume: volume, seed: o.Seed, scratch: o.Scratch}
 			r.from, r.to = s.sides["old"], s.sides["new"]
 			if direction == backward {
 				r.from, r.to = r.to, r.from
@@ -53,10 +53,10 @@ func (s *Scenario) runsOf(o Options) (runs []*folderRun) {
 }
 
 // play plays the scenario and says how it ended.
-func (r *folderRun) play(ctx context.Context) report.Case {
+func (r *run) play(ctx context.Context) report.Case {
 	started := time.Now()
 	c := report.Case{Suite: "scenarios", Name: r.Name, Params: []report.Param{{Name: "direction", Value: r.direction}, {Name: "volume", Value: r.volume}}, State: report.OK, Detail: r.About}
-	err := r.whole(ctx)
+	err := r.playAll(ctx)
 	var skipped *skipError
 	switch {
 	case errors.As(err, &skipped):
@@ -75,22 +75,22 @@ type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// whole plays the scenario once, or once for each crash that it asks for.
-func (r *folderRun) whole(ctx context.Context) error {
-	if r.volume == realDisk && slices.ContainsFunc(r.faults, func(f folderFault) bool { return f.crash != nil || f.inject != nil || f.free >= 0 }) {
+// playAll plays the scenario once, or once for each crash that it asks for.
+func (r *run) playAll(ctx context.Context) error {
+	if r.volume == realDisk && slices.ContainsFunc(r.faults, func(f fault) bool { return f.crash != nil || f.inject != nil || f.free >= 0 }) {
 		return &skipError{"it needs a disk that fails on demand"}
 	}
 	v, err := r.prepared(ctx)
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(r.faults, func(f folderFault) bool { return f.crash != nil })
+	at := slices.IndexFunc(r.faults, func(f fault) bool { return f.crash != nil })
 	if at < 0 {
-		return errors.Join(r.through(ctx, v, 0, "", -1), v.close())
+		return errors.Join(r.playOnce(ctx, v, 0, "", -1), v.close())
 	}
 	crash, count := r.faults[at].crash, 0
 	disk := v.disk.Clone()
-	probe := &folderVolume{disk: disk, fsys: disk.Open(faultfs.Options{})}
+	probe := &volume{disk: disk, fsys: disk.Open(faultfs.Options{})}
 	if count, err = r.count(ctx, probe); err != nil {
 		return fmt.Errorf("without the crash: %w", err)
 	}
@@ -105,9 +105,9 @@ func (r *folderRun) whole(ctx context.Context) error {
 		for _, moment := range crash.moments {
 			for _, kept := range crash.kept {
 				disk := v.disk.Clone()
-				again := &folderVolume{disk: disk, fsys: disk.Open(faultfs.Options{})}
+				again := &volume{disk: disk, fsys: disk.Open(faultfs.Options{})}
 				r.crashes++
-				if err := r.through(ctx, again, op, moment, kept); err != nil {
+				if err := r.playOnce(ctx, again, op, moment, kept); err != nil {
 					return fmt.Errorf("crash %s operation %d of %d, kept %d (-1: all): %w", moment, op, count, kept, err)
 				}
 			}
@@ -116,7 +116,7 @@ func (r *folderRun) whole(ctx context.Context) error {
 	return nil
 }
 
-func (v *folderVolume) close() error {
+func (v *volume) close() error {
 	if v.disk != nil {
 		return nil
 	}
@@ -124,8 +124,8 @@ func (v *folderVolume) close() error {
 }
 
 // prepared is a volume with the old set, the files of others, and what is changed before the update.
-func (r *folderRun) prepared(ctx context.Context) (v *folderVolume, err error) {
-	v = &folderVolume{}
+func (r *run) prepared(ctx context.Context) (v *volume, err error) {
+	v = &volume{}
 	if r.volume == realDisk {
 		if v.dir, err = os.MkdirTemp(r.scratch, "collet-scenario-"); err != nil {
 			return nil, err
@@ -137,13 +137,13 @@ func (r *folderRun) prepared(ctx context.Context) (v *folderVolume, err error) {
 		v.disk = faultfs.New(faultfs.Config{NoExchange: r.volume == moving, FoldCase: r.volume == folding})
 		v.fsys = v.disk.Open(faultfs.Options{})
 	}
-	if err := r.furnish(ctx, v); err != nil {
+	if err := r.install(ctx, v); err != nil {
 		return nil, errors.Join(err, v.close())
 	}
 	return v, nil
 }
 
-func (r *folderRun) furnish(ctx context.Context, v *folderVolume) error {
+func (r *run) install(ctx context.Context, v *volume) error {
 	switch r.begin {
 	case beginConfirmed:
 		first := r.client(r.process(v))
@@ -168,7 +168,7 @@ func (r *folderRun) furnish(ctx context.Context, v *folderVolume) error {
 	return nil
 }
 
-func (v *folderVolume) plant(tree folderTree) error {
+func (v *volume) plant(tree tree) error {
 	for _, name := range tree.names() {
 		if err := v.write(name, tree[name]); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (v *folderVolume) plant(tree folderTree) error {
 }
 
 // change does what goes wrong with files at one moment.
-func (r *folderRun) change(v *folderVolume, when string) error {
+func (r *run) change(v *volume, when string) error {
 	for _, f := range r.faults {
 		if f.change != nil && f.when == when {
 			if err := f.change(v); err != nil {
@@ -189,31 +189,31 @@ func (r *folderRun) change(v *folderVolume, when string) error {
 	return nil
 }
 
-func (r *folderRun) changes(when string) bool {
-	return slices.ContainsFunc(r.faults, func(f folderFault) bool { return f.change != nil && f.when == when })
+func (r *run) changes(when string) bool {
+	return slices.ContainsFunc(r.faults, func(f fault) bool { return f.change != nil && f.when == when })
 }
 
 // process is a new one that uses the volume.
-func (r *folderRun) process(v *folderVolume) platform.FS {
+func (r *run) process(v *volume) platform.FS {
 	if v.disk != nil {
 		return v.disk.Open(faultfs.Options{})
 	}
 	return v.fsys
 }
 
-func (r *folderRun) client(fsys platform.FS) *folderClient {
-	return &folderClient{scenario: r.Scenario, fsys: fsys, verify: r.verify, packs: r.resources}
+func (r *run) client(fsys platform.FS) *client {
+	return &client{scenario: r.Scenario, fsys: fsys, verify: r.verify, packs: r.resources}
 }
 
 // count plays the update undisturbed and tells how many operations it takes.
-func (r *folderRun) count(ctx context.Context, v *folderVolume) (int, error) {
+func (r *run) count(ctx context.Context, v *volume) (int, error) {
 	fsys := v.disk.Open(faultfs.Options{})
 	err := r.disturbed(ctx, v, fsys)
 	return fsys.Count(), err
 }
 
-// through plays everything from the update on, and judges. A crash of operation 0 is none.
-func (r *folderRun) through(ctx context.Context, v *folderVolume, op int, moment string, kept int) error {
+// playOnce plays everything from the update on, and judges. A crash of operation 0 is none.
+func (r *run) playOnce(ctx context.Context, v *volume, op int, moment string, kept int) error {
 	fsys := r.process(v)
 	if mem, is := fsys.(*faultfs.FS); is {
 		r.arm(v, mem, op, moment)
@@ -246,7 +246,7 @@ func (r *folderRun) through(ctx context.Context, v *folderVolume, op int, moment
 }
 
 // arm prepares the process for what shall happen to it.
-func (r *folderRun) arm(v *folderVolume, fsys *faultfs.FS, op int, moment string) {
+func (r *run) arm(v *volume, fsys *faultfs.FS, op int, moment string) {
 	switch moment {
 	case "before":
 		fsys.StopBefore(op)
@@ -266,14 +266,14 @@ func (r *folderRun) arm(v *folderVolume, fsys *faultfs.FS, op int, moment string
 }
 
 // disturbed is the run in which everything goes wrong.
-func (r *folderRun) disturbed(ctx context.Context, v *folderVolume, fsys platform.FS) error {
+func (r *run) disturbed(ctx context.Context, v *volume, fsys platform.FS) error {
 	c, fails := r.client(fsys), 0
 	for _, f := range r.faults {
 		fails += f.fails
-		if f.era != nil {
-			c.now = f.era(folderNow())
+		if f.clock != nil {
+			c.now = f.clock(clientTime())
 		}
-		if f.off {
+		if f.offline {
 			return c.recover(ctx)
 		}
 	}
@@ -294,7 +294,7 @@ func (r *folderRun) disturbed(ctx context.Context, v *folderVolume, fsys platfor
 }
 
 // judgeUpdate wants that the update failed only where it had a reason, and with the words that are expected.
-func (r *folderRun) judgeUpdate(err error, crashed bool) error {
+func (r *run) judgeUpdate(err error, crashed bool) error {
 	refused := r.expected(r.direction, expectRefused, "")
 	var wrong *Error
 	switch {
@@ -312,8 +312,8 @@ func (r *folderRun) judgeUpdate(err error, crashed bool) error {
 }
 
 // disturbs reports whether some fault may let an update fail.
-func (r *folderRun) disturbs() bool {
-	return slices.ContainsFunc(r.faults, func(f folderFault) bool {
+func (r *run) disturbs() bool {
+	return slices.ContainsFunc(r.faults, func(f fault) bool {
 		return f.inject != nil || f.free >= 0 || f.change != nil
 	})
 }

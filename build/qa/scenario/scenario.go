@@ -22,21 +22,21 @@ import (
 )
 
 //go:embed standard/*.txtar
-var standardFolders embed.FS
+var standardFiles embed.FS
 
 // Standard are the scenarios that come with the kit, sorted by name.
-func Standard() ([]*Scenario, error) { return readFolders(standardFolders, "standard") }
+func Standard() ([]*Scenario, error) { return readAll(standardFiles, "standard") }
 
 // ReadFolder reads all scenarios of a folder, the files that end in .txtar. The errors of all files are returned together.
 func ReadFolder(dir string) ([]*Scenario, error) {
-	found, err := readFolders(os.DirFS(dir), ".")
+	found, err := readAll(os.DirFS(dir), ".")
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("folder %s has no scenario (a file that ends in .txtar); --write-examples makes some", dir)
 	}
 	return found, err
 }
 
-func readFolders(fsys fs.FS, dir string) (found []*Scenario, err error) {
+func readAll(fsys fs.FS, dir string) (found []*Scenario, err error) {
 	files, err := fs.Glob(fsys, path.Join(dir, "*.txtar"))
 	if err == nil && len(files) == 0 {
 		_, err = fs.Stat(fsys, dir)
@@ -62,10 +62,10 @@ func WriteExamples(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	files, err := fs.Glob(standardFolders, "standard/*.txtar")
+	files, err := fs.Glob(standardFiles, "standard/*.txtar")
 	for _, file := range files {
 		var text []byte
-		if text, err = fs.ReadFile(standardFolders, file); err == nil {
+		if text, err = fs.ReadFile(standardFiles, file); err == nil {
 			err = writeNew(filepath.Join(dir, path.Base(file)), text)
 		}
 		if err != nil {
@@ -95,7 +95,7 @@ type Options struct {
 // Play plays scenarios forward and back, and hands each case to take in their order, with the number of all. It
 // returns when ctx has ended or all are done.
 func Play(ctx context.Context, scenarios []*Scenario, o Options, take func(done, total int, c report.Case)) error {
-	var runs []*folderRun
+	var runs []*run
 	for _, s := range scenarios {
 		runs = append(runs, s.runsOf(o)...)
 	}

@@ -43,7 +43,7 @@ func standardFor(t *testing.T) []*Scenario {
 	}
 	every, longs := testlevel.Stride(6, 100), 0
 	return slices.DeleteFunc(all, func(s *Scenario) bool {
-		long := slices.ContainsFunc(s.faults, func(f folderFault) bool { return f.crash != nil }) || len(s.sides["new"]) > 1000
+		long := slices.ContainsFunc(s.faults, func(f fault) bool { return f.crash != nil }) || len(s.sides["new"]) > 1000
 		if long {
 			longs++
 		}
@@ -71,8 +71,8 @@ func TestStandardFoldersOnTheDisk(t *testing.T) {
 	}
 }
 
-// plainFolders is a scenario to put a header in front of.
-const plainFolders = `
+// plainScenario is a scenario to put a header in front of.
+const plainScenario = `
 -- old/Lathe.so --
 module one
 -- old/Resources/A.zip --
@@ -111,7 +111,7 @@ func TestFoldersCanFail(t *testing.T) {
 		{"fault: link Resources/A.zip /etc/passwd when crashed", ""},
 	}
 	for _, test := range tests {
-		s, err := Parse("a.txtar", []byte(test.header+plainFolders))
+		s, err := Parse("a.txtar", []byte(test.header+plainScenario))
 		if err != nil {
 			t.Errorf("%q: %v", test.header, err)
 			continue
@@ -129,7 +129,7 @@ func TestFoldersCanFail(t *testing.T) {
 }
 
 func TestPlayersModeIsKept(t *testing.T) {
-	text := strings.Replace(plainFolders, "-- player/notes.txt --", "-- player/notes.txt mode=640 --", 1)
+	text := strings.Replace(plainScenario, "-- player/notes.txt --", "-- player/notes.txt mode=640 --", 1)
 	s, err := Parse("a.txtar", []byte("fault: mode notes.txt 600 when crashed"+text))
 	if err != nil {
 		t.Fatal(err)
@@ -156,68 +156,68 @@ func TestParseFoldersErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"", "a.txtar: declares no file"},
 		{"# only words\nexpect: new\n", "a.txtar: declares no file"},
-		{"nonsense\n" + plainFolders, `a.txtar:1: "nonsense": want a comment`},
-		{"# one\n\nfalt: offline\n" + plainFolders, "a.txtar:3: falt: there is no such directive; there are begin,"},
-		{"fault:\n" + plainFolders, "a.txtar:1: fault: says nothing"},
-		{"fault sideways: offline\n" + plainFolders, "want forward or back"},
-		{"runs back: 2\n" + plainFolders, "is for both directions"},
-		{"runs: many\n" + plainFolders, "want a number from 1 to 10"},
-		{"runs: 11\n" + plainFolders, "want a number from 1 to 10"},
-		{"begin: somehow\n" + plainFolders, "want one of confirmed, planted, none"},
-		{"judge: none\n" + plainFolders, "want one of binaries, resources"},
-		{"verify: perhaps\n" + plainFolders, "want one of yes, no"},
-		{"volumes: floppy\n" + plainFolders, "want some of exchange, no-exchange, fold-case"},
-		{"directions: up\n" + plainFolders, "want some of forward, back"},
-		{"module: Resources/x.so\n" + plainFolders, "want a plain file name"},
-		{"expect: wonders\n" + plainFolders, "a.txtar:1: expect: want old, new"},
-		{"expect: recovered sometimes\n" + plainFolders, "a.txtar:1: expect: want old, new"},
-		{"expect: refused\n" + plainFolders, "a.txtar:1: expect: want old, new"},
-		{"fault: earthquake\n" + plainFolders, "there is no earthquake; there are clock,"},
-		{"fault: crash\n" + plainFolders, "want crash at N|*"},
-		{"fault: crash at noon\n" + plainFolders, `operation "noon"`},
-		{"fault: crash at 0\n" + plainFolders, `operation "0"`},
-		{"fault: crash at 3 kept\n" + plainFolders, "want crash at N|*"},
-		{"fault: crash at 3 kept 101\n" + plainFolders, "kept 101: want 0 to 100"},
-		{"fault: crash at 3 sideways\n" + plainFolders, "want crash at N|*"},
-		{"fault: corrupt\n" + plainFolders, "want corrupt NAME OFFSET"},
-		{"fault: corrupt A -1\n" + plainFolders, "want 0 or more"},
-		{"fault: truncate A\n" + plainFolders, "want truncate NAME SIZE"},
-		{"fault: delete\n" + plainFolders, "want delete NAME"},
-		{"fault: delete A when asleep\n" + plainFolders, "want one of before, prepared, pending, crashed"},
-		{"fault: offline now\n" + plainFolders, "want nothing behind offline"},
-		{"fault: offline when before\n" + plainFolders, "when is for faults that change files"},
-		{"fault: fails 3 when before\n" + plainFolders, "when is for faults that change files"},
-		{"fault: put A\n" + plainFolders, "want put NAME TEXT"},
-		{"fault: link A\n" + plainFolders, "want link NAME TARGET"},
-		{"fault: mode A 999\n" + plainFolders, "invalid syntax"},
-		{"fault: full much\n" + plainFolders, "invalid syntax"},
-		{"fault: fails 0\n" + plainFolders, "0: want 1 to 10"},
-		{"fault: clock fast\n" + plainFolders, "invalid syntax"},
-		{"fault: fail write A EWHAT\n" + plainFolders, "error EWHAT: there are 112,"},
-		{"fault: fail burn A EIO\n" + plainFolders, "burn is no operation"},
-		{"fault: fail write A EIO nth\n" + plainFolders, "want nth N or times N"},
-		{"fault: fail write A EIO nth 0\n" + plainFolders, "want a number from 1"},
-		{"expect: \"new\n" + plainFolders, "invalid syntax"},
-		{plainFolders + "-- elsewhere/x --\n", "a.txtar:12: \"elsewhere/x\": want a name below old/, new/, player/ or disk/"},
-		{plainFolders + "-- player/../x --\n", "leads out of the folder"},
-		{plainFolders + "-- player --\n", "leads out of the folder, or to none"},
-		{plainFolders + "-- --\n", "declares no"},
-		{plainFolders + "-- old/Lathe.so --\n", "is declared twice, first in line 2"},
-		{plainFolders + "-- old/x.txt --\n", "a.txtar:12: old/x.txt is no file of a release"},
-		{plainFolders + "-- old/Resources/l link=A.zip --\n", "a release has no links"},
-		{plainFolders + "-- disk/notes.txt --\n", "notes.txt is below player/ and below disk/"},
-		{plainFolders + "-- new/Resources/B.zip size=1 --\ntext\n", "has a size and a text"},
-		{plainFolders + "-- new/Resources/B.zip size=300M --\n", "more than 100000 files or 268435456 bytes"},
-		{plainFolders + "-- new/Resources/B.zip size=-1 --\n", "want 0 or more"},
-		{plainFolders + "-- new/Resources/B.zip colour=red --\n", "there are size=, count="},
-		{plainFolders + "-- new/Resources/B.zip mode=9 --\n", "invalid syntax"},
-		{plainFolders + "-- new/Resources/B.zip hex --\nxyz\n", "invalid byte"},
-		{plainFolders + "-- new/Resources/B.zip count=3 --\n", "go together"},
-		{plainFolders + "-- new/Resources/%d.zip --\n", "go together"},
-		{plainFolders + "-- new/Resources/%d.zip count=0 --\n", "want 1 to 100000"},
-		{plainFolders + "-- new/Resources/{x.zip --\n", "want {text*N}"},
-		{plainFolders + "-- new/Resources/{x*0}.zip --\n", "with N from 1 to 1000"},
-		{plainFolders + "-- \"new/Resources/B.zip --\n", "want a name, in quotes"},
+		{"nonsense\n" + plainScenario, `a.txtar:1: "nonsense": want a comment`},
+		{"# one\n\nfalt: offline\n" + plainScenario, "a.txtar:3: falt: there is no such directive; there are begin,"},
+		{"fault:\n" + plainScenario, "a.txtar:1: fault: says nothing"},
+		{"fault sideways: offline\n" + plainScenario, "want forward or back"},
+		{"runs back: 2\n" + plainScenario, "is for both directions"},
+		{"runs: many\n" + plainScenario, "want a number from 1 to 10"},
+		{"runs: 11\n" + plainScenario, "want a number from 1 to 10"},
+		{"begin: somehow\n" + plainScenario, "want one of confirmed, planted, none"},
+		{"judge: none\n" + plainScenario, "want one of binaries, resources"},
+		{"verify: perhaps\n" + plainScenario, "want one of yes, no"},
+		{"volumes: floppy\n" + plainScenario, "want some of exchange, no-exchange, fold-case"},
+		{"directions: up\n" + plainScenario, "want some of forward, back"},
+		{"module: Resources/x.so\n" + plainScenario, "want a plain file name"},
+		{"expect: wonders\n" + plainScenario, "a.txtar:1: expect: want old, new"},
+		{"expect: recovered sometimes\n" + plainScenario, "a.txtar:1: expect: want old, new"},
+		{"expect: refused\n" + plainScenario, "a.txtar:1: expect: want old, new"},
+		{"fault: earthquake\n" + plainScenario, "there is no earthquake; there are clock,"},
+		{"fault: crash\n" + plainScenario, "want crash at N|*"},
+		{"fault: crash at noon\n" + plainScenario, `operation "noon"`},
+		{"fault: crash at 0\n" + plainScenario, `operation "0"`},
+		{"fault: crash at 3 kept\n" + plainScenario, "want crash at N|*"},
+		{"fault: crash at 3 kept 101\n" + plainScenario, "kept 101: want 0 to 100"},
+		{"fault: crash at 3 sideways\n" + plainScenario, "want crash at N|*"},
+		{"fault: corrupt\n" + plainScenario, "want corrupt NAME OFFSET"},
+		{"fault: corrupt A -1\n" + plainScenario, "want 0 or more"},
+		{"fault: truncate A\n" + plainScenario, "want truncate NAME SIZE"},
+		{"fault: delete\n" + plainScenario, "want delete NAME"},
+		{"fault: delete A when asleep\n" + plainScenario, "want one of before, prepared, pending, crashed"},
+		{"fault: offline now\n" + plainScenario, "want nothing behind offline"},
+		{"fault: offline when before\n" + plainScenario, "when is for faults that change files"},
+		{"fault: fails 3 when before\n" + plainScenario, "when is for faults that change files"},
+		{"fault: put A\n" + plainScenario, "want put NAME TEXT"},
+		{"fault: link A\n" + plainScenario, "want link NAME TARGET"},
+		{"fault: mode A 999\n" + plainScenario, "invalid syntax"},
+		{"fault: full much\n" + plainScenario, "invalid syntax"},
+		{"fault: fails 0\n" + plainScenario, "0: want 1 to 10"},
+		{"fault: clock fast\n" + plainScenario, "invalid syntax"},
+		{"fault: fail write A EWHAT\n" + plainScenario, "error EWHAT: there are 112,"},
+		{"fault: fail burn A EIO\n" + plainScenario, "burn is no operation"},
+		{"fault: fail write A EIO nth\n" + plainScenario, "want nth N or times N"},
+		{"fault: fail write A EIO nth 0\n" + plainScenario, "want a number from 1"},
+		{"expect: \"new\n" + plainScenario, "invalid syntax"},
+		{plainScenario + "-- elsewhere/x --\n", "a.txtar:12: \"elsewhere/x\": want a name below old/, new/, player/ or disk/"},
+		{plainScenario + "-- player/../x --\n", "leads out of the folder"},
+		{plainScenario + "-- player --\n", "leads out of the folder, or to none"},
+		{plainScenario + "-- --\n", "declares no"},
+		{plainScenario + "-- old/Lathe.so --\n", "is declared twice, first in line 2"},
+		{plainScenario + "-- old/x.txt --\n", "a.txtar:12: old/x.txt is no file of a release"},
+		{plainScenario + "-- old/Resources/l link=A.zip --\n", "a release has no links"},
+		{plainScenario + "-- disk/notes.txt --\n", "notes.txt is below player/ and below disk/"},
+		{plainScenario + "-- new/Resources/B.zip size=1 --\ntext\n", "has a size and a text"},
+		{plainScenario + "-- new/Resources/B.zip size=300M --\n", "more than 100000 files or 268435456 bytes"},
+		{plainScenario + "-- new/Resources/B.zip size=-1 --\n", "want 0 or more"},
+		{plainScenario + "-- new/Resources/B.zip colour=red --\n", "there are size=, count="},
+		{plainScenario + "-- new/Resources/B.zip mode=9 --\n", "invalid syntax"},
+		{plainScenario + "-- new/Resources/B.zip hex --\nxyz\n", "invalid byte"},
+		{plainScenario + "-- new/Resources/B.zip count=3 --\n", "go together"},
+		{plainScenario + "-- new/Resources/%d.zip --\n", "go together"},
+		{plainScenario + "-- new/Resources/%d.zip count=0 --\n", "want 1 to 100000"},
+		{plainScenario + "-- new/Resources/{x.zip --\n", "want {text*N}"},
+		{plainScenario + "-- new/Resources/{x*0}.zip --\n", "with N from 1 to 1000"},
+		{plainScenario + "-- \"new/Resources/B.zip --\n", "want a name, in quotes"},
 		{"-- old/Lathe.so --\n", "a.txtar: declares no old or no new set"},
 		{"-- new/Lathe.so --\n", "a.txtar: declares no old or no new set"},
 	}
@@ -231,7 +231,7 @@ func TestParseFoldersErrors(t *testing.T) {
 		}
 		var wrong *Error
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%q: %v\nwant %q", strings.Replace(test.text, plainFolders, "…", 1), err, test.want)
+			t.Errorf("%q: %v\nwant %q", strings.Replace(test.text, plainScenario, "…", 1), err, test.want)
 		}
 	}
 }
@@ -293,8 +293,8 @@ text
 }
 
 func FuzzParseFolders(f *testing.F) {
-	f.Add([]byte(plainFolders))
-	f.Add([]byte("fault: crash at * kept 0 50\nexpect: recovered any\n" + plainFolders + "-- new/Resources/%03d size=3 count=4 --\n"))
+	f.Add([]byte(plainScenario))
+	f.Add([]byte("fault: crash at * kept 0 50\nexpect: recovered any\n" + plainScenario + "-- new/Resources/%03d size=3 count=4 --\n"))
 	f.Add([]byte("-- \"a\\n\" x=\"y\" --\n-- old/{{*2}} --\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if strings.Contains(string(text), "count=") && len(text) > 200 {
@@ -360,10 +360,10 @@ func TestFoldersInTheDocs(t *testing.T) {
 		t.Errorf("%d of %d cases: %+v", len(bad), total, bad)
 	}
 	words := []string{"`size=", "`repeat=", "`count=", "`hex`", "`mode=", "link=", "seed=", "{text*N}"}
-	for name := range folderDirectives {
+	for name := range directives {
 		words = append(words, "`"+name+":")
 	}
-	for name := range folderFaultKinds {
+	for name := range faultKinds {
 		words = append(words, "`"+name)
 	}
 	for _, word := range words {

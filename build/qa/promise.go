@@ -10,9 +10,9 @@ import (
 	"collet/build/qa/fileset"
 )
 
-// labPlayer is what a player may have put into an install: beside packs, in a folder of their own, with spaces and letters
+// playerFiles is what a player may have put into an install: beside packs, in a folder of their own, with spaces and letters
 // of several scripts, and empty.
-func labPlayer() map[string]string {
+func playerFiles() map[string]string {
 	return map[string]string{
 		"Resources/my-notes.txt":             "the lathe stands behind the mill\n",
 		"screenshots/2026-03-01 12.00.png":   "not really a picture",
@@ -22,9 +22,9 @@ func labPlayer() map[string]string {
 	}
 }
 
-// plantLabPlayer puts the player's files into an install.
-func plantLabPlayer(dir string) error {
-	for name, text := range labPlayer() {
+// writePlayerFiles puts the player's files into an install.
+func writePlayerFiles(dir string) error {
+	for name, text := range playerFiles() {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
@@ -36,9 +36,9 @@ func plantLabPlayer(dir string) error {
 	return nil
 }
 
-// labPromise is what an install has to be between two runs: one of two sets, with the player's files as they were and
+// promise is what an install has to be between two runs: one of two sets, with the player's files as they were and
 // nothing else beside what Outside names.
-type labPromise struct {
+type promise struct {
 	fileset.Promise
 	own    fileset.OwnNames
 	player fileset.Set
@@ -46,7 +46,7 @@ type labPromise struct {
 
 // check reads an install. The problem says how the promise is broken, in lines; it is empty when it is kept. which is
 // "old", "new" or "neither".
-func (p *labPromise) check(dir string) (which, problem string, err error) {
+func (p *promise) check(dir string) (which, problem string, err error) {
 	files, err := p.own.ReadSet(dir)
 	if err != nil {
 		return "", "", err
@@ -56,23 +56,23 @@ func (p *labPromise) check(dir string) (which, problem string, err error) {
 }
 
 // judge is check for what was read already.
-func (p *labPromise) judge(files fileset.Set) (which, problem string) {
+func (p *promise) judge(files fileset.Set) (which, problem string) {
 	set, player := p.split(files)
 	which, err := p.Kept(set)
 	if err != nil {
 		which, problem = "neither", err.Error()
 	}
 	if lost := player.Diff(p.player); len(lost) > 0 {
-		problem = labLines(problem, "the player's files:\n"+fileset.Difference(lost))
+		problem = joinLines(problem, "the player's files:\n"+fileset.Difference(lost))
 	}
 	return which, problem
 }
 
 // split takes the planted files of the player out of a set.
-func (p *labPromise) split(files fileset.Set) (set, player fileset.Set) {
+func (p *promise) split(files fileset.Set) (set, player fileset.Set) {
 	set, player = fileset.Set{}, fileset.Set{}
 	for name, content := range files {
-		if _, is := labPlayer()[strings.TrimPrefix(name, p.own.Writable+"/")]; is {
+		if _, is := playerFiles()[strings.TrimPrefix(name, p.own.Writable+"/")]; is {
 			player[name] = content
 		} else {
 			set[name] = content
@@ -81,11 +81,11 @@ func (p *labPromise) split(files fileset.Set) (set, player fileset.Set) {
 	return set, player
 }
 
-// labPage is what a file system gives out at once, in bytes: what tmpfs has on all common machines.
-const labPage = 4096
+// pageSize is what a file system gives out at once, in bytes: what tmpfs has on all common machines.
+const pageSize = 4096
 
-// labSize is how much room a folder takes, in bytes: its files rounded up to pages, and a page for each folder.
-func labSize(dir string) (sum int64, err error) {
+// diskUsage is how much room a folder takes, in bytes: its files rounded up to pages, and a page for each folder.
+func diskUsage(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -95,16 +95,16 @@ func labSize(dir string) (sum int64, err error) {
 			return err
 		}
 		if entry.IsDir() {
-			sum += labPage
+			sum += pageSize
 		} else {
-			sum += (info.Size() + labPage - 1) / labPage * labPage
+			sum += (info.Size() + pageSize - 1) / pageSize * pageSize
 		}
 		return nil
 	})
 	return sum, err
 }
 
-// labLines joins texts that are not empty, each on lines of its own.
-func labLines(texts ...string) string {
+// joinLines joins texts that are not empty, each on lines of its own.
+func joinLines(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }

@@ -16,41 +16,41 @@ import (
 )
 
 const (
-	// labOutput is how much of a client's output is kept, in bytes; a run of a big release prints some tens of lines.
-	labOutput = 32 << 10
-	// labShown is how much of it a violation shows, in bytes.
-	labShown = 2000
-	// labNoServer is an address without a listener, for clients that do not support an offline run.
-	labNoServer = "127.0.0.1:1"
+	// maxOutput is how much of a client's output is kept, in bytes; a run of a big release prints some tens of lines.
+	maxOutput = 32 << 10
+	// maxShown is how much of it a violation shows, in bytes.
+	maxShown = 2000
+	// noServer is an address without a listener, for clients that do not support an offline run.
+	noServer = "127.0.0.1:1"
 )
 
 // Exit codes of the client that the lab tells apart (its table is in the client's --help).
 const (
-	labExitReady       = 0
-	labExitUnreachable = 20
-	labExitDiskFull    = 22
-	labExitPermission  = 23
-	labExitDiskFault   = 28
+	exitReady       = 0
+	exitUnreachable = 20
+	exitDiskFull    = 22
+	exitPermission  = 23
+	exitDiskFault   = 28
 )
 
-// labStaged is the outcome of a run after which one more is needed.
-const labStaged = "BinariesStaged"
+// outcomeStaged is the outcome of a run after which one more is needed.
+const outcomeStaged = "BinariesStaged"
 
-// labRun says how one run of the client is to be.
-type labRun struct {
-	program string        // instead of the lab's
-	offline bool          // ask no server, only recover
-	server  string        // instead of the lab's
-	env     []string      // added to the environment
-	wrap    []string      // program with arguments that runs the client, for example a tracer
-	limit   time.Duration // instead of the lab's
-	kill    time.Duration // kill the client after this time; 0 never
-	on      func(labLine) // called for each line as it comes
-	strike  func()        // called just before it is killed for this reason
+// clientRun says how one run of the client is to be.
+type clientRun struct {
+	program string           // instead of the lab's
+	offline bool             // ask no server, only recover
+	server  string           // instead of the lab's
+	env     []string         // added to the environment
+	wrap    []string         // program with arguments that runs the client, for example a tracer
+	limit   time.Duration    // instead of the lab's
+	kill    time.Duration    // kill the client after this time; 0 never
+	onLine  func(clientLine) // called for each line as it comes
+	onKill  func()           // called just before it is killed for this reason
 }
 
-// labLine is one line of what the client prints with --json.
-type labLine struct {
+// clientLine is one line of what the client prints with --json.
+type clientLine struct {
 	Phase   string `json:"phase"`
 	Bytes   int64  `json:"bytes"` // that are to be fetched in this run
 	Outcome string `json:"outcome"`
@@ -60,25 +60,25 @@ type labLine struct {
 	Exit    *int   `json:"exit"`
 }
 
-// labEnd is how one run ended.
-type labEnd struct {
+// clientEnd is how one run ended.
+type clientEnd struct {
 	code   int  // -1: by a signal
-	struck bool // by the lab, as was asked; it may have ended by itself in the same moment
+	killed bool // by the lab, as was asked; it may have ended by itself in the same moment
 	hung   bool // by the lab, because it did not end
-	last   labLine
+	last   clientLine
 	phases []string
 	bytes  int64 // that it had to fetch
-	said   string
+	output string
 	took   time.Duration
 }
 
 // String tells it for a report.
-func (e labEnd) String() string {
+func (e clientEnd) String() string {
 	text := fmt.Sprintf("exit code %d", e.code)
 	switch {
 	case e.hung:
 		text = fmt.Sprintf("did not end within %v and was killed", e.took.Round(time.Second))
-	case e.struck && e.code < 0:
+	case e.killed && e.code < 0:
 		text = fmt.Sprintf("killed after %v", e.took.Round(time.Millisecond))
 	case e.code < 0:
 		text = "ended by a signal"
@@ -93,42 +93,42 @@ func (e labEnd) String() string {
 }
 
 // tail is the end of what was printed.
-func (e labEnd) tail() string {
-	said := strings.TrimSpace(e.said)
-	return said[max(0, len(said)-labShown):]
+func (e clientEnd) tail() string {
+	said := strings.TrimSpace(e.output)
+	return said[max(0, len(said)-maxShown):]
 }
 
-// labListener takes a client's output apart into lines. Write is called by one goroutine; the results are read after it
+// outputParser takes a client's output apart into lines. Write is called by one goroutine; the results are read after it
 // has ended.
-type labListener struct {
+type outputParser struct {
 	mu   sync.Mutex
-	end  *labEnd
-	on   func(labLine)
+	end  *clientEnd
+	on   func(clientLine)
 	rest []byte
 }
 
 // Write implements io.Writer.
-func (l *labListener) Write(data []byte) (int, error) {
+func (l *outputParser) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end.said += string(data)
-	l.end.said = l.end.said[max(0, len(l.end.said)-labOutput):]
+	l.end.output += string(data)
+	l.end.output = l.end.output[max(0, len(l.end.output)-maxOutput):]
 	l.rest = append(l.rest, data...)
 	for {
 		text, rest, whole := bytes.Cut(l.rest, []byte("\n"))
 		if !whole {
-			l.rest = l.rest[max(0, len(l.rest)-labOutput):]
+			l.rest = l.rest[max(0, len(l.rest)-maxOutput):]
 			return len(data), nil
 		}
 		l.rest = rest
-		var said labLine
+		var said clientLine
 		if json.Unmarshal(text, &said) == nil {
 			l.take(said)
 		}
 	}
 }
 
-func (l *labListener) take(said labLine) {
+func (l *outputParser) take(said clientLine) {
 	if said.Phase != "" && !slices.Contains(l.end.phases, said.Phase) {
 		l.end.phases = append(l.end.phases, said.Phase)
 	}
@@ -142,28 +142,28 @@ func (l *labListener) take(said labLine) {
 }
 
 // run runs the client on an install until it ends or is killed, together with everything in its process group.
-func (l *Lab) run(ctx context.Context, dir string, r labRun) (labEnd, error) {
+func (l *Lab) run(ctx context.Context, dir string, r clientRun) (clientEnd, error) {
 	if err := ctx.Err(); err != nil {
-		return labEnd{}, err
+		return clientEnd{}, err
 	}
-	var end labEnd
+	var end clientEnd
 	line := l.commandLine(dir, r)
 	began := time.Now()
 	p, err := process.Start(process.Options{
-		Path: line[0], Args: line[1:], Output: &labListener{end: &end, on: r.on},
+		Path: line[0], Args: line[1:], Output: &outputParser{end: &end, on: r.onLine},
 		Env: slices.Concat(l.env, r.env),
 	})
 	if err != nil {
-		return labEnd{}, err
+		return clientEnd{}, err
 	}
-	limit, kill := time.NewTimer(cmp.Or(r.limit, l.options.Limit)), labTimer(r.kill)
+	limit, kill := time.NewTimer(cmp.Or(r.limit, l.options.Limit)), timer(r.kill)
 	defer limit.Stop()
 	select {
 	case <-p.Done():
 	case <-kill:
-		end.struck = true
-		if r.strike != nil {
-			r.strike()
+		end.killed = true
+		if r.onKill != nil {
+			r.onKill()
 		}
 	case <-limit.C:
 		end.hung = true
@@ -174,15 +174,15 @@ func (l *Lab) run(ctx context.Context, dir string, r labRun) (labEnd, error) {
 	return end, ctx.Err()
 }
 
-// labTimer fires after d, never for 0.
-func labTimer(d time.Duration) <-chan time.Time {
+// timer fires after d, never for 0.
+func timer(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
 	}
 	return time.After(d)
 }
 
-func (l *Lab) commandLine(dir string, r labRun) []string {
+func (l *Lab) commandLine(dir string, r clientRun) []string {
 	program, server := l.options.Client, l.options.Server
 	args := l.options.Args
 	if r.program != "" && r.program != program { // a program's name is that of its module
@@ -198,7 +198,7 @@ func (l *Lab) commandLine(dir string, r labRun) []string {
 		line = append(line, "--UserWritablePath", l.root(dir))
 	}
 	if r.offline {
-		return append(line, "--offline", "--server", labNoServer)
+		return append(line, "--offline", "--server", noServer)
 	}
 	line = append(line, "--server", server)
 	if l.options.Run {
@@ -208,12 +208,12 @@ func (l *Lab) commandLine(dir string, r labRun) []string {
 }
 
 // converge runs the client until it says that everything is current, at most as often as an undisturbed update needs.
-func (l *Lab) converge(ctx context.Context, dir string, r labRun) (end labEnd, done bool, err error) {
+func (l *Lab) converge(ctx context.Context, dir string, r clientRun) (end clientEnd, done bool, err error) {
 	for range l.runs() {
-		if end, err = l.run(ctx, dir, r); err != nil || end.code != labExitReady {
+		if end, err = l.run(ctx, dir, r); err != nil || end.code != exitReady {
 			return end, false, err
 		}
-		if end.last.Outcome != labStaged {
+		if end.last.Outcome != outcomeStaged {
 			return end, true, nil
 		}
 	}

@@ -115,8 +115,8 @@ func parseLink(words []string) (l proxy.Link, err error) {
 	return l, err
 }
 
-// takes names the setting that a kind requires in addition to the common ones; empty for none.
-var takes = map[proxy.DeedKind]string{
+// requires names the setting that a kind requires in addition to the common ones; empty for none.
+var requires = map[proxy.Kind]string{
 	proxy.Cut: "", proxy.Reset: "", proxy.Truncate: "",
 	proxy.Stall: "for", proxy.HalfOpen: "for", proxy.BlackHole: "for",
 	proxy.Duplicate: "bytes", proxy.Corrupt: "bytes", proxy.Swallow: "bytes",
@@ -124,8 +124,8 @@ var takes = map[proxy.DeedKind]string{
 
 // parseFault reads: kind, directions, positions, settings. A black hole has neither directions nor positions.
 func parseFault(words []string) (f NetFault, err error) {
-	f = NetFault{Kind: proxy.DeedKind(words[0]), First: 1, Last: 1}
-	needs, known := takes[f.Kind]
+	f = NetFault{Kind: proxy.Kind(words[0]), First: 1, Last: 1}
+	needs, known := requires[f.Kind]
 	if !known {
 		return f, fmt.Errorf("unknown fault %q; want cut, reset, truncate, stall, half-open, duplicate, corrupt, swallow or black-hole", words[0])
 	}
