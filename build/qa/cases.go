@@ -10,25 +10,25 @@ import (
 	"collet/build/qa/report"
 )
 
-// try is one case before it was tried.
+// try is one planned case.
 type try struct {
 	name   string
 	params []report.Param
 	do     func(ctx context.Context) (report.State, string, error)
 }
 
-// Progress is told each case in the order of the plan: how many are done with it, and of how many.
+// Progress receives each case in the order of the plan, with the number of finished and of all cases.
 type Progress func(done, total int, c report.Case)
 
-// playCases tries cases, jobs at a time. One that could not be tried to its end because ctx ended is skipped, and the error
-// is then that of ctx. Any other trouble is a violation: what could not be found out was not proven.
+// playCases plays cases, jobs at a time. A case that ctx interrupted is skipped; the error is then that of ctx. Any other error of a case is
+// a violation, because an unknown result proves nothing.
 func playCases(ctx context.Context, suite string, tries []try, jobs int, tell Progress) error {
 	do := func(ctx context.Context, i int) report.Case { return playCase(ctx, suite, tries[i]) }
 	report.Spread(ctx, jobs, len(tries), do, func(i int, c report.Case) { tell(i+1, len(tries), c) })
 	return ctx.Err()
 }
 
-// playCase tries one case. A panic is turned into a violation, so that what other cases have mounted is unmounted.
+// playCase plays one case. A panic becomes a violation, so that the mounts of other cases are removed.
 func playCase(ctx context.Context, suite string, t try) (c report.Case) {
 	began := time.Now()
 	c = report.Case{Suite: suite, Name: t.name, Params: t.params}
@@ -51,12 +51,12 @@ func playCase(ctx context.Context, suite string, t try) (c report.Case) {
 	return c
 }
 
-// skipError is why a case can't be tried on this machine.
+// skipError is the reason why a case can't run on this machine.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return "skipped: " + e.reason }
 
-// verdict is the state of a case whose problem is known, empty for none.
+// verdict returns the result of a case; problem is empty if the promise was kept.
 func verdict(problem, note string, err error) (report.State, string, error) {
 	if err == nil && problem != "" {
 		return report.Violation, joinLines(note, problem), nil
@@ -64,5 +64,5 @@ func verdict(problem, note string, err error) (report.State, string, error) {
 	return report.OK, note, err
 }
 
-// milliseconds is a duration as a parameter: whole milliseconds.
+// milliseconds formats a duration as a parameter.
 func milliseconds(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }

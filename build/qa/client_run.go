@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxOutput is how much of a client's output is kept, in bytes; a run of a big release prints some tens of lines.
+	// maxOutput is how many bytes of a client's output are kept; a run of a big release prints some tens of lines.
 	maxOutput = 32 << 10
-	// maxShown is how much of it a violation shows, in bytes.
+	// maxShown is how many bytes of it a violation shows.
 	maxShown = 2000
 	// noServer is an address without a listener, for clients that do not support an offline run.
 	noServer = "127.0.0.1:1"
 )
 
-// Exit codes of the client that the lab tells apart (its table is in the client's --help).
+// Exit codes of the client; its --help has the table.
 const (
 	exitReady       = 0
 	exitUnreachable = 20
@@ -33,26 +33,26 @@ const (
 	exitDiskFault   = 28
 )
 
-// outcomeStaged is the outcome of a run after which one more is needed.
+// outcomeStaged is the outcome of a run that requires one more run.
 const outcomeStaged = "BinariesStaged"
 
-// clientRun says how one run of the client is to be.
+// clientRun configures one run of the client.
 type clientRun struct {
 	program string           // instead of the lab's
-	offline bool             // ask no server, only recover
+	offline bool             // recover only, without a server
 	server  string           // instead of the lab's
 	env     []string         // added to the environment
 	wrap    []string         // program with arguments that runs the client, for example a tracer
 	limit   time.Duration    // instead of the lab's
 	kill    time.Duration    // kill the client after this time; 0 never
-	onLine  func(clientLine) // called for each line as it comes
-	onKill  func()           // called just before it is killed for this reason
+	onLine  func(clientLine) // called for each line of output
+	onKill  func()           // called just before the kill
 }
 
-// clientLine is one line of what the client prints with --json.
+// clientLine is one line of the client's --json output.
 type clientLine struct {
 	Phase   string `json:"phase"`
-	Bytes   int64  `json:"bytes"` // that are to be fetched in this run
+	Bytes   int64  `json:"bytes"` // download of this run
 	Outcome string `json:"outcome"`
 	Cause   string `json:"cause"`
 	Error   string `json:"error"`
@@ -60,19 +60,19 @@ type clientLine struct {
 	Exit    *int   `json:"exit"`
 }
 
-// clientEnd is how one run ended.
+// clientEnd is the result of one run.
 type clientEnd struct {
-	code   int  // -1: by a signal
-	killed bool // by the lab, as was asked; it may have ended by itself in the same moment
-	hung   bool // by the lab, because it did not end
+	code   int  // -1: ended by a signal
+	killed bool // by the lab, after the requested time; it may have ended by itself at the same moment
+	hung   bool // killed by the lab after the time limit
 	last   clientLine
 	phases []string
-	bytes  int64 // that it had to fetch
+	bytes  int64 // download
 	output string
 	took   time.Duration
 }
 
-// String tells it for a report.
+// String describes the result for the report.
 func (e clientEnd) String() string {
 	text := fmt.Sprintf("exit code %d", e.code)
 	switch {
@@ -92,14 +92,13 @@ func (e clientEnd) String() string {
 	return text
 }
 
-// tail is the end of what was printed.
+// tail returns the end of the output.
 func (e clientEnd) tail() string {
 	said := strings.TrimSpace(e.output)
 	return said[max(0, len(said)-maxShown):]
 }
 
-// outputParser takes a client's output apart into lines. Write is called by one goroutine; the results are read after it
-// has ended.
+// outputParser splits a client's output into lines. One goroutine calls Write; the results are read after it has ended.
 type outputParser struct {
 	mu   sync.Mutex
 	end  *clientEnd
@@ -141,7 +140,7 @@ func (l *outputParser) take(said clientLine) {
 	}
 }
 
-// run runs the client on an install until it ends or is killed, together with everything in its process group.
+// run runs the client on an install until it ends or is killed. Then it kills the rest of its process group.
 func (l *Lab) run(ctx context.Context, dir string, r clientRun) (clientEnd, error) {
 	if err := ctx.Err(); err != nil {
 		return clientEnd{}, err
@@ -174,7 +173,7 @@ func (l *Lab) run(ctx context.Context, dir string, r clientRun) (clientEnd, erro
 	return end, ctx.Err()
 }
 
-// timer fires after d, never for 0.
+// timer fires after d; for 0 it never fires.
 func timer(d time.Duration) <-chan time.Time {
 	if d <= 0 {
 		return nil
@@ -207,7 +206,7 @@ func (l *Lab) commandLine(dir string, r clientRun) []string {
 	return line
 }
 
-// converge runs the client until it says that everything is current, at most as often as an undisturbed update needs.
+// converge runs the client until it reports that everything is current, at most as often as an undisturbed update needs.
 func (l *Lab) converge(ctx context.Context, dir string, r clientRun) (end clientEnd, done bool, err error) {
 	for range l.runs() {
 		if end, err = l.run(ctx, dir, r); err != nil || end.code != exitReady {

@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// defaultRunLimit is how long one run of the client may take unless the options say otherwise: far longer than an update
-	// over the loopback interface needs, and than all retries of a client that finds no server.
+	// defaultRunLimit is the default time limit of one run. It exceeds by far an update over the loopback interface, and all retries of a
+	// client without a server.
 	defaultRunLimit = 2 * time.Minute
-	// maxRuns is how many runs an undisturbed update may take before the lab thinks that it never ends.
+	// maxRuns is the maximum number of runs of an undisturbed update.
 	maxRuns = 5
 )
 
-// LabOptions say what to try.
+// LabOptions configure OpenLab.
 type LabOptions struct {
 	Subject
 	Run     bool          // an updating run also runs the game (--run), so that its set is swapped in and proves itself at once
-	Game    []string      // the game's arguments; it has to end by itself
-	Scratch string        // folder for the copies; empty is a temporary one
-	Limit   time.Duration // how long one run may take; 0 is two minutes
+	Game    []string      // the game's arguments; the game must end by itself
+	Scratch string        // parent of the folder for copies; empty: the system's temporary folder
+	Limit   time.Duration // time limit of one run; 0 is two minutes
 }
 
-// Lab runs a real client in copies of an install and judges what it leaves behind. OpenLab learns what an undisturbed
-// update makes of the install; after that all methods are safe for concurrent use. Close removes the copies.
+// Lab runs a real client on copies of an install and judges the copies. OpenLab plays one undisturbed update. Then all methods are safe for
+// concurrent use. Close removes the copies.
 type Lab struct {
 	options LabOptions
 	env     []string
-	folder  string // of everything that the lab makes
+	folder  string // of all copies
 	own     fileset.OwnNames
 	stages  []stage
 	promise promise
@@ -47,8 +47,8 @@ type stage struct {
 	bytes  int64         // how much it fetched
 }
 
-// OpenLab copies the install, plants a player's files and plays the update through once. An error says that it can't be
-// tried at all: the client does not run, the update changes nothing, or it does not end.
+// OpenLab copies the install, adds a player's files, and plays the update once. It returns an error if the client does not run, or if the
+// update changes nothing or does not end.
 func OpenLab(ctx context.Context, o LabOptions) (*Lab, error) {
 	l := &Lab{options: o}
 	if l.options.Limit <= 0 {
@@ -79,10 +79,10 @@ func OpenLab(ctx context.Context, o LabOptions) (*Lab, error) {
 	return l, nil
 }
 
-// Close removes everything that the lab made.
+// Close removes all copies.
 func (l *Lab) Close() error { return os.RemoveAll(l.folder) }
 
-// Duration is how long an undisturbed update takes, all its runs together.
+// Duration returns the duration of an undisturbed update: the sum of its runs.
 func (l *Lab) Duration() (sum time.Duration) {
 	for _, s := range l.stages {
 		sum += s.took
@@ -90,7 +90,7 @@ func (l *Lab) Duration() (sum time.Duration) {
 	return sum
 }
 
-// download is how many bytes the run fetches that fetches the most.
+// download returns the largest download of a run in bytes.
 func (l *Lab) download() (most int64) {
 	for _, s := range l.stages {
 		most = max(most, s.bytes)
@@ -98,10 +98,10 @@ func (l *Lab) download() (most int64) {
 	return most
 }
 
-// runs is how many runs an undisturbed update takes.
+// runs returns the number of runs of an undisturbed update.
 func (l *Lab) runs() int { return len(l.stages) }
 
-// String tells what was learned.
+// String describes the undisturbed update for the report.
 func (l *Lab) String() string {
 	text := fmt.Sprintf("An undisturbed update takes %v in %d runs and leads from %d files to %d",
 		l.Duration().Round(time.Millisecond), l.runs(), len(l.promise.Old), len(l.promise.New))
@@ -111,7 +111,7 @@ func (l *Lab) String() string {
 	return text
 }
 
-// measure plays the update through. The client's program is not part of what is copied: it is only read, and large.
+// measure plays the undisturbed update. The client's program is not copied: it is large, and it is only read.
 func (l *Lab) measure(ctx context.Context) error {
 	first := filepath.Join(l.folder, "before-1")
 	if err := fileset.CopyInstall(first, l.options.Install); err != nil {
@@ -148,7 +148,7 @@ func (l *Lab) program() string {
 // root is the writable root of a copy of the install.
 func (l *Lab) root(dir string) string { return filepath.Join(dir, l.own.Writable) }
 
-// play runs the undisturbed update and keeps a copy of the install before each run.
+// play plays the undisturbed update and keeps a copy of the install before each run.
 func (l *Lab) play(ctx context.Context, before string) (string, error) {
 	for n := 1; n <= maxRuns; n++ {
 		after := filepath.Join(l.folder, fmt.Sprintf("before-%d", n+1))
@@ -171,7 +171,7 @@ func (l *Lab) play(ctx context.Context, before string) (string, error) {
 	return "", fmt.Errorf("after %d runs of the client the update is still not over", maxRuns)
 }
 
-// readNewSet takes what the update led to for the new set, after comparing it with what was asked for.
+// readNewSet reads the new set after the update and compares it with the expected one.
 func (l *Lab) readNewSet(after string) error {
 	files, err := l.own.ReadSet(after)
 	if err != nil {
@@ -189,7 +189,7 @@ func (l *Lab) readNewSet(after string) error {
 	}
 	want, has := maps.Clone(l.options.New), l.own.Effective(l.promise.New)
 	delete(want, l.program())
-	if l.own.Writable != "" { // what was delivered stays there, also when a release drops it
+	if l.own.Writable != "" { // delivered files stay, even if a release drops them
 		maps.DeleteFunc(has, func(name, content string) bool { return want[name] == "" && l.promise.Old[name] == content })
 	}
 	if wrong := has.Diff(want); len(wrong) > 0 {
@@ -198,7 +198,7 @@ func (l *Lab) readNewSet(after string) error {
 	return nil
 }
 
-// bytes is the size of the install before the first run and after the last, rounded up to pages.
+// bytes returns the size of the install before the first run and after the last one, rounded up to pages.
 func (l *Lab) bytes() (before, after int64, err error) {
 	before, err = diskUsage(l.stages[0].before)
 	if err != nil {
@@ -213,7 +213,7 @@ func (l *Lab) clone(run int) (dir string, remove func(), err error) {
 	return l.cloneOf(l.stages[run].before)
 }
 
-// cloneOf copies any install. A copy that can't be removed is left to Close.
+// cloneOf copies any install. Close removes copies that remove could not.
 func (l *Lab) cloneOf(install string) (dir string, remove func(), err error) {
 	home, err := os.MkdirTemp(l.folder, "copy-")
 	if err != nil {
@@ -228,9 +228,8 @@ func (l *Lab) cloneOf(install string) (dir string, remove func(), err error) {
 	return dir, remove, nil
 }
 
-// judge lets the client recover a copy, checks the promise, lets it converge and checks that it has the new set. The
-// recovering run is killed first, once for each of kills. A problem is a broken promise; an error is that nothing could
-// be found out.
+// judge runs the client offline on a copy, checks the promise, and then runs the client until the copy has the new set. Before that the
+// recovering run is killed, once for each of kills. A problem is a broken promise. After an error the result is unknown.
 func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem string, err error) {
 	for _, kill := range kills {
 		kill.offline = true
@@ -253,8 +252,8 @@ func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem
 	return joinLines(after("after recovery", problem, end), later), err
 }
 
-// judgeConverging runs the client undisturbed, at most as often as an undisturbed update needs, until the install has the
-// new set. The promise is looked at after each run.
+// judgeConverging runs the client without disturbance until the install has the new set, at most as often as an undisturbed update needs. It
+// checks the promise after each run.
 func (l *Lab) judgeConverging(ctx context.Context, dir string, before string) (runs int, problem string, err error) {
 	var end clientEnd
 	for runs = 1; runs <= l.runs(); runs++ {
@@ -278,7 +277,7 @@ func (l *Lab) judgeConverging(ctx context.Context, dir string, before string) (r
 	return runs, fmt.Sprintf("after the %s set it does not converge: %v; it printed:\n%s", before, end, end.tail()), nil
 }
 
-// after says when a problem was found and how the run before it ended.
+// after adds the time of a problem and the end of the preceding run.
 func after(when, problem string, end clientEnd) string {
 	if problem == "" {
 		return ""

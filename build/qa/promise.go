@@ -10,8 +10,8 @@ import (
 	"collet/build/qa/fileset"
 )
 
-// playerFiles is what a player may have put into an install: beside packs, in a folder of their own, with spaces and letters
-// of several scripts, and empty.
+// playerFiles returns files that a player may have added to an install: beside packs, in new folders, with spaces and letters of several
+// scripts, and empty.
 func playerFiles() map[string]string {
 	return map[string]string{
 		"Resources/my-notes.txt":             "the lathe stands behind the mill\n",
@@ -22,7 +22,7 @@ func playerFiles() map[string]string {
 	}
 }
 
-// writePlayerFiles puts the player's files into an install.
+// writePlayerFiles writes the player's files into an install.
 func writePlayerFiles(dir string) error {
 	for name, text := range playerFiles() {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -36,16 +36,15 @@ func writePlayerFiles(dir string) error {
 	return nil
 }
 
-// promise is what an install has to be between two runs: one of two sets, with the player's files as they were and
-// nothing else beside what Outside names.
+// promise is the condition for an install between two runs: exactly one of two sets, unchanged files of the player, and no other files
+// except those that OwnNames.Outside accepts.
 type promise struct {
 	fileset.Promise
 	own    fileset.OwnNames
 	player fileset.Set
 }
 
-// check reads an install. The problem says how the promise is broken, in lines; it is empty when it is kept. which is
-// "old", "new" or "neither".
+// check reads an install. problem describes the broken promise, in lines, or is empty. which is "old", "new" or "neither".
 func (p *promise) check(dir string) (which, problem string, err error) {
 	files, err := p.own.ReadSet(dir)
 	if err != nil {
@@ -55,7 +54,7 @@ func (p *promise) check(dir string) (which, problem string, err error) {
 	return which, problem, nil
 }
 
-// judge is check for what was read already.
+// judge is check for a set that was read already.
 func (p *promise) judge(files fileset.Set) (which, problem string) {
 	set, player := p.split(files)
 	which, err := p.Kept(set)
@@ -68,7 +67,7 @@ func (p *promise) judge(files fileset.Set) (which, problem string) {
 	return which, problem
 }
 
-// split takes the planted files of the player out of a set.
+// split separates the player's files from a set.
 func (p *promise) split(files fileset.Set) (set, player fileset.Set) {
 	set, player = fileset.Set{}, fileset.Set{}
 	for name, content := range files {
@@ -81,10 +80,10 @@ func (p *promise) split(files fileset.Set) (set, player fileset.Set) {
 	return set, player
 }
 
-// pageSize is what a file system gives out at once, in bytes: what tmpfs has on all common machines.
+// pageSize is the allocation unit of tmpfs in bytes on all common machines.
 const pageSize = 4096
 
-// diskUsage is how much room a folder takes, in bytes: its files rounded up to pages, and a page for each folder.
+// diskUsage returns the space of a folder in bytes: its files rounded up to pages, and one page for each folder.
 func diskUsage(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -104,7 +103,7 @@ func diskUsage(dir string) (sum int64, err error) {
 	return sum, err
 }
 
-// joinLines joins texts that are not empty, each on lines of its own.
+// joinLines joins non-empty texts with line breaks.
 func joinLines(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }

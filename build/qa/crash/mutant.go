@@ -12,15 +12,15 @@ import (
 	"collet/platform"
 )
 
-// Mutant is a build of the install that is broken on purpose, to prove that Crash can fail. It is made by standing between
-// the install and its disk, so that the code for players knows nothing of it. The zero value is the honest build.
+// Mutant is a deliberately broken build of the install. It proves that Run reports violations. A mutant wraps the file system below the
+// install, so the production code contains nothing of it. The zero value is the correct build.
 type Mutant struct {
 	Name  string
 	About string // what it does wrong
 	make  func(*brokenFS)
 }
 
-// wrap gives a process the broken build's view of its disk.
+// wrap returns the file system with the mutant's fault.
 func (m Mutant) wrap(fsys platform.FS) platform.FS {
 	if m.make == nil {
 		return fsys
@@ -30,7 +30,7 @@ func (m Mutant) wrap(fsys platform.FS) platform.FS {
 	return b
 }
 
-// findMutant finds a mutant; the empty name is the honest build.
+// findMutant finds a mutant; the empty name is the correct build.
 func findMutant(name string) (Mutant, error) {
 	if name == "" {
 		return Mutant{}, nil
@@ -55,7 +55,7 @@ func Mutants() []Mutant {
 	return append(list, lazyMutants()...)
 }
 
-// lazyMutants are builds that lack one sync.
+// lazyMutants lists the builds that lack one sync.
 func lazyMutants() []Mutant {
 	files := func(name, about string, lazy func(string) bool) Mutant {
 		return Mutant{name, "does not sync " + about, func(b *brokenFS) {
@@ -97,7 +97,7 @@ func isBackup(name string) bool {
 	return strings.HasSuffix(name, install.BackupSuffix) || strings.HasPrefix(name, install.StateDir+"/previous/")
 }
 
-// brokenFS stands between the install and its disk. What is nil goes through.
+// brokenFS is a file system with replaced operations; nil fields pass the call on.
 type brokenFS struct {
 	platform.FS
 	open     func(name string, flag int, open func() (platform.File, error)) (platform.File, error)
@@ -105,7 +105,7 @@ type brokenFS struct {
 	syncDir  func(name string, sync func() error) error
 	rename   func(from, to string) error
 	exchange func(a, b string) error
-	unlock   func() error // called before a lock is let go
+	unlock   func() error // called before a lock is released
 }
 
 // OpenFile implements platform.FS.

@@ -11,7 +11,7 @@ import (
 	"collet/platform"
 )
 
-// journalLate holds a record back until the next name has changed, or the next record or the process' end comes.
+// journalLate delays each journal record until the next rename, the next record or the end of the process.
 func journalLate(b *brokenFS) {
 	var held func() error
 	flush := func() error {
@@ -42,7 +42,7 @@ func journalLate(b *brokenFS) {
 	b.unlock = flush
 }
 
-// lateFile remembers what is done to it.
+// lateFile records its calls.
 type lateFile struct {
 	platform.File
 	calls []func(platform.File) error
@@ -84,7 +84,7 @@ func (f *lateFile) replay(open func() (platform.File, error)) error {
 	return errors.Join(err, to.Close())
 }
 
-// preparedEarly syncs parts behind the next record.
+// preparedEarly syncs parts after the next journal record.
 func preparedEarly(b *brokenFS) {
 	var waiting []string
 	b.sync = func(name string, sync func() error) error {
@@ -114,7 +114,7 @@ func syncAll(fsys platform.FS, names []string) error {
 	return nil
 }
 
-// backupEarly removes each backup as soon as it is one.
+// backupEarly removes each backup immediately.
 func backupEarly(b *brokenFS) {
 	b.rename = func(from, to string) error {
 		err := b.FS.Rename(from, to)
@@ -125,7 +125,7 @@ func backupEarly(b *brokenFS) {
 	}
 }
 
-// exchangeNaive leaves a copy of the new file in place of the old one, as an exchange without a third name would.
+// exchangeNaive exchanges two names by removing one and renaming the other.
 func exchangeNaive(b *brokenFS) {
 	b.exchange = func(from, live string) error {
 		if _, err := b.FS.Lstat(from); err != nil {
@@ -136,7 +136,7 @@ func exchangeNaive(b *brokenFS) {
 		}
 		return b.FS.Rename(from, live)
 	}
-	b.rename = func(from, to string) error { // what is not there any more can't be kept
+	b.rename = func(from, to string) error { // the backup's source was removed by the exchange
 		err := b.FS.Rename(from, to)
 		if isBackup(to) && errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -145,7 +145,7 @@ func exchangeNaive(b *brokenFS) {
 	}
 }
 
-// placeByCopy renames by copying, with every sync that a copy needs.
+// placeByCopy replaces a rename by a copy with all necessary syncs.
 func placeByCopy(b *brokenFS) {
 	b.rename = func(from, to string) error {
 		data, err := platform.ReadFile(b.FS, from, 1<<30)

@@ -4,7 +4,7 @@
 // their names, as docs/ON-DISK.md lists them. A Promise holds if a folder has exactly the old or exactly the new set. SameFile and Comparer
 // compare contents byte for byte. CopyInstall copies an install, and Fill writes the missing bytes of a planned file into one.
 //
-// Nothing here follows symbolic links. Only CopyInstall and Fill write.
+// Sets and copies do not follow symbolic links. Only CopyInstall and Fill write.
 package fileset
 
 import (
@@ -20,19 +20,17 @@ import (
 	"collet/netproto/release"
 )
 
-// maxNamed is how many files a Difference names before it only counts: a report is read by a person.
+// maxNamed is the number of files that Difference names; it counts the others.
 const maxNamed = 12
 
-// Set is what an install holds for the player, by hash: the path of each file with slashes, and what is there, as text:
-// "sha256:<hex>" for a file, "link:<target>" for a symbolic link. Folders have no entry. What the updater keeps for
-// itself is no part of a set, see OwnNames.
+// Set maps the path of each file, with slashes, to its content: "sha256:<hex>" for a file, "link:<target>" for a symbolic link. Folders have
+// no entry. Files of the updater are not part of a set, see OwnNames.
 type Set map[string]string
 
-// Read hashes every file below dir that is part of a set, with the usual names of what is outside. It follows no symbolic
-// links.
+// Read is OwnNames.ReadSet with the default names.
 func Read(dir string) (Set, error) { return OwnNames{}.ReadSet(dir) }
 
-// content is what a Set says of one file.
+// content returns the value of one file in a Set.
 func content(file string, entry fs.DirEntry) (string, error) {
 	if entry.Type()&fs.ModeSymlink != 0 {
 		target, err := os.Readlink(file)
@@ -50,7 +48,7 @@ func content(file string, entry fs.DirEntry) (string, error) {
 	return digest.String(), err
 }
 
-// Diff says in which files s differs from the set that is wanted, one line a file, sorted by name; nil means equal.
+// Diff returns one line for each file in which s differs from want, sorted by name; nil if they are equal.
 func (s Set) Diff(want Set) []string {
 	names := slices.Sorted(maps.Keys(s))
 	for name := range want {
@@ -75,7 +73,7 @@ func (s Set) Diff(want Set) []string {
 	return lines
 }
 
-// ShortDigest keeps the part of a digest that tells files apart.
+// ShortDigest abbreviates a digest for people.
 func ShortDigest(content string) string {
 	const enough = len("sha256:") + 12
 	if strings.HasPrefix(content, "sha256:") && len(content) > enough {
@@ -84,10 +82,10 @@ func ShortDigest(content string) string {
 	return content
 }
 
-// Promise is the one that a set is kept whole: exactly Old or exactly New, whatever happened.
+// Promise is the condition that a folder has exactly the set Old or exactly the set New.
 type Promise struct{ Old, New Set }
 
-// Kept says which of the two sets s is, "old" or "new" (new where both are equal), or else returns a *BrokenError.
+// Kept returns which set s is, "old" or "new" (new if both are equal). If it is neither, the error is a *BrokenError.
 func (p Promise) Kept(s Set) (which string, err error) {
 	fromNew := s.Diff(p.New)
 	if len(fromNew) == 0 {
@@ -100,7 +98,7 @@ func (p Promise) Kept(s Set) (which string, err error) {
 	return "", &BrokenError{FromOld: fromOld, FromNew: fromNew}
 }
 
-// KeptIn reads the set in a folder and judges it as Kept does.
+// KeptIn is Kept for the set in a folder.
 func (p Promise) KeptIn(dir string) (which string, err error) {
 	s, err := Read(dir)
 	if err != nil {
@@ -109,7 +107,7 @@ func (p Promise) KeptIn(dir string) (which string, err error) {
 	return p.Kept(s)
 }
 
-// BrokenError says that a folder holds neither the old nor the new set, and by which files.
+// BrokenError says that a folder has neither the old nor the new set, and names the differing files.
 type BrokenError struct {
 	FromOld, FromNew []string // as Set.Diff gives them
 }
@@ -120,7 +118,7 @@ func (e *BrokenError) Error() string {
 		"compared with the old set:\n" + Difference(e.FromOld) + "\ncompared with the new set:\n" + Difference(e.FromNew)
 }
 
-// Difference indents the lines of a Diff and bounds their number.
+// Difference indents the lines of a Diff and limits their number.
 func Difference(lines []string) string {
 	named := lines[:min(len(lines), maxNamed)]
 	text := "  " + strings.Join(named, "\n  ")
@@ -130,8 +128,8 @@ func Difference(lines []string) string {
 	return text
 }
 
-// CopyInstall copies a folder with all that is in it, also what is outside the set: modes and times of files are kept, and
-// symbolic links stay links. to must not exist.
+// CopyInstall copies a folder with all its files, including those outside the set. Modes, times and symbolic links are kept. to must not
+// exist.
 func CopyInstall(to, from string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)

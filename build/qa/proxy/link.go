@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// readSize is how many bytes one read takes off a connection: a common size of socket reads.
+	// readSize is the size of a read in bytes, a common size for sockets.
 	readSize = 16 << 10
-	// minPiece is the smallest write in bytes. Below it a slow link would be made of system calls.
+	// minPiece is the smallest write in bytes. Smaller ones would cost too many system calls.
 	minPiece = 64
-	// piecesPerSecond is how finely a limited rate is spread: 50 pieces a second look continuous on a progress bar.
+	// piecesPerSecond is the number of writes a second at a limited rate: 50 look continuous on a progress bar.
 	piecesPerSecond = 50
 	// openQueue is how many bytes wait inside a link without a rate, per direction and connection. It bounds the
 	// throughput of a delayed link to openQueue / Delay.
@@ -33,7 +33,7 @@ type Link struct {
 	Stalled bool          // nothing is forwarded; connections stay open, as behind a dead router
 }
 
-// queueLimit is how many bytes may be on the way at once in one direction of one connection.
+// queueLimit returns the maximum number of bytes in transit in one direction of one connection.
 func (l Link) queueLimit() int {
 	if l.Rate <= 0 {
 		return openQueue
@@ -42,7 +42,7 @@ func (l Link) queueLimit() int {
 	return int(min(max(inFlight, minQueue), openQueue))
 }
 
-// piece is how many bytes are written at once.
+// piece returns the size of a write in bytes.
 func (l Link) piece() int {
 	if l.Rate <= 0 {
 		return readSize
@@ -91,7 +91,7 @@ func (l *sharedLink) untilOpen(ctx context.Context) (Link, error) {
 	}
 }
 
-// pass waits until n bytes have gone over the line in direction d.
+// pass waits until the link has carried n bytes in direction d.
 func (l *sharedLink) pass(ctx context.Context, d Direction, n int) error {
 	l.mu.Lock()
 	rate := l.setting.Rate
@@ -110,7 +110,7 @@ func (l *sharedLink) pass(ctx context.Context, d Direction, n int) error {
 	return interrupt.Sleep(ctx, time.Until(end))
 }
 
-// packet is data on its way with the time at which it entered the link.
+// packet is data in transit, with the time at which it entered the link.
 type packet struct {
 	data []byte
 	at   time.Time
@@ -149,7 +149,7 @@ func (q *queue) put(ctx context.Context, p packet, limit int) error {
 	}
 }
 
-// end tells the getter that nothing more comes.
+// end marks the end of the data.
 func (q *queue) end() {
 	q.mu.Lock()
 	q.ended = true
@@ -179,7 +179,7 @@ func (q *queue) get(ctx context.Context) (p packet, more bool, err error) {
 	}
 }
 
-// done takes n bytes out of the count of what is on the way.
+// done subtracts n delivered bytes from the count of bytes in transit.
 func (q *queue) done(n int) {
 	q.mu.Lock()
 	q.bytes -= n

@@ -8,20 +8,19 @@ import (
 )
 
 const (
-	// maxColumns is the default limit of a matrix's columns: more do not fit on a screen.
+	// maxColumns is the default limit of a matrix's columns; more do not fit on a screen.
 	maxColumns = 32
-	// maxLooseRows is how many rows of a matrix are shown at once. Beyond that they are gathered into groups with one
-	// row each in an overview: operation × survival instead of thousands of points.
+	// maxLooseRows is the number of rows up to which a matrix has no groups. A larger one has an overview with one row for each group.
 	maxLooseRows = 40
 )
 
-// grid is the matrix of one suite: rows are what was tried, columns are the values of some parameters, and each square is
-// one case. Several cases may share a place, as those of many seeds do.
+// grid is the matrix of one suite. Columns are the values of some parameters, rows those of the others. Each square is one case; several
+// cases, for example of many seeds, may share a cell.
 type grid struct {
 	Suite  string
 	Count  Count
-	Heads  [][]head // one line for each parameter of the columns; empty where there are no columns
-	Corner string   // what all titles of rows have in common
+	Heads  [][]head // one line for each parameter of the columns; empty without columns
+	Corner string   // the common beginning of all row titles
 	Groups []group
 }
 
@@ -42,11 +41,11 @@ type group struct {
 // row is one line of the matrix.
 type row struct {
 	Title string
-	Short string // Title without what all rows of the grid have in common
+	Short string // Title without the common beginning
 	Cells []cell // by column
 }
 
-// cell is a place in the matrix: the cases there, as indices into the report. None: nothing was tried there.
+// cell is a place in the matrix with its cases, as indices into the report. It may be empty.
 type cell struct {
 	Cases []int
 	Count Count
@@ -57,10 +56,10 @@ func (c *cell) add(index int, s State) {
 	c.Count.add(s)
 }
 
-// Title is the head's text, as the title of a case has it.
+// Title returns the head's text, in the form of a case's title.
 func (h head) Title() string { return h.Param + "=" + h.Value }
 
-// grids makes one matrix for each suite, in the order in which suites appear.
+// grids returns one matrix for each suite, in the order of appearance.
 func (r *Report) grids() []grid {
 	var suites []string
 	members := map[string][]int{}
@@ -93,7 +92,7 @@ func (r *Report) grid(suite string, members []int) grid {
 	return g
 }
 
-// parameter is a name with all its values, numbers in their order and anything else as it comes.
+// parameter is a name with all its values. Numbers are sorted; other values keep the order of appearance.
 type parameter struct {
 	name   string
 	values []string
@@ -102,7 +101,7 @@ type parameter struct {
 	of     string
 }
 
-// parameters lists those of some cases in the order in which they appear.
+// parameters lists the parameters of some cases in the order of appearance.
 func (r *Report) parameters(members []int) []parameter {
 	var found []parameter
 	for _, i := range members {
@@ -120,8 +119,7 @@ func (r *Report) parameters(members []int) []parameter {
 	return found
 }
 
-// add keeps a new value: behind the one that came before it in the same row, so that a value which the first row lacks
-// finds its place, else at the end.
+// add inserts a new value after the preceding value of the same row, or at the end. So a value that the first row lacks has its place.
 func (p *parameter) add(value, row string) {
 	if !p.known[value] {
 		p.known[value] = true
@@ -134,7 +132,7 @@ func (p *parameter) add(value, row string) {
 	p.last, p.of = value, row
 }
 
-// sort brings values into their order if all are numbers, shares behind those that are none.
+// sort sorts the values if all are numbers; percentages come last.
 func (p *parameter) sort() {
 	type number struct {
 		value float64
@@ -161,8 +159,7 @@ func (p *parameter) sort() {
 	})
 }
 
-// chooseColumns takes parameters from the last one on, as long as they have few values together: those that vary
-// fastest stand last, so the picture has a square for each.
+// chooseColumns selects the last parameters whose combinations fit into maxColumns; the last ones vary fastest.
 func chooseColumns(params []parameter) []string {
 	product, first := 1, len(params)
 	for first > 0 && product*len(params[first-1].values) <= maxColumns {
@@ -176,7 +173,7 @@ func chooseColumns(params []parameter) []string {
 	return names
 }
 
-// places lists the combinations of column values that some case has, in the order of the values.
+// places lists the existing combinations of column values in the order of the values.
 func (r *Report) places(members []int, columns []string, params []parameter) [][]string {
 	var found [][]string
 	seen := map[string]bool{}
@@ -198,7 +195,7 @@ func (r *Report) places(members []int, columns []string, params []parameter) [][
 	return found
 }
 
-// ranks says where each value stands among those of its parameter, from 1; a missing value stands first.
+// ranks returns the position of each value of each parameter, from 1; a missing value comes first.
 func ranks(params []parameter) map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for _, p := range params {
@@ -210,7 +207,7 @@ func ranks(params []parameter) map[string]map[string]int {
 	return all
 }
 
-// values are those of some parameters; a missing one is empty.
+// values returns the values of some parameters; a missing one is empty.
 func (c Case) values(names []string) []string {
 	values := make([]string, len(names))
 	for i, name := range names {
@@ -219,11 +216,10 @@ func (c Case) values(names []string) []string {
 	return values
 }
 
-// joined makes a key of a list.
+// joined returns a map key for a list.
 func joined(values []string) string { return strings.Join(values, "\x00") }
 
-// heads labels the columns: one line for each parameter, equal neighbours under one label as long as the labels above
-// them are equal too.
+// heads labels the columns, one line for each parameter. Equal neighbours share a label if the labels above them are equal, too.
 func heads(places [][]string, columns []string) [][]head {
 	lines := make([][]head, len(columns))
 	for level, name := range columns {
@@ -238,7 +234,7 @@ func heads(places [][]string, columns []string) [][]head {
 	return lines
 }
 
-// keyed is a row together with the groups it could be gathered into: by its name, or by its name and first parameter.
+// keyed is a row with its possible groups: by name, or by name and first parameter.
 type keyed struct {
 	row
 	name, finer string
@@ -246,7 +242,7 @@ type keyed struct {
 
 type rowList []keyed
 
-// rows gathers the cases into rows: one for each name with the parameters that are no columns.
+// rows returns one row for each combination of name and parameters outside the columns.
 func (r *Report) rows(members []int, columns []string, params []parameter, places [][]string) rowList {
 	rest := remaining(params, columns)
 	column := map[string]int{}
@@ -268,8 +264,7 @@ func (r *Report) rows(members []int, columns []string, params []parameter, place
 	return rows
 }
 
-// remaining are the parameters that make rows. Where there are no columns the last one makes none either: its many
-// squares stand side by side in the one place of the row.
+// remaining returns the parameters that form rows. Without columns the last one forms no rows: its squares share the row's only cell.
 func remaining(params []parameter, columns []string) []string {
 	var rest []string
 	for _, p := range params {
@@ -283,15 +278,14 @@ func remaining(params []parameter, columns []string) []string {
 	return rest
 }
 
-// rowTitle is the name with some of the parameters.
+// rowTitle returns the name with some of the parameters.
 func (c Case) rowTitle(names []string) string {
 	return Case{Name: c.Name, Params: slices.DeleteFunc(slices.Clone(c.Params), func(p Param) bool {
 		return !slices.Contains(names, p.Name)
 	})}.Title()
 }
 
-// shorten gives each row its short title and returns what is left out of all of them: the name, and "name=" of a parameter
-// that all titles begin with.
+// shorten sets the short title of each row and returns the common beginning of all titles: names and "name=" of a parameter.
 func (rows rowList) shorten() (common string) {
 	if len(rows) == 0 {
 		return ""
@@ -310,8 +304,8 @@ func (rows rowList) shorten() (common string) {
 	return strings.TrimRight(common, " =")
 }
 
-// groups gathers many rows, and leaves few as they are: by their name, or by their first parameter too. A gathering that
-// leaves more groups than half of the rows is none: its overview would be the same picture once more.
+// groups groups many rows by name, or by name and first parameter. It rejects a grouping with more groups than half of the rows, because
+// its overview would hardly be smaller.
 func (rows rowList) groups(width int) []group {
 	if len(rows) > maxLooseRows {
 		for _, title := range []func(keyed) string{func(k keyed) string { return k.name }, func(k keyed) string { return k.finer }} {

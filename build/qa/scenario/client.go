@@ -18,28 +18,28 @@ import (
 	"collet/platform"
 )
 
-// clientTime is the clock of scenarios: later than anything on a disk was stamped, so that times can be believed.
+// clientTime is the clock of the clients. It is later than all file times, so that file times are trusted.
 func clientTime() time.Time { return time.Now().AddDate(1, 0, 0) }
 
-// portion is how many bytes arrive at once.
+// portion is the size of one write to the install in bytes.
 const portion = 64 << 10
 
-// client is a client as far as the folder is concerned.
+// client does the disk operations of a game client: open, fetch, swap, prove, close.
 type client struct {
 	scenario *Scenario
 	fsys     platform.FS
 	now      time.Time
 	verify   bool
-	packs    bool // the server judges the packs only
+	packs    bool // the server requests no binaries
 	dir      *install.Dir
 }
 
-// layout is how the install calls its files.
+// layout returns the file names of the install.
 func (s *Scenario) layout() install.Names {
 	return install.Names{Runtime: s.base(), Ext: path.Ext(s.library), Resources: "Resources", Cache: "Cache"}
 }
 
-// open opens the install; after an unclean end everything is hashed, as the client does it.
+// open opens the install. After an unclean end it hashes all files, like a game client.
 func (c *client) open(ctx context.Context) (err error) {
 	if c.now.IsZero() {
 		c.now = clientTime()
@@ -49,13 +49,13 @@ func (c *client) open(ctx context.Context) (err error) {
 	return err
 }
 
-// maxAttempts is how often one run asks again after damage: as often as the client does for one file.
+// maxAttempts is how often one run restarts a damaged download, like a game client.
 const maxAttempts = 3
 
-// errHeldBack says that the offered set was taken back before, and is not taken again.
+// errHeldBack says that the offered set was rolled back before, so the install rejects it.
 var errHeldBack = errors.New("the set is held back, because it was taken back after failed starts")
 
-// fetch brings a set to where it is complete: staged, or live where it has no module.
+// fetch downloads a set until it is staged, or live if it has no module.
 func (c *client) fetch(ctx context.Context, set tree) (err error) {
 	for range maxAttempts {
 		err = c.fetchOnce(ctx, set)
@@ -94,7 +94,7 @@ func (c *client) fetchOnce(ctx context.Context, set tree) error {
 	return c.dir.Commit(ctx)
 }
 
-// offer is a set as a server lists it.
+// offer returns the list that a server sends for a set.
 func (s *Scenario) offer(set tree) (files []release.File, err error) {
 	for _, name := range set.names() {
 		f := release.File{Path: name, Size: int64(len(set[name].data)), Role: release.Binary, Index: uint32(len(files))}
@@ -113,7 +113,7 @@ func digestOf(data []byte) (release.Digest, error) {
 	return release.SHA256.DigestOf(strings.NewReader(string(data)))
 }
 
-// live is the name of an offered file in the folder.
+// live returns the name of an offered file in the folder.
 func (s *Scenario) live(f release.File) string {
 	if f.Role == release.Resource {
 		return "Resources/" + f.Path
@@ -121,7 +121,7 @@ func (s *Scenario) live(f release.File) string {
 	return f.Path
 }
 
-// update is one whole run: fetch, swap, prove, close.
+// update is one complete run: open, fetch, swap, prove, close.
 func (c *client) update(ctx context.Context, set tree) error {
 	err := c.open(ctx)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *client) update(ctx context.Context, set tree) error {
 	return cmp.Or(err, c.dir.Close())
 }
 
-// prove swaps the set in and lets it prove itself, or fail so many starts.
+// prove makes the set live. Then the set proves itself, or fails the given number of starts.
 func (c *client) prove(ctx context.Context, fails int) error {
 	if err := c.dir.Promote(ctx); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *client) prove(ctx context.Context, fails int) error {
 	return c.dir.Confirm()
 }
 
-// recover is a start without a server.
+// recover is a start without a server: it opens and closes the install.
 func (c *client) recover(ctx context.Context) error {
 	if err := c.open(ctx); err != nil {
 		return fmt.Errorf("the next start does not open the install: %w", err)

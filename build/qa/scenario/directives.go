@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// expectation is what a scenario should lead to.
+// expectation is one expected result of a scenario.
 type expectation struct {
 	line      int
 	direction string // empty: both
@@ -17,11 +17,11 @@ type expectation struct {
 	value     string
 }
 
-// The words behind expect.
+// The words of expect.
 const (
 	expectSet       = "set"       // old, new or old-or-new, at the end
 	expectRecovered = "recovered" // the same after the start without a server, or any
-	expectRefused   = "refused"   // a text that the error has; the set stays old
+	expectRefused   = "refused"   // a part of the error text; the old set stays
 	expectThere     = "there"
 	expectAbsent    = "absent"
 )
@@ -99,10 +99,10 @@ var directives = map[string]func(p *parser, direction string, words []string) er
 	},
 }
 
-// maxRuns is how many runs a scenario may take to converge: one should do.
+// maxRuns limits the runs in which a scenario may converge; one should be enough.
 const maxRuns = 10
 
-// choose takes one of some words.
+// choose accepts exactly one of the allowed words.
 func (p *parser) choose(to *string, words []string, allowed ...string) error {
 	if len(words) != 1 || !slices.Contains(allowed, words[0]) {
 		return p.fail("%s: want one of %s", strings.Join(words, " "), strings.Join(allowed, ", "))
@@ -135,7 +135,7 @@ func (p *parser) expectDirective(direction string, words []string) error {
 	return nil
 }
 
-// expected is what a direction expects, with a default.
+// expected returns the expectation for a direction, or the default.
 func (s *Scenario) expected(direction, what, fallback string) string {
 	for _, e := range s.expects {
 		if e.what == what && (e.direction == "" || e.direction == direction) {
@@ -145,7 +145,7 @@ func (s *Scenario) expected(direction, what, fallback string) string {
 	return fallback
 }
 
-// check finds what can't be seen in one line.
+// check validates the scenario as a whole.
 func (s *Scenario) check() error {
 	for _, side := range []string{"old", "new"} {
 		tree := s.sides[side]
@@ -174,10 +174,10 @@ func (s *Scenario) check() error {
 	return nil
 }
 
-// base is the runtime's name.
+// base returns the runtime's name.
 func (s *Scenario) base() string { return strings.TrimSuffix(s.library, path.Ext(s.library)) }
 
-// isRelease reports whether a release may have a file of this name.
+// isRelease reports whether a release may contain a file of this name.
 func (s *Scenario) isRelease(name string) bool {
 	return name == s.library || strings.HasPrefix(name, s.library+".") || name == s.base()+".pdb" || strings.HasPrefix(name, "Resources/")
 }

@@ -17,39 +17,39 @@ import (
 	"collet/platform/faultfs"
 )
 
-// fault is one thing that goes wrong.
+// fault is one fault of a scenario. Exactly one of its actions is set.
 type fault struct {
 	line      int
 	direction string // empty: both
-	when      string // of those that change files: one of the moments
-	text      string // as it stands in the scenario
-	updaters  bool   // it changes what the updater keeps for itself
+	when      string // the moment of a fault that changes files
+	text      string // the words in the scenario
+	updaters  bool   // it changes a file of the updater
 
-	change  func(v *volume) error         // changes files; nil for the others
-	inject  func(f *faultfs.FS)           // arms a fault of the process; nil for the others
-	crash   *crash                        // ends the process; nil for the others
-	clock   func(now time.Time) time.Time // sets the clock; nil for the others
+	change  func(v *volume) error         // changes files
+	inject  func(f *faultfs.FS)           // prepares a failing call of the process
+	crash   *crash                        // ends the process
+	clock   func(now time.Time) time.Time // sets the clock
 	fails   int                           // failed starts of the new set
 	offline bool                          // the server can't be reached
-	free    int64                         // bytes that the volume has left; negative: enough
+	free    int64                         // free bytes of the volume; negative: enough
 }
 
 // The moments at which files are changed.
 const (
-	whenBefore   = "before"   // with the old set in place
+	whenBefore   = "before"   // the old set is live, the update has not begun
 	whenPrepared = "prepared" // the new set is complete and not live; its client is gone
 	whenPending  = "pending"  // the new set is live and has not proven itself; its client is gone
 	whenCrashed  = "crashed"  // after the crash
 )
 
-// crash is a process that ends, and what is left then.
+// crash stops the process at an operation. kept says how much unsynced data survives.
 type crash struct {
-	op      int // 0: each
+	op      int // 0: every operation, one after the other
 	moments []string
-	kept    []int // percent; -1: the process was killed and the machine goes on
+	kept    []int // percent; -1: the process was killed, all its writes survive
 }
 
-// diskErrors are the errors that a file system can be told to return.
+// diskErrors are the errors that a scenario can inject.
 var diskErrors = map[string]error{
 	"ENOSPC": faultfs.ENOSPC, "EDQUOT": faultfs.EDQUOT, "EIO": faultfs.EIO, "EACCES": faultfs.EACCES, "EBUSY": faultfs.EBUSY,
 	"ETXTBSY": faultfs.ETXTBSY, "EROFS": faultfs.EROFS, "EXDEV": faultfs.EXDEV,
@@ -57,7 +57,7 @@ var diskErrors = map[string]error{
 	"33": faultfs.ErrorLockViolation, "112": faultfs.ErrorDiskFull, "1224": faultfs.ErrorUserMappedFile,
 }
 
-// faultKinds read what stands behind fault:, each its own words.
+// faultKinds parse the words of a fault, by its kind.
 var faultKinds = map[string]func(f *fault, words []string) error{
 	"crash":    (*fault).readCrash,
 	"corrupt":  (*fault).readCorrupt,
@@ -228,7 +228,7 @@ func (f *fault) readClock(words []string) error {
 	return err
 }
 
-// readFail reads a call that fails: a verb of faultfs with - for spaces, a pattern, the error, and which of the calls.
+// readFail parses a failing call: a verb of faultfs with - for spaces, a pattern, the error, and the number of the call.
 func (f *fault) readFail(words []string) error {
 	if err := wantWords(words, 3, 7, "fail VERB PATTERN ERROR [nth N] [times N]"); err != nil {
 		return err
@@ -255,25 +255,25 @@ func (f *fault) readFail(words []string) error {
 	return nil
 }
 
-// diskVerbs are the operations that can be told to fail.
+// diskVerbs are the operations that can fail.
 var diskVerbs = []faultfs.Verb{
 	faultfs.Create, faultfs.Write, faultfs.Truncate, faultfs.Sync, faultfs.Rename, faultfs.Exchange, faultfs.Remove, faultfs.Mkdir,
 	faultfs.SyncFolder, faultfs.Open, faultfs.Read, faultfs.List,
 }
 
-// volume is the folder in which a scenario plays: on a disk in memory, or on the real one.
+// volume is the folder of a scenario, on a disk in memory or on the real one.
 type volume struct {
-	fsys platform.FS   // of whoever changes files beside the client
+	fsys platform.FS   // for changes beside the client
 	disk *faultfs.Disk // nil on the real disk
 	dir  string        // of the real disk
 }
 
-// read is a whole file.
+// read returns the content of a file.
 func (v *volume) read(name string) ([]byte, error) {
 	return platform.ReadFile(v.fsys, name, maxBytes)
 }
 
-// write makes a file and the folders above it, and replaces what is there.
+// write writes a file and creates the folders above it. It replaces an existing file.
 func (v *volume) write(name string, file file) error {
 	if err := v.fsys.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -295,7 +295,7 @@ func (v *volume) write(name string, file file) error {
 	return err
 }
 
-// corrupt flips the bits of some bytes; quietly, it sets the time of the last change back.
+// corrupt inverts some bytes. If quiet is set, the modification time stays.
 func (v *volume) corrupt(name string, offset, count int64, quiet bool) error {
 	info, err := v.fsys.Lstat(name)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Error says what is wrong with a scenario's text, and where.
+// Error is a mistake in the text of a scenario, with its place.
 type Error struct {
 	File   string
-	Line   int // from 1; 0: the file as a whole
+	Line   int // from 1; 0 is the whole file
 	Reason string
 }
 
@@ -26,17 +26,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("scenario %s:%d: %s", e.File, e.Line, e.Reason)
 }
 
-// Scenario is a folder before and after an update, and what goes wrong in between, as a text declares it: a header with
-// directives, then files as txtar has them. docs/QA.md has the format. Parse makes one.
+// Scenario declares a folder before and after an update, and the faults in between. Its text has a header with directives, and then
+// files in the format of txtar; docs/QA.md describes it. Parse makes one.
 type Scenario struct {
 	Name  string // of the file, without its extension
 	About string // the first comment
 
 	file       string
-	begin      string // how the old set comes: beginConfirmed and the like
-	resources  bool   // the server judges the packs only
+	begin      string // beginConfirmed, beginPlanted or beginNone
+	resources  bool   // the server requests no binaries
 	verify     bool
-	runs       int // with a server, after the one in which everything goes wrong
+	runs       int // undisturbed runs after the disturbed one
 	library    string
 	directions []string
 	volumes    []string
@@ -45,23 +45,23 @@ type Scenario struct {
 	sides      map[string]tree // "old", "new", "player", "disk"
 }
 
-// tree is files by name.
+// tree maps names to files.
 type tree map[string]file
 
 type file struct {
 	data []byte
-	mode fs.FileMode // 0: as usual
+	mode fs.FileMode // 0: default
 	link string      // target of a symbolic link
 	line int
 }
 
 func (t tree) names() []string { return slices.Sorted(maps.Keys(t)) }
 
-// How the old set comes into the folder.
+// The states of the folder before the update.
 const (
-	beginConfirmed = "confirmed" // by an update that proved itself
-	beginPlanted   = "planted"   // it lies there, and no journal
-	beginNone      = "none"      // not at all
+	beginConfirmed = "confirmed" // the old set was installed by an update and has proven itself
+	beginPlanted   = "planted"   // the old set is there, but no journal
+	beginNone      = "none"      // the folder is empty
 )
 
 // The directions and volumes of a scenario.
@@ -75,13 +75,13 @@ const (
 )
 
 const (
-	// maxBytes is how much content one scenario may declare, in bytes: several are held in memory at a time.
+	// maxBytes limits the content of one scenario in bytes; several scenarios are in memory at a time.
 	maxBytes = 256 << 20
-	// maxFiles is how many files; the largest standard one has ten thousand on each side.
+	// maxFiles limits the files of one scenario; the largest standard one has ten thousand on each side.
 	maxFiles = 100_000
 )
 
-// parser reads one text.
+// parser parses one text.
 type parser struct {
 	*Scenario
 	line  int
@@ -93,7 +93,7 @@ func (p *parser) fail(format string, values ...any) error {
 	return &Error{p.file, p.line, fmt.Sprintf(format, values...)}
 }
 
-// Parse reads the text of a scenario. The error is a *Error.
+// Parse parses the text of a scenario. The error is an *Error.
 func Parse(file string, text []byte) (*Scenario, error) {
 	p := &parser{Scenario: &Scenario{
 		Name: strings.TrimSuffix(path.Base(file), path.Ext(file)), file: file, begin: beginConfirmed, runs: 1, library: "Lathe.so",
@@ -117,7 +117,7 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	return p.Scenario, p.check()
 }
 
-// fileMarker is what stands in a line that begins a file: between "-- " and " --".
+// fileMarker returns the text between "-- " and " --" of a line that begins a file.
 func fileMarker(line string) (inside string, is bool) {
 	line = strings.TrimRight(line, "\r\n")
 	inside, is = strings.CutPrefix(line, "-- ")
@@ -146,7 +146,7 @@ func (p *parser) bodies(lines []string, at int) error {
 	return nil
 }
 
-// declared is one file, or many, as their line says.
+// declared is the declaration of one file, or of many with numbered names.
 type declared struct {
 	name   string
 	body   string
@@ -183,7 +183,7 @@ func (p *parser) declare(marker, body string) error {
 	return nil
 }
 
-// attribute reads one key=value behind a name.
+// attribute parses one key=value after a name.
 func (p *parser) attribute(d *declared, word string) (err error) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
@@ -215,7 +215,7 @@ func (p *parser) attribute(d *declared, word string) (err error) {
 	return nil
 }
 
-// add makes file number n of a declaration.
+// add adds file number n of a declaration.
 func (p *parser) add(d declared, n int) error {
 	name := d.name
 	if d.count > 0 {
@@ -245,7 +245,7 @@ func (p *parser) add(d declared, n int) error {
 	return nil
 }
 
-// content is what stands below the name, or what is made up.
+// content returns the declared or the generated content.
 func (d declared) content(name string) ([]byte, error) {
 	switch {
 	case d.hex:
@@ -284,7 +284,7 @@ func expand(name string) (string, error) {
 	return before + strings.Repeat(inside[:star], n) + after, err
 }
 
-// parseSize reads a number of bytes with k, M or nothing behind it.
+// parseSize parses a number of bytes with the unit k, M or none.
 func parseSize(text string) (int64, error) {
 	factor := int64(1)
 	for suffix, f := range map[string]int64{"k": 1 << 10, "M": 1 << 20} {
@@ -299,7 +299,7 @@ func parseSize(text string) (int64, error) {
 	return n * factor, err
 }
 
-// splitWords splits at spaces; what is in double quotes stays together, and has Go's escapes.
+// splitWords splits at spaces, except in double quotes, which may have Go's escapes.
 func splitWords(text string) (words []string, err error) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		if text[0] != '"' {

@@ -15,7 +15,7 @@ import (
 	"collet/platform"
 )
 
-// set is what a tree amounts to, for comparison.
+// set returns the hashes of a tree.
 func (t tree) set() (fileset.Set, error) {
 	s := fileset.Set{}
 	for name, f := range t {
@@ -28,7 +28,7 @@ func (t tree) set() (fileset.Set, error) {
 	return s, nil
 }
 
-// all is everything in the folder, as Set has it.
+// all returns the hashes of all files in the folder.
 func (v *volume) all() (fileset.Set, error) {
 	s := fileset.Set{}
 	var walk func(folder string) error
@@ -61,7 +61,7 @@ func (v *volume) content(name string, e fs.DirEntry) (string, error) {
 	return digest.String(), err
 }
 
-// live is the part of everything that the set is about: neither the updater's own nor that of others.
+// live returns the files that belong to a set, without those of the updater, the player and others.
 func (r *run) live(all fileset.Set) fileset.Set {
 	live := fileset.Set{}
 	for name, content := range all {
@@ -76,7 +76,7 @@ func (r *run) live(all fileset.Set) fileset.Set {
 	return live
 }
 
-// promise is the one of the scenario.
+// promise returns the scenario's two sets.
 func (r *run) promise() (p fileset.Promise, err error) {
 	if r.begin != beginNone || len(r.from) > 0 {
 		if p.Old, err = r.from.set(); err != nil {
@@ -87,7 +87,7 @@ func (r *run) promise() (p fileset.Promise, err error) {
 	return p, err
 }
 
-// judgeSet wants the folder to hold what is expected: old, new, old-or-new, or any.
+// judgeSet checks for the expected set: old, new, old-or-new, or any.
 func (r *run) judgeSet(v *volume, want, when string) error {
 	all, err := v.all()
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *run) judgeSet(v *volume, want, when string) error {
 		return err
 	}
 	live := r.live(all)
-	for name := range live { // a player's file in the place of one of a set is no part of it
+	for name := range live { // a player's file under the name of a set's file is not part of the set
 		if f, players := r.sides["player"][name]; players && p.Old[name] != live[name] && p.New[name] != live[name] {
 			if digest, err := digestOf(f.data); err == nil && digest.String() == live[name] {
 				delete(live, name)
@@ -113,7 +113,7 @@ func (r *run) judgeSet(v *volume, want, when string) error {
 	}
 	which, err := p.Kept(live)
 	if want == "old" && err == nil && which == "new" && len(live.Diff(p.Old)) == 0 {
-		which = "old" // both are one
+		which = "old" // both sets are equal
 	}
 	if err == nil && which != want && want != "old-or-new" {
 		err = fmt.Errorf("the %s set is there, want the %s one", which, want)
@@ -124,12 +124,12 @@ func (r *run) judgeSet(v *volume, want, when string) error {
 	return nil
 }
 
-// judgePlayer wants every file of the player where it was, or in the recycler.
+// judgePlayer checks that every file of the player is in its place or in the recycler.
 func (r *run) judgePlayer(v *volume, all fileset.Set) error {
 	for _, name := range r.sides["player"].names() {
 		f := r.sides["player"][name]
 		if f.link != "" {
-			continue // a link that stood in the way is moved or stays; it has no content of its own
+			continue // links may be moved; they have no content
 		}
 		digest, err := digestOf(f.data)
 		if err != nil {
@@ -153,7 +153,7 @@ func (r *run) judgePlayer(v *volume, all fileset.Set) error {
 	return nil
 }
 
-// judgeRecovered judges what a start without a server left.
+// judgeRecovered checks the folder after a start without a server.
 func (r *run) judgeRecovered(v *volume) error {
 	fallback := "old-or-new"
 	if r.begin == beginNone || slices.ContainsFunc(r.faults, func(f fault) bool { return f.change != nil }) {
@@ -162,7 +162,7 @@ func (r *run) judgeRecovered(v *volume) error {
 	return r.judgeSet(v, r.expected(r.direction, expectRecovered, fallback), "after the next start")
 }
 
-// judgeEnd judges what is there after the last run, which ended with err.
+// judgeEnd checks the folder after the last run, which ended with err.
 func (r *run) judgeEnd(ctx context.Context, v *volume, err error) error {
 	refused := r.expected(r.direction, expectRefused, "")
 	want := r.expected(r.direction, expectSet, "new")
@@ -191,7 +191,7 @@ func (r *run) judgeEnd(ctx context.Context, v *volume, err error) error {
 	return nil
 }
 
-// judgeLeftovers wants a clean install: nothing waits, nothing is left of what was on its way, the doctor has no complaint.
+// judgeLeftovers checks for a clean install: no pending set, no temporary files, no troubles.
 func (r *run) judgeLeftovers(ctx context.Context, v *volume) error {
 	found, err := install.Inspect(ctx, v.fsys, r.layout(), false)
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *run) judgeLeftovers(ctx context.Context, v *volume) error {
 		return fmt.Errorf("at the end the install is not clean: %s, pending %t, troubles %v", found.State, found.Pending, found.Troubles)
 	}
 	if slices.ContainsFunc(r.faults, func(f fault) bool { return f.updaters }) {
-		return nil // what it no longer knows of it leaves alone
+		return nil // a damaged journal leaves files that the updater no longer knows
 	}
 	for _, s := range found.Strays {
 		_, player := r.sides["player"][s.Name]

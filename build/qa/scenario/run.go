@@ -25,10 +25,10 @@ type run struct {
 
 	from, to tree
 	faults   []fault
-	crashes  int // that were tried
+	crashes  int // number of tried crashes
 }
 
-// runsOf lists all ways in which a scenario is played.
+// runsOf returns the runs of a scenario: one for each direction and volume.
 func (s *Scenario) runsOf(o Options) (runs []*run) {
 	volumes := s.volumes
 	if o.Real {
@@ -52,7 +52,7 @@ func (s *Scenario) runsOf(o Options) (runs []*run) {
 	return runs
 }
 
-// play plays the scenario and says how it ended.
+// play plays the scenario and returns the result.
 func (r *run) play(ctx context.Context) report.Case {
 	started := time.Now()
 	c := report.Case{Suite: "scenarios", Name: r.Name, Params: []report.Param{{Name: "direction", Value: r.direction}, {Name: "volume", Value: r.volume}}, State: report.OK, Detail: r.About}
@@ -70,12 +70,12 @@ func (r *run) play(ctx context.Context) report.Case {
 	return c
 }
 
-// skipError says why a scenario can't be played here.
+// skipError is the reason why a scenario can't be played here.
 type skipError struct{ reason string }
 
 func (e *skipError) Error() string { return e.reason }
 
-// playAll plays the scenario once, or once for each crash that it asks for.
+// playAll plays the scenario once, or once for each of its crashes.
 func (r *run) playAll(ctx context.Context) error {
 	if r.volume == realDisk && slices.ContainsFunc(r.faults, func(f fault) bool { return f.crash != nil || f.inject != nil || f.free >= 0 }) {
 		return &skipError{"it needs a disk that fails on demand"}
@@ -123,7 +123,7 @@ func (v *volume) close() error {
 	return errors.Join(v.fsys.Close(), os.RemoveAll(v.dir))
 }
 
-// prepared is a volume with the old set, the files of others, and what is changed before the update.
+// prepared returns a volume with the old set, the files of player and others, and the changes before the update.
 func (r *run) prepared(ctx context.Context) (v *volume, err error) {
 	v = &volume{}
 	if r.volume == realDisk {
@@ -177,7 +177,7 @@ func (v *volume) plant(tree tree) error {
 	return nil
 }
 
-// change does what goes wrong with files at one moment.
+// change applies the faults that change files at a moment.
 func (r *run) change(v *volume, when string) error {
 	for _, f := range r.faults {
 		if f.change != nil && f.when == when {
@@ -193,7 +193,7 @@ func (r *run) changes(when string) bool {
 	return slices.ContainsFunc(r.faults, func(f fault) bool { return f.change != nil && f.when == when })
 }
 
-// process is a new one that uses the volume.
+// process returns the file system of a new process on the volume.
 func (r *run) process(v *volume) platform.FS {
 	if v.disk != nil {
 		return v.disk.Open(faultfs.Options{})
@@ -205,14 +205,14 @@ func (r *run) client(fsys platform.FS) *client {
 	return &client{scenario: r.Scenario, fsys: fsys, verify: r.verify, packs: r.resources}
 }
 
-// count plays the update undisturbed and tells how many operations it takes.
+// count plays the update without the crash and returns the number of its operations.
 func (r *run) count(ctx context.Context, v *volume) (int, error) {
 	fsys := v.disk.Open(faultfs.Options{})
 	err := r.disturbed(ctx, v, fsys)
 	return fsys.Count(), err
 }
 
-// playOnce plays everything from the update on, and judges. A crash of operation 0 is none.
+// playOnce plays the update and all following runs, and checks the results. op 0 means no crash.
 func (r *run) playOnce(ctx context.Context, v *volume, op int, moment string, kept int) error {
 	fsys := r.process(v)
 	if mem, is := fsys.(*faultfs.FS); is {
@@ -245,7 +245,7 @@ func (r *run) playOnce(ctx context.Context, v *volume, op int, moment string, ke
 	return r.judgeEnd(ctx, v, err)
 }
 
-// arm prepares the process for what shall happen to it.
+// arm prepares the faults of a process.
 func (r *run) arm(v *volume, fsys *faultfs.FS, op int, moment string) {
 	switch moment {
 	case "before":
@@ -265,7 +265,7 @@ func (r *run) arm(v *volume, fsys *faultfs.FS, op int, moment string) {
 	}
 }
 
-// disturbed is the run in which everything goes wrong.
+// disturbed is the run with all faults.
 func (r *run) disturbed(ctx context.Context, v *volume, fsys platform.FS) error {
 	c, fails := r.client(fsys), 0
 	for _, f := range r.faults {
@@ -293,7 +293,7 @@ func (r *run) disturbed(ctx context.Context, v *volume, fsys platform.FS) error 
 	return cmp.Or(c.prove(ctx, fails), c.dir.Close())
 }
 
-// judgeUpdate wants that the update failed only where it had a reason, and with the words that are expected.
+// judgeUpdate checks that the update failed only because of a fault, and with the expected text.
 func (r *run) judgeUpdate(err error, crashed bool) error {
 	refused := r.expected(r.direction, expectRefused, "")
 	var wrong *Error
@@ -311,7 +311,7 @@ func (r *run) judgeUpdate(err error, crashed bool) error {
 	}
 }
 
-// disturbs reports whether some fault may let an update fail.
+// disturbs reports whether a fault may cause the update to fail.
 func (r *run) disturbs() bool {
 	return slices.ContainsFunc(r.faults, func(f fault) bool {
 		return f.inject != nil || f.free >= 0 || f.change != nil

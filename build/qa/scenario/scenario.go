@@ -24,10 +24,10 @@ import (
 //go:embed standard/*.txtar
 var standardFiles embed.FS
 
-// Standard are the scenarios that come with the kit, sorted by name.
+// Standard returns the built-in scenarios, sorted by name.
 func Standard() ([]*Scenario, error) { return readAll(standardFiles, "standard") }
 
-// ReadFolder reads all scenarios of a folder, the files that end in .txtar. The errors of all files are returned together.
+// ReadFolder reads all files of a folder that end in .txtar. It returns the errors of all files together.
 func ReadFolder(dir string) ([]*Scenario, error) {
 	found, err := readAll(os.DirFS(dir), ".")
 	if err == nil && len(found) == 0 {
@@ -56,8 +56,7 @@ func readAll(fsys fs.FS, dir string) (found []*Scenario, err error) {
 	return found, err
 }
 
-// WriteExamples writes the standard scenarios into a folder, which is made if need be. Files that are there already
-// are left alone, and are an error.
+// WriteExamples writes the standard scenarios into a folder and creates it if necessary. An existing file is an error and stays as it is.
 func WriteExamples(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -84,16 +83,16 @@ func writeNew(name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Options say how scenarios are played.
+// Options configure Play.
 type Options struct {
-	Real    bool   // on the real disk, instead of in memory on each kind of volume
-	Scratch string // folder for the real disk's copies; empty: that of temporary files
-	Jobs    int    // at a time
-	Seed    uint64 // of what survives a power cut
+	Real    bool   // on the real disk instead of the volumes in memory
+	Scratch string // parent of the folders on the real disk; empty: the system's temporary folder
+	Jobs    int    // concurrent runs
+	Seed    uint64 // decides which unsynced data survives a power cut
 }
 
-// Play plays scenarios forward and back, and hands each case to take in their order, with the number of all. It
-// returns when ctx has ended or all are done.
+// Play plays scenarios forward and back. take receives the cases in order, with the number of finished and of all cases. Play returns when
+// all are done or ctx has ended.
 func Play(ctx context.Context, scenarios []*Scenario, o Options, take func(done, total int, c report.Case)) error {
 	var runs []*run
 	for _, s := range scenarios {

@@ -125,17 +125,17 @@ func connectX(ctx context.Context, socket string) (net.Conn, error) {
 	return conn, nil
 }
 
-// Display is the value of DISPLAY for programs that shall appear on this screen.
+// Display returns the value of DISPLAY for programs on this screen.
 func (s *Screen) Display() string { return s.display }
 
-// PID is the process id of the server.
+// PID returns the process id of the server.
 func (s *Screen) PID() int { return s.server.PID() }
 
-// Frame is the path of the file that the server keeps its picture in, as a window dump that changes as it is drawn on.
+// Frame returns the path of the server's framebuffer file: a window dump that changes with every drawing.
 func (s *Screen) Frame() string { return filepath.Join(s.dir, frameFile) }
 
-// Environ is our own environment, changed so that a program appears on this screen and nowhere else, draws with the
-// processor, and keeps its session files in the screen's folder.
+// Environ returns the current environment with changes: a program appears on this screen only, renders in software, and keeps its session
+// files in the screen's folder.
 func (s *Screen) Environ() []string {
 	own := []string{"DISPLAY=" + s.display, "LIBGL_ALWAYS_SOFTWARE=1", "XDG_RUNTIME_DIR=" + s.dir, "XDG_SESSION_TYPE=x11"}
 	gone := []string{"DISPLAY", "LIBGL_ALWAYS_SOFTWARE", "XDG_RUNTIME_DIR", "XDG_SESSION_TYPE", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"}
@@ -146,7 +146,7 @@ func (s *Screen) Environ() []string {
 	return append(env, own...)
 }
 
-// Shot is a picture of the whole screen. A program that draws at this moment may be caught halfway.
+// Shot returns a picture of the whole screen. It may show an incomplete drawing.
 func (s *Screen) Shot() (*image.NRGBA, error) {
 	f, err := os.Open(s.Frame())
 	if err != nil {

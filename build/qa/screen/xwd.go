@@ -19,7 +19,7 @@ const (
 	maxXWDSide = 16384
 	// maxXWDSkip bounds in bytes what lies between the words and the picture.
 	maxXWDSkip = 1 << 20
-	// maxXWDRead is the number of bytes that are read at once, so that a header that lies costs no memory.
+	// maxXWDRead limits the bytes of one read, so that a false header costs no memory.
 	maxXWDRead = 1 << 20
 )
 
@@ -56,7 +56,7 @@ func ReadXWD(r io.Reader) (*image.NRGBA, error) {
 	return h.picture(lines), nil
 }
 
-// skip is the number of bytes between the words and the picture.
+// skip returns the number of bytes between the words and the picture.
 func (h *xwdHeader) skip() int64 {
 	return int64(h.HeaderSize) - 4*xwdWords + xwdColourSize*int64(h.Colours)
 }
@@ -109,7 +109,7 @@ func pixel(b []byte, bigEndian bool) (value uint32) {
 	return value
 }
 
-// channel takes one colour out of a pixel.
+// channel extracts one colour of a pixel.
 type channel struct {
 	mask  uint32
 	shift int
@@ -126,7 +126,7 @@ func (c channel) of(pixel uint32) uint8 {
 	return uint8(uint64(pixel&c.mask>>c.shift) * 255 / c.max)
 }
 
-// readGrowing reads exactly n bytes and grows its memory with what really comes.
+// readGrowing reads exactly n bytes. Its memory grows with the received data.
 func readGrowing(r io.Reader, n int) ([]byte, error) {
 	var data []byte
 	for len(data) < n {
@@ -139,7 +139,7 @@ func readGrowing(r io.Reader, n int) ([]byte, error) {
 	return data, nil
 }
 
-// unexpected turns an end of file in the middle into what it is.
+// unexpected converts io.EOF to io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
