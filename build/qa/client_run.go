@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"collet/build/qa/fileset"
 	"collet/build/qa/process"
 	"collet/netproto/product"
 )
@@ -140,22 +142,41 @@ func (l *outputParser) take(said clientLine) {
 	}
 }
 
+// client is the program under test, with the settings that all its runs share. It is read-only.
+type client struct {
+	options LabOptions
+	env     []string
+	own     fileset.OwnNames
+}
+
+// program returns the path of the client's program in the install, with slashes; empty if it is elsewhere.
+func (c *client) program() string {
+	inside, err := filepath.Rel(c.options.Install, c.options.Client)
+	if err != nil || !filepath.IsLocal(inside) {
+		return ""
+	}
+	return filepath.ToSlash(inside)
+}
+
+// root returns the writable root of a copy of the install.
+func (c *client) root(dir string) string { return filepath.Join(dir, c.own.Writable) }
+
 // run runs the client on an install until it ends or is killed. Then it kills the rest of its process group.
-func (l *Lab) run(ctx context.Context, dir string, r clientRun) (clientEnd, error) {
+func (c *client) run(ctx context.Context, dir string, r clientRun) (clientEnd, error) {
 	if err := ctx.Err(); err != nil {
 		return clientEnd{}, err
 	}
 	var end clientEnd
-	line := l.commandLine(dir, r)
+	line := c.commandLine(dir, r)
 	began := time.Now()
 	p, err := process.Start(process.Options{
 		Path: line[0], Args: line[1:], Output: &outputParser{end: &end, on: r.onLine},
-		Env: slices.Concat(l.env, r.env),
+		Env: slices.Concat(c.env, r.env),
 	})
 	if err != nil {
 		return clientEnd{}, err
 	}
-	limit, kill := time.NewTimer(cmp.Or(r.limit, l.options.Limit)), timer(r.kill)
+	limit, kill := time.NewTimer(cmp.Or(r.limit, c.options.Limit)), timer(r.kill)
 	defer limit.Stop()
 	select {
 	case <-p.Done():
@@ -181,9 +202,9 @@ func timer(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-func (l *Lab) commandLine(dir string, r clientRun) []string {
-	program, server := l.options.Client, l.options.Server
-	args := l.options.Args
+func (c *client) commandLine(dir string, r clientRun) []string {
+	program, server := c.options.Client, c.options.Server
+	args := c.options.Args
 	if r.program != "" && r.program != program { // a program's name is that of its module
 		args = slices.Concat([]string{"--runtime-name", product.RuntimeBase(program)}, args)
 		program = r.program
@@ -193,15 +214,15 @@ func (l *Lab) commandLine(dir string, r clientRun) []string {
 	}
 	line := append(slices.Clone(r.wrap), program, "--headless", "--json", "--dir", dir)
 	line = append(line, args...)
-	if l.own.Writable != "" {
-		line = append(line, "--UserWritablePath", l.root(dir))
+	if c.own.Writable != "" {
+		line = append(line, "--UserWritablePath", c.root(dir))
 	}
 	if r.offline {
 		return append(line, "--offline", "--server", noServer)
 	}
 	line = append(line, "--server", server)
-	if l.options.Run {
-		line = append(append(line, "--run", "--"), l.options.Game...)
+	if c.options.Run {
+		line = append(append(line, "--run", "--"), c.options.Game...)
 	}
 	return line
 }
@@ -209,7 +230,7 @@ func (l *Lab) commandLine(dir string, r clientRun) []string {
 // converge runs the client until it reports that everything is current, at most as often as an undisturbed update needs.
 func (l *Lab) converge(ctx context.Context, dir string, r clientRun) (end clientEnd, done bool, err error) {
 	for range l.runs() {
-		if end, err = l.run(ctx, dir, r); err != nil || end.code != exitReady {
+		if end, err = l.client.run(ctx, dir, r); err != nil || end.code != exitReady {
 			return end, false, err
 		}
 		if end.last.Outcome != outcomeStaged {

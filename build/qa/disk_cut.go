@@ -137,7 +137,7 @@ func (p *poweredDisk) cutRecovery(ctx context.Context, r clientRun) error {
 	isCut := false
 	var failed error
 	r.offline, r.onKill = true, func() { isCut, failed = true, p.cut() }
-	_, err := p.lab.run(ctx, p.dir(), r)
+	_, err := p.lab.client.run(ctx, p.dir(), r)
 	if !isCut {
 		failed = p.cut()
 	}
@@ -175,12 +175,12 @@ func (d *diskLab) cutPointTry(kind string, withLog bool, at operation) try {
 // playToPoint plays the runs before the point, stops the client there, and cuts the power.
 func (p *poweredDisk) playToPoint(ctx context.Context, at operation) (note, problem string, err error) {
 	for n := range at.run {
-		end, err := p.lab.run(ctx, p.dir(), clientRun{})
+		end, err := p.lab.client.run(ctx, p.dir(), clientRun{})
 		if err != nil || end.code != exitReady {
 			return "", fmt.Sprintf("run %d, undisturbed so far: %v; it printed:\n%s", n+1, end, end.tail()), err
 		}
 	}
-	end, err := p.lab.run(ctx, p.dir(), clientRun{
+	end, err := p.lab.client.run(ctx, p.dir(), clientRun{
 		program: p.lab.options.Points, env: []string{crashAtVariable + "=" + at.number + ":before"},
 	})
 	if err = errors.Join(err, p.cut()); err != nil {

@@ -68,7 +68,7 @@ func (d *diskLab) tooSmall(ctx context.Context, size, sets int64) (report.State,
 
 // filled fills the disk up to a remainder as soon as the client downloads over a slow link.
 func (d *diskLab) filled(ctx context.Context, left, sets int64) (state report.State, detail string, err error) {
-	slow, err := proxy.Start(proxy.Options{Target: d.Lab.options.Server, Link: proxy.Link{Rate: max(d.download()*fillRate, fillSlowest)}})
+	slow, err := proxy.Start(proxy.Options{Target: d.client.options.Server, Link: proxy.Link{Rate: max(d.download()*fillRate, fillSlowest)}})
 	if err != nil {
 		return "", "", err
 	}

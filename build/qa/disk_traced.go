@@ -29,7 +29,7 @@ func (d *diskLab) tracedFiles(dir string) []string {
 	}
 	slices.Sort(names)
 	for i, name := range names {
-		names[i] = filepath.Join(d.root(dir), filepath.FromSlash(strings.TrimPrefix(name, d.own.Writable+"/")))
+		names[i] = filepath.Join(d.client.root(dir), filepath.FromSlash(strings.TrimPrefix(name, d.client.own.Writable+"/")))
 	}
 	return names
 }

@@ -32,10 +32,8 @@ type LabOptions struct {
 // Lab runs a real client on copies of an install and judges the copies. OpenLab plays one undisturbed update. Then all methods are safe for
 // concurrent use. Close removes the copies.
 type Lab struct {
-	options LabOptions
-	env     []string
+	client  client
 	folder  string // of all copies
-	own     fileset.OwnNames
 	stages  []stage
 	promise promise
 }
@@ -50,12 +48,12 @@ type stage struct {
 // OpenLab copies the install, adds a player's files, and plays the update once. It returns an error if the client does not run, or if the
 // update changes nothing or does not end.
 func OpenLab(ctx context.Context, o LabOptions) (*Lab, error) {
-	l := &Lab{options: o}
-	if l.options.Limit <= 0 {
-		l.options.Limit = defaultRunLimit
+	l := &Lab{client: client{options: o}}
+	if l.client.options.Limit <= 0 {
+		l.client.options.Limit = defaultRunLimit
 	}
-	l.env = append(append(os.Environ(), "LANG=C", "LC_ALL=C"), o.Env...)
-	for _, file := range []*string{&l.options.Client, &l.options.Install} {
+	l.client.env = append(append(os.Environ(), "LANG=C", "LC_ALL=C"), o.Env...)
+	for _, file := range []*string{&l.client.options.Client, &l.client.options.Install} {
 		absolute, err := filepath.Abs(*file)
 		if err != nil {
 			return nil, err
@@ -63,10 +61,10 @@ func OpenLab(ctx context.Context, o LabOptions) (*Lab, error) {
 		*file = absolute
 	}
 	var err error
-	if l.own, err = l.options.ownNames(); err != nil {
+	if l.client.own, err = l.client.options.ownNames(); err != nil {
 		return nil, err
 	}
-	l.promise.own = l.own
+	l.promise.own = l.client.own
 	if l.folder, err = os.MkdirTemp(o.Scratch, "collet-lab-"); err != nil {
 		return nil, err
 	}
@@ -105,7 +103,7 @@ func (l *Lab) runs() int { return len(l.stages) }
 func (l *Lab) String() string {
 	text := fmt.Sprintf("An undisturbed update takes %v in %d runs and leads from %d files to %d",
 		l.Duration().Round(time.Millisecond), l.runs(), len(l.promise.Old), len(l.promise.New))
-	if l.own.Writable != "" {
+	if l.client.own.Writable != "" {
 		text += "; the client is installed, so its writable root is an empty folder of the lab's at first"
 	}
 	return text
@@ -114,19 +112,19 @@ func (l *Lab) String() string {
 // measure plays the undisturbed update. The client's program is not copied: it is large, and it is only read.
 func (l *Lab) measure(ctx context.Context) error {
 	first := filepath.Join(l.folder, "before-1")
-	if err := fileset.CopyInstall(first, l.options.Install); err != nil {
+	if err := fileset.CopyInstall(first, l.client.options.Install); err != nil {
 		return err
 	}
-	if inside := l.program(); inside != "" {
+	if inside := l.client.program(); inside != "" {
 		if err := os.Remove(filepath.Join(first, filepath.FromSlash(inside))); err != nil {
 			return err
 		}
 	}
 	var err error
-	if l.promise.Old, err = l.own.ReadSet(first); err != nil {
+	if l.promise.Old, err = l.client.own.ReadSet(first); err != nil {
 		return err
 	}
-	if err := writePlayerFiles(l.root(first)); err != nil {
+	if err := writePlayerFiles(l.client.root(first)); err != nil {
 		return fmt.Errorf("plant a player's files: %w", err)
 	}
 	after, err := l.play(ctx, first)
@@ -136,18 +134,6 @@ func (l *Lab) measure(ctx context.Context) error {
 	return l.readNewSet(after)
 }
 
-// program is the client's program relative to the install, with slashes; empty where it lies elsewhere.
-func (l *Lab) program() string {
-	inside, err := filepath.Rel(l.options.Install, l.options.Client)
-	if err != nil || !filepath.IsLocal(inside) {
-		return ""
-	}
-	return filepath.ToSlash(inside)
-}
-
-// root is the writable root of a copy of the install.
-func (l *Lab) root(dir string) string { return filepath.Join(dir, l.own.Writable) }
-
 // play plays the undisturbed update and keeps a copy of the install before each run.
 func (l *Lab) play(ctx context.Context, before string) (string, error) {
 	for n := 1; n <= maxRuns; n++ {
@@ -155,7 +141,7 @@ func (l *Lab) play(ctx context.Context, before string) (string, error) {
 		if err := fileset.CopyInstall(after, before); err != nil {
 			return "", err
 		}
-		end, err := l.run(ctx, after, clientRun{})
+		end, err := l.client.run(ctx, after, clientRun{})
 		if err != nil {
 			return "", err
 		}
@@ -173,7 +159,7 @@ func (l *Lab) play(ctx context.Context, before string) (string, error) {
 
 // readNewSet reads the new set after the update and compares it with the expected one.
 func (l *Lab) readNewSet(after string) error {
-	files, err := l.own.ReadSet(after)
+	files, err := l.client.own.ReadSet(after)
 	if err != nil {
 		return err
 	}
@@ -184,12 +170,12 @@ func (l *Lab) readNewSet(after string) error {
 	if len(l.promise.Old.Diff(l.promise.New)) == 0 {
 		return errors.New("the update changes no file: the server offers what the install already has, so nothing can be tried; give it an older install, or the server a newer release")
 	}
-	if l.options.New == nil {
+	if l.client.options.New == nil {
 		return nil
 	}
-	want, has := maps.Clone(l.options.New), l.own.Effective(l.promise.New)
-	delete(want, l.program())
-	if l.own.Writable != "" { // delivered files stay, even if a release drops them
+	want, has := maps.Clone(l.client.options.New), l.client.own.Effective(l.promise.New)
+	delete(want, l.client.program())
+	if l.client.own.Writable != "" { // delivered files stay, even if a release drops them
 		maps.DeleteFunc(has, func(name, content string) bool { return want[name] == "" && l.promise.Old[name] == content })
 	}
 	if wrong := has.Diff(want); len(wrong) > 0 {
@@ -233,11 +219,11 @@ func (l *Lab) cloneOf(install string) (dir string, remove func(), err error) {
 func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem string, err error) {
 	for _, kill := range kills {
 		kill.offline = true
-		if _, err := l.run(ctx, dir, kill); err != nil {
+		if _, err := l.client.run(ctx, dir, kill); err != nil {
 			return "", err
 		}
 	}
-	end, err := l.run(ctx, dir, clientRun{offline: true})
+	end, err := l.client.run(ctx, dir, clientRun{offline: true})
 	if err != nil {
 		return "", err
 	}
@@ -257,7 +243,7 @@ func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem
 func (l *Lab) judgeConverging(ctx context.Context, dir string, before string) (runs int, problem string, err error) {
 	var end clientEnd
 	for runs = 1; runs <= l.runs(); runs++ {
-		if end, err = l.run(ctx, dir, clientRun{}); err != nil {
+		if end, err = l.client.run(ctx, dir, clientRun{}); err != nil {
 			return runs, "", err
 		}
 		if end.code != exitReady {

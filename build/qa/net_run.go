@@ -55,12 +55,12 @@ func (n *Net) measure(ctx context.Context) error {
 		return err
 	}
 	defer remove()
-	p, err := proxy.Start(proxy.Options{Target: n.lab.options.Server})
+	p, err := proxy.Start(proxy.Options{Target: n.lab.client.options.Server})
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	end, err := n.lab.run(ctx, dir, clientRun{server: p.Addr()})
+	end, err := n.lab.client.run(ctx, dir, clientRun{server: p.Addr()})
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func oneOf(codes []int) string {
 // disturb runs the client through a proxy with the scenario's faults.
 func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end clientEnd, connections int, err error) {
 	p, err := proxy.Start(proxy.Options{
-		Target: n.lab.options.Server, Link: c.scenario.Link,
+		Target: n.lab.client.options.Server, Link: c.scenario.Link,
 		Faults: func(number int) []proxy.Fault {
 			return c.scenario.faultsOf(number, c.way, c.at, n.first)
 		},
@@ -167,7 +167,7 @@ func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end clientEnd
 			defer timer.Stop()
 		}
 	}
-	end, err = n.lab.run(ctx, dir, clientRun{server: p.Addr(), limit: c.scenario.Limit})
+	end, err = n.lab.client.run(ctx, dir, clientRun{server: p.Addr(), limit: c.scenario.Limit})
 	select {
 	case failed := <-accepted:
 		if err == nil {

@@ -94,7 +94,7 @@ func (l *Lab) killAt(ctx context.Context, at time.Duration, again []clientRun) (
 func (l *Lab) playUntil(ctx context.Context, dir string, at time.Duration, r clientRun) (note, problem string, err error) {
 	for n, left := 1, at; ; n++ {
 		r.kill = left
-		end, err := l.run(ctx, dir, r)
+		end, err := l.client.run(ctx, dir, r)
 		switch {
 		case err != nil:
 			return "", "", err

@@ -84,7 +84,7 @@ func (l *Lab) operations(ctx context.Context, dir string, r clientRun) ([]operat
 	defer os.Remove(list.Name())
 	list.Close()
 	r.env = []string{crashListVariable + "=" + list.Name()}
-	end, err := l.run(ctx, dir, r)
+	end, err := l.client.run(ctx, dir, r)
 	if err != nil {
 		return nil, end, err
 	}
@@ -108,7 +108,7 @@ func (l *Lab) dieAt(ctx context.Context, p operation, when string, o RealOptions
 		return "", "", err
 	}
 	defer remove()
-	end, err := l.run(ctx, dir, clientRun{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}})
+	end, err := l.client.run(ctx, dir, clientRun{program: o.Points, env: []string{crashAtVariable + "=" + p.number + ":" + when}})
 	if err != nil {
 		return "", "", err
 	}

@@ -159,8 +159,8 @@ func (o Options) runs() ([]*storyRun, error) {
 			if wanted, _ := path.Match(o.Story, id); !wanted && o.Story != "" {
 				continue
 			}
-			runs = append(runs, &storyRun{id: id, story: s, options: o, sets: s.setsOf(sets), only: only, mutant: mutant,
-				config: faultfs.Config{NoExchange: suffix != ""}})
+			runs = append(runs, &storyRun{id: id, options: o, only: only, config: faultfs.Config{NoExchange: suffix != ""},
+				judge: newJudge(s, o.Names, s.setsOf(sets), mutant)})
 		}
 	}
 	if len(runs) == 0 {

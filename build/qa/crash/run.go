@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -17,21 +16,15 @@ import (
 // storyRun is one story on one system. It is used by one goroutine.
 type storyRun struct {
 	id      string
-	story   story
 	options Options
-	sets    namedSets
-	player  Set
 	only    []point
-	mutant  Mutant
 	config  faultfs.Config
+	judge   *judge
 
-	base      *faultfs.Disk // the start of the story
-	ops       []faultfs.Op  // of an undisturbed run
-	seed      maphash.Seed
-	verdicts  map[diskKey]verdict
-	recovered map[string]int // states whose recovery was stopped, numbered
-	count     Count
-
+	base       *faultfs.Disk  // the start of the story
+	ops        []faultfs.Op   // of an undisturbed run
+	recovered  map[string]int // states whose recovery was stopped, numbered
+	count      Count
 	violations int
 
 	current  *client // the client that is stopped
@@ -55,33 +48,25 @@ type recoveryCell struct {
 	trouble []string
 }
 
-// client returns a client that works on a disk through a process.
-func (r *storyRun) client(d *faultfs.Disk, p *faultfs.FS) *client {
-	return &client{names: r.options.Names, sets: r.sets, mode: r.story.mode(), verify: r.story.verify, fsys: r.mutant.wrap(p)}
-}
-
-func (r *storyRun) newProcess(d *faultfs.Disk) *faultfs.FS { return d.Open(faultfs.Options{}) }
-
 // prepare brings the disk to the start of the story and counts the story's operations. It uses the correct build.
 func (r *storyRun) prepare() error {
-	r.seed, r.verdicts, r.recovered, r.recovery = maphash.MakeSeed(), map[diskKey]verdict{}, map[string]int{}, map[string]*recoveryCell{}
-	r.player = playerFiles(r.options.Names)
+	r.recovered, r.recovery = map[string]int{}, map[string]*recoveryCell{}
 	r.base = faultfs.New(r.config)
-	if err := plant(r.base, r.player); err != nil {
+	if err := plant(r.base, r.judge.player); err != nil {
 		return err
 	}
-	honest := &client{names: r.options.Names, sets: r.sets, mode: 2, fsys: r.newProcess(r.base)}
-	if err := honest.play(r.story.before); err != nil {
+	correct := &client{names: r.options.Names, sets: r.judge.sets, mode: 2, fsys: r.base.Open(faultfs.Options{})}
+	if err := correct.play(r.judge.story.before); err != nil {
 		return fmt.Errorf("story %s: what comes before it: %w", r.id, err)
 	}
 	r.base.Settle()
-	if r.story.damage != nil {
-		if err := r.story.damage(r.base, r.sets); err != nil {
+	if r.judge.story.damage != nil {
+		if err := r.judge.story.damage(r.base, r.judge.sets); err != nil {
 			return fmt.Errorf("story %s: %w", r.id, err)
 		}
 	}
-	p := r.newProcess(r.base.Clone())
-	if err := r.client(p.Disk(), p).play(r.story.act); err != nil && r.mutant.Name == "" {
+	p := r.base.Clone().Open(faultfs.Options{})
+	if err := r.judge.client(p).play(r.judge.story.act); err != nil && r.judge.mutant.Name == "" {
 		return fmt.Errorf("story %s, undisturbed: %w", r.id, err)
 	}
 	r.ops = p.Ops()
@@ -121,7 +106,7 @@ func (r *storyRun) play(ctx context.Context, p *progress) error {
 	if err != nil {
 		r.results = append(r.results, stopResult{label: "nothing", trouble: "the story does not go well even if nothing is stopped: " + err.Error()})
 	}
-	r.count.Operations, r.count.States = len(ops), len(r.verdicts)
+	r.count.Operations, r.count.States = len(ops), len(r.judge.verdicts)
 	return ctx.Err()
 }
 
@@ -130,10 +115,10 @@ func (r *storyRun) enough() bool { return r.options.Enough > 0 && r.violations >
 
 // act plays the story once.
 func (r *storyRun) act(p *faultfs.FS) error {
-	r.current = r.client(p.Disk(), p)
-	err := r.current.play(r.story.act)
+	r.current = r.judge.client(p)
+	err := r.current.play(r.judge.story.act)
 	if err == nil {
-		r.current.allowed = r.story.act[len(r.story.act)-1].allowed
+		r.current.allowed = r.judge.story.act[len(r.judge.story.act)-1].allowed
 	}
 	return err
 }
@@ -150,18 +135,18 @@ func (r *storyRun) wanted(level int) []survival {
 func (r *storyRun) stop(ctx context.Context, p point, o faultfs.Op, d *faultfs.Disk, may []string) {
 	r.count.Stops++
 	left := p.of(d, p)
-	key := r.key(left)
+	key := r.judge.key(left)
 	if r.stopsRecoveries() {
 		state := fmt.Sprint(key, may)
 		if p.kept == killed { // not all of the data is durable
-			state += fmt.Sprint(r.key(left.Crash(faultfs.Keep(0, 0))))
+			state += fmt.Sprint(r.judge.key(left.Crash(faultfs.Keep(0, 0))))
 		}
 		r.stopRecovery(ctx, p, left, state, may)
 	}
 	if len(r.only) > 1 {
 		return
 	}
-	f := stopResult{p, o.Label(), r.broken(r.judge(left, key), may)}
+	f := stopResult{p, o.Label(), r.judge.broken(r.judge.of(left, key), may)}
 	if p.when == momentEnd {
 		f.label = "(behind the last)"
 	}
@@ -172,19 +157,11 @@ func (r *storyRun) stop(ctx context.Context, p point, o faultfs.Op, d *faultfs.D
 	r.results = append(r.results, f)
 }
 
-// broken describes how a verdict breaks the promise; empty if it does not.
-func (r *storyRun) broken(v verdict, may []string) string {
-	if v.trouble == "" && !slices.ContainsFunc(v.found, func(name string) bool { return slices.Contains(may, name) }) {
-		return fmt.Sprintf("the next start finds the set %q, want %q", strings.Join(v.found, " = "), strings.Join(may, `" or "`))
-	}
-	return v.trouble
-}
-
 // repeat returns the command line that repeats one stop.
 func (r *storyRun) repeat(points string) string {
 	line := fmt.Sprintf("collet qa crash%s --story %s --only %s", r.options.Sets, r.id, points)
-	if r.mutant.Name != "" {
-		line += " --mutant " + r.mutant.Name
+	if r.judge.mutant.Name != "" {
+		line += " --mutant " + r.judge.mutant.Name
 	}
 	return line
 }
@@ -206,14 +183,14 @@ func (r *storyRun) stopRecovery(ctx context.Context, first point, left *faultfs.
 	w := walker{disk: left, run: r.recover, look: func(p point, o faultfs.Op, d *faultfs.Disk) {
 		expected := may
 		if p.when == momentEnd { // the next start finds what this one left
-			expected = r.liveSets(d.Files())
+			expected = r.judge.liveSets(d.Files())
 		}
 		for _, s := range r.wanted(1) {
 			second := p.at(s)
 			if ctx.Err() == nil && !r.enough() && r.draws(state, second) {
 				r.count.Recoveries++
 				again := second.of(d, second)
-				r.addRecovery(first, second, o, r.broken(r.judge(again, r.key(again)), expected))
+				r.addRecovery(first, second, o, r.judge.broken(r.judge.of(again, r.judge.key(again)), expected))
 			}
 		}
 	}}
@@ -243,7 +220,7 @@ func (r *storyRun) chance(n int, what ...any) bool {
 
 // recover is a start that only opens the install.
 func (r *storyRun) recover(p *faultfs.FS) error {
-	c := r.client(p.Disk(), p)
+	c := r.judge.client(p)
 	c.verify = false
 	return c.open()
 }
@@ -307,16 +284,4 @@ func (c *recoveryCell) asCase(id string) report.Case {
 	}
 	return report.Case{Suite: recoverySuite, Name: id, State: stateOf(strings.Join(c.trouble, "")), Detail: detail,
 		Params: []report.Param{{Name: "op", Value: c.label}, {Name: "when", Value: c.point.when}, {Name: "kept", Value: c.point.kept}}}
-}
-
-// allowedSets returns the names of the sets that a story may leave.
-func (r *storyRun) allowedSets() (names []string) {
-	for _, s := range r.story.act {
-		for _, name := range s.allowed {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }

@@ -9,43 +9,43 @@ import (
 )
 
 // details writes the parts that Story omits, for support.
-func (d *Diagnosis) details(p *sheet) {
-	i := &d.Install
+func (p *sheet) details() {
+	i := &p.d.Install
 	p.line("")
 	p.line("Where")
-	p.item("host", "%s, by %v", d.Host, d.Clues)
-	p.item("settings", "%s", cmp.Or(d.Settings, "none"))
-	p.item("packaged", "%s", cmp.Or(d.Packaged, "no"))
+	p.item("host", "%s, by %v", p.d.Host, p.d.Clues)
+	p.item("settings", "%s", cmp.Or(p.d.Settings, "none"))
+	p.item("packaged", "%s", cmp.Or(p.d.Packaged, "no"))
 	p.item("folders", "packs in %s, cache in %s", i.Names.Resources, i.Names.Cache)
-	p.item("selector", "%s", cmp.Or(d.Selector, "none"))
-	p.item("boot", "%s", cmp.Or(d.BootID, "unknown"))
-	for _, a := range d.Access {
+	p.item("selector", "%s", cmp.Or(p.d.Selector, "none"))
+	p.item("boot", "%s", cmp.Or(p.d.BootID, "unknown"))
+	for _, a := range p.d.Access {
 		p.item("access", "%s %s %s", a.Mode, a.Name, cmp.Or(a.Fault, "may be written"))
 	}
 	if !i.Opened.IsZero() {
 		p.item("open mark", "there since %s", i.Opened.Format(time.RFC3339))
 	}
-	d.journal(p)
-	d.files(p)
-	d.others(p)
+	p.journal()
+	p.files()
+	p.others()
 	p.line("")
 	p.line("Log, last lines")
-	for _, line := range d.Log {
+	for _, line := range p.d.Log {
 		p.line("  %s", line)
 	}
 }
 
 // journal writes both slots with their records.
-func (d *Diagnosis) journal(p *sheet) {
+func (p *sheet) journal() {
 	p.line("")
 	p.line("Journal")
-	for n, s := range d.Install.Slots {
+	for n, s := range p.d.Install.Slots {
 		if s.Size < 0 {
 			p.line("  %s is not there", s.Name)
 			continue
 		}
 		counts := ""
-		if n == d.Install.Slot {
+		if n == p.d.Install.Slot {
 			counts = ", counts"
 		}
 		p.line("  %s: %d bytes, %d valid%s%s", s.Name, s.Size, s.Valid, counts, sayIf(s.Torn, "; then ", ""))
@@ -62,7 +62,7 @@ func (d *Diagnosis) journal(p *sheet) {
 				sayIf(s.Lists.Want, ", the slot names ", ""))
 		}
 	}
-	for _, t := range d.Install.Tries {
+	for _, t := range p.d.Install.Tries {
 		p.line("  set %s: swapped %d, begun %d, failed %d, blocked %t%s", t.Set, t.Swaps, t.Begun, t.Failed, t.Blocked,
 			sayIf(t.Cause, ", last cause: ", ""))
 	}
@@ -77,8 +77,8 @@ func sayIf(text, before, after string) string {
 }
 
 // files writes the set, staged files, and former parts of the set.
-func (d *Diagnosis) files(p *sheet) {
-	i := &d.Install
+func (p *sheet) files() {
+	i := &p.d.Install
 	list := func(title string, files []install.FileState) {
 		if len(files) == 0 {
 			return
@@ -108,8 +108,8 @@ func (d *Diagnosis) files(p *sheet) {
 }
 
 // others writes the files outside the set.
-func (d *Diagnosis) others(p *sheet) {
-	i := &d.Install
+func (p *sheet) others() {
+	i := &p.d.Install
 	p.line("")
 	p.line("Beside the set")
 	p.line("  hash cache %s: %s, %d lines, vouches for %d files of the set; beside it %d files, %s",

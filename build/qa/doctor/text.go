@@ -34,11 +34,11 @@ func (d *Diagnosis) JSON(w io.Writer) error {
 
 // Text writes the whole diagnosis: the story, the details, the log, and the JSON form.
 func (d *Diagnosis) Text(w io.Writer) error {
-	p := &sheet{w: w}
+	p := &sheet{w: w, d: d}
 	p.line("Report about an install, made %s by collet %s on %s", d.Time.Format(time.RFC3339), d.Version, d.Target)
 	p.line("")
-	d.story(p)
-	d.details(p)
+	p.story()
+	p.details()
 	p.line("")
 	p.line("The same for programs:")
 	if p.err != nil {
@@ -49,13 +49,14 @@ func (d *Diagnosis) Text(w io.Writer) error {
 
 // Story writes the short form: state, next start, troubles.
 func (d *Diagnosis) Story(w io.Writer) error {
-	p := &sheet{w: w}
-	d.story(p)
+	p := &sheet{w: w, d: d}
+	p.story()
 	return p.err
 }
 
-// sheet writes lines until the first error. It escapes text from the disk.
+// sheet writes a diagnosis as lines until the first error. It escapes text from the disk.
 type sheet struct {
+	d   *Diagnosis
 	w   io.Writer
 	err error
 }
@@ -71,33 +72,33 @@ func (p *sheet) item(title, format string, values ...any) {
 	p.line("  %-11s "+format, append([]any{title}, values...)...)
 }
 
-func (d *Diagnosis) story(p *sheet) {
-	i := &d.Install
-	p.line("%s in %s", d.Host, d.Dir)
+func (p *sheet) story() {
+	i := &p.d.Install
+	p.line("%s in %s", p.d.Host, p.d.Dir)
 	if i.Base != "" {
 		p.item("above", "%s", i.Base)
 	}
-	p.item("state", "%s", d.state())
-	p.item("set", "%s", d.set())
+	p.item("state", "%s", p.state())
+	p.item("set", "%s", p.set())
 	if i.Pending {
-		p.item("proof", "%s", d.proof())
+		p.item("proof", "%s", p.proof())
 	}
-	if d.Program != nil {
-		p.item("program", "%s", d.program())
+	if p.d.Program != nil {
+		p.item("program", "%s", p.program())
 	}
-	p.item("running", "%s", d.running())
+	p.item("running", "%s", p.running())
 	room := amount(int64(i.Free)) + " free"
 	if i.FreeUnknown {
 		room = "unknown how much is free"
 	}
-	p.item("room", "%s on %s", room, d.Volume)
-	for n, line := range d.next() {
+	p.item("room", "%s on %s", room, p.d.Volume)
+	for n, line := range p.next() {
 		p.item([]string{"next start", ""}[min(n, 1)], "%s", line)
 	}
-	if d.DataAt != "" && d.DataAt != d.Dir {
-		p.item("data", "what changes is kept in %s; look there, too", d.DataAt)
+	if p.d.DataAt != "" && p.d.DataAt != p.d.Dir {
+		p.item("data", "what changes is kept in %s; look there, too", p.d.DataAt)
 	}
-	troubles := slices.Concat(d.Faults(), i.Troubles)
+	troubles := slices.Concat(p.d.Faults(), i.Troubles)
 	if len(troubles) == 0 {
 		p.item("troubles", "none")
 	}
@@ -118,8 +119,8 @@ func gravity(g install.Gravity) string {
 }
 
 // state describes the state of the install, and its reason.
-func (d *Diagnosis) state() string {
-	i := &d.Install
+func (p *sheet) state() string {
+	i := &p.d.Install
 	words := map[install.State]string{
 		install.None:        "no update has taken place here",
 		install.Staging:     "an update is on its way; what is live is untouched",
@@ -144,8 +145,8 @@ func (d *Diagnosis) state() string {
 }
 
 // set describes the live set, and whether it is proven.
-func (d *Diagnosis) set() string {
-	i := &d.Install
+func (p *sheet) set() string {
+	i := &p.d.Install
 	var size int64
 	found := map[string]int{}
 	for _, f := range i.Files {
@@ -167,8 +168,8 @@ func (d *Diagnosis) set() string {
 }
 
 // proof describes what a pending set waits for, and the consequence of a failure.
-func (d *Diagnosis) proof() string {
-	i := &d.Install
+func (p *sheet) proof() string {
+	i := &p.d.Install
 	right, kept := 0, 0
 	for _, f := range i.Backups {
 		if f.At != "" {
@@ -187,30 +188,30 @@ func (d *Diagnosis) proof() string {
 }
 
 // running describes the running clients.
-func (d *Diagnosis) running() string {
+func (p *sheet) running() string {
 	text := map[install.LockState]string{
 		install.LockFree: "no client", install.LockHeld: "a client has this install open; a second start would bring it forward",
 		install.LockUnknown: "can't be told",
-	}[d.Install.Running]
-	if d.Install.InUse == install.LockHeld {
+	}[p.d.Install.Running]
+	if p.d.Install.InUse == install.LockHeld {
 		text += "; another process uses the files of the set"
 	}
-	for _, u := range d.Users {
+	for _, u := range p.d.Users {
 		text += fmt.Sprintf("; %s is open in %s (process %d)", u.File, u.Name, u.PID)
 	}
 	return text
 }
 
 // program describes the state of program updates.
-func (d *Diagnosis) program() string {
+func (p *sheet) program() string {
 	words := []string{"updates itself"}
-	if name := d.Program.Waiting; name != "" {
+	if name := p.d.Program.Waiting; name != "" {
 		words = append(words, name+" waits for its trial")
 	}
-	if name := d.Program.Before; name != "" {
+	if name := p.d.Program.Before; name != "" {
 		words = append(words, name+" was the one before, and goes with the next start")
 	}
-	for _, t := range d.Program.Tries {
+	for _, t := range p.d.Program.Tries {
 		switch {
 		case t.Blocked:
 			words = append(words, fmt.Sprintf("%s is not tried again: %s", fileset.ShortDigest(t.Set.String()), t.Cause))
@@ -228,8 +229,8 @@ const maxTroubles = 12
 const maxSteps = 12
 
 // next describes the next start.
-func (d *Diagnosis) next() (lines []string) {
-	next := &d.Install.Next
+func (p *sheet) next() (lines []string) {
+	next := &p.d.Install.Next
 	for n, step := range next.Deeds {
 		if n == maxSteps {
 			lines = append(lines, fmt.Sprintf("and %d more steps", len(next.Deeds)-n))
@@ -238,7 +239,7 @@ func (d *Diagnosis) next() (lines []string) {
 		lines = append(lines, stepText(step))
 	}
 	if next.Error != "" {
-		return append(append(lines, "stops: "+next.Error), d.prospects()...)
+		return append(append(lines, "stops: "+next.Error), p.d.prospects()...)
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "has nothing to finish")
@@ -250,10 +251,10 @@ func (d *Diagnosis) next() (lines []string) {
 	case next.Verify:
 		text = "then verifies every file, because the last end was unclean, and asks the server"
 	}
-	if next.Set != d.Install.Set {
+	if next.Set != p.d.Install.Set {
 		text = fmt.Sprintf("leads to set %s (%s); %s", fileset.ShortDigest(next.Set), next.State, text)
 	}
-	return append(append(lines, text), d.prospects()...)
+	return append(append(lines, text), p.d.prospects()...)
 }
 
 func stepText(d install.Deed) string {
