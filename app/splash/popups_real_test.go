@@ -29,7 +29,7 @@ func TestRealPopups(t *testing.T) {
 	d := newDisplay(t)
 	for _, language := range assets.Languages() {
 		for _, key := range compat.Popups() {
-			p := d.start(t, key, language)
+			p := startScene(t, d.Display(), key, language)
 			d.keep(t, key+"."+language, d.until(t, key+" is shown", showsDialog))
 			want, press := update.Quit, "Escape"
 			if answer := popups()[key].answer; answer != "" {
@@ -48,8 +48,8 @@ func TestRealToast(t *testing.T) {
 	testlevel.Lab(t)
 	d := newDisplay(t)
 	for _, language := range assets.Languages() {
-		p := d.start(t, "toast", language)
-		d.keep(t, "toast."+language, d.until(t, "the toast is shown", func(screen *image.RGBA) bool {
+		p := startScene(t, d.Display(), "toast", language)
+		d.keep(t, "toast."+language, d.until(t, "the toast is shown", func(screen *image.NRGBA) bool {
 			return windowIn(screen) == wholeWindow && amberIn(screen) > 60
 		}))
 		if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer pressed false, error <nil>") {
@@ -59,7 +59,7 @@ func TestRealToast(t *testing.T) {
 }
 
 // amberIn counts pixels in the colour of notes at the place of a note.
-func amberIn(screen *image.RGBA) (n int) {
+func amberIn(screen *image.NRGBA) (n int) {
 	for y := windowHeight - 131; y < windowHeight-112; y++ {
 		for x := margin; x < windowWidth/2; x++ {
 			if is(at(screen, x, y), amber) {
@@ -71,7 +71,7 @@ func amberIn(screen *image.RGBA) (n int) {
 }
 
 // keep saves the window of a screen picture for inspection, if requested.
-func (d display) keep(t *testing.T, name string, screen *image.RGBA) {
+func (d display) keep(t *testing.T, name string, screen *image.NRGBA) {
 	t.Helper()
 	if *pictures != "" {
 		savePicture(t, filepath.Join(*pictures, name+".png"), screen.SubImage(wholeWindow))

@@ -3,7 +3,6 @@
 package splash
 
 import (
-	"bufio"
 	"bytes"
 	"image"
 	"image/color"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"collet/app/update"
+	xvfb "collet/build/qa/screen"
 	"collet/platform/testlevel"
 )
 
@@ -25,12 +25,9 @@ import (
 const realPatience = 60 * time.Second
 
 // display is a virtual screen of 1280 × 800 pixels.
-type display struct {
-	name   string // ":99"
-	screen string // the file with its pixels
-}
+type display struct{ *xvfb.Screen }
 
-// newDisplay starts Xvfb for one test. The test is skipped without Xvfb, and in make check.
+// newDisplay starts a virtual screen for one test. The test is skipped without Xvfb or xdotool, and in make check.
 func newDisplay(t *testing.T) display {
 	t.Helper()
 	testlevel.Slow(t)
@@ -39,23 +36,12 @@ func newDisplay(t *testing.T) display {
 			t.Skipf("%s is not installed: a real window can't be tested", tool)
 		}
 	}
-	dir := t.TempDir()
-	number, write, err := os.Pipe()
+	s, err := xvfb.Start(t.Context(), 1280, 800)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1280x800x24", "-fbdir", dir, "-nolisten", "tcp")
-	x.ExtraFiles = []*os.File{write}
-	if err := x.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = x.Process.Kill(); _ = x.Wait(); _ = number.Close() })
-	write.Close()
-	line, err := bufio.NewReader(number).ReadString('\n')
-	if err != nil {
-		t.Fatalf("Xvfb does not start: %v", err)
-	}
-	return display{":" + strings.TrimSpace(line), filepath.Join(dir, "Xvfb_screen0")}
+	t.Cleanup(func() { _ = s.Close() })
+	return display{s}
 }
 
 // program is this test binary running one scene with a real window.
@@ -66,11 +52,12 @@ type program struct {
 	exited chan error
 }
 
-func (d display) start(t *testing.T, scene, language string) *program {
+// startScene shows a scene on a display in a program of its own.
+func startScene(t *testing.T, display, scene, language string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: exec.Command(os.Args[0]), out: &bytes.Buffer{}, exited: make(chan error, 1)}
 	home := t.TempDir()
-	p.cmd.Env = append(os.Environ(), childScene+"="+scene, childLang+"="+language, "DISPLAY="+d.name, "WAYLAND_DISPLAY=",
+	p.cmd.Env = append(os.Environ(), childScene+"="+scene, childLang+"="+language, "DISPLAY="+display, "WAYLAND_DISPLAY=",
 		"HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR="+home, "FYNE_SCALE=1", "LANG=C", "LIBGL_ALWAYS_SOFTWARE=1")
 	p.cmd.Stdout, p.cmd.Stderr = p.out, io.Discard
 	if testing.Verbose() {
@@ -97,11 +84,11 @@ func (p *program) ended() (int, string) {
 }
 
 // until waits until is returns true for the screen, and returns the screen.
-func (d display) until(t *testing.T, what string, is func(*image.RGBA) bool) *image.RGBA {
+func (d display) until(t *testing.T, what string, is func(*image.NRGBA) bool) *image.NRGBA {
 	t.Helper()
-	var last *image.RGBA
+	var last *image.NRGBA
 	for begun := time.Now(); time.Since(begun) < realPatience; time.Sleep(20 * time.Millisecond) {
-		picture, err := readXWD(d.screen)
+		picture, err := d.Shot()
 		if err != nil {
 			continue // Xvfb is writing its header
 		}
@@ -120,7 +107,7 @@ func (d display) key(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		press := exec.Command("xdotool", "key", name)
-		press.Env = append(os.Environ(), "DISPLAY="+d.name)
+		press.Env = append(os.Environ(), "DISPLAY="+d.Display())
 		if out, err := press.CombinedOutput(); err != nil {
 			t.Fatalf("xdotool: %v: %s", err, out)
 		}
@@ -129,11 +116,11 @@ func (d display) key(t *testing.T, names ...string) {
 }
 
 // windowIn is the smallest rectangle around all pixels that are not black.
-func windowIn(screen *image.RGBA) image.Rectangle {
+func windowIn(screen *image.NRGBA) image.Rectangle {
 	box := image.Rectangle{}
 	for y := range screen.Bounds().Dy() {
 		for x := range screen.Bounds().Dx() {
-			if c := screen.RGBAAt(x, y); c.R|c.G|c.B != 0 {
+			if c := screen.NRGBAAt(x, y); c.R|c.G|c.B != 0 {
 				box = box.Union(image.Rect(x, y, x+1, y+1))
 			}
 		}
@@ -143,31 +130,31 @@ func windowIn(screen *image.RGBA) image.Rectangle {
 
 var wholeWindow = image.Rect(320, 160, 320+windowWidth, 160+windowHeight)
 
-func at(screen *image.RGBA, x, y int) color.RGBA {
-	return screen.RGBAAt(wholeWindow.Min.X+x, wholeWindow.Min.Y+y)
+func at(screen *image.NRGBA, x, y int) color.NRGBA {
+	return screen.NRGBAAt(wholeWindow.Min.X+x, wholeWindow.Min.Y+y)
 }
 
-func is(c color.RGBA, want color.NRGBA) bool {
+func is(c color.NRGBA, want color.NRGBA) bool {
 	return apart(uint32(c.R), uint32(want.R))+apart(uint32(c.G), uint32(want.G))+apart(uint32(c.B), uint32(want.B)) < 12
 }
 
-func showsProgress(screen *image.RGBA) bool {
+func showsProgress(screen *image.NRGBA) bool {
 	return windowIn(screen) == wholeWindow && is(at(screen, 60, windowHeight-46), amber) && is(at(screen, 600, windowHeight-46), track)
 }
 
-func showsDialog(screen *image.RGBA) bool {
+func showsDialog(screen *image.NRGBA) bool {
 	return windowIn(screen) == wholeWindow && is(at(screen, cardMargin+20, 85), amber)
 }
 
 // The real window has the right size, is centred and not blank, and closes after Escape.
 func TestRealWindow(t *testing.T) {
 	d := newDisplay(t)
-	p := d.start(t, "progress", "en")
+	p := startScene(t, d.Display(), "progress", "en")
 	screen := d.until(t, "the progress is shown", showsProgress)
-	colours := map[color.RGBA]bool{}
+	colours := map[color.NRGBA]bool{}
 	for y := wholeWindow.Min.Y; y < wholeWindow.Max.Y; y++ {
 		for x := wholeWindow.Min.X; x < wholeWindow.Max.X; x++ {
-			colours[screen.RGBAAt(x, y)] = true
+			colours[screen.NRGBAAt(x, y)] = true
 		}
 	}
 	if len(colours) < 2000 {
@@ -177,7 +164,7 @@ func TestRealWindow(t *testing.T) {
 	if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer context canceled, error <nil>") || !strings.Contains(said, "first frame") {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
-	d.until(t, "the window is gone", func(screen *image.RGBA) bool { return windowIn(screen).Empty() })
+	d.until(t, "the window is gone", func(screen *image.NRGBA) bool { return windowIn(screen).Empty() })
 }
 
 func TestRealDialog(t *testing.T) {
@@ -188,7 +175,7 @@ func TestRealDialog(t *testing.T) {
 	}{
 		{[]string{"Tab", "Return"}, update.Offline}, {[]string{"Left", "Left", "Return", "Escape", "Escape"}, update.Quit},
 	} {
-		p := d.start(t, "dialog", "ru")
+		p := startScene(t, d.Display(), "dialog", "ru")
 		d.until(t, "the dialog is shown", showsDialog)
 		d.key(t, c.keys...)
 		if code, said := p.ended(); code != 0 || !strings.Contains(said, "answer "+string(c.want)+" <nil>") {
@@ -200,16 +187,16 @@ func TestRealDialog(t *testing.T) {
 // Work that ends before the window is open leaves nothing behind.
 func TestRealWindowOfQuickWork(t *testing.T) {
 	d := newDisplay(t)
-	if code, said := d.start(t, "quick", "en").ended(); code != 0 || !strings.Contains(said, "answer done, error <nil>") {
+	if code, said := startScene(t, d.Display(), "quick", "en").ended(); code != 0 || !strings.Contains(said, "answer done, error <nil>") {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
 }
 
 func TestRealWindowAndTheSystemsEnd(t *testing.T) {
 	d := newDisplay(t)
-	p := d.start(t, "progress", "en")
+	p := startScene(t, d.Display(), "progress", "en")
 	d.until(t, "the progress is shown", showsProgress)
-	d.until(t, "the window is gone", func(screen *image.RGBA) bool { // the toolkit may begin to listen after the first frame
+	d.until(t, "the window is gone", func(screen *image.NRGBA) bool { // the toolkit may begin to listen after the first frame
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		return windowIn(screen).Empty()
 	})
@@ -220,8 +207,8 @@ func TestRealWindowAndTheSystemsEnd(t *testing.T) {
 
 func TestRealWindowWithoutADisplay(t *testing.T) {
 	testlevel.Slow(t)
-	for name, d := range map[string]display{"none named": {}, "one that is not there": {name: ":65000"}} {
-		code, said := d.start(t, "dialog", "en").ended()
+	for name, display := range map[string]string{"none named": "", "one that is not there": ":65000"} {
+		code, said := startScene(t, display, "dialog", "en").ended()
 		if code != 3 || !strings.Contains(said, ErrNoWindow.Error()) {
 			t.Errorf("%s: exit code %d, it said %q", name, code, said)
 		}
@@ -231,13 +218,13 @@ func TestRealWindowWithoutADisplay(t *testing.T) {
 // The real window of a remote launcher shows the running game; the keyboard stops the game and closes the window.
 func TestRealRemoteWindow(t *testing.T) {
 	d := newDisplay(t)
-	p := d.start(t, "remote", "en")
-	d.until(t, "the device is shown", func(screen *image.RGBA) bool {
+	p := startScene(t, d.Display(), "remote", "en")
+	d.until(t, "the device is shown", func(screen *image.NRGBA) bool {
 		return windowIn(screen) == wholeWindow && is(at(screen, margin+lampSize/2, margin+6+lampSize/2), fine)
 	})
 	d.key(t, "F6", "Tab", "Return", "Escape")
 	if code, said := p.ended(); code != 0 || said != "stop\nstop\nquit\n" {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
-	d.until(t, "the window is gone", func(screen *image.RGBA) bool { return windowIn(screen).Empty() })
+	d.until(t, "the window is gone", func(screen *image.NRGBA) bool { return windowIn(screen).Empty() })
 }
