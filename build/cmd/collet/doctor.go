@@ -44,7 +44,7 @@ func (d doctorCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if err := found.Story(c.out); err != nil {
+	if err := found.Summary(c.out); err != nil {
 		return err
 	}
 	if d.Report != "" {

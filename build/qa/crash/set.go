@@ -57,7 +57,7 @@ func ReadSets(oldDir, newDir string) (o Options, comments []string, err error) {
 		return o, nil, fmt.Errorf("%s has the module %s, %s has %s: want one name", oldDir, libraries[0], newDir, libraries[1])
 	}
 	o.Names = Names(library)
-	o.Old, o.New, comments = CutSets(o.Old, o.New)
+	o.Old, o.New, comments = cutSets(o.Old, o.New)
 	return o, comments, nil
 }
 
@@ -93,8 +93,8 @@ func readSet(dir string) (set Set, library string, err error) {
 	return set, library, err
 }
 
-// CutSets reduces two releases to a size for many thousands of runs. Cut files keep their differences.
-func CutSets(from, to Set) (oldSet, newSet Set, comments []string) {
+// cutSets reduces two releases to a size for many thousands of runs. Cut files keep their differences.
+func cutSets(from, to Set) (oldSet, newSet Set, comments []string) {
 	oldSet, newSet = maps.Clone(from), maps.Clone(to)
 	left, cut := oldSet.leaveOut(newSet), 0
 	for _, set := range []Set{oldSet, newSet} {

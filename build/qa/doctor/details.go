@@ -8,7 +8,7 @@ import (
 	"collet/build/qa/fileset"
 )
 
-// details writes the parts that Story omits, for support.
+// details writes the parts that Summary omits, for support.
 func (p *sheet) details() {
 	i := &p.d.Install
 	p.line("")
@@ -48,7 +48,7 @@ func (p *sheet) journal() {
 		if n == p.d.Install.Slot {
 			counts = ", counts"
 		}
-		p.line("  %s: %d bytes, %d valid%s%s", s.Name, s.Size, s.Valid, counts, sayIf(s.Torn, "; then ", ""))
+		p.line("  %s: %d bytes, %d valid%s%s", s.Name, s.Size, s.Valid, counts, wrap(s.Torn, "; then ", ""))
 		for _, r := range s.Records {
 			p.line("    %s", r)
 		}
@@ -59,17 +59,17 @@ func (p *sheet) journal() {
 			p.line("    %s: %d bytes, right", s.Lists.Name, s.Lists.Size)
 		default:
 			p.line("    %s: %d bytes, is %s%s", s.Lists.Name, s.Lists.Size, cmp.Or(s.Lists.Found, s.Lists.Error),
-				sayIf(s.Lists.Want, ", the slot names ", ""))
+				wrap(s.Lists.Want, ", the slot names ", ""))
 		}
 	}
 	for _, t := range p.d.Install.Tries {
 		p.line("  set %s: swapped %d, begun %d, failed %d, blocked %t%s", t.Set, t.Swaps, t.Begun, t.Failed, t.Blocked,
-			sayIf(t.Cause, ", last cause: ", ""))
+			wrap(t.Cause, ", last cause: ", ""))
 	}
 }
 
-// sayIf wraps a non-empty text with before and after.
-func sayIf(text, before, after string) string {
+// wrap wraps a non-empty text with before and after.
+func wrap(text, before, after string) string {
 	if text == "" {
 		return ""
 	}
@@ -86,8 +86,8 @@ func (p *sheet) files() {
 		p.line("")
 		p.line("%s", title)
 		for _, f := range files {
-			p.line("  %-9s %12d %s %s%s%s%s%s", f.Found, f.Size, fileset.ShortDigest(f.Digest), f.Name, sayIf(f.At, " in ", ""),
-				sayIf(f.Part, ", part ", ""), sayIf(f.Staged, ", staged ", ""), sayIf(f.Backup, ", backup ", ""))
+			p.line("  %-9s %12d %s %s%s%s%s%s", f.Found, f.Size, fileset.ShortDigest(f.Digest), f.Name, wrap(f.At, " in ", ""),
+				wrap(f.Part, ", part ", ""), wrap(f.Staged, ", staged ", ""), wrap(f.Backup, ", backup ", ""))
 		}
 	}
 	list("Live set", i.Files)
@@ -103,7 +103,7 @@ func (p *sheet) files() {
 		if part.Size > 0 {
 			percent = int(max(part.Have, 0) * 100 / part.Size)
 		}
-		p.line("  %3d %% of %12d %s %s%s", percent, part.Size, fileset.ShortDigest(part.Digest), part.Name, sayIf(part.Found, ", ", ""))
+		p.line("  %3d %% of %12d %s %s%s", percent, part.Size, fileset.ShortDigest(part.Digest), part.Name, wrap(part.Found, ", ", ""))
 	}
 }
 
@@ -113,9 +113,9 @@ func (p *sheet) others() {
 	p.line("")
 	p.line("Beside the set")
 	p.line("  hash cache %s: %s, %d lines, vouches for %d files of the set; beside it %d files, %s",
-		i.Cache.Name, i.Cache.State, i.Cache.Lines, i.Cache.Known, i.Cache.Others.Files, amount(i.Cache.Others.Bytes))
-	p.line("  recycler: %d files, %s", i.Recycler.Files, amount(i.Recycler.Bytes))
-	p.line("  others: %d files, %s", i.StrayTally.Files, amount(i.StrayTally.Bytes))
+		i.Cache.Name, i.Cache.State, i.Cache.Lines, i.Cache.Known, i.Cache.Others.Files, formatBytes(i.Cache.Others.Bytes))
+	p.line("  recycler: %d files, %s", i.Recycler.Files, formatBytes(i.Recycler.Bytes))
+	p.line("  others: %d files, %s", i.StrayTally.Files, formatBytes(i.StrayTally.Bytes))
 	for _, s := range i.Strays {
 		p.line("    %-8s %12d %s", s.What, s.Size, s.Name)
 	}

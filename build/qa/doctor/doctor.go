@@ -118,17 +118,17 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	if err := d.inspect(ctx, fsys, o, names); err != nil {
 		return nil, err
 	}
-	if err := d.lookAtProgram(fsys, names.Runtime); err != nil {
+	if err := d.readProgram(fsys, names.Runtime); err != nil {
 		return nil, err
 	}
-	d.lookAtAccess(fsys)
-	d.lookAtUsers(fsys)
+	d.checkAccess(fsys)
+	d.findUsers(fsys)
 	d.Log = logTail(fsys, d.Host+".log")
 	return d, nil
 }
 
-// lookAtProgram determines whether the program itself was ever updated.
-func (d *Diagnosis) lookAtProgram(fsys platform.FS, base string) error {
+// readProgram determines whether the program itself was ever updated.
+func (d *Diagnosis) readProgram(fsys platform.FS, base string) error {
 	p, found, err := install.LookAtProgram(fsys, base, product.Target(d.Target).ProgramName(""))
 	if found {
 		d.Program = &p
@@ -147,9 +147,9 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o Options, na
 	if below == "" {
 		found, err := install.Inspect(ctx, fsys, names, o.Hash)
 		if d.Install = found; err == nil {
-			err = d.foretell(ctx, fsys, nil)
+			err = d.predict(ctx, fsys, nil)
 		}
-		return inspecting(d.Dir, err)
+		return inspectError(d.Dir, err)
 	}
 	base, err := platform.OpenDir(below)
 	if err != nil {
@@ -157,13 +157,13 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o Options, na
 	}
 	defer base.Close()
 	if d.Install, err = install.InspectAbove(ctx, fsys, base, names, o.Hash); err == nil {
-		err = d.foretell(ctx, fsys, base)
+		err = d.predict(ctx, fsys, base)
 	}
-	return inspecting(d.Dir, err)
+	return inspectError(d.Dir, err)
 }
 
-// foretell predicts how the next start ends.
-func (d *Diagnosis) foretell(ctx context.Context, fsys, base platform.FS) (err error) {
+// predict predicts how the next start ends.
+func (d *Diagnosis) predict(ctx context.Context, fsys, base platform.FS) (err error) {
 	if d.DataAt != "" && d.DataAt != d.Dir || d.Install.Running == install.LockHeld {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (d *Diagnosis) foretell(ctx context.Context, fsys, base platform.FS) (err e
 	return err
 }
 
-func inspecting(dir string, err error) error {
+func inspectError(dir string, err error) error {
 	if err != nil {
 		return fmt.Errorf("inspect %s: %w", dir, err)
 	}
@@ -239,8 +239,8 @@ func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 	}
 }
 
-// lookAtAccess checks the permissions of the folders that an update writes to.
-func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
+// checkAccess checks the permissions of the folders that an update writes to.
+func (d *Diagnosis) checkAccess(fsys platform.FS) {
 	names := d.Install.Names
 	for _, name := range []string{".", install.StateDir, names.Resources, names.Cache, names.Library()} {
 		info, err := fsys.Lstat(name)
@@ -261,8 +261,8 @@ func (d *Diagnosis) lookAtAccess(fsys platform.FS) {
 	}
 }
 
-// lookAtUsers lists the processes that hold the files that running clients keep open.
-func (d *Diagnosis) lookAtUsers(fsys platform.FS) {
+// findUsers lists the processes that hold the files that running clients keep open.
+func (d *Diagnosis) findUsers(fsys platform.FS) {
 	names := d.Install.Names
 	for _, name := range []string{path.Join(install.StateDir, "lock"), path.Join(install.StateDir, "readers"), names.Library()} {
 		if _, err := fsys.Lstat(name); err != nil {
@@ -317,7 +317,7 @@ func (d *Diagnosis) Faults() []install.Trouble {
 				Then: "updates need it; change the permissions, or let the client keep its files elsewhere (UserWritablePath)"})
 		}
 	}
-	return append(found, d.foretold()...)
+	return append(found, d.expectedTroubles()...)
 }
 
 // NeedsAttention reports whether a problem exists that the next start does not repair.

@@ -72,7 +72,7 @@ func TestDoctor(t *testing.T) {
 			var story bytes.Buffer
 			if err != nil {
 				fmt.Fprint(&story, err)
-			} else if err := d.Story(&story); err != nil {
+			} else if err := d.Summary(&story); err != nil {
 				t.Fatal(err)
 			}
 			for _, says := range test.story {
@@ -267,7 +267,7 @@ func TestLogTail(t *testing.T) {
 func TestTheNextStartOfAMixedSet(t *testing.T) {
 	d := &Diagnosis{Install: install.Inspection{Next: install.Rehearsed{Mixed: []string{"Resources/A.zip"}}}}
 	var out bytes.Buffer
-	if err := d.Story(&out); err != nil || !strings.Contains(out.String(), "because the set is no release") || !strings.Contains(out.String(), "asks the player") {
+	if err := d.Summary(&out); err != nil || !strings.Contains(out.String(), "because the set is no release") || !strings.Contains(out.String(), "asks the player") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
@@ -279,7 +279,7 @@ func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
 		"unknown how much is free on /games": {FreeUnknown: true},
 	} {
 		var out bytes.Buffer
-		if err := (&Diagnosis{Volume: "/games", Install: found}).Story(&out); err != nil || !strings.Contains(out.String(), want) {
+		if err := (&Diagnosis{Volume: "/games", Install: found}).Summary(&out); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("says %v, without %q:\n%s", err, want, out.String())
 		}
 	}

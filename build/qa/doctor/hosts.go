@@ -73,7 +73,7 @@ func hostsIn(fsys platform.FS) (hosts hostList, err error) {
 		}
 	}
 	if len(hosts) == 0 {
-		hosts = selected(fsys)
+		hosts = hostsOfSelectors(fsys)
 	}
 	if len(hosts) == 0 {
 		return programs, nil
@@ -87,8 +87,8 @@ const (
 	maxSelector = 4096
 )
 
-// selected finds hosts in a writable root that holds only selectors yet.
-func selected(fsys platform.FS) (hosts hostList) {
+// hostsOfSelectors finds hosts in a writable root that holds only selectors yet.
+func hostsOfSelectors(fsys platform.FS) (hosts hostList) {
 	entries, err := fsys.ReadDir(fileset.SelectorDir)
 	if err != nil {
 		return nil

@@ -83,7 +83,7 @@ func tells(t *testing.T, dir, text string) {
 		t.Fatal(err)
 	}
 	var story bytes.Buffer
-	if err := d.Story(&story); err != nil || !strings.Contains(story.String(), text) {
+	if err := d.Summary(&story); err != nil || !strings.Contains(story.String(), text) {
 		t.Errorf("does not say %q: %v\n%s", text, err, &story)
 	}
 	for _, s := range d.Install.Strays {

@@ -32,12 +32,12 @@ func (d *Diagnosis) JSON(w io.Writer) error {
 	return e.Encode(d)
 }
 
-// Text writes the whole diagnosis: the story, the details, the log, and the JSON form.
+// Text writes the whole diagnosis: the summary, the details, the log, and the JSON form.
 func (d *Diagnosis) Text(w io.Writer) error {
 	p := &sheet{w: w, d: d}
 	p.line("Report about an install, made %s by collet %s on %s", d.Time.Format(time.RFC3339), d.Version, d.Target)
 	p.line("")
-	p.story()
+	p.summary()
 	p.details()
 	p.line("")
 	p.line("The same for programs:")
@@ -47,10 +47,10 @@ func (d *Diagnosis) Text(w io.Writer) error {
 	return d.JSON(w)
 }
 
-// Story writes the short form: state, next start, troubles.
-func (d *Diagnosis) Story(w io.Writer) error {
+// Summary writes the short form: state, next start, troubles.
+func (d *Diagnosis) Summary(w io.Writer) error {
 	p := &sheet{w: w, d: d}
-	p.story()
+	p.summary()
 	return p.err
 }
 
@@ -72,7 +72,7 @@ func (p *sheet) item(title, format string, values ...any) {
 	p.line("  %-11s "+format, append([]any{title}, values...)...)
 }
 
-func (p *sheet) story() {
+func (p *sheet) summary() {
 	i := &p.d.Install
 	p.line("%s in %s", p.d.Host, p.d.Dir)
 	if i.Base != "" {
@@ -87,7 +87,7 @@ func (p *sheet) story() {
 		p.item("program", "%s", p.program())
 	}
 	p.item("running", "%s", p.running())
-	room := amount(int64(i.Free)) + " free"
+	room := formatBytes(int64(i.Free)) + " free"
 	if i.FreeUnknown {
 		room = "unknown how much is free"
 	}
@@ -103,7 +103,7 @@ func (p *sheet) story() {
 		p.item("troubles", "none")
 	}
 	for n, t := range troubles[:min(len(troubles), maxTroubles)] {
-		p.item([]string{"troubles", ""}[min(n, 1)], "%s: %s", gravity(t.Gravity), t.What)
+		p.item([]string{"troubles", ""}[min(n, 1)], "%s: %s", gravityText(t.Gravity), t.What)
 		p.item("", "    %s", t.Then)
 	}
 	if more := len(troubles) - maxTroubles; more > 0 {
@@ -111,8 +111,8 @@ func (p *sheet) story() {
 	}
 }
 
-// gravity names an install.Gravity for people.
-func gravity(g install.Gravity) string {
+// gravityText names an install.Gravity for people.
+func gravityText(g install.Gravity) string {
 	return map[install.Gravity]string{
 		install.You: "YOUR HELP", install.Network: "NEEDS THE SERVER", install.Mends: "mends itself", install.Note: "note",
 	}[g]
@@ -160,7 +160,7 @@ func (p *sheet) set() string {
 	if len(i.Files) == 0 {
 		return fmt.Sprintf("not known; the module %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
 	}
-	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), amount(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
+	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), formatBytes(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
 	if n := found["unchecked"]; n > 0 {
 		text += fmt.Sprintf(", %d of the right size (--hash reads them)", n)
 	}
@@ -239,7 +239,7 @@ func (p *sheet) next() (lines []string) {
 		lines = append(lines, stepText(step))
 	}
 	if next.Error != "" {
-		return append(append(lines, "stops: "+next.Error), p.d.prospects()...)
+		return append(append(lines, "stops: "+next.Error), p.d.endingLines()...)
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "has nothing to finish")
@@ -254,7 +254,7 @@ func (p *sheet) next() (lines []string) {
 	if next.Set != p.d.Install.Set {
 		text = fmt.Sprintf("leads to set %s (%s); %s", fileset.ShortDigest(next.Set), next.State, text)
 	}
-	return append(append(lines, text), p.d.prospects()...)
+	return append(append(lines, text), p.d.endingLines()...)
 }
 
 func stepText(d install.Deed) string {
@@ -268,8 +268,8 @@ func stepText(d install.Deed) string {
 	}
 }
 
-// amount formats a number of bytes for people.
-func amount(n int64) string {
+// formatBytes formats a number of bytes for people.
+func formatBytes(n int64) string {
 	for _, unit := range []struct {
 		name string
 		size int64

@@ -98,15 +98,6 @@ func (p Promise) Kept(s Set) (which string, err error) {
 	return "", &BrokenError{FromOld: fromOld, FromNew: fromNew}
 }
 
-// KeptIn is Kept for the set in a folder.
-func (p Promise) KeptIn(dir string) (which string, err error) {
-	s, err := Read(dir)
-	if err != nil {
-		return "", err
-	}
-	return p.Kept(s)
-}
-
 // BrokenError says that a folder has neither the old nor the new set, and names the differing files.
 type BrokenError struct {
 	FromOld, FromNew []string // as Set.Diff gives them

@@ -153,19 +153,19 @@ func (s *Scenario) check() error {
 			f := tree[name]
 			switch {
 			case !s.isRelease(name):
-				return &Error{s.file, f.line, fmt.Sprintf("%s/%s is no file of a release: want %s, a file named after it, or one "+
+				return &textError{s.file, f.line, fmt.Sprintf("%s/%s is no file of a release: want %s, a file named after it, or one "+
 					"below Resources/; files of others go below player/ or disk/", side, name, s.library)}
 			case f.link != "":
-				return &Error{s.file, f.line, "a release has no links; put it below player/ or disk/"}
+				return &textError{s.file, f.line, "a release has no links; put it below player/ or disk/"}
 			}
 		}
 	}
 	if len(s.sides["old"]) == 0 && s.begin != beginNone || len(s.sides["new"]) == 0 {
-		return &Error{s.file, 0, "declares no old or no new set; want files below old/ and new/, or begin: none"}
+		return &textError{s.file, 0, "declares no old or no new set; want files below old/ and new/, or begin: none"}
 	}
 	for name, f := range s.sides["disk"] {
 		if _, twice := s.sides["player"][name]; twice {
-			return &Error{s.file, f.line, name + " is below player/ and below disk/"}
+			return &textError{s.file, f.line, name + " is below player/ and below disk/"}
 		}
 	}
 	if s.begin == beginNone && len(s.sides["old"]) == 0 {

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Error is a mistake in the text of a scenario, with its place.
-type Error struct {
+// textError is a mistake in the text of a scenario, with its place.
+type textError struct {
 	File   string
 	Line   int // from 1; 0 is the whole file
 	Reason string
 }
 
-func (e *Error) Error() string {
+func (e *textError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("scenario %s: %s", e.File, e.Reason)
 	}
@@ -27,7 +27,7 @@ func (e *Error) Error() string {
 }
 
 // Scenario declares a folder before and after an update, and the faults in between. Its text has a header with directives, and then
-// files in the format of txtar; docs/QA.md describes it. Parse makes one.
+// files in the format of txtar; docs/QA.md describes it.
 type Scenario struct {
 	Name  string // of the file, without its extension
 	About string // the first comment
@@ -90,11 +90,11 @@ type parser struct {
 }
 
 func (p *parser) fail(format string, values ...any) error {
-	return &Error{p.file, p.line, fmt.Sprintf(format, values...)}
+	return &textError{p.file, p.line, fmt.Sprintf(format, values...)}
 }
 
-// Parse parses the text of a scenario. The error is an *Error.
-func Parse(file string, text []byte) (*Scenario, error) {
+// parse parses the text of a scenario. The error is a *textError.
+func parse(file string, text []byte) (*Scenario, error) {
 	p := &parser{Scenario: &Scenario{
 		Name: strings.TrimSuffix(path.Base(file), path.Ext(file)), file: file, begin: beginConfirmed, runs: 1, library: "Lathe.so",
 		directions: []string{forward, backward}, volumes: []string{exchanging, moving, folding},
@@ -103,7 +103,7 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	lines := strings.SplitAfter(string(text), "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { _, is := fileMarker(l); return is })
 	if at < 0 {
-		return nil, &Error{file, 0, "declares no file; want lines like -- new/Resources/A.zip --"}
+		return nil, &textError{file, 0, "declares no file; want lines like -- new/Resources/A.zip --"}
 	}
 	for n, line := range lines[:at] {
 		p.line = n + 1

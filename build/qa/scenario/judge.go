@@ -182,7 +182,7 @@ func (r *run) judgeEnd(ctx context.Context, v *volume, err error) error {
 			continue
 		}
 		if _, err := v.fsys.Lstat(e.value); (err == nil) != (e.what == expectThere) {
-			return fmt.Errorf("at the end: %w", &Error{r.file, e.line, fmt.Sprintf("expected %s %s: %v", e.what, e.value, err)})
+			return fmt.Errorf("at the end: %w", &textError{r.file, e.line, fmt.Sprintf("expected %s %s: %v", e.what, e.value, err)})
 		}
 	}
 	if want == "new" {

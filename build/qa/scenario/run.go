@@ -99,7 +99,7 @@ func (r *run) playAll(ctx context.Context) error {
 		first, last = crash.op, crash.op
 	}
 	if first > count {
-		return fmt.Errorf("%w: there are only %d operations", &Error{r.file, r.faults[at].line, r.faults[at].text}, count)
+		return fmt.Errorf("%w: there are only %d operations", &textError{r.file, r.faults[at].line, r.faults[at].text}, count)
 	}
 	for op := first; op <= last; op++ {
 		for _, moment := range crash.moments {
@@ -182,7 +182,7 @@ func (r *run) change(v *volume, when string) error {
 	for _, f := range r.faults {
 		if f.change != nil && f.when == when {
 			if err := f.change(v); err != nil {
-				return fmt.Errorf("%w: %w", &Error{r.file, f.line, "fault " + f.text}, err)
+				return fmt.Errorf("%w: %w", &textError{r.file, f.line, "fault " + f.text}, err)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func (r *run) disturbed(ctx context.Context, v *volume, fsys platform.FS) error 
 // judgeUpdate checks that the update failed only because of a fault, and with the expected text.
 func (r *run) judgeUpdate(err error, crashed bool) error {
 	refused := r.expected(r.direction, expectRefused, "")
-	var wrong *Error
+	var wrong *textError
 	switch {
 	case errors.As(err, &wrong):
 		return err

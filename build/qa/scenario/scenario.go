@@ -45,7 +45,7 @@ func readAll(fsys fs.FS, dir string) (found []*Scenario, err error) {
 		text, failed := fs.ReadFile(fsys, file)
 		var s *Scenario
 		if failed == nil {
-			s, failed = Parse(path.Base(file), text)
+			s, failed = parse(path.Base(file), text)
 		}
 		if failed != nil {
 			err = errors.Join(err, failed)

@@ -111,7 +111,7 @@ func TestFoldersCanFail(t *testing.T) {
 		{"fault: link Resources/A.zip /etc/passwd when crashed", ""},
 	}
 	for _, test := range tests {
-		s, err := Parse("a.txtar", []byte(test.header+plainScenario))
+		s, err := parse("a.txtar", []byte(test.header+plainScenario))
 		if err != nil {
 			t.Errorf("%q: %v", test.header, err)
 			continue
@@ -130,7 +130,7 @@ func TestFoldersCanFail(t *testing.T) {
 
 func TestPlayersModeIsKept(t *testing.T) {
 	text := strings.Replace(plainScenario, "-- player/notes.txt --", "-- player/notes.txt mode=640 --", 1)
-	s, err := Parse("a.txtar", []byte("fault: mode notes.txt 600 when crashed"+text))
+	s, err := parse("a.txtar", []byte("fault: mode notes.txt 600 when crashed"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,14 +222,14 @@ func TestParseFoldersErrors(t *testing.T) {
 		{"-- new/Lathe.so --\n", "a.txtar: declares no old or no new set"},
 	}
 	for _, test := range tests {
-		s, err := Parse("a.txtar", []byte(test.text))
+		s, err := parse("a.txtar", []byte(test.text))
 		if test.want == "declares no" { // an empty name is no file: the line is text
 			if err != nil || !strings.Contains(string(s.sides["player"]["notes.txt"].data), "-- --") {
 				t.Errorf("%q: %v", test.text, err)
 			}
 			continue
 		}
-		var wrong *Error
+		var wrong *textError
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v\nwant %q", strings.Replace(test.text, plainScenario, "…", 1), err, test.want)
 		}
@@ -237,7 +237,7 @@ func TestParseFoldersErrors(t *testing.T) {
 }
 
 func TestParseFolders(t *testing.T) {
-	s, err := Parse("dir/all.txtar", []byte(`# What it is about
+	s, err := parse("dir/all.txtar", []byte(`# What it is about
 # and more
 module: Game.dll
 begin: planted
@@ -286,7 +286,7 @@ text
 			t.Errorf("%s: %+v", what, s)
 		}
 	}
-	again, err := Parse("x.txtar", []byte("-- old/Resources/same size=9 --\n-- new/Resources/same size=9 --\n-- new/Resources/other size=9 seed=2 --\n"))
+	again, err := parse("x.txtar", []byte("-- old/Resources/same size=9 --\n-- new/Resources/same size=9 --\n-- new/Resources/other size=9 seed=2 --\n"))
 	if err != nil || string(again.sides["old"]["Resources/same"].data) != string(again.sides["new"]["Resources/same"].data) {
 		t.Errorf("a made-up file differs between old and new: %v", err)
 	}
@@ -300,8 +300,8 @@ func FuzzParseFolders(f *testing.F) {
 		if strings.Contains(string(text), "count=") && len(text) > 200 {
 			return // large on purpose
 		}
-		s, err := Parse("f.txtar", text)
-		var wrong *Error
+		s, err := parse("f.txtar", text)
+		var wrong *textError
 		if err != nil && !errors.As(err, &wrong) {
 			t.Fatalf("%T: %v", err, err)
 		}
@@ -352,7 +352,7 @@ func TestFoldersInTheDocs(t *testing.T) {
 	}
 	_, example, _ := strings.Cut(text, "```\n# A pack goes bad")
 	example, _, _ = strings.Cut(example, "```")
-	s, err := Parse("docs.txtar", []byte("# A pack goes bad"+example))
+	s, err := parse("docs.txtar", []byte("# A pack goes bad"+example))
 	if err != nil {
 		t.Fatal(err)
 	}

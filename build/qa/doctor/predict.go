@@ -8,13 +8,13 @@ import (
 	"collet/assets"
 )
 
-// ends describes how an ending looks to a player.
-func ends(e install.Ending) string {
+// describeEnding describes how an ending looks to a player.
+func describeEnding(e install.Ending) string {
 	return fmt.Sprintf("ends with exit code %d, %q: %s", e.Exit, assets.TextsFor("en").Get(e.Key+".title"), e.Subject)
 }
 
-// circumstance describes when an ending occurs; rest is what happens then.
-func (d *Diagnosis) circumstance(e install.Ending, rest string) string {
+// condition describes when an ending occurs; rest is what happens then.
+func (d *Diagnosis) condition(e install.Ending, rest string) string {
 	switch e.When {
 	case install.Unchanged:
 		return "if the server has nothing new it " + rest
@@ -27,26 +27,26 @@ func (d *Diagnosis) circumstance(e install.Ending, rest string) string {
 	}
 }
 
-// prospects returns the endings as lines.
-func (d *Diagnosis) prospects() (lines []string) {
+// endingLines returns the endings as lines.
+func (d *Diagnosis) endingLines() (lines []string) {
 	for _, e := range d.Endings {
 		rest := "plays what is installed"
 		switch {
 		case e.Exit != 0:
-			rest = ends(e)
+			rest = describeEnding(e)
 		case e.When == install.Updated:
-			rest = d.fits(e)
+			rest = d.describeRoom(e)
 		}
-		lines = append(lines, d.circumstance(e, rest))
+		lines = append(lines, d.condition(e, rest))
 	}
 	return lines
 }
 
-// fits describes how large an update the free space allows.
-func (d *Diagnosis) fits(e install.Ending) string {
+// describeRoom describes how large an update the free space allows.
+func (d *Diagnosis) describeRoom(e install.Ending) string {
 	text := "has room"
 	if e.Bytes >= 0 {
-		text += " for " + amount(e.Bytes)
+		text += " for " + formatBytes(e.Bytes)
 	}
 	switch {
 	case e.Files == 0:
@@ -57,8 +57,8 @@ func (d *Diagnosis) fits(e install.Ending) string {
 	return text
 }
 
-// foretold returns the endings that need user action. A start that can't open the install is already a trouble of the install.
-func (d *Diagnosis) foretold() (found []install.Trouble) {
+// expectedTroubles returns the endings that need user action. A start that can't open the install is already a trouble of the install.
+func (d *Diagnosis) expectedTroubles() (found []install.Trouble) {
 	var before install.Ending
 	for _, e := range d.Endings {
 		seldom := e.When == install.Larger && e.Files >= int64(len(d.Install.Files)) // an update rarely adds more than the present size
@@ -66,7 +66,7 @@ func (d *Diagnosis) foretold() (found []install.Trouble) {
 			continue
 		}
 		before = e
-		found = append(found, install.Trouble{Gravity: install.You, What: "the next start: " + d.circumstance(e, ends(e)), Then: d.remedy(e)})
+		found = append(found, install.Trouble{Gravity: install.You, What: "the next start: " + d.condition(e, describeEnding(e)), Then: d.remedy(e)})
 	}
 	return found
 }
