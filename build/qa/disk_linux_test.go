@@ -13,10 +13,10 @@ import (
 	"collet/platform/testlevel"
 )
 
-// both are all file systems whose power can be cut.
+// both lists the file systems whose power can be cut.
 var both = []string{"ext4", "xfs"}
 
-// disk runs Disk on a client of some habits. It skips where nothing can be mounted, and fails when a mount is left.
+// disk runs Disk on a client with some habits. It skips the test if nothing can be mounted, and fails if a mount is left.
 func disk(t *testing.T, habits string, o qa.DiskOptions) *report.Report {
 	t.Helper()
 	testlevel.Slow(t)
@@ -37,7 +37,7 @@ func disk(t *testing.T, habits string, o qa.DiskOptions) *report.Report {
 	return r
 }
 
-// noMounts wants no file system of a lab to be mounted.
+// noMounts checks that no file system of a lab is mounted.
 func noMounts(t *testing.T) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mounts")
@@ -51,7 +51,7 @@ func noMounts(t *testing.T) {
 	}
 }
 
-// named are the cases of a name, with the wanted number of them.
+// named returns the cases whose name begins with name, and checks their number.
 func named(t *testing.T, r *report.Report, name string, want int) *report.Report {
 	t.Helper()
 	found := &report.Report{}
@@ -66,8 +66,7 @@ func named(t *testing.T, r *report.Report, name string, want int) *report.Report
 	return found
 }
 
-// TestDiskGood tries everything, in small numbers, on a client that keeps the promise. In make test the command tries the real
-// client, which keeps it, too.
+// TestDiskGood tries every kind of case on a correct client. In make test the command tries the real client.
 func TestDiskGood(t *testing.T) {
 	testlevel.Lab(t)
 	r := disk(t, "brief pausing", qa.DiskOptions{Kinds: both, Sizes: 2, Cuts: 1, Faults: 1, Depth: 2, Seed: 1})
@@ -145,7 +144,7 @@ func TestDiskPoints(t *testing.T) {
 	}
 }
 
-// TestDiskSkips wants each case that lacks something to name it.
+// TestDiskSkips checks that each skipped case names what it lacks.
 func TestDiskSkips(t *testing.T) {
 	disk(t, "brief", qa.DiskOptions{Sizes: 1}) // skips where nothing can be mounted at all
 	l := mustOpenLab(t, "brief")
@@ -163,7 +162,7 @@ func TestDiskSkips(t *testing.T) {
 	}
 }
 
-// TestDiskInterrupted wants every mount gone when the run is broken off.
+// TestDiskInterrupted checks that an interrupted run leaves no mounts.
 func TestDiskInterrupted(t *testing.T) {
 	testlevel.Slow(t)
 	l := mustOpenLab(t, "brief pausing")

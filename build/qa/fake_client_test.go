@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The test program is also the client under test: a small updater that keeps the promise, and, by its habits, some that
-// break it. Its release is a folder; a server it does not need.
+// The test program is also the client under test: a small updater, correct or broken according to its habits. Its release is a folder; it
+// needs no server.
 const (
 	clientHabits  = "COLLET_QA_TEST_CLIENT"  // words; empty: this is no client
 	clientRelease = "COLLET_QA_TEST_RELEASE" // folder with the new set
@@ -38,7 +38,7 @@ type fakeClient struct {
 	list    *os.File // nil without a list
 }
 
-// has reports a habit:
+// has reports whether the client has a habit:
 //
 //	brief       takes one file of the release only
 //	pausing     waits between operations
@@ -104,7 +104,7 @@ func (c *fakeClient) end(outcome string, code int, text string) int {
 	return code
 }
 
-// do does one operation, and dies before or after it when it is told to.
+// do does one operation, and crashes before or after it if the environment says so.
 func (c *fakeClient) do(what string, operation func() error) error {
 	c.count++
 	if c.list != nil {
@@ -133,7 +133,7 @@ func (c *fakeClient) die() {
 
 func (c *fakeClient) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-// names are the files of the release.
+// names lists the files of the release.
 func (c *fakeClient) names() (names []string) {
 	release := os.Getenv(clientRelease)
 	filepath.WalkDir(release, func(file string, entry fs.DirEntry, err error) error {
@@ -172,7 +172,7 @@ func (c *fakeClient) work() error {
 	return c.update()
 }
 
-// recover finishes what was decided.
+// recover finishes a decided update.
 func (c *fakeClient) recover() error {
 	if _, err := os.Stat(c.path(".collet/go")); err == nil {
 		return c.finish()
@@ -273,7 +273,7 @@ func (c *fakeClient) finish() error {
 	return c.syncDir(".collet")
 }
 
-// move makes a part live; one that is live already has none.
+// move makes a part live. A live file has no part.
 func (c *fakeClient) move(name string) error {
 	err := c.do("rename "+name, func() error { return os.Rename(c.path(part(name)), c.path(name)) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -12,8 +12,8 @@ import (
 	"collet/build/qa/report"
 )
 
-// TestLabPromise judges folders by what they hold.
-func TestLabPromise(t *testing.T) {
+// TestPromise judges sets of files.
+func TestPromise(t *testing.T) {
 	player := fileset.Set{}
 	for name := range playerFiles() {
 		player[name] = "sha256:" + name
@@ -59,7 +59,7 @@ func TestLabPromise(t *testing.T) {
 	}
 }
 
-// TestDiskProblems judges how clients end on a disk.
+// TestDiskProblems judges the ends of clients on faulty disks.
 func TestDiskProblems(t *testing.T) {
 	ended := func(code int, text string, phases ...string) clientEnd {
 		return clientEnd{code: code, phases: phases, last: clientLine{Text: text}}
@@ -90,8 +90,8 @@ func TestDiskProblems(t *testing.T) {
 func full(e clientEnd) string     { return fullProblem(e, "/m", "/m/install") }
 func readOnly(e clientEnd) string { return readOnlyProblem(e, "/m") }
 
-// TestLabTries wants panics, skips and troubles to become cases.
-func TestLabTries(t *testing.T) {
+// TestPlayCases checks that panics, skips and errors become cases.
+func TestPlayCases(t *testing.T) {
 	gives := func(state report.State, detail string, err error) try {
 		return try{name: detail, do: func(context.Context) (report.State, string, error) { return state, detail, err }}
 	}
@@ -118,8 +118,8 @@ func TestLabTries(t *testing.T) {
 	}
 }
 
-// TestLabListener takes output apart that comes in pieces.
-func TestLabListener(t *testing.T) {
+// TestOutputParser parses output that arrives in pieces.
+func TestOutputParser(t *testing.T) {
 	var end clientEnd
 	var phases []string
 	l := &outputParser{end: &end, on: func(said clientLine) { phases = append(phases, said.Phase) }}
@@ -137,8 +137,8 @@ func TestLabListener(t *testing.T) {
 	}
 }
 
-// TestLabSize counts pages.
-func TestLabSize(t *testing.T) {
+// TestDiskUsage counts pages.
+func TestDiskUsage(t *testing.T) {
 	dir := t.TempDir()
 	for name, size := range map[string]int{"empty": 0, "one": 1, "page": pageSize, "more": pageSize + 1} {
 		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o644); err != nil {

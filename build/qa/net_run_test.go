@@ -25,7 +25,7 @@ const (
 	connectionLost = 21
 )
 
-// newPacks are what the fake server sends, one after the other.
+// newPacks returns the content of both packs, as the fake server sends it.
 func newPacks() []byte {
 	data := make([]byte, 40_000)
 	for i := range data {
@@ -55,7 +55,7 @@ func packServer(t *testing.T) (address string) {
 	return listener.Addr().String()
 }
 
-// playClient is a client that asks a fake server for two packs. Some of its kind break a promise each.
+// playClient is a client that downloads two packs from a fake server. Some roles break the promise.
 func playClient(role string, args []string) int {
 	dir := args[slices.Index(args, "--dir")+1]
 	first, second := filepath.Join(dir, "Resources", "a.zip"), filepath.Join(dir, "Resources", "b.zip")
@@ -90,7 +90,7 @@ func playClient(role string, args []string) int {
 	return 0
 }
 
-// fakeInstall has a copy of this program as its client.
+// fakeInstall makes an install with this program as its client.
 func fakeInstall(t *testing.T) (program, dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -109,7 +109,7 @@ func fakeInstall(t *testing.T) (program, dir string) {
 	return program, dir
 }
 
-// fakeLab has one kind of client in its install, and a server that sends the new packs.
+// fakeLab opens a lab with a client of a role, and a server that sends the new packs.
 func fakeLab(t *testing.T, role string, change func(*qa.LabOptions)) (*qa.Lab, error) {
 	t.Helper()
 	testlevel.Slow(t)
@@ -128,7 +128,7 @@ func fakeLab(t *testing.T, role string, change func(*qa.LabOptions)) (*qa.Lab, e
 	return l, err
 }
 
-// fakeNet prepares the kit for one kind of client and one scenario.
+// fakeNet prepares a Net for a client of a role and one scenario.
 func fakeNet(t *testing.T, role, scenario string, slow bool) *qa.Net {
 	t.Helper()
 	l, err := fakeLab(t, role, nil)
@@ -165,7 +165,7 @@ func netCases(t *testing.T, n *qa.Net) (cases []report.Case) {
 	return cases
 }
 
-// A good client passes, and one that breaks a promise is caught, each one: a kit that can't fail proves nothing.
+// A correct client passes, and each broken one is reported.
 func TestNetCatches(t *testing.T) {
 	for _, test := range []struct{ role, want string }{
 		{"good client", ""},
@@ -196,7 +196,7 @@ func TestNetCatches(t *testing.T) {
 	}
 }
 
-// Faults come where and when the scenario says.
+// The client meets the faults of the scenario.
 func TestNetScenariosReachTheClient(t *testing.T) {
 	for _, test := range []struct{ scenario, want string }{
 		{"exit 0", "exit code 0 after"},
@@ -214,7 +214,7 @@ func TestNetScenariosReachTheClient(t *testing.T) {
 	}
 }
 
-// What makes all cases meaningless is said before the first one.
+// Conditions that invalidate all cases are errors before the first case.
 func TestNetRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name, want string

@@ -46,7 +46,7 @@ limit 40s
 	}
 }
 
-// What is wrong is named with file and line, and all of it at once.
+// All mistakes are reported at once, with file and line.
 func TestBadScenarios(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  `x.net: no line "exit"`,
@@ -108,7 +108,7 @@ func TestReadScenarios(t *testing.T) {
 	}
 }
 
-// The standard scenarios try every kind of fault, in both directions where there are two.
+// The standard scenarios contain every kind of fault, in both directions if it has one.
 func TestStandardScenarios(t *testing.T) {
 	all, err := qa.StandardScenarios()
 	if err != nil {
@@ -117,7 +117,7 @@ func TestStandardScenarios(t *testing.T) {
 	tried := map[string]bool{}
 	for _, s := range all {
 		if s.About == "" {
-			t.Errorf("%s: nobody says what it stands for", s.Name)
+			t.Errorf("%s: the description is missing", s.Name)
 		}
 		for _, f := range s.Faults {
 			tried[string(f.Kind)] = true

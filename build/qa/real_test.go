@@ -17,7 +17,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// fakeRelease lays out an install and the release that follows it.
+// fakeRelease writes an install and the next release.
 func fakeRelease(t *testing.T) (install, release string) {
 	t.Helper()
 	root := t.TempDir()
@@ -36,7 +36,7 @@ func fakeRelease(t *testing.T) (install, release string) {
 	return install, release
 }
 
-// scratch is a folder in memory, where there is one: a sync on a busy disk takes its time, and proves no more here.
+// scratch returns a folder in memory if possible: a sync on a busy disk takes longer and proves no more here.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", scratchName())
@@ -47,7 +47,7 @@ func scratch(t *testing.T) string {
 	return dir
 }
 
-// scratchName tells our folders from those of other test programs.
+// scratchName returns the prefix of the folders of this test program.
 func scratchName() string { return fmt.Sprintf("collet-test-%d-", os.Getpid()) }
 
 // openLab opens a lab with the test program as a client of some habits.
@@ -95,7 +95,7 @@ func mustOpenLab(t *testing.T, habits string) *qa.Lab {
 	return l
 }
 
-// tried runs Real and gives its cases, which must be numbered in their order.
+// tried runs Real and returns its cases, which must be numbered in order.
 func tried(t *testing.T, l *qa.Lab, o qa.RealOptions) *report.Report {
 	t.Helper()
 	r := &report.Report{}
@@ -120,7 +120,7 @@ func self(t *testing.T) string {
 	return path
 }
 
-// details are those of the violations.
+// details returns the details of the cases that are not ok.
 func details(r *report.Report) (all string) {
 	for _, c := range r.Cases {
 		if c.State != report.OK {
@@ -130,8 +130,8 @@ func details(r *report.Report) (all string) {
 	return all
 }
 
-// TestRealPoints tries every operation of a client that keeps the promise, and of some that do not: each must be caught. make test
-// has the honest one and the one that is stuck; TestDiskCatches has the one that stops halfway.
+// TestRealPoints stops a correct client and some broken ones at every operation: each broken one must be reported. make test has the
+// correct one and the one that is stuck; TestDiskCatches has the one that stops halfway.
 func TestRealPoints(t *testing.T) {
 	testlevel.Slow(t)
 	for i, test := range []struct {
@@ -163,7 +163,7 @@ func TestRealPoints(t *testing.T) {
 	}
 }
 
-// TestRealKills kills at moments. Where they fall is chance, but a client that halves sets all the time is caught.
+// TestRealKills kills at random moments; a client that leaves half a set most of the time is reported.
 func TestRealKills(t *testing.T) {
 	testlevel.Lab(t)
 	const kills = 16 // so many that a busy machine does not let all of them come too early or too late
@@ -195,7 +195,7 @@ func TestRealKills(t *testing.T) {
 	}
 }
 
-// TestRealPlays wants the game to run with its arguments when a run updates, and never when it only recovers.
+// TestRealPlays checks that updating runs start the game with its arguments, and recovering ones do not.
 func TestRealPlays(t *testing.T) {
 	testlevel.Slow(t)
 	l, err := openLab(t, "brief", func(o *qa.LabOptions) { o.Run, o.Game = true, []string{"--frames", "3 and more"} })
@@ -210,7 +210,7 @@ func TestRealPlays(t *testing.T) {
 	}
 }
 
-// TestRealHangs wants a client that never ends when it recovers to be ended and told.
+// TestRealHangs checks that a client that hangs in recovery is killed and reported.
 func TestRealHangs(t *testing.T) {
 	testlevel.Slow(t)
 	l, err := openLab(t, "brief hanging", func(o *qa.LabOptions) { o.Limit = 2 * time.Second })
@@ -223,7 +223,7 @@ func TestRealHangs(t *testing.T) {
 	}
 }
 
-// TestOpenLabRefuses wants a lab that can prove nothing not to open, and to say why.
+// TestOpenLabRefuses checks the errors of labs that can prove nothing.
 func TestOpenLabRefuses(t *testing.T) {
 	testlevel.Slow(t)
 	for _, test := range []struct {
@@ -266,7 +266,7 @@ func TestOpenLabRefuses(t *testing.T) {
 	}
 }
 
-// TestRealWithoutPoints names a client that has none.
+// TestRealWithoutPoints checks the error for a client without crash points.
 func TestRealWithoutPoints(t *testing.T) {
 	testlevel.Slow(t)
 	l := mustOpenLab(t, "good")
@@ -280,7 +280,7 @@ func TestRealWithoutPoints(t *testing.T) {
 	}
 }
 
-// TestRealInterrupted wants what was found out until then; what was under way is not run.
+// TestRealInterrupted checks that finished cases are reported and interrupted ones are skipped.
 func TestRealInterrupted(t *testing.T) {
 	testlevel.Slow(t)
 	l := mustOpenLab(t, "good")

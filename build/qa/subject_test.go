@@ -35,7 +35,7 @@ func TestFindClient(t *testing.T) {
 	}
 }
 
-// TestOwnNames wants everything that docs/ON-DISK.md calls the client's own to be outside, and nothing else.
+// TestOwnNames checks that exactly the client's own files of docs/ON-DISK.md are outside of sets.
 func TestOwnNames(t *testing.T) {
 	const probe = ".collet-0123456789abcdef"
 	for _, test := range []struct {

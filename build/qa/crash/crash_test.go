@@ -14,7 +14,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// releases are two small releases with everything that a real one has.
+// releases are two small releases with files of every kind.
 func releases() (o crash.Options) {
 	big := func(mark string) string { return strings.Repeat(mark+" ", 1500) }
 	o.Names = crash.Names("Lathe.so")
@@ -26,7 +26,7 @@ func releases() (o crash.Options) {
 	return o
 }
 
-// played tells of a few violations in full, if none is wanted.
+// played runs Run and collects the cases.
 func played(t testing.TB, o crash.Options) (r report.Report, n crash.Count) {
 	t.Helper()
 	n, err := crash.Run(t.Context(), o, func(c report.Case) { r.Cases = append(r.Cases, c) })
@@ -36,7 +36,7 @@ func played(t testing.TB, o crash.Options) (r report.Report, n crash.Count) {
 	return r, n
 }
 
-func wantHonest(t *testing.T, r report.Report) {
+func wantNoViolations(t *testing.T, r report.Report) {
 	t.Helper()
 	told := 0
 	for _, c := range r.Cases {
@@ -52,7 +52,7 @@ func TestCrash(t *testing.T) {
 	o, share := releases(), testlevel.Stride(10, 60)
 	o.Sparse = 12 * share
 	r, n := played(t, o)
-	wantHonest(t, r)
+	wantNoViolations(t, r)
 	t.Logf("%s; %s", n, r.Count())
 	if n.Stories != 30 || n.Operations < 2000 || n.Stops < 1500/share || n.Recoveries < 1500/share || n.States < 1500/share {
 		t.Errorf("%s: too little to tell anything", n)
@@ -65,7 +65,7 @@ func TestCrashEverywhere(t *testing.T) {
 	o := releases()
 	o.Story, o.Depth = "update", crash.Once
 	r, n := played(t, o)
-	wantHonest(t, r)
+	wantNoViolations(t, r)
 	if n.Stops != len(r.Cases) || n.Recoveries != 0 || n.Stops < 10*n.Operations {
 		t.Errorf("%s, %d cases", n, len(r.Cases))
 	}
@@ -87,13 +87,13 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 	o.Story, o.Depth, o.Sparse = "back", crash.Fully, 150*testlevel.Stride(8, 8)
 	r, n = played(t, o)
-	wantHonest(t, r)
+	wantNoViolations(t, r)
 	if n.Recoveries < 20*n.Stops {
 		t.Errorf("%s: recoveries were not stopped everywhere", n)
 	}
 }
 
-// TestCrashMutants wants the matrix to catch every build that is broken on purpose: three times, or once in a share of the stops.
+// TestCrashMutants checks that Run reports every mutant: three times, or once in a share of the stops.
 func TestCrashMutants(t *testing.T) {
 	testlevel.Slow(t)
 	for _, m := range crash.Mutants() {
@@ -111,7 +111,7 @@ func TestCrashMutants(t *testing.T) {
 	}
 }
 
-// TestCrashRepeat wants the command line of a violation to lead to the same violation, and to nothing else.
+// TestCrashRepeat checks that the command line of a violation repeats exactly that violation.
 func TestCrashRepeat(t *testing.T) {
 	o := releases()
 	o.Mutant, o.Story, o.Enough, o.Sets = "journal-unsynced", "update", 1, " --old a --new b"
@@ -164,7 +164,7 @@ func TestCrashUsage(t *testing.T) {
 	}
 }
 
-// TestCrashInterrupted wants what was found up to the end of the context.
+// TestCrashInterrupted checks that the finished cases are reported.
 func TestCrashInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o, cases := releases(), 0
@@ -181,8 +181,8 @@ func TestCrashInterrupted(t *testing.T) {
 	}
 }
 
-// TestReadCrashSets reads releases as a person has them.
-func TestReadCrashSets(t *testing.T) {
+// TestReadSets reads releases from folders.
+func TestReadSets(t *testing.T) {
 	oldDir, newDir := t.TempDir(), t.TempDir()
 	write := func(dir, name, content string) {
 		t.Helper()
@@ -225,7 +225,7 @@ func TestReadCrashSets(t *testing.T) {
 		o.Story = "update"
 	}
 	r, _ := played(t, o)
-	wantHonest(t, r)
+	wantNoViolations(t, r)
 	write(newDir, "Other.so", "a second module")
 	if _, _, err := crash.ReadSets(oldDir, newDir); err == nil || !strings.Contains(err.Error(), "two modules") {
 		t.Error(err)

@@ -15,30 +15,30 @@ import (
 	"collet/platform/faultfs"
 )
 
-// machine is an install to which anything happens in any order, with what is known about it.
+// machine is an install under random events, with the expected state.
 type machine struct {
 	disk  *faultfs.Disk
 	names install.Names
 	now   time.Time
 
-	server  Set // what is offered
-	live    Set // what the install has, as far as it came from a release
-	proven  Set // what it goes back to
+	server  Set // the offered release
+	live    Set // the live set
+	proven  Set // the last proven set
 	pending bool
 
-	mine    Set    // files of the player where nothing else has a right to be: they stay where they are
-	inWay   Set    // files of the player under names of packs: they may be moved, but are never gone
-	other   string // content of the other host's module, empty before it was there
-	fresh   int    // counts contents
+	mine    Set    // the player's files under names of no release: they must stay in place
+	inWay   Set    // the player's files under names of packs: they may be moved, but not lost
+	other   string // content of the other host's module, or empty
+	fresh   int    // number of made contents
 	failed  []Set
-	silent  []Set           // sets that were started and left without a word, once for each time
-	swaps   []Set           // sets that were made live and left without a word
-	damaged bool            // somebody broke a file behind our back, and nobody has verified the set since
-	strays  map[string]bool // names that a forgotten journal had given to the set
-	known   map[string]bool // names that any release ever had
+	silent  []Set           // sets whose start ended without a result, once for each start
+	swaps   []Set           // sets that became live and whose start ended without a result
+	damaged bool            // a file was damaged, and the set was not verified since
+	strays  map[string]bool // names of set files that the journal lost
+	known   map[string]bool // names of all releases so far
 }
 
-// poolNames are the files that releases are made of. One of them is the folder of others.
+// poolNames are the possible files of releases. One of them is also the folder of others.
 func poolNames() []string {
 	return []string{"Lathe.so.pdb", "Resources/A.zip", "Resources/B.zip", "Resources/C.zip", "Resources/Deep", "Resources/Deep/D.zip",
 		"Resources/Deep/E.zip", "Resources/maps/F.zip"}
@@ -56,16 +56,16 @@ func newMachine(t *rapid.T) *machine {
 	return m
 }
 
-// content is one that was never there before.
+// content returns a new content.
 func (m *machine) content(t *rapid.T) string {
 	m.fresh++
 	size := rapid.SampledFrom([]int{0, 1, 30, 5000, 10_000}).Draw(t, "size")
 	return strings.Repeat(fmt.Sprintf("content %d ", m.fresh), size/10+1)[:size]
 }
 
-// publish makes another release of the one that is offered.
+// publish changes the offered release.
 func (m *machine) publish(t *rapid.T) {
-	// A server that offers no pack at all is taken for one that has no packs yet: then none are dropped.
+	// An offer without packs drops no packs, so there is always one.
 	next := m.server.with(Set{"Lathe.so": m.content(t), "Resources/Always.zip": "always"})
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {
 		name := rapid.SampledFrom(poolNames()).Draw(t, "name")
@@ -92,7 +92,7 @@ func (m *machine) publish(t *rapid.T) {
 	}
 }
 
-// making adds a file and drops what can't be there beside it.
+// making adds a file and removes files that it excludes: a folder of the same name, or a file in place of its folder.
 func (s Set) making(name, content string) Set {
 	s = s.filter(func(other string) bool {
 		return !strings.HasPrefix(other, name+"/") && !strings.HasPrefix(name, other+"/")
@@ -101,12 +101,12 @@ func (s Set) making(name, content string) Set {
 	return s
 }
 
-// process is a client at work on the disk; may is what a stop leaves before it does anything.
+// process returns a client on the disk.
 func (m *machine) process(p *faultfs.FS) *client {
 	return &client{names: m.names, sets: namedSets{"server": m.server}, mode: 2, fsys: p, now: m.now}
 }
 
-// Check is the promise.
+// Check checks the promise on a copy of the disk.
 func (m *machine) Check(t *rapid.T) {
 	d := m.disk.Clone()
 	c := m.process(d.Open(faultfs.Options{}))
@@ -125,7 +125,7 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
-// holds wants one of some sets, all that is the player's, and the other host's module.
+// holds checks for one of some sets, all files of the player, and the other host's module.
 func (m *machine) holds(t *rapid.T, d *faultfs.Disk, sets ...Set) (found Set) {
 	files := d.Files()
 	for name, content := range m.mine {
@@ -160,7 +160,7 @@ func (m *machine) isOneOf(t *rapid.T, files map[string]string, sets []Set) Set {
 	return nil
 }
 
-// setOf is what of the disk could belong to a set.
+// setOf returns the files of the disk that may belong to a set.
 func (m *machine) setOf(files map[string]string, set Set) Set {
 	live := Set{}
 	for name, content := range files {
@@ -175,12 +175,12 @@ func (m *machine) setOf(files map[string]string, set Set) Set {
 	return live
 }
 
-// inTheWay reports whether an error is about a file that nobody but the player may move away.
+// inTheWay reports whether an error names a file that only the player may move.
 func (m *machine) inTheWay(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "move it away") && len(m.strays)+len(m.inWay) > 0
 }
 
-// outcome is how a start with a new set goes on.
+// outcome is the result of a start with a new set.
 type outcome string
 
 const (
@@ -189,7 +189,7 @@ const (
 	fails    outcome = "fail"
 )
 
-// steps are those of a start that updates.
+// steps returns the steps of a start with an update.
 func (o outcome) steps() []step {
 	list := []step{fetching("server"), committing(), promoting()}
 	switch o {
@@ -203,7 +203,7 @@ func (o outcome) steps() []step {
 	return append(list, closing())
 }
 
-// start is a whole process with the server in reach.
+// start is one process with a server.
 func (m *machine) start(how outcome, verify bool) (*client, error) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
@@ -216,9 +216,9 @@ func (m *machine) start(how outcome, verify bool) (*client, error) {
 	return c, err
 }
 
-// update is a start, and where the damage comes to light only in its midst another one.
+// update is one start, and a second one if the first finds damage while it updates.
 func (m *machine) update(t *rapid.T, how outcome, verify bool) {
-	if how == fails || m.damaged { // what is damaged may fail without having been told to
+	if how == fails || m.damaged { // a damaged set may fail by itself
 		m.failed = append(m.failed, m.server)
 	}
 	if how == leaves {
@@ -244,7 +244,7 @@ func (m *machine) update(t *rapid.T, how outcome, verify bool) {
 	m.settle(t, c, how)
 }
 
-// leave notes a start of the offered set that ends without a word: five of them, or three swaps, are as good as a failure.
+// leave records a start that ends without a result: five of them, or three swaps, count as a failure.
 func (m *machine) leave() {
 	m.silent = append(m.silent, m.server)
 	if !maps.Equal(m.live, m.server) {
@@ -263,7 +263,7 @@ func (m *machine) leave() {
 	}
 }
 
-// settle notes where a whole start has led.
+// settle records the result of a complete start.
 func (m *machine) settle(t *rapid.T, c *client, how outcome) {
 	if c.plan.HeldBack {
 		if !slices.ContainsFunc(m.failed, func(s Set) bool { return maps.Equal(s, m.server) }) {
@@ -290,7 +290,7 @@ func (m *machine) settle(t *rapid.T, c *client, how outcome) {
 	}
 }
 
-// look starts the client without a server and notes what it has, which has to be one of some sets.
+// look starts the client without a server and records the live set, which must be one of some sets.
 func (m *machine) look(t *rapid.T, sets ...Set) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
@@ -307,10 +307,10 @@ func (m *machine) look(t *rapid.T, sets ...Set) {
 	}
 }
 
-// forget gives up to know what is there, until somebody verifies it.
+// forget marks the set as unknown until it is verified.
 func (m *machine) forget(*rapid.T) { m.damaged = true }
 
-// repair is a verification with a release that nothing is known against.
+// repair verifies the install with a new release.
 func (m *machine) repair(t *rapid.T) {
 	m.publish(t)
 	m.fresh++
@@ -318,7 +318,7 @@ func (m *machine) repair(t *rapid.T) {
 	m.update(t, confirms, true)
 }
 
-// crash stops a start anywhere.
+// crash stops a start at a random operation.
 func (m *machine) crash(t *rapid.T) {
 	how := rapid.SampledFrom([]outcome{confirms, leaves, fails}).Draw(t, "outcome")
 	base := m.disk.Clone()
@@ -344,7 +344,7 @@ func (m *machine) crash(t *rapid.T) {
 	}
 }
 
-// breakable are the files of ours that somebody may break, by class.
+// breakable lists the updater's files of a class, which may be damaged.
 func (m *machine) breakable(class string) (names []string) {
 	for name := range m.disk.Files() {
 		_, players := m.mine[name]
@@ -367,12 +367,12 @@ func (m *machine) breakable(class string) (names []string) {
 	return names
 }
 
-// holdsForeign reports whether a file is the player's, kept for now.
+// holdsForeign reports whether a file has the content of a player's file.
 func (m *machine) holdsForeign(name string) bool {
 	return slices.Contains(slices.Collect(maps.Values(m.inWay)), m.disk.Files()[name])
 }
 
-// corrupt breaks a file, or deletes it.
+// corrupt damages or deletes a file.
 func (m *machine) corrupt(t *rapid.T) {
 	class := rapid.SampledFrom([]string{"live", "part", "backup", "journal", "cache", "cache"}).Draw(t, "class")
 	names := m.breakable(class)
@@ -395,11 +395,11 @@ func (m *machine) corrupt(t *rapid.T) {
 		at := rapid.IntRange(0, len(content)-1).Draw(t, "at")
 		m.replant(t, name, content[:at]+string(content[at]^1)+content[at+1:])
 	}
-	if class == "journal" { // without it nobody knows whose file is whose
+	if class == "journal" { // without it the updater can't attribute files
 		maps.Copy(m.strays, m.known)
 		m.inWay = Set{}
 	}
-	if class == "live" { // if the next release drops it, it is somebody else's by its content
+	if class == "live" { // if the next release drops it, its content is foreign
 		m.strays[name] = true
 	}
 	if class != "cache" {
@@ -413,7 +413,7 @@ func (m *machine) replant(t *rapid.T, name, content string) {
 	}
 }
 
-// player adds files of his own, some of them where a later release will have one.
+// player adds a player's file, perhaps under a name of a later release.
 func (m *machine) player(t *rapid.T) {
 	m.fresh++
 	content := fmt.Sprintf("the player's %d", m.fresh)
@@ -425,7 +425,7 @@ func (m *machine) player(t *rapid.T) {
 	}
 	name := "Resources/" + rapid.SampledFrom([]string{"A.zip", "B.zip", "C.zip"}).Draw(t, "name")
 	if _, taken := m.disk.Files()[name]; taken || m.damaged || m.pending || len(m.live) == 0 {
-		return // before the first release, what is there may be an older install's
+		return // before the first release the file may belong to an older install
 	}
 	if _, again := m.inWay[name]; again || m.live[name] != "" {
 		return
@@ -441,7 +441,7 @@ func (m *machine) offline(t *rapid.T) {
 	proves := rapid.Bool().Draw(t, "proves")
 	err := c.open()
 	if err == nil {
-		m.failed = append(m.failed, m.live, m.server) // so many silent starts may have been the last straw
+		m.failed = append(m.failed, m.live, m.server) // this may be the start that exceeds the limit
 		err = c.starting()
 	}
 	if err == nil && proves {
@@ -463,7 +463,7 @@ func (m *machine) offline(t *rapid.T) {
 	}
 }
 
-// otherHost has a module of its own in the same folder, and the same packs.
+// otherHost updates a second host in the same folder: its own module, and the same packs.
 func (m *machine) otherHost(t *rapid.T) {
 	if m.damaged || m.pending || !maps.Equal(m.live, m.server) {
 		return
@@ -487,12 +487,12 @@ func (m *machine) otherHost(t *rapid.T) {
 	m.look(t, m.live)
 }
 
-// clock is set to any time. Whatever is damaged stays so.
+// clock sets the clock to a random time.
 func (m *machine) clock(t *rapid.T) {
 	m.now = storyTime.AddDate(rapid.IntRange(-40, 40).Draw(t, "years"), 0, 0)
 }
 
-// TestMachine: anything happens in any order, and the promise holds after each of it.
+// TestMachine runs random events and checks the promise after each one.
 func TestMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)

@@ -17,7 +17,7 @@ import (
 	"collet/platform"
 )
 
-// everything is each name below a folder with mode, time and content.
+// everything lists all files below a folder with mode, time and content.
 func everything(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -94,7 +94,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// reports wants both forms of the report to be whole.
+// reports checks that both forms of the report are complete.
 func reports(t *testing.T, d *Diagnosis) {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func reports(t *testing.T, d *Diagnosis) {
 	}
 }
 
-// TestDoctorWhileItRuns: the running client is named, and not disturbed.
+// TestDoctorWhileItRuns finds a running client and does not disturb it.
 func TestDoctorWhileItRuns(t *testing.T) {
 	var running *updater
 	dir, _ := fixture(t, installs("old"), func(ctx context.Context, u *updater) error {
@@ -187,7 +187,7 @@ func TestHostsIn(t *testing.T) {
 	}
 }
 
-// TestDoctorOfAWritableRoot: the module that an installer laid out counts, and the way to the other folder is told.
+// TestDoctorOfAWritableRoot uses the installer's module, and names the other folder.
 func TestDoctorOfAWritableRoot(t *testing.T) {
 	below, module := fixture(t, installs("old"))
 	if err := os.WriteFile(filepath.Join(below, "INSTALLED"), nil, 0o644); err != nil {
@@ -211,7 +211,7 @@ func TestDoctorOfAWritableRoot(t *testing.T) {
 	}
 }
 
-// TestDoctorOfPackaged: the folder for the player's data is the one that the host has inside it.
+// TestDoctorOfPackaged reads the data folder from the settings inside the host.
 func TestDoctorOfPackaged(t *testing.T) {
 	dir, _ := fixture(t, installs("old"))
 	data := t.TempDir()
@@ -263,7 +263,7 @@ func TestLogTail(t *testing.T) {
 	}
 }
 
-// TestTheNextStartOfAMixedSet is foretold.
+// TestTheNextStartOfAMixedSet predicts a verification.
 func TestTheNextStartOfAMixedSet(t *testing.T) {
 	d := &Diagnosis{Install: install.Inspection{Next: install.Rehearsed{Mixed: []string{"Resources/A.zip"}}}}
 	var out bytes.Buffer
@@ -272,7 +272,7 @@ func TestTheNextStartOfAMixedSet(t *testing.T) {
 	}
 }
 
-// TestRoomThatIsNotKnownIsNotZero: some file systems don't count what they have.
+// TestRoomThatIsNotKnownIsNotZero: some file systems do not report their free space.
 func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
 	for want, found := range map[string]install.Inspection{
 		"0 bytes free on /games":             {},

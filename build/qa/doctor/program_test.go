@@ -15,7 +15,7 @@ import (
 	"collet/platform"
 )
 
-// TestDoctorOfAProgram: a program that updates itself is told of, and its files are no strays.
+// TestDoctorOfAProgram describes a program that updates itself; its files are no strays.
 func TestDoctorOfAProgram(t *testing.T) {
 	dir, _ := fixture(t, installs("old"))
 	fsys, err := platform.OpenDir(dir)

@@ -38,7 +38,7 @@ func TestSameFile(t *testing.T) {
 	}
 }
 
-// TestComparerTellsWhatItCouldNotRead: that is another thing than a difference.
+// TestComparerTellsWhatItCouldNotRead checks that a read error is not reported as a difference.
 func TestComparerTellsWhatItCouldNotRead(t *testing.T) {
 	broken := errors.New("broken")
 	c := fileset.NewComparer(io.MultiReader(strings.NewReader("ab"), broke{broken}))

@@ -83,7 +83,7 @@ func TestProcessStopTakesTheWholeGroup(t *testing.T) {
 	waitGone(t, child)
 }
 
-// waitGone waits until no process has this id, or what has it is a dead child that nobody waited for.
+// waitGone waits until a process has ended. It may remain as a zombie.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {

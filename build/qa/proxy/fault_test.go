@@ -13,7 +13,7 @@ import (
 	"collet/build/qa/proxy"
 )
 
-// numbered is data in which every place is different from its neighbours.
+// numbered returns data in which every byte differs from its neighbours.
 func numbered(n int) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -33,7 +33,7 @@ func inverted(data []byte, a, b int) []byte {
 
 func joinBytes(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// Each fault is proven byte for byte, in both directions, against a peer that sends back what it gets.
+// Each fault changes exactly its bytes, in both directions.
 func TestFaultsChangeExactlyTheirBytes(t *testing.T) {
 	data := numbered(100_000)
 	for _, test := range []struct {
@@ -104,7 +104,7 @@ func carried(t *testing.T, way proxy.Direction, faults []proxy.Fault, data []byt
 	return got
 }
 
-// A truncated direction leaves the other one alone.
+// Truncating one direction does not affect the other.
 func TestTruncateIsOneSided(t *testing.T) {
 	p := start(t, proxy.Options{Target: echo(t), Faults: func(int) []proxy.Fault {
 		return []proxy.Fault{{Kind: proxy.Truncate, Direction: proxy.Up, At: 10}}
@@ -116,7 +116,7 @@ func TestTruncateIsOneSided(t *testing.T) {
 	}
 }
 
-// Behind a half-open connection nothing moves in either direction, until the reset.
+// A half-open connection carries nothing in either direction until the reset.
 func TestHalfOpenIsSilentBothWays(t *testing.T) {
 	p := start(t, proxy.Options{Target: echo(t), Faults: func(int) []proxy.Fault {
 		return []proxy.Fault{{Kind: proxy.HalfOpen, Direction: proxy.Up, At: 100, For: 50 * time.Millisecond}}
@@ -132,7 +132,7 @@ func TestHalfOpenIsSilentBothWays(t *testing.T) {
 	}
 }
 
-// A black hole takes the connection and never reaches the target.
+// A black hole accepts the connection and never connects to the target.
 func TestBlackHole(t *testing.T) {
 	reached := make(chan struct{}, 1)
 	target := serve(t, func(*net.TCPConn) { reached <- struct{}{} })

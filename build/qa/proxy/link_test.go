@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// These tests need the inside of the package: they check the arithmetic of a link on a clock that is not the wall's.
+// These tests check the arithmetic of a link on a fake clock.
 
 func TestLinePassesAtTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // patience bounds waits for something that happens at once on a machine that is not overloaded.
 const patience = 2 * time.Minute
 
-// eventually waits for what another process does, or a socket.
+// eventually waits until done returns true.
 func eventually(t *testing.T, done func() bool, what string) {
 	t.Helper()
 	for end := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
@@ -167,7 +167,7 @@ func TestProxyCutsAfterExactlySoManyBytes(t *testing.T) {
 	}
 }
 
-// checkEcho sends a few bytes there and back.
+// checkEcho sends a few bytes and receives them back.
 func checkEcho(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	question, answer := []byte("are you there?"), make([]byte, 14)

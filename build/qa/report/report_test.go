@@ -20,10 +20,10 @@ import (
 	"collet/build/qa/report"
 )
 
-// nasty is what a peer, a file name or a crashed program may put into a report.
+// nasty is untrusted text with markup and control characters.
 const nasty = "</pre></td><script>alert(1)</script>\x1b[2J\x00 \"quoted\" & 'so' ]]> \u202egnp.exe\nsecond line\xff"
 
-// sample is a report with everything in it.
+// sample is a report with cases of every kind.
 func sample() *report.Report {
 	r := &report.Report{
 		Title: "A <bad> network & more", Product: "Lathe", Target: "Linux-x64", Command: `collet qa net --demo --host "Lathe"`,
@@ -48,7 +48,7 @@ func sample() *report.Report {
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files instead of comparing with them")
 
-// golden compares with a file; what was got instead goes to testdata/failed.
+// golden compares with a file, and writes differing output to testdata/failed.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -105,7 +105,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// Nothing that a case holds may move a cursor, end a line that is not its own, or turn the writing round.
+// The text of a case can't move the cursor, end another line, or change the writing direction.
 func TestTableIsPrintable(t *testing.T) {
 	for _, c := range string(written(t, sample().Table)) {
 		if c != '\n' && (c < ' ' || c == 0x7F || c == 0x202E) {
@@ -139,7 +139,7 @@ func TestTableColumnsAreAligned(t *testing.T) {
 	}
 }
 
-// suites is JUnit's XML as readers take it: by names, whatever our writer calls its types.
+// suites is JUnit's XML for a reader, independent of the writer's types.
 type suites struct {
 	Tests    int `xml:"tests,attr"`
 	Failures int `xml:"failures,attr"`
@@ -232,7 +232,7 @@ func text(n *html.Node) (all string) {
 	return all
 }
 
-// The page needs nothing but itself, and what a case holds stays text.
+// The page needs no other files, and the text of cases stays text.
 func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 	root := parsed(t, sample())
 	for n := range root.Descendants() {
@@ -268,7 +268,7 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 	}
 }
 
-// Each case has one square of its state, and each square that is a link leads to the line of its case.
+// Each case has one square with its state, and each link leads to the line of its case.
 func TestHTMLMatrix(t *testing.T) {
 	r := sample()
 	root := parsed(t, r)
@@ -308,8 +308,8 @@ func TestHTMLMatrix(t *testing.T) {
 	}
 }
 
-// Thousands of points are gathered: the overview says operation × survival, groups with violations are open, and beyond a
-// number of lines that a browser bears a case that is ok has a square and no line.
+// Thousands of points are grouped: the overview shows operation × survival, groups with violations are open, and above the limit of lines
+// a case that is ok has only a square.
 func TestHTMLOfThousands(t *testing.T) {
 	r := &report.Report{}
 	ops := []string{"write", "sync", "rename"}
@@ -361,7 +361,7 @@ func TestHTMLOfThousands(t *testing.T) {
 
 func isOpen(a html.Attribute) bool { return a.Key == "open" }
 
-// Two hundred random kills differ in nothing but their seed: their squares stand side by side in one row.
+// Two hundred random kills differ only by their seed: their squares share one cell.
 func TestHTMLOfManySeeds(t *testing.T) {
 	r := &report.Report{}
 	for seed := range 200 {
@@ -405,7 +405,7 @@ func TestReportTellsOfWriteErrors(t *testing.T) {
 	}
 }
 
-// Places in a stream stand in the order in which they are reached, as far as anybody can know: numbers, then shares.
+// Positions in a stream are sorted: numbers, then percentages.
 func TestHTMLColumnsAreSorted(t *testing.T) {
 	r := &report.Report{}
 	for _, at := range []string{"50%", "1", "100%", "600000", "0", "1%"} {
@@ -422,7 +422,7 @@ func TestHTMLColumnsAreSorted(t *testing.T) {
 	}
 }
 
-// What all rows have in common stands once, in the corner, and the full title stays for those who point at a row.
+// The common beginning of all rows appears once, in the corner; the tooltip of a row has the full title.
 func TestHTMLRowsAreShort(t *testing.T) {
 	r := &report.Report{Columns: []string{"kept"}}
 	for _, op := range []string{"001 write a", "002 sync a"} {

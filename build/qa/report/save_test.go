@@ -68,7 +68,7 @@ func TestThisTarget(t *testing.T) {
 	}
 }
 
-// Cases come in order, however long each takes, and no more at a time than there are jobs.
+// Cases are delivered in order, and at most jobs of them run at a time.
 func TestSpreadKeepsTheOrder(t *testing.T) {
 	for _, jobs := range []int{0, 1, 3, 100} {
 		var running, most atomic.Int32
@@ -95,7 +95,7 @@ func TestSpreadKeepsTheOrder(t *testing.T) {
 	report.Spread(t.Context(), 4, 0, nil, nil)
 }
 
-// An interrupt ends it after what was started, and keeps what was found.
+// After an interrupt only the started cases end, and their results are kept.
 func TestSpreadStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var got []int
@@ -118,7 +118,7 @@ func TestSpreadStops(t *testing.T) {
 	}
 }
 
-// TestInterruptedCases: what was under way when a person pressed Ctrl-C is not run, and no violation.
+// TestInterruptedCases checks that interrupted cases are skipped, not violations.
 func TestInterruptedCases(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var got []report.Case

@@ -9,7 +9,7 @@ import (
 	"collet/build/qa/report"
 )
 
-// TestTableTellsNamesApart wants rows of 80 columns where that is enough, and never two that read the same.
+// TestTableTellsNamesApart checks that rows have 80 columns if possible, and that no two look equal.
 func TestTableTellsNamesApart(t *testing.T) {
 	const long = "die at rename Resources/deep/folder/~%s.zip Resources/deep/folder/%s.zip, and so on"
 	for _, test := range []struct {

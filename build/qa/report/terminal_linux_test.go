@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal makes a pseudo terminal: what is written to the one file is read from the other.
+// terminal opens a pseudo terminal; one file reads what is written to the other.
 func terminal(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -32,7 +32,7 @@ func terminal(t *testing.T) (master, slave *os.File) {
 	return master, slave
 }
 
-// Colours are for terminals only, and only for those who want them.
+// Only terminals get colours, and only if the environment allows it.
 func TestTableColours(t *testing.T) {
 	for _, test := range []struct {
 		noColor, term string

@@ -13,7 +13,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// played plays scenarios and returns the cases that are no good, and how many there were.
+// played plays scenarios and returns the violations and the number of cases.
 func played(t *testing.T, scenarios []*Scenario, o Options) (bad []report.Case, total int) {
 	t.Helper()
 	o.Jobs, o.Seed, o.Scratch = 2, 1, t.TempDir()
@@ -31,7 +31,7 @@ func played(t *testing.T, scenarios []*Scenario, o Options) (bad []report.Case, 
 	return bad, total
 }
 
-// standardFor gives the scenarios that come with the kit; of the long ones, which are many short ones, some.
+// standardFor returns the built-in scenarios, but only a share of the long ones.
 func standardFor(t *testing.T) []*Scenario {
 	t.Helper()
 	all, err := Standard()
@@ -51,7 +51,7 @@ func standardFor(t *testing.T) []*Scenario {
 	})
 }
 
-func TestStandardFolders(t *testing.T) {
+func TestStandard(t *testing.T) {
 	bad, total := played(t, standardFor(t), Options{})
 	for _, c := range bad {
 		t.Errorf("%s: %s", c.Title(), c.Detail)
@@ -59,7 +59,7 @@ func TestStandardFolders(t *testing.T) {
 	t.Logf("%d cases", total)
 }
 
-func TestStandardFoldersOnTheDisk(t *testing.T) {
+func TestStandardOnTheDisk(t *testing.T) {
 	every, n := testlevel.Stride(4, 16), 0
 	few := slices.DeleteFunc(standardFor(t), func(s *Scenario) bool {
 		n++
@@ -71,7 +71,7 @@ func TestStandardFoldersOnTheDisk(t *testing.T) {
 	}
 }
 
-// plainScenario is a scenario to put a header in front of.
+// plainScenario is a scenario without a header.
 const plainScenario = `
 -- old/Lathe.so --
 module one
@@ -85,8 +85,8 @@ A two
 mine
 `
 
-// TestFoldersCanFail: what is not as a scenario expects is a violation, whatever it is.
-func TestFoldersCanFail(t *testing.T) {
+// TestScenariosCanFail checks that every unmet expectation is a violation.
+func TestScenariosCanFail(t *testing.T) {
 	tests := []struct{ header, says string }{
 		{"expect: old", "the new set is there, want the old one"},
 		{"fault: offline\nexpect: recovered new", "the old set is there, want the new one"},
@@ -340,8 +340,8 @@ func TestFolderExamples(t *testing.T) {
 	}
 }
 
-// TestFoldersInTheDocs: the example works, and no directive, fault or attribute is left out.
-func TestFoldersInTheDocs(t *testing.T) {
+// TestScenariosInTheDocs plays the example of docs/QA.md, which must mention every directive, fault and attribute.
+func TestScenariosInTheDocs(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "QA.md"))
 	if err != nil {
 		t.Fatal(err)

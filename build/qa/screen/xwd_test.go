@@ -93,7 +93,7 @@ func TestReadXWDTruncated(t *testing.T) {
 	}
 }
 
-// A header may promise a gigabyte; memory must follow what really comes. The fuzzer's memory limit is the check.
+// A header may announce a gigabyte; memory must grow with the received data only. The fuzzer's memory limit checks that.
 func FuzzReadXWD(f *testing.F) {
 	f.Add(dump(nil, make([]byte, 16)...))
 	f.Add(dump(func(w []uint32) { w[4], w[5], w[12] = 16384, 16384, 65536 }))
