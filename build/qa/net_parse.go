@@ -153,7 +153,7 @@ func (f *NetFault) where(ways, places string) error {
 		if !known {
 			return fmt.Errorf("way %q: want up (from the client) or down (to it)", w)
 		}
-		f.Ways = append(f.Ways, d)
+		f.Directions = append(f.Directions, d)
 	}
 	for _, w := range strings.Split(places, ",") {
 		p, err := parsePosition(w)

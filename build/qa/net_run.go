@@ -23,9 +23,9 @@ type Net struct {
 
 // netCase is one scenario with one direction and one position.
 type netCase struct {
-	scenario Scenario
-	way      proxy.Direction
-	at       Position
+	scenario  Scenario
+	direction proxy.Direction
+	at        Position
 }
 
 // NewNet measures an undisturbed update and plans the cases of all scenarios; slow scenarios only if slow is set.
@@ -75,23 +75,23 @@ func (n *Net) measure(ctx context.Context) error {
 
 // cases combines the directions and positions of the first fault.
 func (s Scenario) cases() []netCase {
-	if len(s.Faults) == 0 || len(s.Faults[0].Ways) == 0 {
+	if len(s.Faults) == 0 || len(s.Faults[0].Directions) == 0 {
 		return []netCase{{scenario: s}}
 	}
 	var all []netCase
-	for _, way := range s.Faults[0].Ways {
+	for _, d := range s.Faults[0].Directions {
 		for _, at := range s.Faults[0].At {
-			all = append(all, netCase{scenario: s, way: way, at: at})
+			all = append(all, netCase{scenario: s, direction: d, at: at})
 		}
 	}
 	return all
 }
 
 func (c netCase) params() []report.Param {
-	if c.way == 0 {
+	if c.direction == 0 {
 		return nil
 	}
-	return []report.Param{{Name: "way", Value: c.way.String()}, {Name: "at", Value: c.at.String()}}
+	return []report.Param{{Name: "way", Value: c.direction.String()}, {Name: "at", Value: c.at.String()}}
 }
 
 // Play tries all cases, jobs at a time. After the disturbed run the install must have exactly the old or the new set; after as many
@@ -151,7 +151,7 @@ func (n *Net) disturb(ctx context.Context, c netCase, dir string) (end clientEnd
 	p, err := proxy.Start(proxy.Options{
 		Target: n.lab.client.options.Server, Link: c.scenario.Link,
 		Faults: func(number int) []proxy.Fault {
-			return c.scenario.faultsOf(number, c.way, c.at, n.first)
+			return c.scenario.faultsOf(number, c.direction, c.at, n.first)
 		},
 	})
 	if err != nil {

@@ -39,13 +39,13 @@ type Scenario struct {
 
 // NetFault is a line "fault" of a scenario.
 type NetFault struct {
-	Kind  proxy.Kind
-	Ways  []proxy.Direction // at least one, except for a black hole
-	At    []Position        // at least one, except for a black hole
-	Bytes int64
-	For   time.Duration
-	First int // the first affected connection, counted from 1
-	Last  int // the last one; 0 is all later ones
+	Kind       proxy.Kind
+	Directions []proxy.Direction // at least one, except for a black hole
+	At         []Position        // at least one, except for a black hole
+	Bytes      int64
+	For        time.Duration
+	First      int // the first affected connection, counted from 1
+	Last       int // the last one; 0 is all later ones
 }
 
 // Position is a position in a stream.
@@ -170,7 +170,7 @@ func (s *Scenario) take(words []string) (err error) {
 // check validates the scenario as a whole.
 func (s *Scenario) check() error {
 	for i, f := range s.Faults {
-		if i > 0 && (len(f.At) > 1 || len(f.Ways) > 1) {
+		if i > 0 && (len(f.At) > 1 || len(f.Directions) > 1) {
 			return errors.New("only the first fault may have several ways or places")
 		}
 	}
@@ -184,7 +184,7 @@ func (s *Scenario) check() error {
 }
 
 // faultsOf returns the faults of one connection in one case. The first fault has the case's direction and position.
-func (s *Scenario) faultsOf(connection int, way proxy.Direction, at Position, first [3]int64) (faults []proxy.Fault) {
+func (s *Scenario) faultsOf(connection int, direction proxy.Direction, at Position, first [3]int64) (faults []proxy.Fault) {
 	for i, f := range s.Faults {
 		if connection < f.First || f.Last > 0 && connection > f.Last {
 			continue
@@ -193,9 +193,9 @@ func (s *Scenario) faultsOf(connection int, way proxy.Direction, at Position, fi
 		switch {
 		case f.Kind == proxy.BlackHole:
 		case i == 0:
-			d.Direction, d.At = way, at.in(first[way])
+			d.Direction, d.At = direction, at.in(first[direction])
 		default:
-			d.Direction, d.At = f.Ways[0], f.At[0].in(first[f.Ways[0]])
+			d.Direction, d.At = f.Directions[0], f.At[0].in(first[f.Directions[0]])
 		}
 		faults = append(faults, d)
 	}

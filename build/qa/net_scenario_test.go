@@ -32,9 +32,9 @@ limit 40s
 		Name: "two things", About: "First this, then that.", Slow: true, Link: proxy.Link{Rate: 500_000, Delay: 80 * time.Millisecond},
 		Refuse: 300 * time.Millisecond, Exits: []int{0, 21}, Limit: 40 * time.Second,
 		Faults: []qa.NetFault{
-			{Kind: proxy.Cut, Ways: []proxy.Direction{proxy.Up, proxy.Down}, At: []qa.Position{{}, {Bytes: 64_000}, {Percent: 12.5, Relative: true}}, First: 1},
-			{Kind: proxy.Stall, Ways: []proxy.Direction{proxy.Down}, At: []qa.Position{{Bytes: 2_000_000}}, For: 1500 * time.Millisecond, First: 2, Last: 4},
-			{Kind: proxy.Corrupt, Ways: []proxy.Direction{proxy.Up}, At: []qa.Position{{Bytes: 7}}, Bytes: 3, First: 1, Last: 1},
+			{Kind: proxy.Cut, Directions: []proxy.Direction{proxy.Up, proxy.Down}, At: []qa.Position{{}, {Bytes: 64_000}, {Percent: 12.5, Relative: true}}, First: 1},
+			{Kind: proxy.Stall, Directions: []proxy.Direction{proxy.Down}, At: []qa.Position{{Bytes: 2_000_000}}, For: 1500 * time.Millisecond, First: 2, Last: 4},
+			{Kind: proxy.Corrupt, Directions: []proxy.Direction{proxy.Up}, At: []qa.Position{{Bytes: 7}}, Bytes: 3, First: 1, Last: 1},
 			{Kind: proxy.BlackHole, First: 9, Last: 9},
 		},
 	}
@@ -121,7 +121,7 @@ func TestStandardScenarios(t *testing.T) {
 		}
 		for _, f := range s.Faults {
 			tried[string(f.Kind)] = true
-			for _, way := range f.Ways {
+			for _, way := range f.Directions {
 				tried[fmt.Sprintf("%s %s", f.Kind, way)] = true
 			}
 		}

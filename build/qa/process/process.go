@@ -67,7 +67,7 @@ func (p *Process) Code() int {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
 	default:
-		panic("qa: internal error: exit code of a running process")
+		panic("process: internal error: exit code of a running process")
 	}
 }
 
