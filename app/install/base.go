@@ -29,7 +29,7 @@ func (p *planning) compareBase(ctx context.Context, e entry, progress func(file 
 	if d.cfg.Base == nil || e.Aside {
 		return false, nil
 	}
-	there, err := d.exists(e.Live)
+	there, err := exists(d.fs, e.Live)
 	if err != nil || there && e.Old.IsZero() {
 		return false, err
 	}
@@ -213,7 +213,7 @@ func (d *Dir) PacksList() (string, error) {
 		return "", d.fault(err)
 	}
 	name := packsName(d.journal.lists.Is)
-	there, err := d.exists(name)
+	there, err := exists(d.fs, name)
 	if err != nil || !there || d.journal.lists.Is.IsZero() {
 		return "", d.fault(err)
 	}

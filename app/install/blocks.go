@@ -145,7 +145,7 @@ func (d *Dir) keepBlocks(digest release.Digest, size int64, sums blockSums) {
 	name := d.blocksName(digest)
 	err := d.fs.MkdirAll(path.Dir(name), 0o755)
 	if err == nil {
-		err = d.replaceUnsynced(name, append([]byte(blocksTitle(digest, size, sums)+"\n"), sums...))
+		err = replaceUnsynced(d.fs, name, append([]byte(blocksTitle(digest, size, sums)+"\n"), sums...))
 	}
 	if err != nil {
 		d.log.Debug().Err(err).Msg("sums of blocks not kept")
@@ -153,17 +153,17 @@ func (d *Dir) keepBlocks(digest release.Digest, size int64, sums blockSums) {
 }
 
 // replaceUnsynced replaces a file that may be lost in a power cut.
-func (d *Dir) replaceUnsynced(name string, data []byte) error {
-	f, err := d.fs.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
+	f, err := fsys.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.fs.Rename(name+".new", name)
+		err = fsys.Rename(name+".new", name)
 	}
 	if err != nil {
-		err = errors.Join(err, removeIfThere(d.fs, name+".new"))
+		err = errors.Join(err, removeIfThere(fsys, name+".new"))
 	}
 	return err
 }

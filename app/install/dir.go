@@ -125,7 +125,7 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 // without a transaction a power cut can't damage files of the install.
 func (d *Dir) mark() error {
 	name := path.Join(StateDir, openFile)
-	there, err := d.exists(name)
+	there, err := exists(d.fs, name)
 	if err != nil || there {
 		d.unclean = there
 		d.cfg.Verify = d.cfg.Verify || there
@@ -159,11 +159,11 @@ func (d *Dir) giveUp(ctx context.Context) error {
 	if !d.Pending() || !tryOf(d.journal.Tries, d.journal.lists.Is).hopeless() {
 		return nil
 	}
-	return d.unlessStuck(d.rollBack(ctx, blame))
+	return unlessStuck(d.rollBack(ctx, blame))
 }
 
 // unlessStuck ignores ErrNoWayBack: without a backup the live set stays.
-func (d *Dir) unlessStuck(err error) error {
+func unlessStuck(err error) error {
 	if errors.Is(err, ErrNoWayBack) {
 		return nil
 	}
@@ -171,8 +171,8 @@ func (d *Dir) unlessStuck(err error) error {
 }
 
 // exists reports whether the name exists.
-func (d *Dir) exists(name string) (bool, error) {
-	_, err := d.fs.Lstat(name)
+func exists(fsys platform.FS, name string) (bool, error) {
+	_, err := fsys.Lstat(name)
 	if isAbsent(err) {
 		return false, nil
 	}
@@ -204,7 +204,7 @@ func (d *Dir) Packs() string { return d.fs.Path(d.cfg.Names.Resources) }
 
 // HasLibrary reports whether the live module exists.
 func (d *Dir) HasLibrary() bool {
-	there, err := d.exists(d.cfg.Names.Library())
+	there, err := exists(d.fs, d.cfg.Names.Library())
 	return there && err == nil
 }
 

@@ -89,27 +89,27 @@ func (d *Dir) fault(err error) error {
 	case errors.As(err, &path):
 		return &update.Fault{Cause: update.Untrusted, Subject: path.Path, Err: err}
 	case platform.IsDiskFull(err):
-		return d.full(d.missing(), err)
-	case platform.IsLocked(err), platform.MayBeLocked(err) && len(platform.Holders(d.subject(err))) > 0:
-		held := &HeldError{Path: d.subject(err), Holders: platform.Holders(d.subject(err)), Err: err}
+		return fullFault(d.fs, d.missing(), err)
+	case platform.IsLocked(err), platform.MayBeLocked(err) && len(platform.Holders(subjectOf(d.fs, err))) > 0:
+		held := &HeldError{Path: subjectOf(d.fs, err), Holders: platform.Holders(subjectOf(d.fs, err)), Err: err}
 		return &update.Fault{Cause: update.LockedFile, Transient: true, Subject: held.Path, Err: held}
 	case errors.Is(err, fs.ErrPermission), platform.IsReadOnly(err):
-		return &update.Fault{Cause: update.NoPermission, Subject: d.subject(err), Err: err}
+		return &update.Fault{Cause: update.NoPermission, Subject: subjectOf(d.fs, err), Err: err}
 	case errors.Is(err, fs.ErrNotExist):
-		return d.vanishedFault(d.subject(err), err)
+		return vanishedFault(subjectOf(d.fs, err), err)
 	default:
-		return d.otherFault(err)
+		return otherFault(d.fs, err)
 	}
 }
 
 // otherFault is a DiskFault. It distinguishes a file or folder in the way from other errors.
-func (d *Dir) otherFault(err error) *update.Fault {
-	subject := d.subject(err)
+func otherFault(fsys platform.FS, err error) *update.Fault {
+	subject := subjectOf(fsys, err)
 	way := subject
 	if !errors.Is(err, errNotEmpty) && !errors.Is(err, errFileInTheWay) {
-		root := filepath.ToSlash(d.fs.Path("."))
+		root := filepath.ToSlash(fsys.Path("."))
 		name := strings.TrimPrefix(strings.TrimPrefix(filepath.ToSlash(subject), root), "/")
-		way = platform.InTheWay(d.fs, name, err)
+		way = platform.InTheWay(fsys, name, err)
 	}
 	if way != "" {
 		return &update.Fault{Cause: update.DiskFault, Subject: way, Err: &platform.InTheWayError{Path: way, Err: err}}
@@ -117,23 +117,23 @@ func (d *Dir) otherFault(err error) *update.Fault {
 	return &update.Fault{Cause: update.DiskFault, Subject: subject, Err: err}
 }
 
-func (d *Dir) vanishedFault(full string, err error) *update.Fault {
+func vanishedFault(full string, err error) *update.Fault {
 	return &update.Fault{Cause: update.DiskFault, Subject: full, Err: &VanishedError{Path: full, Err: err}}
 }
 
-// full is the fault of a volume without room for the missing bytes.
-func (d *Dir) full(missing int64, err error) *update.Fault {
-	folder := d.fs.Path(".")
+// fullFault is the fault of a volume without room for the missing bytes.
+func fullFault(fsys platform.FS, missing int64, err error) *update.Fault {
+	folder := fsys.Path(".")
 	space := &SpaceError{Volume: platform.VolumeOf(folder), Need: missing + reserve, Free: -1, Err: err}
-	if free, freeErr := d.fs.Free(); freeErr == nil {
+	if free, freeErr := fsys.Free(); freeErr == nil {
 		space.Free = int64(min(free, math.MaxInt64))
 	}
 	return &update.Fault{Cause: update.DiskFull, Subject: folder, Err: space}
 }
 
-// subject is the absolute path of the file that an error is about. Of two names it is the one to be replaced, because that
+// subjectOf is the absolute path of the file that an error is about. Of two names it is the one to be replaced, because that
 // file may be locked. An error without a name is about the folder.
-func (d *Dir) subject(err error) string {
+func subjectOf(fsys platform.FS, err error) string {
 	var path *fs.PathError
 	var link *os.LinkError
 	name := "."
@@ -146,5 +146,5 @@ func (d *Dir) subject(err error) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return d.fs.Path(filepath.ToSlash(name))
+	return fsys.Path(filepath.ToSlash(name))
 }

@@ -136,7 +136,7 @@ func (d *Dir) swapBegun(ctx context.Context) (bool, error) {
 
 // clearPrevious removes the empty folders of backups. Other files in them stay.
 func (d *Dir) clearPrevious() {
-	if err := d.clearFolder(path.Join(StateDir, previousDir)); err != nil {
+	if err := clearFolder(d.fs, path.Join(StateDir, previousDir)); err != nil {
 		d.log.Debug().Err(err).Msg("folder of backups not removed")
 	}
 }

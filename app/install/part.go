@@ -255,7 +255,7 @@ func (d *Dir) commit(ctx context.Context) error {
 	if err := d.syncLoose(); err != nil {
 		return err
 	}
-	if err := d.syncDirs(folders); err != nil {
+	if err := syncDirs(d.fs, folders); err != nil {
 		return err
 	}
 	if err := d.record(record{State: Prepared}); err != nil {
@@ -278,7 +278,7 @@ func (d *Dir) orLoss(err error) error {
 	if err != nil || lost == "" {
 		return err
 	}
-	return d.vanishedFault(d.fs.Path(lost), nil)
+	return vanishedFault(d.fs.Path(lost), nil)
 }
 
 // Abandon implements update.Stage.

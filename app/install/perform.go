@@ -49,7 +49,7 @@ func (d *Dir) perform(steps []Step) error {
 		}
 		d.log.Debug().Str("step", string(s.Do)).Str("from", s.From).Str("to", s.To).Msg("disk")
 		if !b.takes(s) {
-			if err := d.syncDirs(b.folders); err != nil {
+			if err := syncDirs(d.fs, b.folders); err != nil {
 				return err
 			}
 			b = newBatch(s.Do)
@@ -61,10 +61,10 @@ func (d *Dir) perform(steps []Step) error {
 			err, failed[s.From] = nil, true
 		}
 		if err != nil {
-			return errors.Join(err, d.syncDirs(b.folders)) // a retry relies on the changes made so far
+			return errors.Join(err, syncDirs(d.fs, b.folders)) // a retry relies on the changes made so far
 		}
 	}
-	return d.syncDirs(b.folders)
+	return syncDirs(d.fs, b.folders)
 }
 
 func (d *Dir) performOne(b *batch, s Step) error {
@@ -73,35 +73,35 @@ func (d *Dir) performOne(b *batch, s Step) error {
 		if err := d.clearWay(b, s.To); err != nil {
 			return err
 		}
-		if err := d.makeFolder(b, path.Dir(s.To)); err != nil {
+		if err := makeFolder(d.fs, b, path.Dir(s.To)); err != nil {
 			return err
 		}
 		b.used(s.From, s.To)
-		return d.carry(s.From, s.To)
+		return carry(d.fs, s.From, s.To)
 	case Exchange:
 		b.used(s.From, s.To)
-		return d.exchange(s.From, s.To)
+		return exchangeNames(d.fs, s.From, s.To)
 	case Recycle:
 		return d.recycle(b, s.From, s.To)
 	case Clear:
 		b.used(s.From)
-		return d.clearFolder(s.From)
+		return clearFolder(d.fs, s.From)
 	case Drop:
 		b.used(s.From)
-		return d.patiently(func() error { return removeIfThere(d.fs, s.From) })
+		return patiently(func() error { return removeIfThere(d.fs, s.From) })
 	default:
 		return errors.New("install: internal error: step " + string(s.Do))
 	}
 }
 
 // patiently retries for a moment while another program, such as a virus scanner, holds a file.
-func (d *Dir) patiently(try func() error) error {
+func patiently(try func() error) error {
 	return platform.Patiently(context.Background(), try)
 }
 
-// exchange exchanges two names. Across volumes it returns errors.ErrUnsupported, as on systems without that operation.
-func (d *Dir) exchange(a, b string) error {
-	err := d.patiently(func() error { return d.fs.Exchange(a, b) })
+// exchangeNames exchanges two names. Across volumes it returns errors.ErrUnsupported, as on systems without that operation.
+func exchangeNames(fsys platform.FS, a, b string) error {
+	err := patiently(func() error { return fsys.Exchange(a, b) })
 	if platform.IsCrossDevice(err) {
 		return errors.Join(err, errors.ErrUnsupported)
 	}
@@ -109,22 +109,22 @@ func (d *Dir) exchange(a, b string) error {
 }
 
 // carry renames a file. Across volumes it copies the file and then removes the original.
-func (d *Dir) carry(from, to string) error {
-	err := d.patiently(func() error { return d.fs.Rename(from, to) })
+func carry(fsys platform.FS, from, to string) error {
+	err := patiently(func() error { return fsys.Rename(from, to) })
 	if !platform.IsCrossDevice(err) {
 		return err
 	}
 	copied := copyOf(to)
-	if err := d.copyFile(from, copied); err != nil {
-		return errors.Join(err, removeIfThere(d.fs, copied))
+	if err := copyFile(fsys, from, copied); err != nil {
+		return errors.Join(err, removeIfThere(fsys, copied))
 	}
-	if err := d.fs.Rename(copied, to); err != nil {
-		return errors.Join(err, removeIfThere(d.fs, copied))
+	if err := fsys.Rename(copied, to); err != nil {
+		return errors.Join(err, removeIfThere(fsys, copied))
 	}
-	if err := d.fs.SyncDir(path.Dir(to)); err != nil {
+	if err := fsys.SyncDir(path.Dir(to)); err != nil {
 		return err
 	}
-	return removeIfThere(d.fs, from)
+	return removeIfThere(fsys, from)
 }
 
 // copySuffix marks a file that is being copied to another volume.
@@ -136,13 +136,13 @@ func copyOf(name string) string {
 	return dir + PartPrefix + base + copySuffix
 }
 
-func (d *Dir) copyFile(from, to string) error {
-	in, err := d.fs.OpenFile(from, os.O_RDONLY, 0)
+func copyFile(fsys platform.FS, from, to string) error {
+	in, err := fsys.OpenFile(from, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := d.fs.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	out, err := fsys.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (d *Dir) clearWay(b *batch, to string) error {
 		case err != nil:
 			return err
 		case at == to && info.IsDir() && strings.HasPrefix(at, parts):
-			return d.removeAll(at)
+			return removeAll(d.fs, at)
 		case at == to && info.IsDir():
 			return d.recycleAll(b, at)
 		case at != to && !info.IsDir() && strings.HasPrefix(at, parts):
@@ -178,14 +178,14 @@ func (d *Dir) clearWay(b *batch, to string) error {
 
 // makeFolder creates a folder and adds every folder above it to the batch's sync. An existing folder may be unsynced too,
 // if the process that created it stopped early.
-func (d *Dir) makeFolder(b *batch, folder string) error {
+func makeFolder(fsys platform.FS, b *batch, folder string) error {
 	if b.folders[folder] {
 		return nil
 	}
-	if there, err := d.exists(folder); err != nil {
+	if there, err := exists(fsys, folder); err != nil {
 		return err
 	} else if !there {
-		if err := d.fs.MkdirAll(folder, 0o755); err != nil {
+		if err := fsys.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}
 	}
@@ -221,7 +221,7 @@ func (d *Dir) recycle(b *batch, from, as string) error {
 	if as == "" {
 		as = from
 	}
-	if there, err := d.exists(from); err != nil || !there {
+	if there, err := exists(d.fs, from); err != nil || !there {
 		return err
 	}
 	for n := range maxCopies {
@@ -229,26 +229,26 @@ func (d *Dir) recycle(b *batch, from, as string) error {
 		if n > 0 {
 			to += fmt.Sprintf(".%d", n)
 		}
-		there, err := d.exists(to)
+		there, err := exists(d.fs, to)
 		if err != nil {
 			return err
 		}
 		if there {
 			continue
 		}
-		if err := d.makeFolder(b, path.Dir(to)); err != nil {
+		if err := makeFolder(d.fs, b, path.Dir(to)); err != nil {
 			return err
 		}
 		b.used(from, to)
 		d.log.Info().Str("from", from).Str("to", to).Msg("moved into the recycler")
-		return d.carry(from, to)
+		return carry(d.fs, from, to)
 	}
 	return &fs.PathError{Op: "recycle", Path: from, Err: errors.New("the recycler has too many files of this name; empty it")}
 }
 
 // recycleAll moves all files below a folder into the recycler and removes the folder.
 func (d *Dir) recycleAll(b *batch, folder string) error {
-	return d.takeApart(folder, func(name string) error { return d.recycle(b, name, "") })
+	return takeApart(d.fs, folder, func(name string) error { return d.recycle(b, name, "") })
 }
 
 // keptRecycled is the number of transactions whose dropped files stay in the recycler.
@@ -268,25 +268,25 @@ func (d *Dir) purge() {
 	}
 	slices.Sort(numbers)
 	for _, n := range numbers[:max(0, len(numbers)-keptRecycled)] {
-		if err := d.removeAll(path.Join(Recycler, strconv.FormatUint(n, 10))); err != nil {
+		if err := removeAll(d.fs, path.Join(Recycler, strconv.FormatUint(n, 10))); err != nil {
 			d.log.Warn().Err(err).Msg("recycler not purged")
 		}
 	}
 }
 
 // removeAll removes one of the install's own folders with everything in it. It follows no links.
-func (d *Dir) removeAll(folder string) error { return d.takeApart(folder, d.fs.Remove) }
+func removeAll(fsys platform.FS, folder string) error { return takeApart(fsys, folder, fsys.Remove) }
 
 // takeApart calls file for every file below a folder, which must remove or move it, and then removes the folder.
-func (d *Dir) takeApart(folder string, file func(name string) error) error {
-	entries, err := d.fs.ReadDir(folder)
+func takeApart(fsys platform.FS, folder string, file func(name string) error) error {
+	entries, err := fsys.ReadDir(folder)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
 		if e.IsDir() {
-			err = d.takeApart(name, file)
+			err = takeApart(fsys, name, file)
 		} else {
 			err = file(name)
 		}
@@ -294,15 +294,15 @@ func (d *Dir) takeApart(folder string, file func(name string) error) error {
 			return err
 		}
 	}
-	return d.fs.Remove(folder)
+	return fsys.Remove(folder)
 }
 
 // errNotEmpty tells the player what to do about a folder that is in the way.
 var errNotEmpty = errors.New("a folder with other files stands where a file of the game belongs; move it away")
 
 // clearFolder removes a folder that contains only empty folders. A missing folder is no error.
-func (d *Dir) clearFolder(folder string) error {
-	entries, err := d.fs.ReadDir(folder)
+func clearFolder(fsys platform.FS, folder string) error {
+	entries, err := fsys.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -313,19 +313,19 @@ func (d *Dir) clearFolder(folder string) error {
 		if !e.IsDir() {
 			return &fs.PathError{Op: "clear", Path: path.Join(folder, e.Name()), Err: errNotEmpty}
 		}
-		if err := d.clearFolder(path.Join(folder, e.Name())); err != nil {
+		if err := clearFolder(fsys, path.Join(folder, e.Name())); err != nil {
 			return err
 		}
 	}
-	return d.fs.Remove(folder)
+	return fsys.Remove(folder)
 }
 
 // isNotFolder reports whether a component of a path is a file instead of a folder.
 func isNotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // syncDirs makes the names in folders durable and empties the map. It skips missing folders.
-func (d *Dir) syncDirs(folders map[string]bool) error {
-	err := platform.SyncDirs(d.fs, slices.Sorted(maps.Keys(folders)), isAbsent) // sorted, so that crash tests are repeatable
+func syncDirs(fsys platform.FS, folders map[string]bool) error {
+	err := platform.SyncDirs(fsys, slices.Sorted(maps.Keys(folders)), isAbsent) // sorted, so that crash tests are repeatable
 	if err == nil {
 		clear(folders)
 	}

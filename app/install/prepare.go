@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"collet/app/update"
+	"collet/platform"
 )
 
 // prepare finds usable parts, checks the free space, makes the folders and begins the transaction. It writes nothing if no
@@ -35,7 +36,7 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 	if err := d.checkRoom(missing); err != nil {
 		return err
 	}
-	if err := d.makeFolders(w); err != nil {
+	if err := makeFolders(d.fs, w); err != nil {
 		return err
 	}
 	if err := p.writePacks(); err != nil {
@@ -168,7 +169,7 @@ func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry,
 	for _, live := range slices.Sorted(maps.Keys(bound)) {
 		e := bound[live]
 		if !d.covers(mode, e.Kind) {
-			there, err := d.exists(e.part())
+			there, err := exists(d.fs, e.part())
 			if err != nil {
 				return nil, err
 			}
@@ -178,7 +179,7 @@ func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry,
 			continue
 		}
 		for _, part := range e.places() {
-			there, err := d.exists(part)
+			there, err := exists(d.fs, part)
 			if err == nil && there {
 				folders[path.Dir(part)], err = true, d.removePart(part)
 			}
@@ -187,7 +188,7 @@ func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry,
 			}
 		}
 	}
-	return kept, d.syncDirs(folders) // a removed part must not reappear in place of a file of the new set
+	return kept, syncDirs(d.fs, folders) // a removed part must not reappear in place of a file of the new set
 }
 
 // checkRoom fails before the first byte if the space is too small. If the free space is unknown it assumes enough.
@@ -201,16 +202,16 @@ func (d *Dir) checkRoom(missing int64) error {
 	if missing == 0 || free >= uint64(need) {
 		return nil
 	}
-	return d.full(missing, nil)
+	return fullFault(d.fs, missing, nil)
 }
 
 // makeFolders creates the folders of the parts and syncs every folder on the way to them and the parent of StateDir.
-func (d *Dir) makeFolders(w *work) error {
+func makeFolders(fsys platform.FS, w *work) error {
 	folders := map[string]bool{".": true}
 	for _, c := range w.items {
 		folder := path.Dir(c.entry.part())
 		if !folders[folder] {
-			if err := d.fs.MkdirAll(folder, 0o755); err != nil {
+			if err := fsys.MkdirAll(folder, 0o755); err != nil {
 				return err
 			}
 		}
@@ -218,5 +219,5 @@ func (d *Dir) makeFolders(w *work) error {
 			folders[folder] = true
 		}
 	}
-	return d.syncDirs(folders)
+	return syncDirs(fsys, folders)
 }

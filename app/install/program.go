@@ -122,7 +122,7 @@ func (d *Dir) Waiting() string {
 		return ""
 	}
 	staged := d.journal.lists.Files[i].staged()
-	if there, err := d.exists(staged); err != nil || !there {
+	if there, err := exists(d.fs, staged); err != nil || !there {
 		return ""
 	}
 	return d.fs.Path(staged)

@@ -12,7 +12,7 @@ import (
 // the module again.
 func (d *Dir) restore(ctx context.Context) error {
 	live := d.cfg.Names.Library()
-	if there, err := d.exists(live); err != nil || there || d.gaveWay(live) {
+	if there, err := exists(d.fs, live); err != nil || there || d.gaveWay(live) {
 		return err
 	}
 	_, err := d.restoreFromCopy(ctx)
@@ -52,7 +52,7 @@ func (d *Dir) restoreFromCopy(ctx context.Context) (restored bool, err error) {
 		}
 		d.log.Warn().Str("from", from).Msg("the live module is missing or damaged; its copy takes its place")
 		steps := []Step{{Do: Place, From: from, To: live}}
-		if there, err := d.exists(live); err != nil || there {
+		if there, err := exists(d.fs, live); err != nil || there {
 			if err != nil {
 				return false, err
 			}
@@ -67,7 +67,7 @@ func (d *Dir) restoreFromCopy(ctx context.Context) (restored bool, err error) {
 // isSetFile reports whether a name holds the set's file for live. An install without a recorded set, made by another
 // updater, accepts a backup without a check.
 func (d *Dir) isSetFile(ctx context.Context, live, name string) (bool, error) {
-	if there, err := d.exists(name); err != nil || !there {
+	if there, err := exists(d.fs, name); err != nil || !there {
 		return false, err
 	}
 	if ok, err := d.journal.load(d.fs); err != nil || !ok {

@@ -18,7 +18,7 @@ func (d *Dir) settle(context.Context) error {
 		return nil
 	}
 	for _, name := range []string{listsName(d.journal.slot), slotName(d.journal.slot)} {
-		if err := d.settleFile(name); err != nil {
+		if err := syncFile(d.fs, name); err != nil {
 			return err
 		}
 	}
@@ -32,22 +32,22 @@ func (d *Dir) settle(context.Context) error {
 		addFolders(folders, u.Live, aside.part(), aside.backup())
 	}
 	for _, folder := range []string{d.recycled(dropped), d.recycled(somebodys)} {
-		d.addTree(folders, folder)
+		addTree(d.fs, folders, folder)
 	}
-	return d.syncDirs(folders)
+	return syncDirs(d.fs, folders)
 }
 
 // addTree adds a folder, its subfolders and its parents. It skips a folder that can't be listed: it holds no file of this
 // program.
-func (d *Dir) addTree(folders map[string]bool, folder string) {
-	entries, err := d.fs.ReadDir(folder)
+func addTree(fsys platform.FS, folders map[string]bool, folder string) {
+	entries, err := fsys.ReadDir(folder)
 	if err != nil {
 		return
 	}
 	addFolders(folders, path.Join(folder, "x"))
 	for _, e := range entries {
 		if e.IsDir() {
-			d.addTree(folders, path.Join(folder, e.Name()))
+			addTree(fsys, folders, path.Join(folder, e.Name()))
 		}
 	}
 }
@@ -61,10 +61,10 @@ func addFolders(folders map[string]bool, names ...string) {
 	}
 }
 
-// settleFile syncs a file of an earlier process. It ignores a missing file, and one without write permission: no later
+// syncFile syncs a file of an earlier process. It ignores a missing file, and one without write permission: no later
 // write relies on it.
-func (d *Dir) settleFile(name string) error {
-	f, err := d.fs.OpenFile(name, os.O_WRONLY, 0)
+func syncFile(fsys platform.FS, name string) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 // respell handles names of the set that differ from the offered ones only in case. If the file system treats both as one
@@ -34,9 +35,9 @@ func (p *planning) respell() error {
 		if old == "" || old == name {
 			continue
 		}
-		one, err := p.dir.isOneName(old, name)
+		one, err := isOneName(p.dir.fs, old, name)
 		if err == nil && one {
-			err = p.dir.spell(old, name)
+			err = respellFile(p.dir.fs, old, name)
 		}
 		if err != nil {
 			return err
@@ -63,44 +64,44 @@ func (p *planning) respelledUndo() []undo {
 }
 
 // isOneName reports whether two spellings denote one file: both exist, but their folder lists only one of them.
-func (d *Dir) isOneName(a, b string) (bool, error) {
+func isOneName(fsys platform.FS, a, b string) (bool, error) {
 	if a == b {
 		return true, nil
 	}
-	if one, err := d.isOneName(path.Dir(a), path.Dir(b)); !one || err != nil {
+	if one, err := isOneName(fsys, path.Dir(a), path.Dir(b)); !one || err != nil {
 		return false, err
 	}
 	if path.Base(a) == path.Base(b) {
 		return true, nil
 	}
 	for _, name := range []string{a, b} {
-		if there, err := d.exists(name); !there || err != nil {
+		if there, err := exists(fsys, name); !there || err != nil {
 			return false, err
 		}
 	}
-	both, err := d.listed(path.Dir(a), path.Base(a), path.Base(b))
+	both, err := countListed(fsys, path.Dir(a), path.Base(a), path.Base(b))
 	return err == nil && both < 2, err
 }
 
-// listed is the number of these names that a folder lists in exactly this spelling.
-func (d *Dir) listed(folder string, names ...string) (n int, err error) {
-	entries, err := d.fs.ReadDir(folder)
+// countListed is the number of these names that a folder lists in exactly this spelling.
+func countListed(fsys platform.FS, folder string, names ...string) (n int, err error) {
+	entries, err := fsys.ReadDir(folder)
 	if err != nil {
 		return 0, err
 	}
 	return len(slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(names, e.Name()) })), nil
 }
 
-// spell renames a file, and the folders above it, to another spelling of the same name where necessary.
-func (d *Dir) spell(old, spelling string) error {
+// respellFile renames a file, and the folders above it, to another spelling of the same name where necessary.
+func respellFile(fsys platform.FS, old, spelling string) error {
 	at := "."
 	words := strings.Split(spelling, "/")
 	for i, word := range strings.Split(old, "/") {
 		from, to := path.Join(at, word), path.Join(at, words[i])
-		if n, err := d.listed(at, words[i]); err != nil {
+		if n, err := countListed(fsys, at, words[i]); err != nil {
 			return err
 		} else if n == 0 {
-			if err := d.fs.Rename(from, to); err != nil {
+			if err := fsys.Rename(from, to); err != nil {
 				return err
 			}
 		}
