@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
@@ -112,10 +114,22 @@ func (h bothHashes) Write(p []byte) (int, error) {
 	return h.hash.Write(p)
 }
 
-// blocksName is the name of the checksum file for this digest.
-func (d *Dir) blocksName(digest release.Digest) string {
+// blockStore holds the block checksums of verified files, one file for each digest. It is the only writer of its folder.
+// Losing it only costs traffic, so its errors are logged and not returned.
+type blockStore struct {
+	fs     platform.FS
+	folder string
+	log    zerolog.Logger
+}
+
+func newBlockStore(fsys platform.FS, cache string, log zerolog.Logger) blockStore {
+	return blockStore{fs: fsys, folder: path.Join(cache, blocksDir), log: log}
+}
+
+// name is the name of the checksum file for this digest.
+func (s blockStore) name(digest release.Digest) string {
 	_, digits, _ := strings.Cut(digest.String(), ":")
-	return path.Join(d.cfg.Names.Cache, blocksDir, digits)
+	return path.Join(s.folder, digits)
 }
 
 // blocksTitle is the first line of such a file.
@@ -123,9 +137,9 @@ func blocksTitle(digest release.Digest, size int64, sums blockSums) string {
 	return fmt.Sprintf("%s %s %d %d %08x", blocksHeader, digest, size, blockSize, crc32.Checksum(sums, castagnoli))
 }
 
-// loadBlocks reads the checksums of a file; it returns nil if they are invalid.
-func (d *Dir) loadBlocks(digest release.Digest, size int64) blockSums {
-	data, err := platform.ReadFile(d.fs, d.blocksName(digest), maxBlocks+1024)
+// load reads the checksums of a file; it returns nil if they are invalid.
+func (s blockStore) load(digest release.Digest, size int64) blockSums {
+	data, err := platform.ReadFile(s.fs, s.name(digest), maxBlocks+1024)
 	if err != nil {
 		return nil
 	}
@@ -137,18 +151,18 @@ func (d *Dir) loadBlocks(digest release.Digest, size int64) blockSums {
 	return sums
 }
 
-// keepBlocks saves the checksums of an intact file. They are not synced: a torn list counts as missing.
-func (d *Dir) keepBlocks(digest release.Digest, size int64, sums blockSums) {
-	if sums == nil || slices.Equal(d.loadBlocks(digest, size), sums) {
+// keep saves the checksums of an intact file. They are not synced: a torn list counts as missing.
+func (s blockStore) keep(digest release.Digest, size int64, sums blockSums) {
+	if sums == nil || slices.Equal(s.load(digest, size), sums) {
 		return
 	}
-	name := d.blocksName(digest)
-	err := d.fs.MkdirAll(path.Dir(name), 0o755)
+	name := s.name(digest)
+	err := s.fs.MkdirAll(path.Dir(name), 0o755)
 	if err == nil {
-		err = replaceUnsynced(d.fs, name, append([]byte(blocksTitle(digest, size, sums)+"\n"), sums...))
+		err = replaceUnsynced(s.fs, name, append([]byte(blocksTitle(digest, size, sums)+"\n"), sums...))
 	}
 	if err != nil {
-		d.log.Debug().Err(err).Msg("sums of blocks not kept")
+		s.log.Debug().Err(err).Msg("sums of blocks not kept")
 	}
 }
 
@@ -168,10 +182,27 @@ func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
 	return err
 }
 
-// dropBlocks removes checksums that turned out to be wrong.
-func (d *Dir) dropBlocks(digest release.Digest) {
-	if err := removeIfThere(d.fs, d.blocksName(digest)); err != nil {
-		d.log.Debug().Err(err).Msg("sums of blocks not removed")
+// drop removes checksums that turned out to be wrong.
+func (s blockStore) drop(digest release.Digest) {
+	if err := removeIfThere(s.fs, s.name(digest)); err != nil {
+		s.log.Debug().Err(err).Msg("sums of blocks not removed")
+	}
+}
+
+// prune removes the checksums of all files but these.
+func (s blockStore) prune(needed map[release.Digest]bool) {
+	names := make(map[string]bool, len(needed))
+	for digest := range needed {
+		names[s.name(digest)] = true
+	}
+	entries, err := s.fs.ReadDir(s.folder)
+	for _, e := range entries {
+		if name := path.Join(s.folder, e.Name()); !names[name] {
+			err = errors.Join(err, removeIfThere(s.fs, name))
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Debug().Err(err).Msg("old sums of blocks not removed")
 	}
 }
 
@@ -181,26 +212,17 @@ func (d *Dir) pruneBlocks() {
 	if d.cfg.Base != nil && d.offered == nil {
 		return
 	}
-	l, needed := d.journal.lists, map[string]bool{}
+	l, needed := d.journal.lists, map[release.Digest]bool{}
 	for _, f := range d.offered {
-		needed[path.Base(d.blocksName(f.Digest))] = true
+		needed[f.Digest] = true
 	}
 	for _, e := range slices.Concat(l.Set, l.Files, l.Parts, l.Adopted) {
-		needed[path.Base(d.blocksName(e.Digest))] = true
+		needed[e.Digest] = true
 	}
 	for _, u := range l.Undo {
-		needed[path.Base(d.blocksName(u.Digest))] = true
+		needed[u.Digest] = true
 	}
-	folder := path.Join(d.cfg.Names.Cache, blocksDir)
-	entries, err := d.fs.ReadDir(folder)
-	for _, e := range entries {
-		if !needed[e.Name()] {
-			err = errors.Join(err, removeIfThere(d.fs, path.Join(folder, e.Name())))
-		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Debug().Err(err).Msg("old sums of blocks not removed")
-	}
+	d.blocks.prune(needed)
 }
 
 // salvage describes the intact blocks of a damaged file.
@@ -213,7 +235,7 @@ type salvage struct {
 // salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
 // checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
 func (d *Dir) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
-	known := d.loadBlocks(e.Digest, e.Size)
+	known := d.blocks.load(e.Digest, e.Size)
 	if known == nil {
 		return nil, nil
 	}
@@ -227,7 +249,7 @@ func (d *Dir) salvage(ctx context.Context, from platform.FS, e entry, size int64
 	bad := damaged(known, held, e.Size)
 	if len(bad) == 0 && size == e.Size {
 		d.log.Warn().Str("file", e.Live).Msg("the sums of its blocks are wrong; the file is fetched as a whole")
-		d.dropBlocks(e.Digest)
+		d.blocks.drop(e.Digest)
 		return nil, nil
 	}
 	if len(bad) == 1 && bad[0] == (update.Range{End: e.Size}) {

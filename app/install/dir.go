@@ -43,6 +43,7 @@ type Dir struct {
 	shared  io.Closer // this process's shared readers' lock of the base; nil if the base has none
 	journal Journal
 	cache   *hashCache
+	blocks  blockStore
 	work    *work          // the result of the last Plan; nil before
 	offered []release.File // the offer of the last Plan, not modified; nil before
 	buffer  []byte         // for hashing; allocated on first use
@@ -110,6 +111,7 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 		return err
 	}
 	d.cache = lazyCache(d.fs, d.cfg.Names.Cache)
+	d.blocks = newBlockStore(d.fs, d.cfg.Names.Cache, d.log)
 	steps := []func(context.Context) error{d.settle, d.goOn, d.giveUp, d.restore, d.cleanIfPossible, d.startReading, d.shareBase}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -23,7 +23,7 @@ func (d *Dir) readBlocks(ctx context.Context, from platform.FS, e entry, progres
 	}
 	digest := e.Digest.Algorithm.SumOf(both.hash)
 	if digest == e.Digest {
-		d.keepBlocks(digest, e.Size, both.blocks.all())
+		d.blocks.keep(digest, e.Size, both.blocks.all())
 	}
 	return digest, both.blocks.all(), nil
 }

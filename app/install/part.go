@@ -188,7 +188,7 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 	}
 	if got != c.file.Digest {
 		if c.salvage != nil && !c.resumed { // the checksums may be wrong: the next attempt does not use them
-			d.dropBlocks(c.file.Digest)
+			d.blocks.drop(c.file.Digest)
 		}
 		return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: errors.Join(
 			fmt.Errorf("got %d bytes with digest %s, want %d with %s", p.size, got, c.file.Size, c.file.Digest), d.discard(c))}
@@ -211,7 +211,7 @@ func (d *Dir) finish(ctx context.Context, i int, c candidate) error {
 		d.work.done = map[string]bool{}
 	}
 	d.work.done[c.entry.part()] = true
-	d.keepBlocks(c.file.Digest, c.file.Size, p.blocks.all())
+	d.blocks.keep(c.file.Digest, c.file.Size, p.blocks.all())
 	return d.closePart()
 }
 
