@@ -89,7 +89,7 @@ func (d *Dir) fault(err error) error {
 	case errors.As(err, &path):
 		return &update.Fault{Cause: update.Untrusted, Subject: path.Path, Err: err}
 	case platform.IsDiskFull(err):
-		return fullFault(d.fs, d.missing(), err)
+		return fullFault(d.fs, d.work.missing(), err)
 	case platform.IsLocked(err), platform.MayBeLocked(err) && len(platform.Holders(subjectOf(d.fs, err))) > 0:
 		held := &HeldError{Path: subjectOf(d.fs, err), Holders: platform.Holders(subjectOf(d.fs, err)), Err: err}
 		return &update.Fault{Cause: update.LockedFile, Transient: true, Subject: held.Path, Err: held}

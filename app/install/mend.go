@@ -127,7 +127,7 @@ func describe(one update.Damage) string {
 
 // Advance implements update.Stage.
 func (d *Dir) Advance(ctx context.Context, i int) error {
-	c, err := d.item(i)
+	c, err := d.work.item(i)
 	if err != nil {
 		return d.fault(err)
 	}

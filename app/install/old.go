@@ -28,7 +28,7 @@ func (d *Dir) Concerns(f release.File) bool {
 func (d *Dir) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	e, known := d.cfg.Names.entryOf(f)
 	if known {
-		if d.work.finished(e.part()) && d.hasPart(e) {
+		if d.work.finished(e.part()) && d.work.plans(e) {
 			return d.fs.OpenFile(e.part(), os.O_RDONLY, 0)
 		}
 		for _, place := range d.oldPlaces(e) {
@@ -77,9 +77,9 @@ func (d *Dir) oldPlaces(e entry) []oldPlace {
 	return append(places, oldPlace{d.fs, e.backup()})
 }
 
-// hasPart reports whether the plan has an item with the entry's name and digest.
-func (d *Dir) hasPart(e entry) bool {
-	return slices.ContainsFunc(d.work.items, func(c candidate) bool { return c.entry.Live == e.Live && c.entry.Digest == e.Digest })
+// plans reports whether the plan has an item with the entry's name and digest.
+func (w *work) plans(e entry) bool {
+	return slices.ContainsFunc(w.items, func(c candidate) bool { return c.entry.Live == e.Live && c.entry.Digest == e.Digest })
 }
 
 var errOtherContent = fmt.Errorf("another content: %w", fs.ErrNotExist)
@@ -113,7 +113,7 @@ func (d *Dir) openOld(ctx context.Context, from platform.FS, name string, e entr
 
 // Restart implements update.Stage.
 func (d *Dir) Restart(ctx context.Context, i int) error {
-	c, err := d.item(i)
+	c, err := d.work.item(i)
 	if err == nil {
 		err = errors.Join(d.closePart(), removeIfThere(d.fs, c.entry.part()))
 	}

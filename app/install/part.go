@@ -31,18 +31,18 @@ func (w *work) entries() []entry {
 	return entries
 }
 
-// missing is the number of bytes that the plan still lacks on disk.
-func (d *Dir) missing() (bytes int64) {
-	if d.work == nil {
+// missing is the number of bytes that the plan still lacks on disk. It is nil-safe.
+func (w *work) missing() (bytes int64) {
+	if w == nil {
 		return 0
 	}
-	for i, c := range d.work.items {
+	for i, c := range w.items {
 		have := c.offset
 		switch {
-		case d.work.finished(c.entry.part()):
+		case w.finished(c.entry.part()):
 			have = c.file.Size
-		case d.work.open != nil && d.work.open.index == i:
-			have = d.work.open.size
+		case w.open != nil && w.open.index == i:
+			have = w.open.size
 		}
 		bytes += c.file.Size - have
 	}
@@ -98,17 +98,17 @@ func (p *part) append(data []byte) error {
 // the time.
 const writeAhead = 1 << 20
 
-// item returns a planned file. An unplanned index is a bug of the caller.
-func (d *Dir) item(i int) (candidate, error) {
-	if d.work == nil || i < 0 || i >= len(d.work.items) {
+// item returns a planned file. An unplanned index is a bug of the caller. It is nil-safe.
+func (w *work) item(i int) (candidate, error) {
+	if w == nil || i < 0 || i >= len(w.items) {
 		return candidate{}, fmt.Errorf("install: internal error: file %d is not planned", i)
 	}
-	return d.work.items[i], nil
+	return w.items[i], nil
 }
 
 // Write implements update.Stage.
 func (d *Dir) Write(i int, data []byte) error {
-	c, err := d.item(i)
+	c, err := d.work.item(i)
 	if err != nil {
 		return d.fault(err)
 	}
@@ -168,7 +168,7 @@ func (d *Dir) closePart() error {
 
 // Finish implements update.Stage.
 func (d *Dir) Finish(ctx context.Context, i int) error {
-	c, err := d.item(i)
+	c, err := d.work.item(i)
 	if err != nil {
 		return d.fault(err)
 	}
