@@ -75,10 +75,10 @@ func table() []mutant {
 
 		// netproto: what a peer may send.
 		{id: "netproto-frame-limit", pkg: "netproto", file: "inbound.go",
-			old: `case uint64(size) > uint64(limit):`, new: `case uint64(size) > uint64(limit)+frameHeader:`,
+			old: `case uint64(head.size) > uint64(limit):`, new: `case uint64(head.size) > uint64(limit)+frameHeader:`,
 			why: "frames are longer than the limit says"},
 		{id: "netproto-header-short", pkg: "netproto", file: "inbound.go",
-			old: `case size < frameHeader:`, new: `case size < frameHeader-1:`,
+			old: `case head.size < frameHeader:`, new: `case head.size < frameHeader-1:`,
 			why: "a frame that is shorter than its header has a body of negative size"},
 		{id: "netproto-second-answer", pkg: "netproto", file: "inbound.go",
 			old: `if greets(h.id) && in.greeted {`, new: `if h.id == IDHandshake && in.greeted {`,
