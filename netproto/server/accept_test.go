@@ -66,7 +66,7 @@ func TestT8ConcurrentPUTs(t *testing.T) {
 				t.Errorf("%d of %d lost with %s", i, several, bodies[i])
 			}
 		}
-		records, err := o.Audit(0, 9)
+		records, err := o.Audit.Records(0, 9)
 		if winner < 0 || err != nil || len(records) != 2 || records[0].Comment != fmt.Sprint("program ", winner) || o.Settings().Revision != 2 {
 			t.Errorf("%d won, revision %d, %+v, %v", winner, o.Settings().Revision, records, err)
 		}
@@ -169,7 +169,7 @@ func TestRecordsSayWhomTheChangeItselfShutOut(t *testing.T) {
 		{"all may come", func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 5, 8 }, compat.Impact{}, compat.Impact{}},
 	} {
 		out := change(t, o, step.edit)
-		records, err := o.Audit(0, 1)
+		records, err := o.Audit.Records(0, 1)
 		if err != nil || records[0].Impact != step.record || out.Impact != step.told {
 			t.Errorf("%s: the record says %+v, the answer %+v, %v", step.name, records[0].Impact, out.Impact, err)
 		}

@@ -81,7 +81,7 @@ func TestControlSocketAdministers(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, text)
 		}
 	}
-	if newest, err := o.Audit(0, 9); err != nil || len(newest) != 4 || newest[1].Actor != "local" || newest[1].Remote != "" {
+	if newest, err := o.Audit.Records(0, 9); err != nil || len(newest) != 4 || newest[1].Actor != "local" || newest[1].Remote != "" {
 		t.Errorf("%+v, %v", newest, err)
 	}
 }

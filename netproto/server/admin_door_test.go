@@ -65,7 +65,7 @@ func TestOnlyATokenOpens(t *testing.T) {
 		}
 	}
 	shut("without any token", "no token yet")
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestOnlyATokenOpens(t *testing.T) {
 			t.Errorf("%q: %d, want %d", c.authorization, got, c.want)
 		}
 	}
-	if err := o.DropToken(editor(), "ops"); err != nil {
+	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := ask(asked("127.9.9.9:5000", "localhost", "Authorization", "Bearer "+secret)); got != http.StatusUnauthorized {
@@ -131,7 +131,7 @@ func TestLoginTellsHowToGetAToken(t *testing.T) {
 	if text := page(); !strings.Contains(text, how) || !strings.Contains(text, none) {
 		t.Errorf("without a token: %s", text)
 	}
-	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	if text := page(); !strings.Contains(text, how) || strings.Contains(text, none) {
@@ -142,32 +142,32 @@ func TestLoginTellsHowToGetAToken(t *testing.T) {
 // TestTokensAreBounded in number and in what they may be called, and their secrets in no answer but the first.
 func TestTokensAreBounded(t *testing.T) {
 	_, o := unsecured(t, versioned(t))
-	if _, err := o.NewToken(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleEdit); err == nil {
+	if _, err := o.Tokens.Create(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleEdit); err == nil {
 		t.Error("a viewer made a token")
 	}
 	secrets := map[string]bool{}
 	for i := range operator.MaxTokens {
-		secret, err := o.NewToken(editor(), fmt.Sprint("token-", i), operator.RoleEdit)
+		secret, err := o.Tokens.Create(editor(), fmt.Sprint("token-", i), operator.RoleEdit)
 		if err != nil || secrets[secret] || len(secret) < 40 {
 			t.Fatalf("token %d is %q, %v", i, secret, err)
 		}
 		secrets[secret] = true
 	}
 	for _, name := range []string{"one-more", "token-1", "", "a b", strings.Repeat("x", 65)} {
-		if _, err := o.NewToken(editor(), name, operator.RoleView); err == nil {
+		if _, err := o.Tokens.Create(editor(), name, operator.RoleView); err == nil {
 			t.Errorf("%q became a token", name)
 		}
 	}
 	for secret := range secrets {
-		if by, known := o.Authenticate(secret); !known || by.Role != operator.RoleEdit || by.Source != compat.SourceAPI {
+		if by, known := o.Tokens.Authenticate(secret); !known || by.Role != operator.RoleEdit || by.Source != compat.SourceAPI {
 			t.Errorf("%q is %+v, %t", secret, by, known)
 		}
 		break
 	}
-	if _, known := o.Authenticate(""); known {
+	if _, known := o.Tokens.Authenticate(""); known {
 		t.Error("nobody is somebody")
 	}
-	for _, token := range o.Tokens() {
+	for _, token := range o.Tokens.List() {
 		if token.Sum != "" || token.Created.IsZero() {
 			t.Errorf("%+v", token)
 		}
@@ -178,7 +178,7 @@ func TestTokensAreBounded(t *testing.T) {
 func TestTokensOutliveTheServer(t *testing.T) {
 	set := versioned(t)
 	h, o := unsecured(t, set)
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestTokensOutliveTheServer(t *testing.T) {
 		t.Errorf("the secret itself is on disk: %v", err)
 	}
 	_, o = govern(t, set)
-	if by, known := o.Authenticate(secret); !known || by.Name != "ops" || !o.Secured() {
+	if by, known := o.Tokens.Authenticate(secret); !known || by.Name != "ops" || !o.Tokens.Exist() {
 		t.Errorf("%+v, %t", by, known)
 	}
 }
@@ -224,14 +224,14 @@ func TestEverythingAtOnce(t *testing.T) {
 	})
 	all.Go(func() {
 		for i := range rounds {
-			if _, err := o.SetFloor(editor(), fmt.Sprint("account-", i), 7, "", false); err != nil {
+			if _, err := o.Floors.Set(editor(), fmt.Sprint("account-", i), 7, "", false); err != nil {
 				t.Error(err)
 			}
 			o.Show()
 			if _, err := o.DryRun(o.Settings()); err != nil {
 				t.Error(err)
 			}
-			if _, err := o.Verify(); err != nil {
+			if _, err := o.Audit.Verify(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -253,7 +253,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n, err := o.Verify(); n != int(o.Settings().Revision)+rounds || err != nil {
+	if n, err := o.Audit.Verify(); n != int(o.Settings().Revision)+rounds || err != nil {
 		t.Errorf("%d records of %d revisions and %d floors, %v", n, o.Settings().Revision, rounds, err)
 	}
 	floors := 0

@@ -17,7 +17,7 @@ func FuzzPending(f *testing.F) {
 		f.Add(pending)
 	}
 	_, o, b := governed(f)
-	settings, tokens := o.Settings(), o.Tokens()
+	settings, tokens := o.Settings(), o.Tokens.List()
 	f.Fuzz(func(t *testing.T, pending string) {
 		b.t = t
 		b.get(200, "/admin")
@@ -32,10 +32,10 @@ func FuzzPending(f *testing.F) {
 		if where := answer.Header.Get("Location"); answer.StatusCode >= http.StatusInternalServerError || where != "" && where != "/admin" {
 			t.Fatalf("%q: status %d, leads to %q", pending, answer.StatusCode, where)
 		}
-		if now := o.Settings(); !reflect.DeepEqual(now, settings) || !reflect.DeepEqual(o.Tokens(), tokens) {
+		if now := o.Settings(); !reflect.DeepEqual(now, settings) || !reflect.DeepEqual(o.Tokens.List(), tokens) {
 			t.Fatalf("%q changed %+v to %+v", pending, settings, now)
 		}
-		if floor, err := o.Floor("ann"); floor != 0 || err != nil {
+		if floor, err := o.Floors.Get("ann"); floor != 0 || err != nil {
 			t.Fatalf("%q raised a floor to %d, %v", pending, floor, err)
 		}
 	})

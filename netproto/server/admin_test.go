@@ -202,7 +202,7 @@ func TestAPIRefusals(t *testing.T) {
 			t.Errorf("%s %s %.60s: %s %.300s", c.method, c.path, c.body, answer.Status, text)
 		}
 	}
-	if records, err := o.Audit(0, 9); err != nil || len(records) != 1 || len(o.Tokens()) != 1 {
+	if records, err := o.Audit.Records(0, 9); err != nil || len(records) != 1 || len(o.Tokens.List()) != 1 {
 		t.Errorf("something changed: %v, %v", records, err)
 	}
 }
@@ -299,7 +299,7 @@ func TestAPIAccess(t *testing.T) {
 	if answer, _ := call(t, "GET", url, "", bearer...); answer.StatusCode != 200 {
 		t.Errorf("a right token is refused after wrong ones: %s", answer.Status)
 	}
-	records, err := o.Audit(0, 9)
+	records, err := o.Audit.Records(0, 9)
 	if err != nil || len(records) != 5 || records[0].Keys[0] != "tokens.board" || records[0].Actor != "ops" {
 		t.Errorf("the log has %+v, %v", records, err)
 	}

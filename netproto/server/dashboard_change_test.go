@@ -59,7 +59,7 @@ func TestDashboardChanges(t *testing.T) {
 	}
 	b.get(200, b.head.Get("Location"))
 	b.shows("Saved as revision 9", "Maintenance is on", "Linux-*, Windows-*")
-	records, err := o.Audit(0, 1)
+	records, err := o.Audit.Records(0, 1)
 	if err != nil || records[0].Source != compat.SourceDashboard || records[0].Actor != "local" || records[0].Remote != "127.0.0.1" || records[0].Comment != "about developers" {
 		t.Errorf("the log: %+v, %v", records, err)
 	}
@@ -264,7 +264,7 @@ func TestDashboardNothingToDo(t *testing.T) {
 	b.lacks("/admin/apply")
 	b.get(200, "/admin")
 	b.send(303, "/admin/apply", "section", "range", "document", `{"active_min": 5}`)
-	if records, err := o.Audit(0, 9); err != nil || len(records) != 1 || o.Settings().Revision != 1 {
+	if records, err := o.Audit.Records(0, 9); err != nil || len(records) != 1 || o.Settings().Revision != 1 {
 		t.Errorf("%d records, %v", len(records), err)
 	}
 }

@@ -146,7 +146,7 @@ func mustURL(t testing.TB, text string) *url.URL {
 func TestDashboardGuesses(t *testing.T) {
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestDashboardGuesses(t *testing.T) {
 // TestDashboardCookieOverTLS keeps the cookie to TLS where the page came by it, and warns where a token would travel in the clear.
 func TestDashboardCookieOverTLS(t *testing.T) {
 	h, o, _ := governed(t)
-	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	m := administered(h)
@@ -216,7 +216,7 @@ func TestDashboardCookieOverTLS(t *testing.T) {
 func TestDashboardAndAPI(t *testing.T) {
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

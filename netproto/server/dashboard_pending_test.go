@@ -14,7 +14,7 @@ func secured(t *testing.T) (*house, *operator.Operator, *browser, string) {
 	t.Helper()
 	h, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +26,13 @@ func secured(t *testing.T) (*house, *operator.Operator, *browser, string) {
 // ends takes the token of a browser away and gives it another, as if its session had ended.
 func ends(t *testing.T, o *operator.Operator) (secret string) {
 	t.Helper()
-	if _, err := o.NewToken(editor(), "other", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "other", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.DropToken(editor(), "ops"); err != nil {
+	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDashboardKeepsEveryForm(t *testing.T) {
 			revision = b.hidden("revision")
 		}
 		seal := b.seal()
-		if err := o.DropToken(editor(), "other"); err != nil && c.path != "/admin/review" {
+		if err := o.Tokens.Drop(editor(), "other"); err != nil && c.path != "/admin/review" {
 			t.Fatal(err)
 		}
 		secret := ends(t, o)
@@ -97,7 +97,7 @@ func TestDashboardKeepsEveryForm(t *testing.T) {
 		b.send(200, "/admin/login", "token", secret, "pending", b.hidden("pending"))
 		b.shows(c.shows)
 	}
-	if floor, err := o.Floor("ann"); floor != 7 || err != nil || o.Settings().Revision != 2 {
+	if floor, err := o.Floors.Get("ann"); floor != 7 || err != nil || o.Settings().Revision != 2 {
 		t.Errorf("a login changed something: %d, %v", floor, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestDashboardPendingOfNobody(t *testing.T) {
 	b.send(303, "/admin/logout")
 	b.get(200, "/admin/login")
 	b.send(400, "/admin/login", "token", secret, "pending", "pending_path=/admin/apply&document=x&revision=1")
-	if len(o.Tokens()) != 2 || o.Settings().Revision != 1 {
+	if len(o.Tokens.List()) != 2 || o.Settings().Revision != 1 {
 		t.Error("something changed")
 	}
 }

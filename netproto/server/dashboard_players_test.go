@@ -16,7 +16,7 @@ import (
 func floors(t testing.TB, o *operator.Operator, all map[string]int32) {
 	t.Helper()
 	for account, floor := range all {
-		if _, err := o.SetFloor(editor(), account, floor, "", false); err != nil {
+		if _, err := o.Floors.Set(editor(), account, floor, "", false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestDashboardFloor(t *testing.T) {
 	b.shows("a comment is missing")
 	b.send(422, "/admin/player/apply", fields...)
 	b.shows("a confirmation and a comment are missing")
-	if floor, err := o.Floor("ann"); floor != 7 || err != nil {
+	if floor, err := o.Floors.Get("ann"); floor != 7 || err != nil {
 		t.Fatalf("lowered without a word: %d, %v", floor, err)
 	}
 	b.send(303, "/admin/player/apply", append(fields, "confirm", "1", "comment", "restored from a backup")...)
@@ -102,7 +102,7 @@ func TestDashboardFloor(t *testing.T) {
 	b.lacks("This lowers", `name="confirm"`)
 	b.send(303, "/admin/player/apply", "id", "ann", "was", "6", "floor", "8")
 	h.expect(t, client(7, "Linux-x64", account("ann")), compat.NoNativeUpdate, compat.RuleFloor)
-	records, err := o.Audit(0, 2)
+	records, err := o.Audit.Records(0, 2)
 	if err != nil || len(records) != 2 || records[0].Keys[0] != "floors.ann" || string(records[0].After) != `{"floor":8}` || records[0].Source != compat.SourceDashboard ||
 		records[1].Comment != "restored from a backup" {
 		t.Errorf("the log: %+v, %v", records, err)
@@ -120,7 +120,7 @@ func TestDashboardFloorStale(t *testing.T) {
 	floors(t, o, map[string]int32{"ann": 7})
 	b.send(409, "/admin/player/apply", "id", "ann", "was", "6", "floor", "5", "comment", "mine", "confirm", "1")
 	b.shows("The floor has changed meanwhile", "looked at 6; it is 7", "mine</textarea>", `name="was" value="7"`)
-	if floor, _ := o.Floor("ann"); floor != 7 {
+	if floor, _ := o.Floors.Get("ann"); floor != 7 {
 		t.Fatal("applied on top of what nobody saw")
 	}
 	b.send(409, "/admin/player/review", "id", "ann", "was", "6", "floor", "5")
@@ -153,10 +153,10 @@ func TestDashboardFloorMistakes(t *testing.T) {
 	b.get(200, "/admin/player?id=ann")
 	b.send(422, "/admin/player/apply", "id", "ann", "was", "0", "floor", "7", "comment", strings.Repeat("x", operator.MaxComment+1))
 	b.shows("at most 2000 are kept")
-	if floor, err := o.Floor("ann"); floor != 0 || err != nil {
+	if floor, err := o.Floors.Get("ann"); floor != 0 || err != nil {
 		t.Errorf("%d, %v", floor, err)
 	}
-	if records, err := o.Audit(0, 9); err != nil || len(records) != 1 {
+	if records, err := o.Audit.Records(0, 9); err != nil || len(records) != 1 {
 		t.Errorf("%d records, %v", len(records), err)
 	}
 }
@@ -168,10 +168,10 @@ func TestDashboardFloorRoles(t *testing.T) {
 	change(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
 	b.get(200, "/admin/player?id=ann")
 	b.shows("It is a developer’s account")
-	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.NewToken(editor(), "board", operator.RoleView)
+	secret, err := o.Tokens.Create(editor(), "board", operator.RoleView)
 	if err != nil {
 		t.Fatal(err)
 	}

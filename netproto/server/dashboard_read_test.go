@@ -145,7 +145,7 @@ func TestDashboardShowsNothingOfClients(t *testing.T) {
 	}
 	b.get(200, "/admin/players")
 	b.shows(evil)
-	if floor, err := o.Floor(evil); floor != 7 || err != nil {
+	if floor, err := o.Floors.Get(evil); floor != 7 || err != nil {
 		t.Errorf("the account's floor is %d, %v", floor, err)
 	}
 }

@@ -18,7 +18,7 @@ func TestT9RaisedWhilePlaying(t *testing.T) {
 	}{"ann": {6, true}, "bob": {7, false}, "dev": {6, false}} {
 		p := h.expect(t, client(row.logic, "Linux-x64", account(name)), compat.Accept, compat.RuleAccept)
 		other := h.expect(t, client(6, "Linux-x64", account("other")), compat.Accept, compat.RuleAccept)
-		if _, err := o.SetFloor(editor(), name, 7, "", false); err != nil {
+		if _, err := o.Floors.Set(editor(), name, 7, "", false); err != nil {
 			t.Fatal(err)
 		}
 		stay := []*peer{other}

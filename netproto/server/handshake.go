@@ -125,11 +125,11 @@ func (c *session) judgeHello(hello *netproto.Handshake) *handshake {
 	}
 	h.verdict = compat.Evaluate(h.snapshot, &h.hello)
 	if !c.server.set.Compat.FloorsByAPI {
-		if err := o.Pin(h.account, h.hello, h.verdict); err != nil {
+		if err := o.Floors.Pin(h.account, h.hello, h.verdict); err != nil {
 			c.log.Error().Err(err).Str("account", clip(h.account)).Msg("An account can't be pinned to the logic version that it plays with")
 		}
 	}
-	c.unregister = o.Connect(h.snapshot, operator.Session{Hello: h.hello, Account: h.account, Judgement: h.verdict, End: c.kick})
+	c.unregister = o.Sessions.Connect(h.snapshot, operator.Session{Hello: h.hello, Account: h.account, Judgement: h.verdict, End: c.kick})
 	return h
 }
 

@@ -132,10 +132,10 @@ func TestFloorsAreTheAPIsOwn(t *testing.T) {
 	set.Compat.FloorsByAPI = true
 	h, o := govern(t, set)
 	h.expect(t, client(8, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
-	if floor, err := o.Floor("ann"); floor != 0 || err != nil {
+	if floor, err := o.Floors.Get("ann"); floor != 0 || err != nil {
 		t.Errorf("the floor is %d, %v", floor, err)
 	}
-	if _, err := o.SetFloor(editor(), "ann", 8, "", false); err != nil {
+	if _, err := o.Floors.Set(editor(), "ann", 8, "", false); err != nil {
 		t.Fatal(err)
 	}
 	h.expect(t, client(7, "Linux-x64", account("ann")), compat.NoNativeUpdate, compat.RuleFloor)
@@ -150,11 +150,11 @@ func TestWhoDoesNotPlayRaisesNoFloor(t *testing.T) {
 	h.expect(t, client(7, "Linux-x64", account("ann")), compat.Maintenance, compat.RuleMaintenance)
 	change(t, o, func(s *compat.Settings) { s.Maintenance.Enabled, s.ActiveMin = false, 6 })
 	h.expect(t, client(5, "Linux-x64", account("ann")), compat.UpdateBinaries, compat.RuleTooOld)
-	if floor, err := o.Floor("ann"); floor != 0 || err != nil {
+	if floor, err := o.Floors.Get("ann"); floor != 0 || err != nil {
 		t.Errorf("the floor is %d, %v", floor, err)
 	}
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
-	if floor, err := o.Floor("ann"); floor != 6 || err != nil {
+	if floor, err := o.Floors.Get("ann"); floor != 6 || err != nil {
 		t.Errorf("the floor is %d, %v", floor, err)
 	}
 }

@@ -69,7 +69,7 @@ func TestOpenIdle(t *testing.T) {
 	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: 1, Settings: s}); err != nil {
 		t.Error(err)
 	}
-	if n, err := o.Verify(); n != 2 || err != nil {
+	if n, err := o.Audit.Verify(); n != 2 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
 	if err := o.Close(); err != nil {

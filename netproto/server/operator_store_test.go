@@ -101,7 +101,7 @@ func TestSettingsOfAnotherServer(t *testing.T) {
 	}
 	h.expect(t, client(6, "Linux-x64"), compat.UpdateBinaries, compat.RuleTooOld)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 }) // the chain goes on behind the other server's record
-	if n, err := o.Verify(); n != 3 || err != nil {
+	if n, err := o.Audit.Verify(); n != 3 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
 	elsewhere(func(s *compat.Settings) { s.ActiveMax = 9 })
@@ -129,7 +129,7 @@ func TestStoreThatFails(t *testing.T) {
 	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s}); err != nil {
 		t.Errorf("once there is space: %v", err)
 	}
-	if n, err := o.Verify(); n != 2 || err != nil {
+	if n, err := o.Audit.Verify(); n != 2 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
 }

@@ -201,11 +201,11 @@ func TestT6LiveChange(t *testing.T) {
 	}
 
 	old.raw.Close()
-	records, err := o.Audit(0, 10)
+	records, err := o.Audit.Records(0, 10)
 	if err != nil || len(records) != 3 || records[0].Keys[0] != "active_min" || records[0].Actor != "ops" || records[0].Impact.Sessions != 1 || records[2].Actor != compat.ActorBoot {
 		t.Errorf("the audit log has %+v, %v", records, err)
 	}
-	if n, err := o.Verify(); n != 3 || err != nil {
+	if n, err := o.Audit.Verify(); n != 3 || err != nil {
 		t.Errorf("verified %d records, %v", n, err)
 	}
 
@@ -247,7 +247,7 @@ func TestT9Floors(t *testing.T) {
 
 	change(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
-	if floor, err := o.Floor("ann"); floor != 7 || err != nil {
+	if floor, err := o.Floors.Get("ann"); floor != 7 || err != nil {
 		t.Errorf("a developer's floor is %d, %v", floor, err)
 	}
 	change(t, o, func(s *compat.Settings) { s.Developers = nil })
@@ -264,18 +264,18 @@ func TestT9Floors(t *testing.T) {
 		"negative":                        {editor(), -1, "x", true},
 		"by one who may only look":        {operator.Actor{Name: "eve", Role: operator.RoleView}, 7, "x", true},
 	} {
-		if _, err := o.SetFloor(wrong.by, "ann", wrong.floor, wrong.comment, wrong.lower); err == nil {
+		if _, err := o.Floors.Set(wrong.by, "ann", wrong.floor, wrong.comment, wrong.lower); err == nil {
 			t.Errorf("a floor was %s", name)
 		}
 	}
-	if was, err := o.SetFloor(editor(), "ann", 6, "restored from a backup", true); was != 7 || err != nil {
+	if was, err := o.Floors.Set(editor(), "ann", 6, "restored from a backup", true); was != 7 || err != nil {
 		t.Errorf("lowering: %d, %v", was, err)
 	}
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
-	if newest, err := o.Audit(0, 1); err != nil || newest[0].Keys[0] != "floors.ann" || string(newest[0].Before) != `{"floor":7}` || newest[0].Comment == "" {
+	if newest, err := o.Audit.Records(0, 1); err != nil || newest[0].Keys[0] != "floors.ann" || string(newest[0].Before) != `{"floor":7}` || newest[0].Comment == "" {
 		t.Errorf("the record of a lowering is %+v, %v", newest, err)
 	}
-	if _, err := o.Verify(); err != nil {
+	if _, err := o.Audit.Verify(); err != nil {
 		t.Error(err)
 	}
 }

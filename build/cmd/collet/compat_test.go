@@ -91,7 +91,7 @@ func govern(t *testing.T) *governed {
 		catalogue.Close()
 		t.Fatal(err)
 	}
-	secret, err := op.FirstToken()
+	secret, err := op.Tokens.CreateFirst()
 	if err != nil {
 		t.Fatal(err)
 	}

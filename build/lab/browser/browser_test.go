@@ -181,7 +181,7 @@ func TestDashboardLinesInABrowser(t *testing.T) {
 func TestDashboardLoginInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestDashboardByKeyboard(t *testing.T) {
 		tabTo(`nav a[href="/admin/try"]`), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("#try")),
 		tabTo("input[name=logic]"), chromedp.KeyEvent(kb.ArrowUp), chromedp.WaitVisible(chromedp.CSS("#answer .verdict.bad")), into(&told, chromedp.Text(chromedp.CSS("#answer h2"))), picture("try-answer"),
 	)
-	if floor, err := o.Floor("ann"); floor != 7 || err != nil || !strings.Contains(told, "Newer than this server") {
+	if floor, err := o.Floors.Get("ann"); floor != 7 || err != nil || !strings.Contains(told, "Newer than this server") {
 		t.Errorf("%d, %v; told %q", floor, err, told)
 	}
 }
@@ -99,7 +99,7 @@ func TestDashboardTwoOperators(t *testing.T) {
 func TestDashboardSessionEnds(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestDashboardSessionEnds(t *testing.T) {
 	if !strings.Contains(away, "not logged in any more") || !strings.Contains(again, "You are logged in again") || o.Settings().ActiveMin != 6 {
 		t.Fatalf("told %q, then %q", away, again)
 	}
-	if _, err := o.NewToken(editor(), "third", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "third", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.DropToken(editor(), "ops"); err != nil {
+	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	if secret, err = o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
+	if secret, err = o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	does(t, ctx, chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(secret+kb.Enter),
@@ -136,7 +136,7 @@ func TestDashboardSessionEnds(t *testing.T) {
 func TestDashboardGuessedAt(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	if _, err := o.NewToken(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	var told string

@@ -80,7 +80,7 @@ func start(t *testing.T, supported string) *house {
 	s.Govern(o)
 	t.Cleanup(func() { s.Close() })
 	h := &house{operator: o}
-	if h.secret, err = o.NewToken(editor(), "test", operator.RoleEdit); err != nil {
+	if h.secret, err = o.Tokens.Create(editor(), "test", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
 	m := &origin.Monitor{}
@@ -195,7 +195,7 @@ func change(t *testing.T, o *operator.Operator, edit func(*compat.Settings)) {
 func floors(t *testing.T, o *operator.Operator, all map[string]int32) {
 	t.Helper()
 	for account, floor := range all {
-		if _, err := o.SetFloor(editor(), account, floor, "", false); err != nil {
+		if _, err := o.Floors.Set(editor(), account, floor, "", false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,10 +204,10 @@ func floors(t *testing.T, o *operator.Operator, all map[string]int32) {
 // ends takes the token of a browser away and gives it another, as if its session had ended.
 func ends(t *testing.T, o *operator.Operator) (secret string) {
 	t.Helper()
-	if err := o.DropToken(editor(), "ops"); err != nil {
+	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.NewToken(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,13 +139,13 @@ func hear(ctx context.Context, socket *net.Listener, addr, option string) error 
 // firstToken tells how the first token of the admin API is made, or makes it where the control socket can't.
 func (r *running) firstToken(o *operator.Operator) error {
 	switch socket := r.set.Operations.ControlSocket; {
-	case o.Secured() || r.sockets.http == nil:
+	case o.Tokens.Exist() || r.sockets.http == nil:
 		return nil
 	case socket != "":
 		r.log.Info().Msgf("There is no token for the dashboard and the admin API yet: collet compat token NAME --control %s makes one", socket)
 		return nil
 	}
-	secret, err := o.FirstToken()
+	secret, err := o.Tokens.CreateFirst()
 	if err != nil {
 		return err
 	}

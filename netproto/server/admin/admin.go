@@ -171,7 +171,7 @@ type accessFault struct {
 func authenticate(door Door, op *operator.Operator, r *http.Request) (operator.Actor, *accessFault) {
 	secret, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if bearer {
-		if by, known := op.Authenticate(strings.TrimSpace(secret)); known {
+		if by, known := op.Tokens.Authenticate(strings.TrimSpace(secret)); known {
 			by.Source, by.Remote = sourceOf(r), RemoteOf(r)
 			return by, nil
 		}
@@ -179,7 +179,7 @@ func authenticate(door Door, op *operator.Operator, r *http.Request) (operator.A
 	switch {
 	case !door.Unrecognised(r, bearer):
 		return operator.Actor{}, &accessFault{http.StatusTooManyRequests, "too many wrong tokens from this address: wait a minute"}
-	case !op.Secured():
+	case !op.Tokens.Exist():
 		return operator.Actor{}, &accessFault{http.StatusUnauthorized, noTokenYet}
 	default:
 		return operator.Actor{}, &accessFault{http.StatusUnauthorized, "say who you are with: Authorization: Bearer TOKEN"}

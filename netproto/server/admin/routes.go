@@ -273,7 +273,7 @@ func (a api) getAudit(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	records, err := a.op.Audit(before, int(min(limit, operator.MaxRecords)))
+	records, err := a.op.Audit.Records(before, int(min(limit, operator.MaxRecords)))
 	if err != nil {
 		fail(w, err)
 		return
@@ -299,7 +299,7 @@ func Number(r *http.Request, name string, otherwise uint64) (uint64, error) {
 }
 
 func (a api) getVerify(w http.ResponseWriter, _ *http.Request) {
-	records, err := a.op.Verify()
+	records, err := a.op.Audit.Verify()
 	answer := VerifyAnswer{Good: err == nil, Records: records}
 	if err != nil {
 		answer.Why = err.Error()
@@ -323,7 +323,7 @@ func (a api) getManifest(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a api) getTokens(w http.ResponseWriter, _ *http.Request) {
-	answerJSON(w, http.StatusOK, map[string][]operator.Token{"tokens": append([]operator.Token{}, a.op.Tokens()...)})
+	answerJSON(w, http.StatusOK, map[string][]operator.Token{"tokens": append([]operator.Token{}, a.op.Tokens.List()...)})
 }
 
 func (a api) postToken(w http.ResponseWriter, r *http.Request) {
@@ -331,7 +331,7 @@ func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 	err := readRequest(w, r, &ask)
 	var secret string
 	if err == nil {
-		secret, err = a.op.NewToken(a.by, ask.Name, ask.Role)
+		secret, err = a.op.Tokens.Create(a.by, ask.Name, ask.Role)
 	}
 	if err != nil {
 		fail(w, err)
@@ -341,7 +341,7 @@ func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {
-	if err := a.op.DropToken(a.by, r.PathValue("name")); err != nil {
+	if err := a.op.Tokens.Drop(a.by, r.PathValue("name")); err != nil {
 		fail(w, err)
 		return
 	}
@@ -350,7 +350,7 @@ func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {
 
 func (a api) getFloor(w http.ResponseWriter, r *http.Request) {
 	account := r.PathValue("id")
-	floor, err := a.op.Floor(account)
+	floor, err := a.op.Floors.Get(account)
 	if err != nil {
 		fail(w, err)
 		return
@@ -364,7 +364,7 @@ func (a api) postFloor(w http.ResponseWriter, r *http.Request) {
 	err := readRequest(w, r, &ask)
 	var was int32
 	if err == nil {
-		was, err = a.op.SetFloor(a.by, account, ask.Floor, ask.Comment, ask.Lower)
+		was, err = a.op.Floors.Set(a.by, account, ask.Floor, ask.Comment, ask.Lower)
 	}
 	if err != nil {
 		fail(w, err)

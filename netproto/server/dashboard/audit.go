@@ -62,7 +62,7 @@ func (d *request) audit(w http.ResponseWriter, r *http.Request) {
 		d.showError(w, err)
 		return
 	}
-	records, err := d.op.Audit(before, rows)
+	records, err := d.op.Audit.Records(before, rows)
 	if err != nil {
 		d.showError(w, err)
 		return
@@ -72,7 +72,7 @@ func (d *request) audit(w http.ResponseWriter, r *http.Request) {
 		p.Before = records[n-1].Seq
 	}
 	if r.URL.Query().Has("verify") {
-		count, err := d.op.Verify()
+		count, err := d.op.Audit.Verify()
 		p.Verified = &admin.VerifyAnswer{Good: err == nil, Records: count}
 		if err != nil {
 			p.Verified.Why = err.Error()
@@ -95,14 +95,14 @@ func (d *request) access(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *request) showAccess(w http.ResponseWriter, status int, p accessPage) {
-	p.frame, p.Tokens = d.frame(d.words.text("nav.access"), "access"), d.op.Tokens()
+	p.frame, p.Tokens = d.frame(d.words.text("nav.access"), "access"), d.op.Tokens.List()
 	d.page(w, status, "access.html", p)
 }
 
 // newToken makes a token.
 func (d *request) newToken(w http.ResponseWriter, r *http.Request) {
 	name, role := strings.TrimSpace(r.PostForm.Get("name")), operator.Role(r.PostForm.Get("role"))
-	secret, err := d.op.NewToken(d.by, name, role)
+	secret, err := d.op.Tokens.Create(d.by, name, role)
 	if err != nil {
 		d.failAccess(w, err, name)
 		return
@@ -111,7 +111,7 @@ func (d *request) newToken(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *request) dropToken(w http.ResponseWriter, r *http.Request) {
-	if err := d.op.DropToken(d.by, r.PostForm.Get("name")); err != nil {
+	if err := d.op.Tokens.Drop(d.by, r.PostForm.Get("name")); err != nil {
 		d.failAccess(w, err, "")
 		return
 	}

@@ -149,7 +149,7 @@ func (d *request) reviewOf(title string, then compat.Settings, asked uint64) rev
 
 // changesSince are the records of changes of settings after a revision, the newest first.
 func (d *request) changesSince(revision uint64) []auditRow {
-	records, err := d.op.Audit(0, operator.MaxRecords)
+	records, err := d.op.Audit.Records(0, operator.MaxRecords)
 	if err != nil {
 		return nil
 	}

@@ -139,7 +139,7 @@ func (d *request) authenticate(w http.ResponseWriter, r *http.Request) {
 		d.browser.setCookie(w, r)
 	}
 	remote := admin.RemoteOf(r)
-	if t, is := d.logins.token(d.browser.id, d.op.Token, time.Now(), r.URL.Path == root+"/live"); is {
+	if t, is := d.logins.token(d.browser.id, d.op.Tokens.Find, time.Now(), r.URL.Path == root+"/live"); is {
 		d.by, d.known = operator.Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
 	}
 }
@@ -174,7 +174,7 @@ func (d *request) loginForm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
-	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending, First: !d.op.Secured()}
+	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending, First: !d.op.Tokens.Exist()}
 	if fault != "" {
 		p.Fault = d.words.text(fault)
 	}
@@ -191,7 +191,7 @@ func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 // valid tokens would let any client of the same address lock the operators out.
 func (d *request) login(w http.ResponseWriter, r *http.Request) {
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
-	if by, known := d.op.Authenticate(secret); known {
+	if by, known := d.op.Tokens.Authenticate(secret); known {
 		d.logins.logOut(d.browser.id)
 		d.browser = d.logins.newBrowser()
 		d.browser.setCookie(w, r)

@@ -67,7 +67,7 @@ func (d *request) players(w http.ResponseWriter, r *http.Request) {
 	if p.Above {
 		wanted = func(floor int32) bool { return d.floorKind(floor) == kindBad }
 	}
-	accounts, next, err := d.op.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows, Looks: playerLooks})
+	accounts, next, err := d.op.Floors.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows, Looks: playerLooks})
 	if err != nil {
 		d.showError(w, err)
 		return
@@ -82,7 +82,7 @@ func (d *request) players(w http.ResponseWriter, r *http.Request) {
 // floorBars are the floors that there are.
 func (d *request) floorBars() (bars []floorBar) {
 	most := 0
-	counts := d.op.Floors()
+	counts := d.op.Floors.Counts()
 	for _, f := range counts {
 		most = max(most, f.Count)
 	}
@@ -115,7 +115,7 @@ func (p playerPage) Lowers() bool { return p.Draft < p.Floor }
 
 // playerOf is the page of an account as it is.
 func (d *request) playerOf(account string) (playerPage, error) {
-	floor, err := d.op.Floor(account)
+	floor, err := d.op.Floors.Get(account)
 	if err != nil {
 		return playerPage{}, err
 	}
@@ -199,7 +199,7 @@ func (d *request) applyPlayer(w http.ResponseWriter, r *http.Request) {
 	case lowers && (lacks.NeedsComment || lacks.NeedsConfirm) && !p.Moved:
 		err = lacks
 	default:
-		err = d.op.MoveFloor(d.by, wish.account, wish.was, wish.floor, comment)
+		err = d.op.Floors.Move(d.by, wish.account, wish.was, wish.floor, comment)
 	}
 	if err == nil {
 		http.Redirect(w, r, root+"/player?"+url.Values{"id": {wish.account}, "saved": {strconv.Itoa(int(wish.floor))}}.Encode(), http.StatusSeeOther)

@@ -231,7 +231,7 @@ func (d *request) overview() homePage {
 	}
 	p.Grid, p.HourGrid = gridOf(p.Now.Connected), gridOf(p.Now.LastHour)
 	p.Hour, p.HourAll = hourOf(p.Now.LastHour)
-	if records, err := d.op.Audit(0, recent); err == nil {
+	if records, err := d.op.Audit.Records(0, recent); err == nil {
 		p.Recent = auditRows(records, p.Revision)
 	}
 	p.fill()

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,8 +19,8 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	if c.Kick != nil && (*c.Kick < 0 || *c.Kick > MaxKick) {
 		return Outcome{}, &InputError{Field: "kick", Why: fmt.Sprintf("the countdown is between 0 and %v", MaxKick)}
 	}
-	o.changing.Lock()
-	defer o.changing.Unlock()
+	o.Audit.mu.Lock()
+	defer o.Audit.mu.Unlock()
 	if err := ctx.Err(); err != nil { // the caller gave up while it waited for another change
 		return Outcome{}, err
 	}
@@ -73,41 +72,17 @@ func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 	return s, nil
 }
 
-// commit stores settings with their record, and then applies them. The caller holds the lock.
+// commit stores settings with their record, and then applies them. The caller holds the lock of Audit.
 func (o *Operator) commit(s compat.Settings, d *compat.Declared, record compat.Audit) error {
-	next := o.nextRecord(d, record)
-	if err := o.store.Commit(s.Encode(), s.Revision, next); err != nil {
+	write := func(next compat.Audit) error { return o.store.Commit(s.Encode(), s.Revision, next) }
+	if err := o.Audit.append(record, write); err != nil {
 		return err
 	}
-	o.last = &next
 	o.apply(s, d)
 	return nil
 }
 
-// nextRecord completes a record as the next one of the chain. The caller holds the lock.
-func (o *Operator) nextRecord(d *compat.Declared, record compat.Audit) compat.Audit {
-	record.Time, record.Build = time.Now().UTC(), d.Build.ID
-	return compat.Chain(o.last, record)
-}
-
-// appendNote appends a record that is not about settings. The caller holds the lock.
-func (o *Operator) appendNote(by Actor, comment, key string, before, after any) error {
-	record := compat.Audit{Actor: by.Name, Source: by.Source, Remote: by.Remote, Comment: comment, Keys: []string{key}}
-	var faults [2]error
-	record.Before, faults[0] = json.Marshal(before)
-	record.After, faults[1] = json.Marshal(after)
-	if err := errors.Join(faults[:]...); err != nil {
-		return err
-	}
-	next := o.nextRecord(o.current.Load().declared, record)
-	if err := o.store.Append(next); err != nil {
-		return err
-	}
-	o.last = &next
-	return nil
-}
-
-// apply puts settings into force. The caller holds the lock.
+// apply puts settings into force. The caller holds the lock of Audit, or is New.
 func (o *Operator) apply(s compat.Settings, d *compat.Declared) {
 	o.current.Store(&current{settings: s, declared: d, snapshot: d.Snapshot(s, time.Now())})
 	o.metrics.recordSettings(s)
@@ -137,30 +112,4 @@ func (o *Operator) Revision(number uint64) (compat.Settings, error) {
 		return s, fmt.Errorf("revision %d: %w", number, err)
 	}
 	return s, nil
-}
-
-// Audit returns at most limit audit records, the newest first, with numbers below before; 0 begins with the newest.
-func (o *Operator) Audit(before uint64, limit int) ([]compat.Audit, error) {
-	return o.store.Records(before, min(max(limit, 1), MaxRecords))
-}
-
-// Verify verifies the chain of the audit log and counts its records. The error is a *compat.ChainError that names the first bad
-// record, or a read error. It detects a truncated log as well, by the stored number of records.
-func (o *Operator) Verify() (records int, err error) {
-	log, head, err := o.store.Log()
-	if err != nil {
-		return 0, err
-	}
-	defer log.Close()
-	last, err := compat.VerifyChain(log)
-	if err != nil {
-		return 0, err
-	}
-	if last != nil {
-		records = int(last.Seq)
-	}
-	if uint64(records) != head {
-		err = &compat.ChainError{Line: records + 1, Seq: uint64(records) + 1, Why: fmt.Sprintf("the log ends after %d records, and there were %d", records, head)}
-	}
-	return records, err
 }

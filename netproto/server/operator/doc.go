@@ -15,7 +15,8 @@
 // # Handshakes
 //
 // A server judges a hello in three steps: Complete adds the account's data from the store, compat.Evaluate judges by the snapshot
-// of SnapshotFor, and Connect counts the result and lists the session. Pin raises the floor of an account that begins to play.
+// of SnapshotFor, and Sessions.Connect counts the result and lists the session. Floors.Pin raises the floor of an account that begins
+// to play.
 //
 // # Store
 //
@@ -24,7 +25,12 @@
 // precedes every value. The whole file is read at each start. A damaged file is never replaced by an empty one; the error names
 // the good copy beside it.
 //
+// # Parts
+//
+// An Operator has four parts with a state and a writer of their own: Tokens, Floors, Audit and Sessions. Its own methods are about
+// the settings. Changes of settings, tokens and floors hold the lock of Audit, because each appends a record.
+//
 // # Tokens
 //
-// A token is a random secret of 256 bits with a role; the store has only its SHA-256. Authenticate finds the actor of a secret.
+// A token is a random secret of 256 bits with a role; the store has only its SHA-256. Tokens.Authenticate finds the actor of a secret.
 package operator

@@ -3,6 +3,8 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"collet/netproto/compat"
 )
@@ -10,24 +12,48 @@ import (
 // ErrStoreFull says that no more accounts can have a floor.
 var ErrStoreFull = errors.New("the compatibility store has the most floors that it takes")
 
-// Floor is the lowest logic version with which an account may play; 0: any. The error is *InputError or the store's.
-func (o *Operator) Floor(account string) (int32, error) {
+// Floors are the lowest logic versions with which accounts may play. They are kept in the store.
+type Floors struct {
+	store    Store
+	audit    *AuditLog
+	sessions *Sessions
+	snapshot func() *compat.Snapshot // of the settings in force
+}
+
+// FloorCount is the number of accounts with a floor.
+type FloorCount struct {
+	Logic int32 `json:"logic"`
+	Count int   `json:"count"`
+}
+
+// Counts is the number of accounts for each floor, the lowest first.
+func (f *Floors) Counts() []FloorCount {
+	floors := f.store.Floors()
+	counts := make([]FloorCount, 0, len(floors))
+	for _, logic := range slices.Sorted(maps.Keys(floors)) {
+		counts = append(counts, FloorCount{Logic: logic, Count: floors[logic]})
+	}
+	return counts
+}
+
+// Get is the floor of an account; 0: it may play with any version. The error is *InputError or the store's.
+func (f *Floors) Get(account string) (int32, error) {
 	if err := checkAccount(account); err != nil {
 		return 0, err
 	}
-	return o.store.Floor(account)
+	return f.store.Floor(account)
 }
 
 // Accounts lists accounts with a floor, see Store.Accounts.
-func (o *Operator) Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error) {
-	return o.store.Accounts(q)
+func (f *Floors) Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error) {
+	return f.store.Accounts(q)
 }
 
-// SetFloor changes an account's floor, appends an audit record, and returns the previous floor. Lowering needs lower and a
+// Set changes an account's floor, appends an audit record, and returns the previous floor. Lowering needs lower and a
 // comment, and only makes sense if the account's state can be played with an older version. A higher floor above the active range
 // would lock the account out and is refused. The errors are *ForbiddenError, *InputError, ErrStoreFull and the store's.
-func (o *Operator) SetFloor(by Actor, account string, floor int32, comment string, lower bool) (was int32, err error) {
-	return o.setFloor(by, account, floor, comment, func(was int32) error {
+func (f *Floors) Set(by Actor, account string, floor int32, comment string, lower bool) (was int32, err error) {
+	return f.change(by, account, floor, comment, func(was int32) error {
 		if floor < was && !lower {
 			return &InputError{Field: "floor", Why: fmt.Sprintf("the account has played with %d: lowering it must be asked for", was)}
 		}
@@ -42,10 +68,10 @@ func (e *FloorMovedError) Error() string {
 	return fmt.Sprintf("the floor is %d by now, not %d: look at it again", e.Current, e.Asked)
 }
 
-// MoveFloor is SetFloor for a caller that knows the current floor: if it is no longer from, the error is a *FloorMovedError. It
+// Move is Set for a caller that knows the current floor: if it is no longer from, the error is a *FloorMovedError. It
 // may lower the floor.
-func (o *Operator) MoveFloor(by Actor, account string, from, to int32, comment string) error {
-	_, err := o.setFloor(by, account, to, comment, func(was int32) error {
+func (f *Floors) Move(by Actor, account string, from, to int32, comment string) error {
+	_, err := f.change(by, account, to, comment, func(was int32) error {
 		if was != from {
 			return &FloorMovedError{Asked: from, Current: was}
 		}
@@ -54,20 +80,20 @@ func (o *Operator) MoveFloor(by Actor, account string, from, to int32, comment s
 	return err
 }
 
-// setFloor changes a floor if should accepts the current one.
-func (o *Operator) setFloor(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
+// change changes a floor if should accepts the current one.
+func (f *Floors) change(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
 	if err := errors.Join(by.checkRights(comment), checkAccount(account)); err != nil {
 		return 0, err
 	}
-	o.changing.Lock() // it has a record
-	defer o.changing.Unlock()
-	if was, err = o.store.Floor(account); err != nil {
+	f.audit.mu.Lock() // the change has a record
+	defer f.audit.mu.Unlock()
+	if was, err = f.store.Floor(account); err != nil {
 		return was, err
 	}
 	if err := should(was); err != nil {
 		return was, err
 	}
-	active := o.Settings().Active()
+	active := f.snapshot().Active
 	switch {
 	case floor < 0 || floor > active.Max && floor > was:
 		return was, &InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", active.Max)}
@@ -76,37 +102,37 @@ func (o *Operator) setFloor(by Actor, account string, floor int32, comment strin
 	case floor == was:
 		return was, nil
 	}
-	if _, err := o.store.SetFloor(account, floor, floor < was); err != nil {
+	if _, err := f.store.SetFloor(account, floor, floor < was); err != nil {
 		return was, err
 	}
 	if floor > was {
-		o.endSessions(account, floor)
+		f.endSessions(account, floor)
 	}
-	return was, o.appendNote(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
+	return was, f.audit.appendNote(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
 }
 
 // endSessions ends the sessions of an account that a raised floor no longer admits. The client learns of the floor when it
 // reconnects.
-func (o *Operator) endSessions(account string, floor int32) {
-	snapshot := o.Snapshot()
-	for _, s := range o.sessions.all() {
+func (f *Floors) endSessions(account string, floor int32) {
+	snapshot := f.snapshot()
+	for _, s := range f.sessions.all() {
 		if s.Account != account || !s.Judgement.Plays() {
 			continue
 		}
 		raised := *s
 		raised.Hello.Floor = floor
-		if !o.reevaluate(snapshot, &raised).Plays() {
+		if !reevaluate(snapshot, &raised).Plays() {
 			s.End()
 		}
 	}
 }
 
 // Pin raises the floor of an account to the logic version with which it begins to play, if a judgement lets it play.
-func (o *Operator) Pin(account string, h compat.Hello, j compat.Judgement) error {
+func (f *Floors) Pin(account string, h compat.Hello, j compat.Judgement) error {
 	if account == "" || !j.Plays() || h.Build.Logic <= max(h.Floor, 0) {
 		return nil
 	}
-	_, err := o.store.SetFloor(account, h.Build.Logic, false)
+	_, err := f.store.SetFloor(account, h.Build.Logic, false)
 	return err
 }
 

@@ -50,8 +50,8 @@ func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
 	f := Forecast{Now: map[string]int{}, Then: map[string]int{}, Groups: []ForecastGroup{}}
 	next, known := now.declared.Snapshot(then, time.Now()), labelsOf(now.snapshot)
 	groups := map[ForecastGroup]int{}
-	for _, s := range o.sessions.all() {
-		before, after := o.reevaluate(now.snapshot, s), o.reevaluate(next, s)
+	for _, s := range o.Sessions.all() {
+		before, after := reevaluate(now.snapshot, s), reevaluate(next, s)
 		f.Now[before.Verdict.String()]++
 		f.Then[after.Verdict.String()]++
 		if s.Judgement.Plays() && !after.Plays() {
@@ -85,7 +85,7 @@ func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
 
 // reevaluate judges a session's client as if it reconnected. It ignores the client's packs: the client is connected to fetch
 // them.
-func (o *Operator) reevaluate(s *compat.Snapshot, session *Session) compat.Judgement {
+func reevaluate(s *compat.Snapshot, session *Session) compat.Judgement {
 	h := session.Hello
 	h.Developer, h.Now, h.Content = s.Developers[session.Account], time.Now(), s.ContentFor(h.Target)
 	return compat.Evaluate(s, &h)

@@ -31,19 +31,16 @@ var errNoSettings = errors.New("is not there")
 
 // New is Open for any Store, which the operator owns unless there is an error.
 func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
-	o := &Operator{log: log, store: store, sessions: newSessions(), metrics: newMetrics(), closing: make(chan struct{})}
-	tokens, err := store.Tokens()
-	if err != nil {
+	o := &Operator{log: log, store: store, metrics: newMetrics(), closing: make(chan struct{})}
+	o.Sessions = newSessions(o.metrics)
+	var err error
+	if o.Audit, err = openAuditLog(store, d.Build.ID); err != nil {
 		return nil, err
 	}
-	o.tokens.Store(&tokens)
-	newest, err := store.Records(0, 1)
-	if err != nil {
+	if o.Tokens, err = openTokens(store, o.Audit); err != nil {
 		return nil, err
 	}
-	if len(newest) > 0 {
-		o.last = &newest[0]
-	}
+	o.Floors = &Floors{store: store, audit: o.Audit, sessions: o.Sessions, snapshot: o.Snapshot}
 	if err := o.reconcile(d, opt); err != nil {
 		return nil, err
 	}
@@ -97,6 +94,8 @@ func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
 		o.apply(*stored, d)
 		return nil
 	}
+	o.Audit.mu.Lock()
+	defer o.Audit.mu.Unlock()
 	return o.commit(s, d, bootRecord(stored, s, changes))
 }
 
@@ -123,12 +122,13 @@ func bootRecord(stored *compat.Settings, s compat.Settings, changes []compat.Cha
 
 // Adopt switches to another declaration. It fails, without a change, if the settings in force contradict it.
 func (o *Operator) Adopt(d *compat.Declared) error {
-	o.changing.Lock()
-	defer o.changing.Unlock()
+	o.Audit.mu.Lock()
+	defer o.Audit.mu.Unlock()
 	s := o.Settings()
 	if err := s.Check(*d); err != nil {
 		return fmt.Errorf("the compatibility settings in force don't fit what is to be offered: %w", err)
 	}
+	o.Audit.build = d.Build.ID
 	o.apply(s, d)
 	return nil
 }
@@ -152,8 +152,8 @@ func (o *Operator) followStore(changed <-chan struct{}) {
 
 // reloadSettings applies the settings in the store.
 func (o *Operator) reloadSettings() error {
-	o.changing.Lock()
-	defer o.changing.Unlock()
+	o.Audit.mu.Lock()
+	defer o.Audit.mu.Unlock()
 	document, _, err := o.store.Settings()
 	if err != nil {
 		return err
@@ -162,16 +162,12 @@ func (o *Operator) reloadSettings() error {
 	if err != nil {
 		return err
 	}
-	newest, err := o.store.Records(0, 1)
-	if err != nil {
-		return err
-	}
 	d := o.current.Load().declared
 	if err := s.Check(*d); err != nil {
 		return err
 	}
-	if len(newest) > 0 {
-		o.last = &newest[0]
+	if err := o.Audit.readLast(); err != nil {
+		return err
 	}
 	o.apply(s, d)
 	return nil
@@ -192,8 +188,8 @@ func (o *Operator) kickSessions(after time.Duration, revision uint64) {
 			return
 		}
 		ended := 0
-		for _, s := range o.sessions.all() {
-			if s.Judgement.Plays() && !o.reevaluate(st.snapshot, s).Plays() {
+		for _, s := range o.Sessions.all() {
+			if s.Judgement.Plays() && !reevaluate(st.snapshot, s).Plays() {
 				s.End()
 				ended++
 			}

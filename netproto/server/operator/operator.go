@@ -16,22 +16,23 @@ import (
 // Operator applies compatibility settings while a server runs. A running server with a configured store has one; any other server
 // judges by its configuration.
 //
-// All methods are safe for concurrent use. Those that change something need an Actor with RoleEdit, take effect completely or not
-// at all, and return after the change is on disk. The caller owns the results.
+// Its own methods are about the settings. All methods of it and of its parts are safe for concurrent use. Those that change
+// something need an Actor with RoleEdit, take effect completely or not at all, and return after the change is on disk. The caller
+// owns the results.
 type Operator struct {
-	log      zerolog.Logger
-	store    Store
-	metrics  *metrics
-	sessions *sessions
-	boot     []compat.Change // changes and warnings of the start
-	current  atomic.Pointer[current]
-	tokens   atomic.Pointer[[]Token]
+	Tokens   *Tokens   // of the admin API and the dashboard
+	Floors   *Floors   // of the players' accounts
+	Audit    *AuditLog // of all changes
+	Sessions *Sessions // the connected clients
 
-	changing sync.Mutex    // one change at a time
-	last     *compat.Audit // the newest record; nil for none. Guarded by changing
-	running  sync.WaitGroup
-	closing  chan struct{} // closed by Close; ends countdowns
-	close    sync.Once
+	log     zerolog.Logger
+	store   Store
+	metrics *metrics
+	boot    []compat.Change         // changes and warnings of the start
+	current atomic.Pointer[current] // written under the lock of Audit
+	running sync.WaitGroup
+	closing chan struct{} // closed by Close; ends countdowns
+	close   sync.Once
 }
 
 // current are the settings in force, with their declaration and snapshot.

@@ -48,7 +48,7 @@ func boot(t *testing.T, path string, d *compat.Declared, opt operator.Options, w
 		return err
 	}
 	with(o)
-	if _, err := o.Verify(); err != nil {
+	if _, err := o.Audit.Verify(); err != nil {
 		t.Error(err)
 	}
 	if err := o.Close(); err != nil {
@@ -99,7 +99,7 @@ func TestT7BootTable(t *testing.T) {
 			if active := o.Settings().Active().String(); active != s.active || !slices.Equal(did, s.steps) {
 				t.Errorf("%s: active %s by %v, want %s by %v", s.name, active, did, s.active, s.steps)
 			}
-			newest, err := o.Audit(0, 100)
+			newest, err := o.Audit.Records(0, 100)
 			if s.actor != "" {
 				records++
 			}
@@ -217,7 +217,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 	if err != nil || len(same.Changed) != 0 || same.Settings.Revision != good.Revision {
 		t.Errorf("a change of nothing came to %+v, %v", same, err)
 	}
-	if records, err := o.Audit(0, 10); err != nil || len(records) != 1 {
+	if records, err := o.Audit.Records(0, 10); err != nil || len(records) != 1 {
 		t.Errorf("the log has %+v, %v", records, err)
 	}
 }
@@ -248,17 +248,17 @@ func TestLogIsReadWhileItGrows(t *testing.T) {
 // TestFirstToken opens everything, once.
 func TestFirstToken(t *testing.T) {
 	o := opened(t)
-	secret, err := o.FirstToken()
+	secret, err := o.Tokens.CreateFirst()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if by, known := o.Authenticate(secret); !known || by.Name != "first" || by.Role != operator.RoleEdit {
+	if by, known := o.Tokens.Authenticate(secret); !known || by.Name != "first" || by.Role != operator.RoleEdit {
 		t.Errorf("%+v, %t", by, known)
 	}
-	if _, err := o.FirstToken(); err == nil {
+	if _, err := o.Tokens.CreateFirst(); err == nil {
 		t.Error("there are two first tokens")
 	}
-	if records, err := o.Audit(0, 1); err != nil || records[0].Keys[0] != "tokens.first" || records[0].Source != compat.SourceBoot {
+	if records, err := o.Audit.Records(0, 1); err != nil || records[0].Keys[0] != "tokens.first" || records[0].Source != compat.SourceBoot {
 		t.Errorf("%+v, %v", records, err)
 	}
 }

@@ -20,18 +20,20 @@ type Session struct {
 	End       func() // ends the connection; it may be called repeatedly and concurrently
 }
 
-// sessions are the connected clients, and the handshakes of the last hour. It is safe for concurrent use.
-type sessions struct {
+// Sessions are the connected clients, and the handshakes of the last hour. It is safe for concurrent use.
+type Sessions struct {
+	metrics *metrics
+
 	mu        sync.Mutex
 	connected map[*Session]struct{}
 	minutes   [historyMinutes]minute // a ring
 }
 
 // Connect counts a judged client under the snapshot that judged it, and lists it as connected until remove is called.
-func (o *Operator) Connect(s *compat.Snapshot, session Session) (remove func()) {
+func (c *Sessions) Connect(s *compat.Snapshot, session Session) (remove func()) {
 	group := labelsOf(s).group(session.Hello)
-	o.metrics.countVerdict(session.Judgement, group)
-	return o.sessions.add(&session, group, time.Now())
+	c.metrics.countVerdict(session.Judgement, group)
+	return c.add(&session, group, time.Now())
 }
 
 // minute counts the handshakes of one minute.
@@ -52,10 +54,12 @@ const (
 	NoLogicGroup = "none"
 )
 
-func newSessions() *sessions { return &sessions{connected: map[*Session]struct{}{}} }
+func newSessions(m *metrics) *Sessions {
+	return &Sessions{metrics: m, connected: map[*Session]struct{}{}}
+}
 
 // add counts a handshake, and lists its session until remove is called.
-func (c *sessions) add(s *Session, group Group, now time.Time) (remove func()) {
+func (c *Sessions) add(s *Session, group Group, now time.Time) (remove func()) {
 	group.Verdict = s.Judgement.Verdict.String()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,14 +81,14 @@ func (c *sessions) add(s *Session, group Group, now time.Time) (remove func()) {
 }
 
 // all are the connected clients.
-func (c *sessions) all() []*Session {
+func (c *Sessions) all() []*Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.connected))
 }
 
 // groups counts the connected clients.
-func (c *sessions) groups(known labels) []Group {
+func (c *Sessions) groups(known labels) []Group {
 	counts := map[Group]int{}
 	for _, g := range c.all() {
 		counts[known.group(g.Hello)]++
@@ -93,7 +97,7 @@ func (c *sessions) groups(known labels) []Group {
 }
 
 // lastHour counts the handshakes of the last hour.
-func (c *sessions) lastHour(now time.Time) []Group {
+func (c *Sessions) lastHour(now time.Time) []Group {
 	oldest := now.Unix()/60 - historyMinutes
 	counts := map[Group]int{}
 	c.mu.Lock()
@@ -110,7 +114,7 @@ func (c *sessions) lastHour(now time.Time) []Group {
 }
 
 // byTarget counts the connected clients of each target.
-func (c *sessions) byTarget() map[string]int {
+func (c *Sessions) byTarget() map[string]int {
 	counts := map[string]int{}
 	for _, g := range c.all() {
 		counts[g.Hello.Target]++

@@ -45,7 +45,7 @@ func TestLabels(t *testing.T) {
 
 // TestSessionsAreCounted lists connected sessions, and removes ended ones.
 func TestSessionsAreCounted(t *testing.T) {
-	c, known := newSessions(), testLabels()
+	c, known := newSessions(newMetrics()), testLabels()
 	var left []func()
 	for _, g := range []*Session{sessionOf(5, "Linux-x64"), sessionOf(5, "Linux-x64"), sessionOf(6, "Linux-x64"), sessionOf(99, "Toaster")} {
 		left = append(left, c.add(g, known.group(g.Hello), time.Now()))
@@ -71,7 +71,7 @@ func TestSessionsAreCounted(t *testing.T) {
 // TestLastHour forgets handshakes after an hour, minute by minute, also after a day without any.
 func TestLastHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, known := newSessions(), testLabels()
+		c, known := newSessions(newMetrics()), testLabels()
 		come := func() {
 			g := sessionOf(5, "Linux-x64")
 			c.add(g, known.group(g.Hello), time.Now())()
@@ -105,7 +105,7 @@ func TestLastHour(t *testing.T) {
 
 // TestKindsOfClientsAreBounded counts what is too diverse together.
 func TestKindsOfClientsAreBounded(t *testing.T) {
-	c, now := newSessions(), time.Now()
+	c, now := newSessions(newMetrics()), time.Now()
 	const many = maxGroups + 500
 	for i := range many {
 		g := sessionOf(5, "Linux-x64")
@@ -167,13 +167,13 @@ func TestKickCountsDown(t *testing.T) {
 			"another change":  {func(o *Operator) { o.applyRevision(3, 5) }, false},
 			"the end":         {func(o *Operator) { close(o.closing); o.running.Wait() }, false},
 		} {
-			o := &Operator{sessions: newSessions(), metrics: newMetrics(), closing: make(chan struct{})}
+			o := &Operator{Sessions: newSessions(newMetrics()), metrics: newMetrics(), closing: make(chan struct{})}
 			o.applyRevision(2, 6)
 			gone := make(chan struct{}, 2)
 			for _, logic := range []int32{5, 6} {
 				g := sessionOf(logic, "Linux-x64")
 				g.End = func() { gone <- struct{}{} }
-				o.sessions.add(g, Group{}, time.Now())
+				o.Sessions.add(g, Group{}, time.Now())
 			}
 			o.kickSessions(5*time.Minute, 2)
 			time.Sleep(4 * time.Minute)

@@ -76,12 +76,6 @@ type Group struct {
 	Count   int    `json:"count"`
 }
 
-// FloorCount is the number of accounts with a floor.
-type FloorCount struct {
-	Logic int32 `json:"logic"`
-	Count int   `json:"count"`
-}
-
 // BootState is one change or warning of the start.
 type BootState struct {
 	Step    string   `json:"step"`
@@ -97,8 +91,8 @@ func (o *Operator) Show() State {
 	s := State{
 		Settings: st.settings, Versioned: d.Versioned, Supported: d.Supported, Development: d.Development,
 		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Content: st.snapshot.Content, Build: buildState(d.Build),
-		Connected: o.sessions.groups(labelsOf(st.snapshot)), LastHour: o.sessions.lastHour(time.Now()), Floors: o.Floors(),
-		Hints: hints(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Secured(),
+		Connected: o.Sessions.groups(labelsOf(st.snapshot)), LastHour: o.Sessions.lastHour(time.Now()), Floors: o.Floors.Counts(),
+		Hints: hints(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Tokens.Exist(),
 	}
 	if d.Manifest != nil {
 		s.Components = len(d.Manifest.Entries)
@@ -108,7 +102,7 @@ func (o *Operator) Show() State {
 			s.Baselines = append(s.Baselines, Baseline{Logic: logic, Components: HexSum(st.snapshot.Baselines[logic])})
 		}
 	}
-	s.Targets = targetStates(st, o.sessions.byTarget())
+	s.Targets = targetStates(st, o.Sessions.byTarget())
 	return s
 }
 
@@ -130,16 +124,6 @@ func HexSum(sum uint64) string {
 		return ""
 	}
 	return fmt.Sprintf("%016x", sum)
-}
-
-// Floors is the number of accounts for each floor, the lowest first.
-func (o *Operator) Floors() []FloorCount {
-	floors := o.store.Floors()
-	counts := make([]FloorCount, 0, len(floors))
-	for _, logic := range slices.Sorted(maps.Keys(floors)) {
-		counts = append(counts, FloorCount{Logic: logic, Count: floors[logic]})
-	}
-	return counts
 }
 
 func bootStates(changes []compat.Change) []BootState {

@@ -25,29 +25,28 @@ func Backup(path string) string { return path + copySuffix }
 
 // Exists is nil if a store or its copy exists, and a *StoreError otherwise. Opening reports damage.
 func Exists(path string) error {
-	s := &boltStore{path: path}
-	if _, err := os.Stat(path); err == nil || s.hasBackup() {
+	if _, err := os.Stat(path); err == nil || hasBackup(path) {
 		return nil
 	}
 	return &StoreError{Path: path, Err: errNoSettings, Hint: "start collet-server with these settings once"}
 }
 
-func (s *boltStore) hasBackup() bool {
-	_, err := os.Stat(Backup(s.path))
+func hasBackup(path string) bool {
+	_, err := os.Stat(Backup(path))
 	return err == nil
 }
 
-// damaged is the error for an unusable file; it names the copy.
-func (s *boltStore) damaged(err error) error {
-	fault := &StoreError{Path: s.path, Err: err, Hint: "the server does not start with settings that nobody decided on"}
-	if s.hasBackup() {
-		fault.Backup = Backup(s.path)
+// damageError is the error for an unusable file; it names the copy.
+func damageError(path string, err error) error {
+	fault := &StoreError{Path: path, Err: err, Hint: "the server does not start with settings that no operator chose"}
+	if hasBackup(path) {
+		fault.Backup = Backup(path)
 	}
 	return fault
 }
 
-// backup replaces the copy.
-func (s *boltStore) backup() error {
+// writeBackup replaces the copy.
+func (s *boltStore) writeBackup() error {
 	s.copying.Lock()
 	defer s.copying.Unlock()
 	dir, err := platform.OpenDir(filepath.Dir(s.path))
@@ -79,8 +78,8 @@ func (s *boltStore) backup() error {
 	return dir.SyncDir(".")
 }
 
-// safely runs read on a mapped file that may be damaged: panics and memory faults become errors.
-func safely(read func() error) (err error) {
+// catchFaults runs read on a mapped file that may be damaged: panics and memory faults become errors.
+func catchFaults(read func() error) (err error) {
 	before := debug.SetPanicOnFault(true)
 	defer debug.SetPanicOnFault(before)
 	defer func() {

@@ -50,18 +50,17 @@ type boltStore struct {
 	backups sync.WaitGroup
 	copying sync.Mutex // one backup at a time
 
-	mu     sync.Mutex
-	floors map[int32]int // accounts by floor
+	floors floorCounts
 }
 
 // OpenStore opens the store in a file, and creates a missing one. The errors are *StoreError: a damaged file is never replaced by
 // an empty one. The caller closes the store. Later errors of writing its copy are only logged.
 func OpenStore(path string, log zerolog.Logger) (Store, error) {
-	s := &boltStore{path: path, log: log, floors: map[int32]int{}}
+	s := &boltStore{path: path, log: log, floors: floorCounts{byFloor: map[int32]int{}}}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	if err := s.backup(); err != nil {
+	if err := s.writeBackup(); err != nil {
 		s.db.Close()
 		return nil, &StoreError{Path: path, Err: err, Hint: fmt.Sprintf("its copy %q can't be written: make that place free and the folder writable for the server", Backup(path))}
 	}
@@ -70,18 +69,18 @@ func OpenStore(path string, log zerolog.Logger) (Store, error) {
 
 // open opens the file and checks all of it.
 func (s *boltStore) open() error {
-	if info, missing := os.Stat(s.path); (missing != nil || info.Size() == 0) && s.hasBackup() {
-		return s.damaged(errors.New("is gone or empty, but its copy is there"))
+	if info, missing := os.Stat(s.path); (missing != nil || info.Size() == 0) && hasBackup(s.path) {
+		return damageError(s.path, errors.New("is gone or empty, but its copy is there"))
 	}
 	if err := walkFile(s.path); err != nil && !errors.Is(err, os.ErrPermission) {
 		if err = walkFile(s.path); err != nil { // at the first try another process may have been writing
-			return s.damaged(err)
+			return damageError(s.path, err)
 		}
 	}
 	// The free list is rebuilt: the file has no checksum of a stored one.
 	opt := &bolt.Options{Timeout: storePatience, FreelistType: bolt.FreelistMapType, NoFreelistSync: true}
 	var db *bolt.DB
-	err := safely(func() (err error) {
+	err := catchFaults(func() (err error) {
 		db, err = bolt.Open(s.path, storeMode, opt)
 		return err
 	})
@@ -91,12 +90,12 @@ func (s *boltStore) open() error {
 	case errors.Is(err, os.ErrPermission), errors.Is(err, os.ErrNotExist):
 		return &StoreError{Path: s.path, Err: err, Hint: "its folder must be there and writable for the server"}
 	case err != nil:
-		return s.damaged(err)
+		return damageError(s.path, err)
 	}
 	s.db = db
-	if err := safely(func() error { return s.survey() }); err != nil {
+	if err := catchFaults(func() error { return s.survey() }); err != nil {
 		db.Close()
-		return s.damaged(err)
+		return damageError(s.path, err)
 	}
 	return nil
 }
@@ -127,12 +126,17 @@ func (s *boltStore) survey() error {
 		if fresh = tx.ID() <= freshID; fresh {
 			return nil
 		}
-		return s.surveyAll(tx)
+		found, floors, err := countValues(tx)
+		if err != nil {
+			return err
+		}
+		s.floors.byFloor = floors
+		return found.compare(tx)
 	})
 	switch {
 	case err != nil || !fresh:
 		return err
-	case s.hasBackup():
+	case hasBackup(s.path):
 		return errors.New("is new, but its copy is not")
 	}
 	return s.db.Update(func(tx *bolt.Tx) error {
@@ -148,20 +152,20 @@ func (s *boltStore) survey() error {
 // freshID is the number of bbolt's own transaction in a new file.
 const freshID = 1
 
-// surveyAll compares the stored values with the counts in head.
-func (s *boltStore) surveyAll(tx *bolt.Tx) error {
-	var found head
+// countValues reads and counts the stored values, and the accounts for each floor.
+func countValues(tx *bolt.Tx) (found head, floors map[int32]int, err error) {
+	floors = map[int32]int{}
 	for _, name := range buckets() {
 		b := tx.Bucket([]byte(name))
 		if b == nil {
-			return fmt.Errorf("has no %s", name)
+			return found, floors, fmt.Errorf("has no %s", name)
 		}
 		err := b.ForEach(func(key, sealed []byte) error {
 			value, err := unseal([]byte(name), key, sealed)
 			switch {
 			case err != nil:
 			case name == bucketFloors:
-				s.floors[floorOf(value)]++
+				floors[floorOf(value)]++
 				found.Floors++
 			case name == bucketAudit:
 				found.Records++
@@ -171,13 +175,18 @@ func (s *boltStore) surveyAll(tx *bolt.Tx) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return found, floors, err
 		}
 	}
+	return found, floors, nil
+}
+
+// compare compares counted values with the counts that were written.
+func (h head) compare(tx *bolt.Tx) error {
 	want, err := headOf(tx)
 	now := tx.Bucket([]byte(bucketSettings)).Get(keyNow)
-	if err == nil && (found != want || (now == nil) != (want.Revision == 0)) {
-		err = fmt.Errorf("has %+v where %+v was written", found, want)
+	if err == nil && (h != want || (now == nil) != (want.Revision == 0)) {
+		err = fmt.Errorf("has %+v where %+v was written", h, want)
 	}
 	return err
 }
@@ -256,7 +265,7 @@ func (s *boltStore) Commit(document []byte, revision uint64, record compat.Audit
 	})
 	if err == nil {
 		s.backups.Go(func() {
-			if err := s.backup(); err != nil {
+			if err := s.writeBackup(); err != nil {
 				s.log.Error().Err(err).Str("copy", Backup(s.path)).Msg("The copy of the compatibility store can't be written; the store itself is whole")
 			}
 		})

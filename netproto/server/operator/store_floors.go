@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"maps"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -43,21 +44,26 @@ func (s *boltStore) SetFloor(account string, floor int32, lower bool) (was int32
 		return put(tx, bucketFloors, []byte(account), binary.BigEndian.AppendUint32(nil, uint32(floor)))
 	})
 	if err == nil && changed {
-		s.count(was, -1)
-		s.count(floor, 1)
+		s.floors.move(was, floor)
 	}
 	return was, err
 }
 
-// count counts accounts with a floor.
-func (s *boltStore) count(floor int32, by int) {
-	if floor == 0 {
-		return
+// floorCounts are the accounts for each floor. It is safe for concurrent use.
+type floorCounts struct {
+	mu      sync.Mutex
+	byFloor map[int32]int
+}
+
+// move counts an account at another floor; 0 is none.
+func (c *floorCounts) move(from, to int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byFloor[from]--; c.byFloor[from] <= 0 {
+		delete(c.byFloor, from)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.floors[floor] += by; s.floors[floor] == 0 {
-		delete(s.floors, floor)
+	if to != 0 {
+		c.byFloor[to]++
 	}
 }
 
@@ -71,9 +77,9 @@ func present(floor int32) int {
 
 // Floors implements Store.
 func (s *boltStore) Floors() map[int32]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.floors)
+	s.floors.mu.Lock()
+	defer s.floors.mu.Unlock()
+	return maps.Clone(s.floors.byFloor)
 }
 
 // Tokens implements Store.

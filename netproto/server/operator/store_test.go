@@ -336,7 +336,7 @@ func TestT7B2(t *testing.T) {
 		if err != nil || again.Settings().ActiveMin != 6 {
 			t.Fatalf("%s: from the copy: %v", name, err)
 		}
-		if n, err := again.Verify(); n != 2 || err != nil {
+		if n, err := again.Audit.Verify(); n != 2 || err != nil {
 			t.Errorf("%s: %d records, %v", name, n, err)
 		}
 		if err := again.Close(); err != nil {
@@ -413,7 +413,7 @@ func TestTamperedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	records, err := o.Verify()
+	records, err := o.Audit.Verify()
 	var chain *compat.ChainError
 	if !errors.As(err, &chain) || chain.Line != 2 {
 		t.Errorf("verified %d records, %v", records, err)

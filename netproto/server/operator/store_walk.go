@@ -10,8 +10,9 @@ import (
 	"os"
 )
 
-// bbolt trusts its file: invalid or circular page references end the process or fill the memory. So the tree of pages is checked
-// before the file is opened, by the layout of version 2 of the format:
+// bbolt trusts its file. It reads all pages while it opens one, in a goroutine whose panics no caller can recover: invalid or
+// circular page references end the process or fill the memory (docs/ARCHITECTURE.md has the measurement). So the tree of pages is
+// checked before the file is opened, by the layout of version 2 of the format:
 //
 //	page    u64 id, u16 flags, u16 count, u32 pages that follow, then elements
 //	branch  u32 where the key is, u32 its size, u64 page

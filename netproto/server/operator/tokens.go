@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"collet/netproto/compat"
@@ -29,57 +30,72 @@ const (
 	secretBytes  = 32
 )
 
-// Authenticate finds the actor of a secret. Its time depends only on the number of tokens.
-func (o *Operator) Authenticate(secret string) (Actor, bool) {
-	sum, found, who := []byte(Sum(secret)), 0, Actor{}
-	for _, t := range *o.tokens.Load() {
-		if subtle.ConstantTimeCompare(sum, []byte(t.Sum)) == 1 {
-			found, who = 1, Actor{Name: t.Name, Role: t.Role, Source: compat.SourceAPI}
-		}
-	}
-	return who, found == 1
+// Tokens are the tokens of the admin API and the dashboard. They are kept in the store.
+type Tokens struct {
+	store Store
+	audit *AuditLog
+	all   atomic.Pointer[[]Token] // by name; written under the lock of audit
 }
 
-// Secured reports whether there is a token. Without one only the control socket answers.
-func (o *Operator) Secured() bool { return len(*o.tokens.Load()) > 0 }
+// openTokens reads the tokens of a store.
+func openTokens(store Store, audit *AuditLog) (*Tokens, error) {
+	t := &Tokens{store: store, audit: audit}
+	all, err := store.Tokens()
+	t.all.Store(&all)
+	return t, err
+}
 
-// Tokens are all tokens by name, without the hashes.
-func (o *Operator) Tokens() []Token {
-	all := slices.Clone(*o.tokens.Load())
+// Authenticate finds the actor of a secret. Its time depends only on the number of tokens.
+func (t *Tokens) Authenticate(secret string) (Actor, bool) {
+	sum, found, actor := []byte(Sum(secret)), 0, Actor{}
+	for _, token := range *t.all.Load() {
+		if subtle.ConstantTimeCompare(sum, []byte(token.Sum)) == 1 {
+			found, actor = 1, Actor{Name: token.Name, Role: token.Role, Source: compat.SourceAPI}
+		}
+	}
+	return actor, found == 1
+}
+
+// Exist reports whether there is a token. Without one only the control socket answers.
+func (t *Tokens) Exist() bool { return len(*t.all.Load()) > 0 }
+
+// List lists all tokens by name, without the hashes.
+func (t *Tokens) List() []Token {
+	all := slices.Clone(*t.all.Load())
 	for i := range all {
 		all[i].Sum = ""
 	}
 	return all
 }
 
-// Token is the token with this name and hash, if it still exists.
-func (o *Operator) Token(name, sum string) (Token, bool) {
-	for _, t := range *o.tokens.Load() {
-		if t.Name == name && t.Sum == sum {
-			return t, true
+// Find finds the token with this name and hash, if it still exists.
+func (t *Tokens) Find(name, sum string) (Token, bool) {
+	for _, token := range *t.all.Load() {
+		if token.Name == name && token.Sum == sum {
+			return token, true
 		}
 	}
 	return Token{}, false
 }
 
-// firstToken is the name of the token of FirstToken.
+// firstToken is the name of the token of CreateFirst.
 const firstToken = "first"
 
-// FirstToken creates a token with RoleEdit for a server without tokens and without a control socket to create one. The secret is
+// CreateFirst creates a token with RoleEdit for a server without tokens and without a control socket to create one. The secret is
 // returned only once and is for the operator that started the program. The errors are the store's.
-func (o *Operator) FirstToken() (secret string, err error) {
-	return o.NewToken(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
+func (t *Tokens) CreateFirst() (secret string, err error) {
+	return t.Create(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
 }
 
-// NewToken creates a token and returns its secret, only once. The first token must have RoleEdit, or no token could change
+// Create creates a token and returns its secret, only once. The first token must have RoleEdit, or no token could change
 // anything. The errors are *ForbiddenError, *InputError and the store's.
-func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, err error) {
+func (t *Tokens) Create(by Actor, name string, role Role) (secret string, err error) {
 	if err := by.checkRights(""); err != nil {
 		return "", err
 	}
-	o.changing.Lock()
-	defer o.changing.Unlock()
-	all := slices.Clone(*o.tokens.Load())
+	t.audit.mu.Lock()
+	defer t.audit.mu.Unlock()
+	all := slices.Clone(*t.all.Load())
 	if err := checkToken(all, name, role); err != nil {
 		return "", err
 	}
@@ -88,7 +104,7 @@ func (o *Operator) NewToken(by Actor, name string, role Role) (secret string, er
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random)
 	all = append(all, Token{Name: name, Role: role, Created: time.Now().UTC().Truncate(time.Second), Sum: Sum(secret)})
 	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
-	return secret, o.storeTokens(by, all, "tokens."+name, map[string]any{"role": role})
+	return secret, t.save(by, all, "tokens."+name, map[string]any{"role": role})
 }
 
 func checkToken(all []Token, name string, role Role) error {
@@ -108,15 +124,15 @@ func checkToken(all []Token, name string, role Role) error {
 	}
 }
 
-// DropToken removes a token; its secret is invalid from then on. The last token with RoleEdit can't be removed while there are
+// Drop removes a token; its secret is invalid from then on. The last token with RoleEdit can't be removed while there are
 // others. The errors are *ForbiddenError, *InputError, ErrUnknown and the store's.
-func (o *Operator) DropToken(by Actor, name string) error {
+func (t *Tokens) Drop(by Actor, name string) error {
 	if err := by.checkRights(""); err != nil {
 		return err
 	}
-	o.changing.Lock()
-	defer o.changing.Unlock()
-	before := *o.tokens.Load()
+	t.audit.mu.Lock()
+	defer t.audit.mu.Unlock()
+	before := *t.all.Load()
 	all := slices.DeleteFunc(slices.Clone(before), func(t Token) bool { return t.Name == name })
 	switch edits := func(t Token) bool { return t.Role == RoleEdit }; {
 	case len(all) == len(before):
@@ -124,16 +140,16 @@ func (o *Operator) DropToken(by Actor, name string) error {
 	case len(all) > 0 && !slices.ContainsFunc(all, edits):
 		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: make another one first", RoleEdit)}
 	}
-	return o.storeTokens(by, all, "tokens."+name, nil)
+	return t.save(by, all, "tokens."+name, nil)
 }
 
-// storeTokens stores the tokens with an audit record about one. The caller holds the lock.
-func (o *Operator) storeTokens(by Actor, all []Token, key string, after map[string]any) error {
-	if err := o.store.SetTokens(all); err != nil {
+// save stores the tokens with an audit record about one. The caller holds the lock of audit.
+func (t *Tokens) save(by Actor, all []Token, key string, after map[string]any) error {
+	if err := t.store.SetTokens(all); err != nil {
 		return err
 	}
-	o.tokens.Store(&all)
-	return o.appendNote(by, "", key, nil, after)
+	t.all.Store(&all)
+	return t.audit.appendNote(by, "", key, nil, after)
 }
 
 // Sum is the hash of a secret, as Token has it.
