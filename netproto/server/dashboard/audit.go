@@ -55,19 +55,19 @@ type auditPage struct {
 	Verified *admin.VerifyAnswer
 }
 
-func (d *request) audit(w http.ResponseWriter, r *http.Request) {
+func showAudit(d *request, w http.ResponseWriter, r *http.Request) {
 	const rows = 25 // of a page
 	before, err := admin.Number(r, "before", 0)
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	records, err := d.op.Audit.Records(before, rows)
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
-	p := auditPage{frame: d.frame(d.words.text("nav.audit"), "audit"), Rows: auditRows(records, d.op.Settings().Revision), Paged: before != 0}
+	p := auditPage{frame: d.newFrame(d.words.text("nav.audit"), "audit"), Rows: auditRows(records, d.op.Settings().Revision), Paged: before != 0}
 	if n := len(records); n > 0 && records[n-1].Seq > 1 {
 		p.Before = records[n-1].Seq
 	}
@@ -78,7 +78,7 @@ func (d *request) audit(w http.ResponseWriter, r *http.Request) {
 			p.Verified.Why = err.Error()
 		}
 	}
-	d.page(w, http.StatusOK, "audit.html", p)
+	d.renderPage(w, http.StatusOK, "audit.html", p)
 }
 
 // accessPage has the tokens.
@@ -90,39 +90,39 @@ type accessPage struct {
 	Name   string // that was typed
 }
 
-func (d *request) access(w http.ResponseWriter, _ *http.Request) {
-	d.showAccess(w, http.StatusOK, accessPage{})
+func showAccess(d *request, w http.ResponseWriter, _ *http.Request) {
+	renderAccess(d, w, http.StatusOK, accessPage{})
 }
 
-func (d *request) showAccess(w http.ResponseWriter, status int, p accessPage) {
-	p.frame, p.Tokens = d.frame(d.words.text("nav.access"), "access"), d.op.Tokens.List()
-	d.page(w, status, "access.html", p)
+func renderAccess(d *request, w http.ResponseWriter, status int, p accessPage) {
+	p.frame, p.Tokens = d.newFrame(d.words.text("nav.access"), "access"), d.op.Tokens.List()
+	d.renderPage(w, status, "access.html", p)
 }
 
-// newToken makes a token.
-func (d *request) newToken(w http.ResponseWriter, r *http.Request) {
+// createToken makes a token.
+func createToken(d *request, w http.ResponseWriter, r *http.Request) {
 	name, role := strings.TrimSpace(r.PostForm.Get("name")), operator.Role(r.PostForm.Get("role"))
 	secret, err := d.op.Tokens.Create(d.by, name, role)
 	if err != nil {
-		d.failAccess(w, err, name)
+		renderAccessError(d, w, err, name)
 		return
 	}
-	d.showAccess(w, http.StatusCreated, accessPage{Made: &admin.TokenAnswer{Name: name, Role: role, Secret: secret}})
+	renderAccess(d, w, http.StatusCreated, accessPage{Made: &admin.TokenAnswer{Name: name, Role: role, Secret: secret}})
 }
 
-func (d *request) dropToken(w http.ResponseWriter, r *http.Request) {
+func dropToken(d *request, w http.ResponseWriter, r *http.Request) {
 	if err := d.op.Tokens.Drop(d.by, r.PostForm.Get("name")); err != nil {
-		d.failAccess(w, err, "")
+		renderAccessError(d, w, err, "")
 		return
 	}
 	http.Redirect(w, r, root+"/access", http.StatusSeeOther)
 }
 
-// failAccess shows the page again with what was wrong, or says why it is not to be had.
-func (d *request) failAccess(w http.ResponseWriter, err error, name string) {
+// renderAccessError shows the page again with what was wrong, or says why it is not to be had.
+func renderAccessError(d *request, w http.ResponseWriter, err error, name string) {
 	if input := (*operator.InputError)(nil); errors.As(err, &input) {
-		d.showAccess(w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.translateError(err), Name: name})
+		renderAccess(d, w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.translateError(err), Name: name})
 		return
 	}
-	d.showError(w, err)
+	d.renderError(w, err)
 }

@@ -55,22 +55,22 @@ type outcomeBar struct {
 	Kind                string // how it looks: "good", "wait", "bad"
 }
 
-// review shows what a form would change.
-func (d *request) review(w http.ResponseWriter, r *http.Request) {
+// reviewChange shows what a form would change.
+func reviewChange(d *request, w http.ResponseWriter, r *http.Request) {
 	asked, err := strconv.ParseUint(r.PostForm.Get("revision"), 10, 64)
 	if err != nil {
-		d.showError(w, &operator.InputError{Field: "revision", Why: "the form has none"})
+		d.renderError(w, &operator.InputError{Field: "revision", Why: "the form has none"})
 		return
 	}
-	p, err := readProposal(r.PostForm, d.settingsAt(asked))
+	p, err := readProposal(r.PostForm, settingsAt(d.op, asked))
 	if err == nil && len(p.mistakes) == 0 {
 		p.settings, err = d.op.Propose(json.RawMessage(p.document))
 	}
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
-	page := d.reviewOf(d.titleOf(p.section), p.settings, asked)
+	page := newReview(d, d.words.sectionTitle(p.section), p.settings, asked)
 	page.Section, page.Document = p.section, p.document
 	page.Mistakes = append(p.mistakes, page.Mistakes...)
 	if len(p.mistakes) > 0 {
@@ -78,59 +78,59 @@ func (d *request) review(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.Header.Get(fragmentHeader) != "":
-		d.page(w, http.StatusOK, "forecast", page)
+		d.renderPage(w, http.StatusOK, "forecast", page)
 	case len(page.Mistakes) > 0:
-		d.homeWith(w, http.StatusUnprocessableEntity, p.section, p.settings, page.Mistakes)
+		renderHomeMistakes(d, w, http.StatusUnprocessableEntity, p.section, p.settings, page.Mistakes)
 	default:
-		d.showReview(w, http.StatusOK, page)
+		renderReview(d, w, http.StatusOK, page)
 	}
 }
 
 // settingsAt are the settings for which a form was made, so that its changes can be told from what was there; the settings in force
 // where that revision is not known any more.
-func (d *request) settingsAt(revision uint64) compat.Settings {
-	now := d.op.Settings()
+func settingsAt(op *operator.Operator, revision uint64) compat.Settings {
+	now := op.Settings()
 	if revision == now.Revision {
 		return now
 	}
-	then, err := d.op.Revision(revision)
+	then, err := op.Revision(revision)
 	if err != nil {
 		return now
 	}
 	return then
 }
 
-// showReview shows a review; that of settings which have changed meanwhile is a conflict.
-func (d *request) showReview(w http.ResponseWriter, status int, p reviewPage) {
+// renderReview shows a review; that of settings which have changed meanwhile is a conflict.
+func renderReview(d *request, w http.ResponseWriter, status int, p reviewPage) {
 	if p.Asked != 0 {
 		status = http.StatusConflict
 	}
 	p.Again = d.resumed
-	d.page(w, status, "review.html", p)
+	d.renderPage(w, status, "review.html", p)
 }
 
-// titleOf is the name of a form.
-func (d *request) titleOf(section string) string {
+// sectionTitle is the name of a form.
+func (w *words) sectionTitle(section string) string {
 	if _, known := sections()[section]; !known {
-		return d.words.text("settings")
+		return w.text("settings")
 	}
-	return d.words.text("form." + section)
+	return w.text("form." + section)
 }
 
-// sectionPage is the review of a part of the settings that was proposed as a document.
-func (d *request) sectionPage(section, document string, c operator.Change) reviewPage {
-	page := d.reviewOf(d.titleOf(section), c.Settings, c.Revision)
+// sectionReview is the review of a part of the settings that was proposed as a document.
+func sectionReview(d *request, section, document string, c operator.Change) reviewPage {
+	page := newReview(d, d.words.sectionTitle(section), c.Settings, c.Revision)
 	page.Section, page.Document = section, document
 	return page
 }
 
-// reviewOf compares settings with those in force.
-func (d *request) reviewOf(title string, then compat.Settings, asked uint64) reviewPage {
-	p := reviewPage{frame: d.frame(title, "")}
+// newReview compares settings with those in force.
+func newReview(d *request, title string, then compat.Settings, asked uint64) reviewPage {
+	p := reviewPage{frame: d.newFrame(title, "")}
 	now := d.op.Settings()
 	p.Revision = now.Revision
 	if asked != now.Revision {
-		p.Asked, p.Meanwhile = asked, d.changesSince(asked)
+		p.Asked, p.Meanwhile = asked, changesSince(d.op, asked)
 	}
 	f, err := d.op.DryRun(then)
 	var wrong *compat.SettingsError
@@ -148,12 +148,12 @@ func (d *request) reviewOf(title string, then compat.Settings, asked uint64) rev
 }
 
 // changesSince are the records of changes of settings after a revision, the newest first.
-func (d *request) changesSince(revision uint64) []auditRow {
-	records, err := d.op.Audit.Records(0, operator.MaxRecords)
+func changesSince(op *operator.Operator, revision uint64) []auditRow {
+	records, err := op.Audit.Records(0, operator.MaxRecords)
 	if err != nil {
 		return nil
 	}
-	rows := auditRows(records, d.op.Settings().Revision)
+	rows := auditRows(records, op.Settings().Revision)
 	return slices.DeleteFunc(rows, func(r auditRow) bool { return r.Revision <= revision })
 }
 
@@ -261,23 +261,35 @@ func readChange(r *http.Request) (operator.Change, error) {
 	return c, nil
 }
 
-// apply makes a change that was reviewed.
-func (d *request) apply(w http.ResponseWriter, r *http.Request) {
-	c, err := readChange(r)
-	document := r.PostForm.Get("document")
-	if err == nil {
-		c.Settings, err = d.op.Propose(json.RawMessage(document))
+// readReviewed reads the form of a review: the change, and the review that shows it again.
+func readReviewed(d *request, r *http.Request) (c operator.Change, again func() reviewPage, err error) {
+	if c, err = readChange(r); err != nil {
+		return c, nil, err
 	}
+	document := r.PostForm.Get("document")
+	c.Settings, err = d.op.Propose(json.RawMessage(document))
+	return c, func() reviewPage { return sectionReview(d, r.PostForm.Get("section"), document, c) }, err
+}
+
+// applyChange makes a change that was reviewed.
+func applyChange(d *request, w http.ResponseWriter, r *http.Request) {
+	c, again, err := readReviewed(d, r)
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	_, err = d.op.Change(r.Context(), d.by, c)
-	d.finishChange(w, r, err, func() reviewPage { return d.sectionPage(r.PostForm.Get("section"), document, c) })
+	finishChange(d, w, r, err, again)
+}
+
+// reviewAgain shows a change that was reviewed before a login, with what was typed.
+func reviewAgain(d *request, w http.ResponseWriter, r *http.Request) {
+	_, again, err := readReviewed(d, r)
+	renderTyped(d, w, r, again, err)
 }
 
 // finishChange sends a browser back to the overview, or shows the review again with what the change lacks.
-func (d *request) finishChange(w http.ResponseWriter, r *http.Request, err error, again func() reviewPage) {
+func finishChange(d *request, w http.ResponseWriter, r *http.Request, err error, again func() reviewPage) {
 	var stale *operator.StaleError
 	var confirm *operator.ConfirmError
 	var wrong *compat.SettingsError
@@ -287,7 +299,7 @@ func (d *request) finishChange(w http.ResponseWriter, r *http.Request, err error
 		return
 	}
 	if !errors.As(err, &stale) && !errors.As(err, &confirm) && !errors.As(err, &wrong) && !errors.As(err, &input) {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	p := again()
@@ -295,62 +307,68 @@ func (d *request) finishChange(w http.ResponseWriter, r *http.Request, err error
 	if stale == nil {
 		p.Fault = d.words.translateError(err)
 	}
-	d.showReview(w, http.StatusUnprocessableEntity, p)
+	renderReview(d, w, http.StatusUnprocessableEntity, p)
 }
 
-// showError says what went wrong, with the status that the admin API has for it.
-func (d *request) showError(w http.ResponseWriter, err error) {
-	var forbidden *operator.ForbiddenError
-	var input *operator.InputError
-	switch {
-	case errors.As(err, &forbidden):
-		d.showSorry(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about"))
-	case errors.As(err, &input):
-		d.showSorry(w, http.StatusBadRequest, "sorry.input", d.words.translateError(err))
-	case errors.Is(err, operator.ErrUnknown):
-		d.showSorry(w, http.StatusNotFound, "sorry.unknown", err.Error())
-	default:
-		d.log.Error().Err(err).Msg("The dashboard can't do what was asked")
-		d.showSorry(w, http.StatusInternalServerError, "sorry.failed", err.Error())
-	}
-}
-
-// readRevision are the settings of a revision.
-func (d *request) readRevision(digits string) (revision uint64, s compat.Settings, err error) {
+// readRevision reads a revision's number and its settings.
+func readRevision(op *operator.Operator, digits string) (revision uint64, s compat.Settings, err error) {
 	if revision, err = strconv.ParseUint(digits, 10, 64); err != nil {
 		return 0, s, &operator.InputError{Field: "to", Why: fmt.Sprintf("%s is no revision", text.Quote(digits))}
 	}
-	s, err = d.op.Revision(revision)
+	s, err = op.Revision(revision)
 	return revision, s, err
 }
 
-func (d *request) reviewRollback(w http.ResponseWriter, r *http.Request) {
-	to, s, err := d.readRevision(r.URL.Query().Get("to"))
+func reviewRollback(d *request, w http.ResponseWriter, r *http.Request) {
+	to, s, err := readRevision(d.op, r.URL.Query().Get("to"))
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
-	d.showReview(w, http.StatusOK, d.rollbackPage(to, s, d.op.Settings().Revision))
+	renderReview(d, w, http.StatusOK, rollbackReview(d, to, s, d.op.Settings().Revision))
 }
 
-func (d *request) rollbackPage(to uint64, s compat.Settings, asked uint64) reviewPage {
-	p := d.reviewOf(d.words.text("rollback.title", "revision", to), s, asked)
+func rollbackReview(d *request, to uint64, s compat.Settings, asked uint64) reviewPage {
+	p := newReview(d, d.words.text("rollback.title", "revision", to), s, asked)
 	p.Rollback = to
 	return p
 }
 
-func (d *request) rollback(w http.ResponseWriter, r *http.Request) {
-	to, s, err := d.readRevision(r.PostForm.Get("to"))
-	var c operator.Change
+// readRollback reads the form of a reviewed rollback: the revision to restore, the change, and the review that shows it again.
+func readRollback(d *request, r *http.Request) (to uint64, c operator.Change, again func() reviewPage, err error) {
+	to, s, err := readRevision(d.op, r.PostForm.Get("to"))
 	if err == nil {
 		c, err = readChange(r)
 	}
+	return to, c, func() reviewPage { return rollbackReview(d, to, s, c.Revision) }, err
+}
+
+// applyRollback makes a rollback that was reviewed.
+func applyRollback(d *request, w http.ResponseWriter, r *http.Request) {
+	to, c, again, err := readRollback(d, r)
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	_, err = d.op.Rollback(r.Context(), d.by, to, c)
-	d.finishChange(w, r, err, func() reviewPage { return d.rollbackPage(to, s, c.Revision) })
+	finishChange(d, w, r, err, again)
+}
+
+// reviewRollbackAgain shows a rollback that was reviewed before a login, with what was typed.
+func reviewRollbackAgain(d *request, w http.ResponseWriter, r *http.Request) {
+	_, _, again, err := readRollback(d, r)
+	renderTyped(d, w, r, again, err)
+}
+
+// renderTyped shows a review with what was typed into it, or why there is none.
+func renderTyped(d *request, w http.ResponseWriter, r *http.Request, review func() reviewPage, err error) {
+	if err != nil {
+		d.renderError(w, err)
+		return
+	}
+	p := review()
+	p.Comment, p.Kick = r.PostForm.Get("comment"), r.PostForm.Get("kick")
+	renderReview(d, w, http.StatusOK, p)
 }
 
 // kickChoice is a countdown that a form offers.

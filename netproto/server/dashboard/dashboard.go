@@ -95,26 +95,26 @@ type route struct {
 // routes are the dashboard's, by method and path.
 func routes() map[string]route {
 	return map[string]route{
-		"GET /admin":                {answer: (*request).home},
-		"GET /admin/live":           {answer: (*request).live},
-		"POST /admin/review":        {answer: (*request).review, keeps: true},
-		"POST /admin/apply":         {answer: (*request).apply, keeps: true},
-		"GET /admin/rollback":       {answer: (*request).reviewRollback},
-		"POST /admin/rollback":      {answer: (*request).rollback, keeps: true},
-		"GET /admin/audit":          {answer: (*request).audit},
-		"GET /admin/players":        {answer: (*request).players},
-		"GET /admin/player":         {answer: (*request).player},
-		"POST /admin/player/review": {answer: (*request).reviewPlayer, keeps: true},
-		"POST /admin/player/apply":  {answer: (*request).applyPlayer, keeps: true},
-		"GET /admin/try":            {answer: (*request).tryForm},
-		"POST /admin/try":           {answer: (*request).tryClient, keeps: true},
-		"GET /admin/access":         {answer: (*request).access},
-		"POST /admin/access":        {answer: (*request).newToken},
-		"POST /admin/access/drop":   {answer: (*request).dropToken},
-		"GET /admin/login":          {answer: (*request).loginForm, open: true},
-		"POST /admin/login":         {answer: (*request).login, open: true},
-		"POST /admin/logout":        {answer: (*request).logout, open: true},
-		"POST /admin/language":      {answer: (*request).setLanguage, open: true},
+		"GET /admin":                {answer: showHome},
+		"GET /admin/live":           {answer: showLive},
+		"POST /admin/review":        {answer: reviewChange, keeps: true},
+		"POST /admin/apply":         {answer: applyChange, keeps: true},
+		"GET /admin/rollback":       {answer: reviewRollback},
+		"POST /admin/rollback":      {answer: applyRollback, keeps: true},
+		"GET /admin/audit":          {answer: showAudit},
+		"GET /admin/players":        {answer: showPlayers},
+		"GET /admin/player":         {answer: showPlayer},
+		"POST /admin/player/review": {answer: reviewFloor, keeps: true},
+		"POST /admin/player/apply":  {answer: applyFloor, keeps: true},
+		"GET /admin/try":            {answer: showTryForm},
+		"POST /admin/try":           {answer: tryClient, keeps: true},
+		"GET /admin/access":         {answer: showAccess},
+		"POST /admin/access":        {answer: createToken},
+		"POST /admin/access/drop":   {answer: dropToken},
+		"GET /admin/login":          {answer: showLogin, open: true},
+		"POST /admin/login":         {answer: logIn, open: true},
+		"POST /admin/logout":        {answer: logOut, open: true},
+		"POST /admin/language":      {answer: setLanguage, open: true},
 	}
 }
 
@@ -150,7 +150,7 @@ func (b *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d := &request{dashboard: b, op: b.door.Operator(), words: b.wordsOf(r)}
 	if d.op == nil {
-		d.showSorry(w, http.StatusNotFound, "sorry.store", admin.NoStore)
+		d.renderNotice(w, http.StatusNotFound, "sorry.store", admin.NoStore)
 		return
 	}
 	d.serve(w, r)
@@ -164,7 +164,7 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	found, there := routes()[method+" "+r.URL.Path]
 	if !there {
-		d.showSorry(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
+		d.renderNotice(w, http.StatusNotFound, "sorry.nowhere", d.words.text("sorry.nowhere.about"))
 		return
 	}
 	d.authenticate(w, r)
@@ -174,7 +174,7 @@ func (d *request) serve(w http.ResponseWriter, r *http.Request) {
 			d.back = r.URL.Path // the query of a request without login is not repeated
 		}
 	} else if fault := d.readForm(w, r); fault != "" {
-		d.showSorry(w, http.StatusForbidden, "sorry.form", fault)
+		d.renderNotice(w, http.StatusForbidden, "sorry.form", fault)
 		return
 	}
 	if !d.known && !found.open {
@@ -194,7 +194,7 @@ func (d *request) requireLogin(w http.ResponseWriter, r *http.Request, keeps boo
 	case r.Header.Get(fragmentHeader) != "":
 		http.Error(w, "log in again", http.StatusUnauthorized)
 	case keeps:
-		d.loginPage(w, r, http.StatusUnauthorized, "", encodePending(r))
+		renderLogin(d, w, r, http.StatusUnauthorized, "", encodePending(r))
 	default:
 		http.Redirect(w, r, root+"/login", http.StatusSeeOther)
 	}

@@ -165,16 +165,16 @@ type loginPage struct {
 	First   bool   // the server has no token yet
 }
 
-func (d *request) loginForm(w http.ResponseWriter, r *http.Request) {
+func showLogin(d *request, w http.ResponseWriter, r *http.Request) {
 	if d.known {
 		http.Redirect(w, r, root, http.StatusSeeOther)
 		return
 	}
-	d.loginPage(w, r, http.StatusOK, "", "")
+	renderLogin(d, w, r, http.StatusOK, "", "")
 }
 
-func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
-	p := loginPage{frame: d.frame(d.words.text("login"), ""), Pending: pending, First: !d.op.Tokens.Exist()}
+func renderLogin(d *request, w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
+	p := loginPage{frame: d.newFrame(d.words.text("login"), ""), Pending: pending, First: !d.op.Tokens.Exist()}
 	if fault != "" {
 		p.Fault = d.words.text(fault)
 	}
@@ -183,13 +183,13 @@ func (d *request) loginPage(w http.ResponseWriter, r *http.Request, status int, 
 		host = r.Host
 	}
 	p.Clear = !byTLS(r) && host != "localhost" && !net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
-	d.page(w, status, "login.html", p)
+	d.renderPage(w, status, "login.html", p)
 }
 
-// login accepts a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A valid token is
+// logIn accepts a token, under a new cookie. Wrong tokens are counted with those that are said to the admin API. A valid token is
 // accepted even above the limit. Tokens have 256 random bits, so the limit only protects the log and the processor; a limit on
 // valid tokens would let any client of the same address lock the operators out.
-func (d *request) login(w http.ResponseWriter, r *http.Request) {
+func logIn(d *request, w http.ResponseWriter, r *http.Request) {
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Tokens.Authenticate(secret); known {
 		d.logins.logOut(d.browser.id)
@@ -199,19 +199,19 @@ func (d *request) login(w http.ResponseWriter, r *http.Request) {
 		d.log.Info().Str("actor", by.Name).Str("peer", r.RemoteAddr).Msg("Logged in to the dashboard")
 		by.Source, by.Remote = compat.SourceDashboard, admin.RemoteOf(r)
 		d.by, d.known = by, true
-		d.resume(w, r, pending)
+		resumePending(d, w, r, pending)
 		return
 	}
 	if !d.door.Unrecognised(r, true) {
 		w.Header().Set("Retry-After", "60")
-		d.loginPage(w, r, http.StatusTooManyRequests, "login.slow", pending)
+		renderLogin(d, w, r, http.StatusTooManyRequests, "login.slow", pending)
 		return
 	}
-	d.loginPage(w, r, http.StatusUnauthorized, "login.wrong", pending)
+	renderLogin(d, w, r, http.StatusUnauthorized, "login.wrong", pending)
 }
 
-// logout forgets a login and its cookie.
-func (d *request) logout(w http.ResponseWriter, r *http.Request) {
+// logOut forgets a login and its cookie.
+func logOut(d *request, w http.ResponseWriter, r *http.Request) {
 	d.logins.logOut(d.browser.id)
 	d.browser = d.logins.newBrowser()
 	d.browser.setCookie(w, r)

@@ -2,13 +2,14 @@ package dashboard
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 
 	"collet/netproto/server/operator"
 )
 
-// page answers with a page, or a part of one, if it can be made wholly.
-func (d *request) page(w http.ResponseWriter, status int, name string, content any) {
+// renderPage answers with a page, or a part of one, if it can be made wholly.
+func (d *request) renderPage(w http.ResponseWriter, status int, name string, content any) {
 	var text bytes.Buffer
 	if err := d.words.pages.ExecuteTemplate(&text, name, content); err != nil {
 		d.log.Error().Err(err).Str("page", name).Msg("A page of the dashboard can't be made")
@@ -34,8 +35,8 @@ type frame struct {
 	Back     string // the page itself, where it can be shown again in another language; empty where it can't
 }
 
-// frame is that of a page.
-func (d *request) frame(title, page string) frame {
+// newFrame is that of a page.
+func (d *request) newFrame(title, page string) frame {
 	f := frame{Title: title, Page: page, CSRF: d.browser.seal, Back: d.back}
 	if d.op == nil {
 		return f
@@ -53,7 +54,24 @@ type notice struct {
 	Text string
 }
 
-// showSorry shows an error. title is a key, text is shown as it is.
-func (d *request) showSorry(w http.ResponseWriter, status int, title, text string) {
-	d.page(w, status, "notice.html", notice{frame: d.frame(d.words.text(title), ""), Text: text})
+// renderNotice shows an error. title is a key, text is shown as it is.
+func (d *request) renderNotice(w http.ResponseWriter, status int, title, text string) {
+	d.renderPage(w, status, "notice.html", notice{frame: d.newFrame(d.words.text(title), ""), Text: text})
+}
+
+// renderError says what went wrong, with the status that the admin API has for it.
+func (d *request) renderError(w http.ResponseWriter, err error) {
+	var forbidden *operator.ForbiddenError
+	var input *operator.InputError
+	switch {
+	case errors.As(err, &forbidden):
+		d.renderNotice(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about"))
+	case errors.As(err, &input):
+		d.renderNotice(w, http.StatusBadRequest, "sorry.input", d.words.translateError(err))
+	case errors.Is(err, operator.ErrUnknown):
+		d.renderNotice(w, http.StatusNotFound, "sorry.unknown", err.Error())
+	default:
+		d.log.Error().Err(err).Msg("The dashboard can't do what was asked")
+		d.renderNotice(w, http.StatusInternalServerError, "sorry.failed", err.Error())
+	}
 }

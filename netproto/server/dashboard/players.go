@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 	"collet/platform/text"
 )
@@ -48,46 +49,46 @@ const (
 const kindSome = "some"
 
 // floorKind is how a floor stands to the active range.
-func (d *request) floorKind(floor int32) string {
-	active := d.op.Settings().Active()
+func floorKind(s *compat.Snapshot, floor int32) string {
 	switch {
-	case !d.op.Snapshot().Versioned || floor <= active.Min:
+	case !s.Versioned || floor <= s.Active.Min:
 		return kindGood
-	case floor <= active.Max:
+	case floor <= s.Active.Max:
 		return kindSome
 	default:
 		return kindBad
 	}
 }
 
-func (d *request) players(w http.ResponseWriter, r *http.Request) {
+func showPlayers(d *request, w http.ResponseWriter, r *http.Request) {
 	ask := r.URL.Query()
-	p := playersPage{frame: d.frame(d.words.text("nav.players"), "players"), Prefix: ask.Get("prefix"), Above: ask.Has("above"), After: ask.Get("after")}
+	p := playersPage{frame: d.newFrame(d.words.text("nav.players"), "players"), Prefix: ask.Get("prefix"), Above: ask.Has("above"), After: ask.Get("after")}
+	s := d.op.Snapshot()
 	wanted := func(int32) bool { return true }
 	if p.Above {
-		wanted = func(floor int32) bool { return d.floorKind(floor) == kindBad }
+		wanted = func(floor int32) bool { return floorKind(s, floor) == kindBad }
 	}
 	accounts, next, err := d.op.Floors.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows, Looks: playerLooks})
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	for _, a := range accounts {
-		p.Rows = append(p.Rows, floorRow{a, d.floorKind(a.Floor)})
+		p.Rows = append(p.Rows, floorRow{a, floorKind(s, a.Floor)})
 	}
-	p.Next, p.Floors = next, d.floorBars()
-	d.page(w, http.StatusOK, "players.html", p)
+	p.Next, p.Floors = next, floorBars(d.op)
+	d.renderPage(w, http.StatusOK, "players.html", p)
 }
 
 // floorBars are the floors that there are.
-func (d *request) floorBars() (bars []floorBar) {
+func floorBars(op *operator.Operator) (bars []floorBar) {
 	most := 0
-	counts := d.op.Floors.Counts()
+	counts, s := op.Floors.Counts(), op.Snapshot()
 	for _, f := range counts {
 		most = max(most, f.Count)
 	}
 	for _, f := range counts {
-		bars = append(bars, floorBar{Logic: f.Logic, Count: f.Count, Width: percent(f.Count, most), Kind: d.floorKind(f.Logic)})
+		bars = append(bars, floorBar{Logic: f.Logic, Count: f.Count, Width: percent(f.Count, most), Kind: floorKind(s, f.Logic)})
 	}
 	return bars
 }
@@ -113,28 +114,28 @@ type playerPage struct {
 // Lowers reports whether the floor would come down.
 func (p playerPage) Lowers() bool { return p.Draft < p.Floor }
 
-// playerOf is the page of an account as it is.
-func (d *request) playerOf(account string) (playerPage, error) {
+// newPlayerPage is the page of an account as it is.
+func newPlayerPage(d *request, account string) (playerPage, error) {
 	floor, err := d.op.Floors.Get(account)
 	if err != nil {
 		return playerPage{}, err
 	}
 	s := d.op.Snapshot()
 	p := playerPage{
-		frame: d.frame(account, "players"), Account: account, Floor: floor, Kind: d.floorKind(floor), Developer: s.Developers[account],
+		frame: d.newFrame(account, "players"), Account: account, Floor: floor, Kind: floorKind(s, floor), Developer: s.Developers[account],
 		Versioned: s.Versioned, Most: max(s.Active.Max, floor), Draft: floor,
 	}
 	return p, nil
 }
 
-func (d *request) player(w http.ResponseWriter, r *http.Request) {
-	p, err := d.playerOf(r.URL.Query().Get("id"))
+func showPlayer(d *request, w http.ResponseWriter, r *http.Request) {
+	p, err := newPlayerPage(d, r.URL.Query().Get("id"))
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	p.Saved = r.URL.Query().Get("saved") == strconv.Itoa(int(p.Floor))
-	d.page(w, http.StatusOK, "player.html", p)
+	d.renderPage(w, http.StatusOK, "player.html", p)
 }
 
 // floorChange is what a form wants of an account.
@@ -155,22 +156,22 @@ func readFloorChange(form url.Values) (floorChange, error) {
 	return wish, nil
 }
 
-// reviewedFloor is the page of an account with what a form wants of it; it is a conflict if the floor is not the one that was shown.
-func (d *request) reviewedFloor(r *http.Request) (playerPage, floorChange, error) {
+// readFloorReview is the page of an account with what a form wants of it; it is a conflict if the floor is not the one that was shown.
+func readFloorReview(d *request, r *http.Request) (playerPage, floorChange, error) {
 	wish, err := readFloorChange(r.PostForm)
 	if err != nil {
 		return playerPage{}, wish, err
 	}
-	p, err := d.playerOf(wish.account)
+	p, err := newPlayerPage(d, wish.account)
 	p.Draft, p.Comment = wish.floor, r.PostForm.Get("comment")
 	p.Moved, p.Asked, p.Review = wish.was != p.Floor, wish.was, wish.floor != p.Floor
 	return p, wish, err
 }
 
-func (d *request) reviewPlayer(w http.ResponseWriter, r *http.Request) {
-	p, wish, err := d.reviewedFloor(r)
+func reviewFloor(d *request, w http.ResponseWriter, r *http.Request) {
+	p, wish, err := readFloorReview(d, r)
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	d.back = ""
@@ -183,14 +184,14 @@ func (d *request) reviewPlayer(w http.ResponseWriter, r *http.Request) {
 		status, p.Review = http.StatusUnprocessableEntity, false
 		p.Fault = d.words.translateError(&operator.InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", p.Most)})
 	}
-	d.page(w, status, "player.html", p)
+	d.renderPage(w, status, "player.html", p)
 }
 
-// applyPlayer changes a floor that was reviewed.
-func (d *request) applyPlayer(w http.ResponseWriter, r *http.Request) {
-	p, wish, err := d.reviewedFloor(r)
+// applyFloor changes a floor that was reviewed.
+func applyFloor(d *request, w http.ResponseWriter, r *http.Request) {
+	p, wish, err := readFloorReview(d, r)
 	if err != nil {
-		d.showError(w, err)
+		d.renderError(w, err)
 		return
 	}
 	lowers := wish.floor < wish.was
@@ -205,22 +206,22 @@ func (d *request) applyPlayer(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, root+"/player?"+url.Values{"id": {wish.account}, "saved": {strconv.Itoa(int(wish.floor))}}.Encode(), http.StatusSeeOther)
 		return
 	}
-	d.failPlayer(w, p, err)
+	renderFloorError(d, w, p, err)
 }
 
-// failPlayer shows the review again with what was wrong.
-func (d *request) failPlayer(w http.ResponseWriter, p playerPage, err error) {
+// renderFloorError shows the review again with what was wrong.
+func renderFloorError(d *request, w http.ResponseWriter, p playerPage, err error) {
 	var moved *operator.FloorMovedError
 	var confirm *operator.ConfirmError
 	var input *operator.InputError
 	switch {
 	case errors.As(err, &moved):
-		p.Floor, p.Kind, p.Moved, p.Asked, p.Review = moved.Current, d.floorKind(moved.Current), true, moved.Asked, moved.Current != p.Draft
-		d.page(w, http.StatusConflict, "player.html", p)
+		p.Floor, p.Kind, p.Moved, p.Asked, p.Review = moved.Current, floorKind(d.op.Snapshot(), moved.Current), true, moved.Asked, moved.Current != p.Draft
+		d.renderPage(w, http.StatusConflict, "player.html", p)
 	case errors.As(err, &confirm), errors.As(err, &input):
 		p.Fault = cmp.Or(d.words.translateError(err), err.Error())
-		d.page(w, http.StatusUnprocessableEntity, "player.html", p)
+		d.renderPage(w, http.StatusUnprocessableEntity, "player.html", p)
 	default:
-		d.showError(w, err)
+		d.renderError(w, err)
 	}
 }

@@ -51,11 +51,11 @@ const (
 	ofTyped  = "typed"
 )
 
-// tryPage is the page with what is typed.
-func (d *request) tryPage(form url.Values) tryPage {
+// newTryPage is the page with what is typed.
+func newTryPage(d *request, form url.Values) tryPage {
 	s := d.op.Snapshot()
 	p := tryPage{
-		frame: d.frame(d.words.text("nav.try"), "try"), Form: form, Versioned: s.Versioned,
+		frame: d.newFrame(d.words.text("nav.try"), "try"), Form: form, Versioned: s.Versioned,
 		Choices: []string{ofOwn, ofUnsaid, ofTyped}, Updaters: []string{"same", "older", "newer"},
 	}
 	for name := range s.Targets {
@@ -65,25 +65,25 @@ func (d *request) tryPage(form url.Values) tryPage {
 	return p
 }
 
-// tryForm shows a client that is as new as may be.
-func (d *request) tryForm(w http.ResponseWriter, _ *http.Request) {
-	p := d.tryPage(url.Values{"packs": {"1"}, "of": {ofOwn}})
+// showTryForm shows a client that is as new as may be.
+func showTryForm(d *request, w http.ResponseWriter, _ *http.Request) {
+	p := newTryPage(d, url.Values{"packs": {"1"}, "of": {ofOwn}})
 	if p.Versioned {
 		p.Form.Set("logic", strconv.Itoa(int(d.op.Settings().ActiveMax)))
 	}
 	if len(p.Targets) > 0 {
 		p.Form.Set("target", p.Targets[0])
 	}
-	d.page(w, http.StatusOK, "try.html", p)
+	d.renderPage(w, http.StatusOK, "try.html", p)
 }
 
 // tryClient shows what the client would be told.
-func (d *request) tryClient(w http.ResponseWriter, r *http.Request) {
-	p := d.tryPage(r.PostForm)
-	ask, mistakes := d.helloOf(r.PostForm)
+func tryClient(d *request, w http.ResponseWriter, r *http.Request) {
+	p := newTryPage(d, r.PostForm)
+	ask, mistakes := readHello(d.op.Snapshot(), r.PostForm)
 	status := http.StatusOK
 	if p.Mistakes = mistakes; len(mistakes) == 0 {
-		if err := d.evaluateClient(&p, ask); err != nil {
+		if err := evaluateClient(d.op, &p, ask); err != nil {
 			p.Mistakes = []compat.Mistake{mistakeOf(err)}
 		}
 	}
@@ -93,20 +93,20 @@ func (d *request) tryClient(w http.ResponseWriter, r *http.Request) {
 	} else if len(p.Mistakes) > 0 {
 		status = http.StatusUnprocessableEntity
 	}
-	d.page(w, status, part, p)
+	d.renderPage(w, status, part, p)
 }
 
 // evaluateClient fills in what a client would be told, just as a connection judges.
-func (d *request) evaluateClient(p *tryPage, ask admin.HelloRequest) error {
+func evaluateClient(op *operator.Operator, p *tryPage, ask admin.HelloRequest) error {
 	h, err := ask.Hello()
 	if err != nil {
 		return err
 	}
-	j, err := d.op.Evaluate(h, ask.Account)
+	j, err := op.Evaluate(h, ask.Account)
 	if err != nil {
 		return err
 	}
-	answer := admin.Explain(d.op.Snapshot(), h, j)
+	answer := admin.Explain(op.Snapshot(), h, j)
 	p.Popup = j.Popup(h.Updater)
 	p.Answer, p.Kind, p.Retry = answer, verdictKind(answer.Verdict), int(answer.RetryAfter)
 	for number := 1; number <= int(compat.RuleAccept); number++ {
@@ -144,10 +144,9 @@ func mistakeOf(err error) compat.Mistake {
 	return compat.Mistake{Field: "hello", Why: err.Error()}
 }
 
-// helloOf is what a form says of a client.
-func (d *request) helloOf(form url.Values) (admin.HelloRequest, []compat.Mistake) {
+// readHello reads what a form says of a client.
+func readHello(s *compat.Snapshot, form url.Values) (admin.HelloRequest, []compat.Mistake) {
 	f := formReader{Values: form}
-	s := d.op.Snapshot()
 	ask := admin.HelloRequest{
 		Target: f.text("target"), Compatibility: f.text("compatibility"), Updater: f.text("updater"), Account: f.text("account"),
 		Branch: f.text("branch"), BuildSeq: uint64(f.optional("seq", 63)), Patch: uint32(f.optional("patch", 33)), Flags: flagsOf(form),

@@ -198,32 +198,32 @@ func hourOf(groups []operator.Group) (bars []outcomeBar, all int) {
 	return outcomeBars(operator.Forecast{Then: counts}), all
 }
 
-// home shows the overview.
-func (d *request) home(w http.ResponseWriter, r *http.Request) {
-	p := d.overview()
+// showHome shows the overview.
+func showHome(d *request, w http.ResponseWriter, r *http.Request) {
+	p := newHomePage(d)
 	if saved := r.URL.Query().Get("saved"); saved == strconv.FormatUint(p.Revision, 10) {
 		p.Saved = p.Revision
 	}
-	d.page(w, http.StatusOK, "home.html", p)
+	d.renderPage(w, http.StatusOK, "home.html", p)
 }
 
-// live shows the part of it that changes by itself.
-func (d *request) live(w http.ResponseWriter, _ *http.Request) {
-	d.page(w, http.StatusOK, "live", d.overview())
+// showLive shows the part of it that changes by itself.
+func showLive(d *request, w http.ResponseWriter, _ *http.Request) {
+	d.renderPage(w, http.StatusOK, "live", newHomePage(d))
 }
 
-// homeWith shows the overview with a form that was filled in wrongly.
-func (d *request) homeWith(w http.ResponseWriter, status int, open string, draft compat.Settings, mistakes []compat.Mistake) {
-	p := d.overview()
+// renderHomeMistakes shows the overview with a form that was filled in wrongly.
+func renderHomeMistakes(d *request, w http.ResponseWriter, status int, open string, draft compat.Settings, mistakes []compat.Mistake) {
+	p := newHomePage(d)
 	p.Open, p.Draft, p.Mistakes = open, draft, mistakes
 	p.fill()
-	d.page(w, status, "home.html", p)
+	d.renderPage(w, status, "home.html", p)
 }
 
-// overview is the state of this moment.
-func (d *request) overview() homePage {
+// newHomePage is the state of this moment.
+func newHomePage(d *request) homePage {
 	const recent = 5 // records
-	p := homePage{frame: d.frame(d.words.text("nav.home"), "home"), Now: d.op.Show()}
+	p := homePage{frame: d.newFrame(d.words.text("nav.home"), "home"), Now: d.op.Show()}
 	p.Draft, p.Revision = p.Now.Settings, p.Now.Settings.Revision
 	p.Ruler = rulerOf(p.Now)
 	if p.Now.Versioned {

@@ -203,10 +203,10 @@ func (b *dashboard) wordsOf(r *http.Request) *words {
 }
 
 // setLanguage keeps a language for this browser, and shows the page again that it looked at.
-func (d *request) setLanguage(w http.ResponseWriter, r *http.Request) {
+func setLanguage(d *request, w http.ResponseWriter, r *http.Request) {
 	tag := r.PostForm.Get("language")
 	if !slices.ContainsFunc(wordLanguages(), func(l struct{ Tag, Name string }) bool { return l.Tag == tag }) {
-		d.showError(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("%s is none of this dashboard", text.Quote(tag))})
+		d.renderError(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("%s is none of this dashboard", text.Quote(tag))})
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: wordsCookie, Value: tag, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: int(wordsFor / time.Second)})
