@@ -2,8 +2,6 @@ package pack
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"regexp"
@@ -12,52 +10,60 @@ import (
 	"strings"
 	"time"
 
-	"collet/app/settings"
 	"collet/netproto/release/trust"
 )
 
 // wordForm is the form of channel and product names.
 var wordForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-func (c *checker) client() {
-	s := &c.p.Client
+// clientChecker checks what every packed client has in its program.
+type clientChecker struct {
+	*fileChecker
+	client *Client
+}
+
+// check returns the content of the trusted root, empty without one. homepage is the default of the website, and packed the time of the
+// packages, in which the root must be valid.
+func (c *clientChecker) check(homepage string, packed time.Time) (root string) {
+	s := c.client
 	if s.Server == "" && len(s.URLs) == 0 {
-		c.missing("client.server", "say where clients find updates, with this or with client.urls")
+		c.addMissing("client.server", "say where clients find updates, with this or with client.urls")
 	}
-	c.address(s.Server)
+	c.checkServer(s.Server)
 	for i, u := range s.URLs {
 		at := element("client.urls", i)
 		if u == "" {
-			c.missing(at, "take it out")
+			c.addMissing(at, "take it out")
 		}
-		c.web(at, u)
+		c.checkWebAddress(at, u)
 		if strings.ContainsAny(u, "?#") {
 			c.add(at, "want the address of a folder", "has a query")
 		}
 	}
 	if len(s.URLs) > 0 && s.TrustedRoot == "" {
-		c.missing("client.trusted-root", "releases from client.urls have to lead back to it; write it with collet keys export")
+		c.addMissing("client.trusted-root", "releases from client.urls have to lead back to it; write it with collet keys export")
 	}
 	const want = `want letters, digits, ".", "-" and "_"`
-	c.may("client.channel", s.Channel, wordForm, want)
-	c.may("client.product", s.Product, wordForm, want)
-	c.trustedRoot(&s.TrustedRoot)
+	c.checkOptional("client.channel", s.Channel, wordForm, want)
+	c.checkOptional("client.product", s.Product, wordForm, want)
+	root = c.checkTrustedRoot(&s.TrustedRoot, packed)
 	if s.WeakRoot && s.TrustedRoot == "" {
 		c.add("client.weak-root", "leave it out", "goes with trusted-root")
 	}
-	c.web("client.website", s.Website)
-	s.Website = cmp.Or(s.Website, c.p.Game.Homepage)
-	c.store(s.Store)
-	c.settings("client.settings", s.Settings)
+	c.checkWebAddress("client.website", s.Website)
+	s.Website = cmp.Or(s.Website, homepage)
+	c.checkStore(s.Store)
+	c.checkSettings("client.settings", s.Settings)
+	return root
 }
 
 // serverSchemes are the connection schemes that a client supports.
 var serverSchemes = []string{"tcp", "tls", "ws", "wss"}
 
-// address checks the update server's address.
-func (c *checker) address(text string) {
+// checkServer checks the update server's address.
+func (c *clientChecker) checkServer(text string) {
 	const key, want = "client.server", `want "host:port", or an address such as "tls://update.example.org:4000"`
-	if !c.line(key, text) {
+	if !c.checkLine(key, text) {
 		return
 	}
 	scheme, rest, found := strings.Cut(text, "://")
@@ -83,119 +89,41 @@ func (c *checker) address(text string) {
 	}
 }
 
-func (c *checker) trustedRoot(value *string) {
+func (c *clientChecker) checkTrustedRoot(value *string, packed time.Time) (root string) {
 	const key = "client.trusted-root"
 	name := *value
-	if !c.path(key, value, aFile) {
-		return
+	if !c.resolve(key, value, aFile) {
+		return ""
 	}
 	data, err := readSome(*value, trust.MaxRoot+1)
 	if err != nil {
 		c.add(key, "", "%s can't be read: %v", name, cause(err))
-		return
+		return ""
 	}
 	if len(data) > trust.MaxRoot {
 		c.add(key, "", "%s is longer than %d bytes", name, trust.MaxRoot)
-		return
+		return ""
 	}
 	info, err := trust.InspectRoot(data)
 	if err != nil {
 		c.add(key, "write it with collet keys export", "%s is no root of signed releases: %v", name, err)
-		return
+		return ""
 	}
-	weak := c.p.Client.WeakRoot
+	weak := c.client.WeakRoot
 	if err := info.Check(trust.Allow{Development: weak, SingleRoot: weak}); err != nil {
 		c.add(key, "make keys with collet keys init, or say weak-root = true while you try things out", "%v", err)
 	}
-	if info.Expires.Before(c.p.time) {
+	if info.Expires.Before(packed) {
 		c.add(key, "renew it with collet keys rotate, and write it anew with collet keys export",
 			"%s expired on %s, before the packages' time", name, info.Expires.Format(time.DateOnly))
 	}
-	c.p.root = string(data)
+	return string(data)
 }
 
-func (c *checker) store(address string) {
+func (c *clientChecker) checkStore(address string) {
 	const key = "client.store"
-	if u, err := url.Parse(address); c.line(key, address) && (err != nil || u.Scheme == "" || u.User != nil) {
+	if u, err := url.Parse(address); c.checkLine(key, address) && (err != nil || u.Scheme == "" || u.User != nil) {
 		c.add(key, `want an address, such as "https://…" or "steam://…"`, "%q is no address", address)
-	}
-}
-
-// ownSettings are client settings that have their own key in a description.
-var ownSettings = map[string]string{
-	"ClientNetwork.ServerHost": "client.server", "ClientNetwork.ServerPort": "client.server",
-	"Release.Urls": "client.urls", "Release.Channel": "client.channel", "Release.Product": "client.product",
-	"Release.Root": "client.trusted-root", "Release.TrustedRoot": "client.trusted-root",
-	"Client.WebsiteUrl": "client.website", "Client.StoreUrl": "client.store",
-	"Client.Title": "game.nice-name", "Client.GameName": "game.name",
-}
-
-// settingForm is the form of a client setting's name with its tables. A name without a table belongs to the game.
-var settingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*$`)
-
-// settings checks each additional client setting in the table at key.
-func (c *checker) settings(key string, values map[string]any) {
-	for _, s := range flatten(values) {
-		at := key + "." + s.key
-		c.setting(at, s)
-		for own, instead := range ownSettings {
-			if strings.EqualFold(own, s.name) && key == "client.settings" {
-				c.add(at, "give it as "+instead, "has a key of its own")
-			}
-		}
-	}
-}
-
-func (c *checker) setting(key string, s setting) {
-	if !settingForm.MatchString(s.name) {
-		c.add(key, `want a name such as Client.OfflineAfter, or one word for a setting of the game`, "%q is no name of a setting", s.name)
-		return
-	}
-	if text, is := s.value.(string); is && strings.Contains(text, "://") {
-		if u, err := url.Parse(text); err == nil && u.User != nil {
-			c.add(key, "take them out: everybody who has the package can read them", "has a user name or password")
-		}
-	}
-	known := settings.Names()
-	if isKnown := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, s.name) }); !isKnown && strings.Contains(s.name, ".") {
-		c.add(key, cmp.Or(advice(s.name, known), "collet-client --help lists them"), "the client has no setting %s", s.name)
-		return
-	}
-	if _, err := settings.Parse("", s.name+" = "+valueText(s.value)); err != nil {
-		c.add(key, "", "%s", settingFault(err))
-	}
-}
-
-// advice is didYouMean without the list of known words.
-func advice(word string, known []string) string {
-	if best := nearest(word, known); best != "" {
-		return fmt.Sprintf("did you mean %s?", best)
-	}
-	return ""
-}
-
-// settingFault returns the client's error about a setting on one line.
-func settingFault(err error) string {
-	text := err.Error()
-	var fault *settings.Error
-	if errors.As(err, &fault) {
-		text = fault.Text
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	return text
-}
-
-// config checks the complete settings of a build with the client's parser.
-func (c *checker) config(key, text string) {
-	if len(c.list) > 0 {
-		return // already reported one by one
-	}
-	s, err := settings.Parse(key, text)
-	if err == nil {
-		err = s.Check()
-	}
-	if err != nil {
-		c.add(key, "", "clients would not take it: %s", settingFault(err))
 	}
 }
 

@@ -3,8 +3,6 @@ package pack
 import (
 	"cmp"
 	"fmt"
-	"image"
-	_ "image/png" // the format of icons
 	"net/mail"
 	"os"
 	"regexp"
@@ -40,31 +38,38 @@ var (
 
 const versionWant = `want two to four numbers up to 65535 with dots, such as "1.4.2"`
 
-func (c *checker) game() {
-	g := &c.p.Game
-	c.must("game.name", g.Name, nameForm, `want letters, digits, "-" and "_", beginning with a letter, such as "Lathe"`)
+// gameChecker checks the table [game].
+type gameChecker struct {
+	*fileChecker
+	game *Game
+}
+
+// check returns the time of the packages, zero if it is missing.
+func (c *gameChecker) check(getenv func(string) string) time.Time {
+	g := c.game
+	c.checkRequired("game.name", g.Name, nameForm, `want letters, digits, "-" and "_", beginning with a letter, such as "Lathe"`)
 	if len(g.Name) > maxName {
 		c.add("game.name", "", "is longer than %d bytes", maxName)
 	}
 	g.NiceName = cmp.Or(g.NiceName, g.Name)
-	c.line("game.nice-name", g.NiceName)
-	c.must("game.id", g.ID, idForm, `want a reverse domain name, such as "org.example.lathe"`)
-	c.version(g.Version)
-	c.must("game.publisher", g.Publisher, anyForm, "name who makes the game")
-	c.maintainer(g.Maintainer)
-	c.texts(g)
-	c.web("game.homepage", g.Homepage)
+	c.checkLine("game.nice-name", g.NiceName)
+	c.checkRequired("game.id", g.ID, idForm, `want a reverse domain name, such as "org.example.lathe"`)
+	c.checkVersion(g.Version)
+	c.checkRequired("game.publisher", g.Publisher, anyForm, "name who makes the game")
+	c.checkMaintainer(g.Maintainer)
+	c.checkDescription()
+	c.checkWebAddress("game.homepage", g.Homepage)
 	g.License = cmp.Or(g.License, "LicenseRef-proprietary")
-	c.may("game.license", g.License, licenseForm, `want an SPDX expression, such as "MIT" or "LicenseRef-proprietary"`)
-	c.pictures(g)
-	c.scheme(g.URIScheme)
-	c.categories(g)
-	c.time(g.Time)
+	c.checkOptional("game.license", g.License, licenseForm, `want an SPDX expression, such as "MIT" or "LicenseRef-proprietary"`)
+	c.checkPictures()
+	c.checkScheme(g.URIScheme)
+	c.checkCategories()
+	return c.readTime(g.Time, getenv)
 }
 
-func (c *checker) version(version string) {
+func (c *gameChecker) checkVersion(version string) {
 	const key = "game.version"
-	c.must(key, version, versionForm, versionWant)
+	c.checkRequired(key, version, versionForm, versionWant)
 	for number := range strings.SplitSeq(version, ".") {
 		if n, err := strconv.Atoi(number); err == nil && n > maxNumber {
 			c.add(key, versionWant, "%d is too large", n)
@@ -72,28 +77,29 @@ func (c *checker) version(version string) {
 	}
 }
 
-func (c *checker) maintainer(text string) {
+func (c *gameChecker) checkMaintainer(text string) {
 	const key, want = "game.maintainer", `want "Name <mail@example.org>"`
 	if text == "" {
-		c.missing(key, want)
+		c.addMissing(key, want)
 		return
 	}
-	if a, err := mail.ParseAddress(text); c.line(key, text) && (err != nil || a.Name == "") {
+	if a, err := mail.ParseAddress(text); c.checkLine(key, text) && (err != nil || a.Name == "") {
 		c.add(key, want, "%q is no name with a mail address", text)
 	}
 }
 
-func (c *checker) texts(g *Game) {
+func (c *gameChecker) checkDescription() {
+	g := c.game
 	const summary, text = "game.summary", "game.description"
 	switch {
 	case g.Summary == "":
-		c.missing(summary, "say in one line what the game is")
+		c.addMissing(summary, "say in one line what the game is")
 	case len([]rune(g.Summary)) > maxSummary:
 		c.add(summary, "move the rest to game.description", "is longer than %d characters", maxSummary)
 	case strings.HasSuffix(g.Summary, "."):
 		c.add(summary, "take it away: systems show it as a title", "ends with a dot")
 	default:
-		c.line(summary, g.Summary)
+		c.checkLine(summary, g.Summary)
 	}
 	g.Description = strings.TrimSpace(strings.ReplaceAll(cmp.Or(g.Description, g.Summary), "\r\n", "\n"))
 	if len(g.Description) > maxPage {
@@ -104,16 +110,17 @@ func (c *checker) texts(g *Game) {
 	}
 }
 
-func (c *checker) pictures(g *Game) {
+func (c *gameChecker) checkPictures() {
+	g := c.game
 	if g.Icon == "" {
-		c.missing("game.icon", fmt.Sprintf("name a square PNG of %d to %d pixels", minIcon, maxIcon))
-	} else if size, ok := c.picture("game.icon", &g.Icon); ok {
+		c.addMissing("game.icon", fmt.Sprintf("name a square PNG of %d to %d pixels", minIcon, maxIcon))
+	} else if size, ok := c.readPicture("game.icon", &g.Icon); ok {
 		want := fmt.Sprintf("want a square of %d to %d pixels", minIcon, maxIcon)
 		if size.X != size.Y || size.X < minIcon || size.X > maxIcon {
 			c.add("game.icon", want, "the picture has %d × %d pixels", size.X, size.Y)
 		}
 	}
-	size, ok := c.picture("game.splash", &g.Splash)
+	size, ok := c.readPicture("game.splash", &g.Splash)
 	if ok && (size.X > maxPicture || size.Y > maxPicture) {
 		c.add("game.splash", fmt.Sprintf("want at most %d each way", maxPicture), "the picture has %d × %d pixels", size.X, size.Y)
 	}
@@ -122,32 +129,12 @@ func (c *checker) pictures(g *Game) {
 	}
 }
 
-// picture returns the size of a PNG.
-func (c *checker) picture(key string, value *string) (size image.Point, ok bool) {
-	name := *value
-	if !c.path(key, value, aFile) {
-		return size, false
-	}
-	f, err := os.Open(*value)
-	if err != nil {
-		c.add(key, "", "%s can't be read: %v", name, cause(err))
-		return size, false
-	}
-	defer f.Close()
-	config, format, err := image.DecodeConfig(f)
-	if err != nil || format != "png" {
-		c.add(key, "want a PNG", "%s is no PNG", name)
-		return size, false
-	}
-	return image.Pt(config.Width, config.Height), true
-}
-
 // takenSchemes are schemes of systems and browsers, which a game must not register.
 var takenSchemes = []string{"about", "blob", "data", "file", "ftp", "http", "https", "irc", "javascript", "mailto", "ms-settings", "sftp", "sms", "ssh", "steam", "tel", "vbscript", "view-source", "ws", "wss"}
 
-func (c *checker) scheme(scheme string) {
+func (c *gameChecker) checkScheme(scheme string) {
 	const key = "game.uri-scheme"
-	c.may(key, scheme, schemeForm, `want only the scheme: a small letter, then small letters, digits, "+", "-" and ".", such as "lathe" for lathe://…`)
+	c.checkOptional(key, scheme, schemeForm, `want only the scheme: a small letter, then small letters, digits, "+", "-" and ".", such as "lathe" for lathe://…`)
 	if slices.Contains(takenSchemes, scheme) || strings.HasPrefix(scheme, "ms-") {
 		c.add(key, "choose one that only this game has", "%q belongs to systems and browsers", scheme)
 	}
@@ -160,7 +147,8 @@ var (
 	categoryForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 )
 
-func (c *checker) categories(g *Game) {
+func (c *gameChecker) checkCategories() {
+	g := c.game
 	const key = "game.categories"
 	if len(g.Categories) == 0 {
 		g.Categories = []string{"Game"}
@@ -171,7 +159,7 @@ func (c *checker) categories(g *Game) {
 	for i, name := range g.Categories {
 		main = main || slices.Contains(mainCategories, name)
 		at := element(key, i)
-		c.must(at, name, categoryForm, "want a category of freedesktop.org menus, such as RolePlaying")
+		c.checkRequired(at, name, categoryForm, "want a category of freedesktop.org menus, such as RolePlaying")
 		if best := nearest(name, known); best != "" && !slices.Contains(known, name) && !c.isBroken(at) {
 			c.add(at, didYouMean(name, known), "%q is unknown", name)
 		}
@@ -184,19 +172,20 @@ func (c *checker) categories(g *Game) {
 // epoch is the variable with the time of a reproducible build (reproducible-builds.org).
 const epoch = "SOURCE_DATE_EPOCH"
 
-func (c *checker) time(text string) {
+// readTime returns the time of the packages in UTC.
+func (c *gameChecker) readTime(text string, getenv func(string) string) time.Time {
 	const key, want = "game.time", `want UTC in whole seconds, such as "2026-11-22T12:00:00Z"`
 	var at time.Time
 	var err error
 	if text != "" {
 		at, err = time.Parse(time.RFC3339, text)
-	} else if text = c.getenv(epoch); text != "" {
+	} else if text = getenv(epoch); text != "" {
 		var seconds int64
 		seconds, err = strconv.ParseInt(text, 10, 64)
 		at, text = time.Unix(seconds, 0), epoch+"="+text
 	} else {
-		c.missing(key, "give it, or set "+epoch+": packages never have the time of the clock, so that they can be made again")
-		return
+		c.addMissing(key, "give it, or set "+epoch+": packages never have the time of the clock, so that they can be made again")
+		return time.Time{}
 	}
 	at = at.UTC()
 	switch {
@@ -207,7 +196,7 @@ func (c *checker) time(text string) {
 	case at.Year() < firstYear || at.Year() > 2099:
 		c.add(key, want, "%s is not between %d and 2099", text, firstYear)
 	}
-	c.p.time = at
+	return at
 }
 
 // variantOf converts a described variant to a product.Variant.

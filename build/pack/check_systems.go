@@ -48,20 +48,26 @@ func orDefault(formats []string, fallback string) []string {
 	return formats
 }
 
-func (c *checker) windows() {
+// systemChecker checks how clients for each system are packed.
+type systemChecker struct {
+	*fileChecker
+	p *Project // with checked targets
+}
+
+func (c *systemChecker) checkWindows() {
 	w := &c.p.Windows
 	w.Formats = orDefault(w.Formats, "zip")
-	c.words("windows.formats", w.Formats, windowsFormats)
+	c.checkWords("windows.formats", w.Formats, windowsFormats)
 	for _, t := range c.p.Targets {
 		if isWindows(t.Name) && t.Host != "" && len(w.Formats) > 0 && len(c.p.Formats(product.Target(t.Name))) == 0 {
 			c.add("windows.formats", `add "zip"`, "installers are made for %s only, and there are clients for %s", installable, t.Name)
 		}
 	}
 	w.UpgradeCode = strings.ToUpper(w.UpgradeCode)
-	c.upgradeCode(w)
+	c.checkUpgradeCode()
 	w.Scope = cmp.Or(w.Scope, ScopeAsk)
-	c.words("windows.scope", []string{w.Scope}, scopes)
-	if slices.Contains(w.Formats, "msi") && c.hasSystem(product.Windows) {
+	c.checkWords("windows.scope", []string{w.Scope}, scopes)
+	if slices.Contains(w.Formats, "msi") && c.packsWindows() {
 		for i, number := range strings.Split(c.p.Game.Version, ".") {
 			if n, _ := strconv.Atoi(number); i < 2 && n > maxMSI {
 				c.add("game.version", fmt.Sprintf("keep the first two numbers at %d or less, or leave msi out of windows.formats", maxMSI), "MSI can't have %d there", n)
@@ -70,7 +76,13 @@ func (c *checker) windows() {
 	}
 }
 
-func (c *checker) upgradeCode(w *Windows) {
+// packsWindows reports whether a client for Windows is packed.
+func (c *systemChecker) packsWindows() bool {
+	return slices.ContainsFunc(c.p.Targets, func(t Target) bool { return isWindows(t.Name) && t.Host != "" })
+}
+
+func (c *systemChecker) checkUpgradeCode() {
+	w := &c.p.Windows
 	const key, want = "windows.upgrade-code", "collet pack init makes one; never change it afterwards"
 	code := w.UpgradeCode
 	if bare := strings.Trim(code, "{}"); bare != code && guidForm.MatchString(bare) {
@@ -78,32 +90,33 @@ func (c *checker) upgradeCode(w *Windows) {
 	}
 	switch {
 	case code == "" && (slices.Contains(w.Formats, "nsis") || slices.Contains(w.Formats, "msi")):
-		c.missing(key, want)
+		c.addMissing(key, want)
 	case code != "" && (!guidForm.MatchString(code) || code == noGUID):
 		c.add(key, want, "%q is no GUID", code)
 	}
 }
 
-func (c *checker) linux() {
+func (c *systemChecker) checkLinux() {
 	s := &c.p.Linux
 	s.Formats = orDefault(s.Formats, "tar.zst")
-	c.words("linux.formats", s.Formats, linuxFormats)
-	c.lines("linux.deb-depends", s.DebDepends)
-	c.lines("linux.rpm-requires", s.RPMRequires)
+	c.checkWords("linux.formats", s.Formats, linuxFormats)
+	c.checkTexts("linux.deb-depends", s.DebDepends)
+	c.checkTexts("linux.rpm-requires", s.RPMRequires)
 	for i, name := range s.MIMETypes {
-		c.must(element("linux.mime-types", i), name, mimeForm, `want small letters, such as "application/x-lathe-save"`)
+		c.checkRequired(element("linux.mime-types", i), name, mimeForm, `want small letters, such as "application/x-lathe-save"`)
 	}
-	c.appImage(s)
+	c.checkAppImage()
 }
 
-// appImage checks the AppImage run-time, which is for one processor.
-func (c *checker) appImage(s *Linux) {
+// checkAppImage checks the AppImage run-time, which is for one processor.
+func (c *systemChecker) checkAppImage() {
+	s := &c.p.Linux
 	const key = "linux.appimage-runtime"
 	wanted := slices.Contains(s.Formats, "appimage")
 	if wanted && s.AppImageRuntime == "" {
-		c.missing(key, "fetch the AppImage project's type2-runtime and name it, or take appdir instead of appimage")
+		c.addMissing(key, "fetch the AppImage project's type2-runtime and name it, or take appdir instead of appimage")
 	}
-	if !c.path(key, &s.AppImageRuntime, aFile) || !wanted {
+	if !c.resolve(key, &s.AppImageRuntime, aFile) || !wanted {
 		return
 	}
 	is := builtFor(s.AppImageRuntime)
@@ -115,50 +128,48 @@ func (c *checker) appImage(s *Linux) {
 	}
 }
 
-// lines checks a list of texts.
-func (c *checker) lines(key string, list []string) {
-	c.few(key, len(list), maxCompanions)
-	for i, text := range list {
-		c.must(element(key, i), text, anyForm, "take it out")
-	}
-}
-
-func (c *checker) macOS() {
+func (c *systemChecker) checkMacOS() {
 	m := &c.p.MacOS
 	m.Formats = orDefault(m.Formats, "app-zip")
-	c.words("macos.formats", m.Formats, macOSFormats)
-	c.may("macos.bundle-id", m.BundleID, idForm, `want a reverse domain name, such as "org.example.lathe"`)
+	c.checkWords("macos.formats", m.Formats, macOSFormats)
+	c.checkOptional("macos.bundle-id", m.BundleID, idForm, `want a reverse domain name, such as "org.example.lathe"`)
 	m.BundleID = cmp.Or(m.BundleID, c.p.Game.ID)
 	m.MinimumSystem = cmp.Or(m.MinimumSystem, "12.0")
-	c.may("macos.minimum-system", m.MinimumSystem, systemForm, `want a version, such as "12.0"`)
+	c.checkOptional("macos.minimum-system", m.MinimumSystem, systemForm, `want a version, such as "12.0"`)
 	m.Category = cmp.Or(m.Category, "public.app-category.games")
-	c.may("macos.category", m.Category, categoryName, `want "public.app-category.games" or another one of Apple's`)
+	c.checkOptional("macos.category", m.Category, categoryName, `want "public.app-category.games" or another one of Apple's`)
 }
 
-func (c *checker) server() {
-	s := &c.p.Server
-	c.words("server.formats", s.Formats, serverFormats)
-	c.path("server.settings", &s.Settings, aFile)
+// serverChecker checks the table [server].
+type serverChecker struct {
+	*fileChecker
+	server *Server
+}
+
+func (c *serverChecker) check() {
+	s := c.server
+	c.checkWords("server.formats", s.Formats, serverFormats)
+	c.resolve("server.settings", &s.Settings, aFile)
 	if len(s.Formats) > 0 && len(s.Programs) == 0 {
-		c.missing("server.program", "add a table [[server.program]] with target and from")
+		c.addMissing("server.program", "add a table [[server.program]] with target and from")
 	}
-	c.compatibility(s)
-	c.few("server.program", len(s.Programs), maxTargets)
+	c.checkCompatibility()
+	c.checkCount("server.program", len(s.Programs), maxTargets)
 	for i := range s.Programs {
 		p, key := &s.Programs[i], element("server.program", i)
 		known := knownTargets()
 		switch {
 		case p.Target == "":
-			c.missing(key+".target", "want "+oneOf(known))
+			c.addMissing(key+".target", "want "+oneOf(known))
 		case !slices.Contains(known, p.Target):
 			c.add(key+".target", didYouMean(p.Target, known), "%q is unknown", p.Target)
 		case slices.ContainsFunc(s.Programs[:i], func(o Program) bool { return o.Target == p.Target }):
 			c.add(key+".target", "take one out", "%q is there twice", p.Target)
 		}
 		if p.From == "" {
-			c.missing(key+".from", "name the built collet-server")
-		} else if c.path(key+".from", &p.From, aFile) {
-			c.format(key+".from", p.From, product.Target(p.Target))
+			c.addMissing(key+".from", "name the built collet-server")
+		} else if c.resolve(key+".from", &p.From, aFile) {
+			c.checkTarget(key+".from", p.From, product.Target(p.Target))
 		}
 	}
 }
@@ -166,17 +177,18 @@ func (c *checker) server() {
 // maxCompatibility is the server's limit for a compatibility version in bytes (netproto/server).
 const maxCompatibility = 256
 
-// compatibility checks the compatibility version for generated server settings: a server does not start without one.
-func (c *checker) compatibility(s *Server) {
+// checkCompatibility checks the compatibility version for generated server settings: a server does not start without one.
+func (c *serverChecker) checkCompatibility() {
+	s := c.server
 	const key = "server.compatibility"
 	switch {
 	case s.Compatibility != "" && s.Settings != "":
 		c.add(key, "say it in the settings file, as CompatibilityVersion", "goes without server.settings")
 	case len(s.Formats) > 0 && s.Compatibility == "" && s.Settings == "":
-		c.missing(key, "name the compatibility version that the module says of itself, or the server's settings file in server.settings")
+		c.addMissing(key, "name the compatibility version that the module says of itself, or the server's settings file in server.settings")
 	case len(s.Compatibility) > maxCompatibility:
 		c.add(key, "", "is longer than %d bytes", maxCompatibility)
 	default:
-		c.line(key, s.Compatibility)
+		c.checkLine(key, s.Compatibility)
 	}
 }

@@ -6,12 +6,20 @@ import (
 	"collet/netproto/product"
 )
 
-func (c *checker) variants() {
-	c.few("variant", len(c.p.Variants), maxVariants)
+// variantChecker checks the variants, and combines them with the targets.
+type variantChecker struct {
+	*valueChecker
+	p     *Project // with checked targets
+	files *targetChecker
+	rooms *roomChecker
+}
+
+func (c *variantChecker) check() {
+	c.checkCount("variant", len(c.p.Variants), maxVariants)
 	seen := map[string]bool{folded(c.p.Game.Name): true}
 	for i := range c.p.Variants {
 		v, key := &c.p.Variants[i], element("variant", i)
-		c.variant(key, v)
+		c.checkName(key, v)
 		base := folded(v.variant().Base(c.p.Game.Name))
 		switch {
 		case v.variant() == product.Variant{}:
@@ -22,16 +30,16 @@ func (c *checker) variants() {
 			c.add(key, "give one of them another postfix", "is the second one that is called %s", v.variant().Base(c.p.Game.Name))
 		}
 		seen[base] = true
-		c.variantTargets(key, v)
-		c.variantBuilds(key, v)
-		c.settings(key+".settings", v.Settings)
+		c.checkTargets(key, v)
+		c.checkBuilds(key, v)
+		c.checkSettings(key+".settings", v.Settings)
 	}
 }
 
-func (c *checker) variant(key string, v *Variant) {
-	ways := []string{string(product.TotalProfiling), string(product.OnDemandProfiling)}
-	if v.Profiling != "" && !slices.Contains(ways, v.Profiling) {
-		c.add(key+".profiling", didYouMean(v.Profiling, ways), "%q is unknown", v.Profiling)
+func (c *variantChecker) checkName(key string, v *Variant) {
+	modes := []string{string(product.TotalProfiling), string(product.OnDemandProfiling)}
+	if v.Profiling != "" && !slices.Contains(modes, v.Profiling) {
+		c.add(key+".profiling", didYouMean(v.Profiling, modes), "%q is unknown", v.Profiling)
 		return
 	}
 	if err := v.variant().Check(); err != nil {
@@ -39,14 +47,14 @@ func (c *checker) variant(key string, v *Variant) {
 	}
 }
 
-// variantTargets checks the targets of a variant, and fills in the default.
-func (c *checker) variantTargets(key string, v *Variant) {
+// checkTargets checks the targets of a variant, and fills in the default.
+func (c *variantChecker) checkTargets(key string, v *Variant) {
 	for i, name := range v.Targets {
 		at := element(key+".targets", i)
-		if c.misnamed() && !c.hasTarget(name) {
+		if c.hasMisnamedTarget() && !hasTarget(c.p.Targets, name) {
 			continue // it may be the misspelt one
-		} else if !c.hasTarget(name) {
-			c.add(at, didYouMean(name, c.targetNames()), "%q has no table [[target]]", name)
+		} else if !hasTarget(c.p.Targets, name) {
+			c.add(at, didYouMean(name, targetNames(c.p.Targets)), "%q has no table [[target]]", name)
 		} else if err := v.variant().On(product.Target(name)); err != nil {
 			c.add(at, "take it out", "%v", err)
 		}
@@ -54,7 +62,7 @@ func (c *checker) variantTargets(key string, v *Variant) {
 	if len(v.Targets) > 0 {
 		return
 	}
-	for _, name := range c.targetNames() {
+	for _, name := range targetNames(c.p.Targets) {
 		if v.variant().On(product.Target(name)) == nil && !slices.Contains(v.Targets, name) {
 			v.Targets = append(v.Targets, name)
 		}
@@ -64,8 +72,8 @@ func (c *checker) variantTargets(key string, v *Variant) {
 	}
 }
 
-// misnamed reports whether a target has an unknown name.
-func (c *checker) misnamed() bool {
+// hasMisnamedTarget reports whether a target has an unknown name.
+func (c *variantChecker) hasMisnamedTarget() bool {
 	for i := range c.p.Targets {
 		if c.isBroken(element("target", i) + ".name") {
 			return true
@@ -74,21 +82,21 @@ func (c *checker) misnamed() bool {
 	return false
 }
 
-func (c *checker) variantBuilds(key string, v *Variant) {
-	c.few(key+".build", len(v.Builds), maxTargets)
+func (c *variantChecker) checkBuilds(key string, v *Variant) {
+	c.checkCount(key+".build", len(v.Builds), maxTargets)
 	for i := range v.Builds {
 		b, at := &v.Builds[i], element(key+".build", i)
 		switch {
 		case b.Name == "":
-			c.missing(at+".name", "want "+oneOf(v.Targets))
+			c.addMissing(at+".name", "want "+oneOf(v.Targets))
 		case !slices.Contains(v.Targets, b.Name):
 			c.add(at+".name", didYouMean(b.Name, v.Targets), "the variant has no target %q", b.Name)
 		case slices.ContainsFunc(v.Builds[:i], func(o Target) bool { return o.Name == b.Name }):
 			c.add(at+".name", "put both into one table", "%q is there twice", b.Name)
 		}
-		c.files(at, b, product.Target(b.Name))
+		c.files.checkFiles(at, b, product.Target(b.Name))
 		if isWindows(b.Name) && b.Module != "" && b.ModulePDB == "" && !b.NoSymbols {
-			c.missing(at+".module-pdb", "name the symbols of the variant's own module, or say no-symbols = true")
+			c.addMissing(at+".module-pdb", "name the symbols of the variant's own module, or say no-symbols = true")
 		}
 	}
 	if v.Profiling == "" && !v.Headless {
@@ -102,14 +110,14 @@ func (c *checker) variantBuilds(key string, v *Variant) {
 	}
 }
 
-// builds combines every variant with its targets and checks their companions. A description with mistakes also has builds, some of them
+// combine combines every variant with its targets and checks their companions. A description with mistakes also has builds, some of them
 // unusable.
-func (c *checker) builds() (list []Build) {
+func (c *variantChecker) combine() (list []Build) {
 	for i, t := range c.p.Targets {
-		plain := c.build(t, Variant{}, Target{})
-		c.config("client.settings", plain.Config)
-		c.configFits(plain)
-		c.beside(element("target", i)+".companions", plain)
+		plain := c.compose(t, Variant{}, Target{})
+		c.checkConfig("client.settings", plain.Config)
+		c.rooms.checkSettings(plain)
+		c.files.checkNeighbours(element("target", i)+".companions", plain)
 		list = append(list, plain)
 		for j, v := range c.p.Variants {
 			if !slices.Contains(v.Targets, t.Name) {
@@ -123,18 +131,18 @@ func (c *checker) builds() (list []Build) {
 					}
 				}
 			}
-			b := c.build(t, v, own)
-			c.beside(key+".companions", b)
-			c.config(element("variant", j)+".settings", b.Config)
-			c.configFits(b)
+			b := c.compose(t, v, own)
+			c.files.checkNeighbours(key+".companions", b)
+			c.checkConfig(element("variant", j)+".settings", b.Config)
+			c.rooms.checkSettings(b)
 			list = append(list, b)
 		}
 	}
 	return list
 }
 
-// build returns one build: the variant's own files, else those of the target. Symbols belong to the file that they were made with.
-func (c *checker) build(t Target, v Variant, own Target) Build {
+// compose returns one build: the variant's own files, else those of the target. Symbols belong to the file that they were made with.
+func (c *variantChecker) compose(t Target, v Variant, own Target) Build {
 	b := Build{
 		Target: product.Target(t.Name), Variant: v.variant(), Base: v.variant().Base(c.p.Game.Name),
 		Host: t.Host, HostPDB: t.HostPDB, Module: t.Module, ModulePDB: t.ModulePDB, Companions: t.Companions, Config: c.p.config(v),

@@ -37,7 +37,7 @@ func Load(file string, getenv func(string) string) (*Project, error) {
 	d, l := parse(file, data)
 	p := &Project{Description: d, File: file, Dir: dir}
 	if !l.broken[""] {
-		newChecker(p, l, getenv).check()
+		checkProject(p, l, getenv)
 	}
 	if err := l.err(); err != nil {
 		return nil, err
