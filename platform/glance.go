@@ -20,7 +20,7 @@ type Glancer interface {
 // LstatAll implements Glancer. It opens each folder once, and examines folders concurrently. A lookup from the root for every file would
 // cost three times as much.
 func (d *Dir) LstatAll(names []string) []fs.FileInfo {
-	infos := make([]fs.FileInfo, len(names))
+	all := bulkStat{dir: d, names: names, infos: make([]fs.FileInfo, len(names))}
 	folders := map[string][]int{}
 	for i, name := range names {
 		if isFile(name) {
@@ -38,28 +38,35 @@ func (d *Dir) LstatAll(names []string) []fs.FileInfo {
 	for range min(runtime.GOMAXPROCS(0), len(order)) {
 		looking.Go(func() {
 			for n := next.Add(1) - 1; int(n) < len(order); n = next.Add(1) - 1 {
-				d.lstatIn(order[n], names, folders[order[n]], infos)
+				all.statFolder(order[n], folders[order[n]])
 			}
 		})
 	}
 	looking.Wait()
-	return infos
+	return all.infos
 }
 
-// lstatIn fills infos for the wanted names of one folder.
-func (d *Dir) lstatIn(folder string, names []string, wanted []int, infos []fs.FileInfo) {
+// bulkStat is one call of LstatAll. Goroutines fill different infos.
+type bulkStat struct {
+	dir   *Dir
+	names []string
+	infos []fs.FileInfo // of names
+}
+
+// statFolder fills the infos of names in one folder. wanted has their indexes.
+func (b bulkStat) statFolder(folder string, wanted []int) {
 	local := filepath.FromSlash(folder)
-	if info, err := d.names.Stat(local); err != nil || !info.IsDir() {
+	if info, err := b.dir.names.Stat(local); err != nil || !info.IsDir() {
 		return // OpenRoot would wait for the other end of a pipe
 	}
-	sub, err := d.root.OpenRoot(local)
+	sub, err := b.dir.root.OpenRoot(local)
 	if err != nil {
 		return
 	}
 	defer closeRoot(sub)
 	for _, i := range wanted {
-		if info, err := sub.Lstat(path.Base(names[i])); err == nil {
-			infos[i] = info
+		if info, err := sub.Lstat(path.Base(b.names[i])); err == nil {
+			b.infos[i] = info
 		}
 	}
 }

@@ -55,18 +55,20 @@ func (d *Dir) openLock(name string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.narrow(f, path.Dir(name), made)
+	if around, err := d.names.Stat(filepath.FromSlash(path.Dir(name))); err == nil {
+		setLockPermissions(f, around.Mode().Perm(), made)
+	}
 	return f, nil
 }
 
-// narrow sets the permissions of a lock's file according to its folder. Only the owner can; another user's file is left unchanged.
-func (d *Dir) narrow(f *os.File, folder string, made bool) {
+// setLockPermissions sets the permissions of a lock's file according to those of its folder. Only the owner can; another user's file is
+// left unchanged.
+func setLockPermissions(f *os.File, folder fs.FileMode, made bool) {
 	info, err := f.Stat()
-	around, aroundErr := d.names.Stat(filepath.FromSlash(folder))
-	if errors.Join(err, aroundErr) != nil {
+	if err != nil {
 		return
 	}
-	others := around.Mode().Perm() & 0o022
+	others := folder & 0o022
 	others |= others << 1 // users that may write may also read
 	mode := info.Mode().Perm() &^ (0o077 &^ others)
 	if made {

@@ -1,7 +1,6 @@
 package faultfs
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,58 +30,53 @@ func (c Cut) String() string {
 func (d *Disk) Crash(c Cut) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	after := d.like()
-	after.root = after.found(d.root, c, d.survivingNames(c), map[*node]*node{})
+	r := recovery{cut: c, names: d.survivingNames(c), seen: map[*node]*node{}}
+	after := d.emptyCopy()
+	after.root = r.recoverNode(d.root)
+	after.used = r.used
 	return after
 }
 
-// like is an empty volume of the same kind.
-func (d *Disk) like() *Disk {
-	return &Disk{cfg: d.cfg, number: d.number, ticks: d.ticks, claimed: d.claimed}
+// emptyCopy is an empty volume of the same kind.
+func (d *Disk) emptyCopy() *Disk {
+	after := &Disk{volume: volume{cfg: d.cfg, clock: d.clock, number: d.number, claimed: d.claimed}}
+	after.foldCase = d.foldCase
+	return after
 }
 
-// survivingNames are the names in those folders that have others than their durable ones after a cut.
-func (d *Disk) survivingNames(c Cut) map[*node]map[string]entry {
-	chosen, names := d.chooseNames(c), map[*node]map[string]entry{}
-	for _, n := range d.namings {
-		if !chosen.kept[n] {
-			continue
-		}
-		for _, s := range n.sets {
-			if names[s.folder] == nil {
-				names[s.folder] = maps.Clone(s.folder.settled)
-			}
-			s.apply(names[s.folder])
-		}
-	}
-	return names
+// recovery makes the volume that the next start finds after a cut.
+type recovery struct {
+	cut   Cut
+	names map[*node]map[string]entry // of folders whose names differ from the durable ones
+	seen  map[*node]*node            // recovered nodes: one may have several names
+	used  int64                      // bytes of recovered files
 }
 
-// found is a node, and what is below it, as a cut leaves it. One with several names was found before.
-func (d *Disk) found(n *node, c Cut, names map[*node]map[string]entry, before map[*node]*node) *node {
-	if m := before[n]; m != nil {
+// recoverNode returns a node, and everything below it, as the cut leaves it.
+func (r *recovery) recoverNode(n *node) *node {
+	if m := r.seen[n]; m != nil {
 		m.names++
 		return m
 	}
 	m := &node{number: n.number, kind: n.kind, target: n.target, names: 1, durable: n.durable}
-	before[n] = m
-	if throw(c.Seed, ^n.number, c.Names).chance() {
+	r.seen[n] = m
+	if throw(r.cut.Seed, ^n.number, r.cut.Names).chance() {
 		m.durable = n.now
 	}
 	m.now = m.durable
 	switch {
 	case n.isFile():
-		m.content = n.history.survivor(&n.content, throw(c.Seed, n.number, c.Data))
+		m.content = n.history.survivor(&n.content, throw(r.cut.Seed, n.number, r.cut.Data))
 		m.history.base = m.content.share()
-		d.used += m.content.stored
+		r.used += m.content.stored
 	case n.isFolder():
-		entries, changed := names[n]
+		entries, changed := r.names[n]
 		if !changed {
 			entries = n.settled
 		}
 		m.folder = folder{entries: make(map[string]entry, len(entries)), touched: map[string]*naming{}}
 		for key, e := range entries {
-			child := d.found(e.node, c, names, before)
+			child := r.recoverNode(e.node)
 			child.parent = m
 			m.entries[key] = entry{e.name, child}
 		}
@@ -97,13 +91,13 @@ func (d *Disk) Clone() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := copier{map[*node]*node{}, map[*naming]*naming{}}
-	for _, n := range d.namings {
+	for _, n := range d.pending {
 		c.namings[n] = &naming{}
 	}
-	to := d.like()
+	to := d.emptyCopy()
 	to.root = c.node(d.root)
-	for _, n := range d.namings {
-		to.namings = append(to.namings, c.naming(n))
+	for _, n := range d.pending {
+		to.pending = append(to.pending, c.naming(n))
 	}
 	for _, n := range c.nodes {
 		to.free(n)
@@ -166,27 +160,6 @@ func (c copier) waiting(list []*naming) (copied []*naming) {
 		}
 	}
 	return copied
-}
-
-// everything is all nodes by name, as a reader sees them; d.mu is held.
-func (d *Disk) everything() map[string]*node {
-	all := map[string]*node{}
-	var visit func(name string, n *node)
-	visit = func(name string, n *node) {
-		all[cmp.Or(name, ".")] = n
-		for _, e := range n.entries {
-			visit(joined(name, e.name), e.node)
-		}
-	}
-	visit("", d.root)
-	return all
-}
-
-func joined(folder, name string) string {
-	if folder == "" {
-		return name
-	}
-	return folder + "/" + name
 }
 
 // Files is all files below the folder, as a reader sees them: content by name. The name of a folder ends in a slash, and the content of

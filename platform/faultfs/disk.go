@@ -10,16 +10,8 @@ import (
 	"time"
 )
 
-const (
-	// defaultCapacity is the volume's size in bytes if nothing else is said: 1 TiB, which no test fills.
-	defaultCapacity = 1 << 40
-	// step is how far the disk's own clock goes with each look at it: the finest step in which systems stamp is smaller,
-	// the coarsest that has inodes is ten times that.
-	step = time.Millisecond
-)
-
-// birth is where the disk's own clock begins.
-var birth = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+// defaultCapacity is the volume's size in bytes if nothing else is said: 1 TiB, which no test fills.
+const defaultCapacity = 1 << 40
 
 // Config has the properties of a volume. The zero value is an ordinary volume of Linux.
 type Config struct {
@@ -33,16 +25,9 @@ type Config struct {
 
 // Disk is a volume with the system's unsynced state of it. It is safe for concurrent use. Use New to make one.
 type Disk struct {
-	cfg Config
-
-	mu      sync.RWMutex
-	root    *node
-	number  uint64        // of the newest node
-	ticks   time.Duration // of the disk's own clock
-	used    int64         // bytes that take room
-	claimed *uint64       // the result of Free; nil: the real free space
-	namings []*naming     // changes of names that are not durable, in order
-	locks   []*lock       // those that are held
+	mu sync.RWMutex // protects what follows
+	volume
+	locks lockTable
 }
 
 // New makes an empty volume.
@@ -53,18 +38,9 @@ func New(cfg Config) *Disk {
 	if cfg.Capacity == 0 {
 		cfg.Capacity = defaultCapacity
 	}
-	d := &Disk{cfg: cfg}
+	d := &Disk{volume: volume{cfg: cfg, namespace: namespace{foldCase: cfg.FoldCase}, clock: clock{now: cfg.Now}}}
 	d.root = d.newNode(fs.ModeDir, 0o755)
 	return d
-}
-
-// now is the time of a stamp; d.mu is held for writing.
-func (d *Disk) now() time.Time {
-	if d.cfg.Now != nil {
-		return d.cfg.Now()
-	}
-	d.ticks += step
-	return birth.Add(d.ticks)
 }
 
 // SetFree sets the capacity to the used bytes plus n, as if other programs had filled the volume or made room.
@@ -92,7 +68,7 @@ func (d *Disk) Used() int64 {
 func (d *Disk) Settle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.writeBack(len(d.namings))
+	d.writeBack(len(d.pending))
 	for _, n := range d.everything() {
 		n.history = history{base: n.content.share()}
 		n.durable = n.now
@@ -158,6 +134,6 @@ func (d *Disk) Chtimes(name string, modified time.Time) error {
 	if err != nil {
 		return &fs.PathError{Op: "chtimes", Path: name, Err: err}
 	}
-	p.node.now.modified, p.node.now.changed = modified, d.now()
+	p.node.now.modified, p.node.now.changed = modified, d.time()
 	return nil
 }

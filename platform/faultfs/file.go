@@ -15,10 +15,10 @@ import (
 
 // file is an open file. It refers to the same node even if the name changes.
 type file struct {
-	fs   *FS
-	node *node
-	name string
-	flag int
+	process *process
+	node    *node
+	name    string
+	flag    int
 
 	mu     sync.Mutex // one Read, Write or Seek at a time
 	at     int64
@@ -30,9 +30,9 @@ var _ platform.File = (*file)(nil)
 // release closes the file; disk.mu is held.
 func (f *file) release() {
 	f.closed = true
-	delete(f.fs.files, f)
+	delete(f.process.files, f)
 	f.node.opened--
-	f.fs.disk.free(f.node)
+	f.process.disk.free(f.node)
 }
 
 // reads and writes report whether the file was opened for reading and for writing.
@@ -75,8 +75,8 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 
 func (f *file) readAt(p []byte, off int64) (n int, err error) {
 	o := Op{Verb: Read, Name: f.name, Offset: off, Size: int64(len(p))}
-	err = f.fs.call(o, func(limit int) error {
-		return f.fs.reading(func() error {
+	err = f.process.call(o, func(limit int) error {
+		return f.process.reading(func() error {
 			if err := f.usable(f.reads()); err != nil || len(p) == 0 {
 				return err
 			}
@@ -96,11 +96,11 @@ func (f *file) Write(p []byte) (n int, err error) {
 	defer f.mu.Unlock()
 	mine := bytes.Clone(p) // the disk keeps the data, and the caller may change p
 	o := Op{Verb: Write, Name: f.name, Offset: f.at, Size: int64(len(p))}
-	err = f.fs.call(o, func(limit int) error {
+	err = f.process.call(o, func(limit int) error {
 		if limit >= 0 {
 			mine = mine[:min(limit, len(mine))]
 		}
-		return f.fs.writing(func() error {
+		return f.process.writing(func() error {
 			n, err = f.write(mine)
 			return err
 		})
@@ -119,10 +119,10 @@ func (f *file) write(p []byte) (int, error) {
 	if f.flag&os.O_APPEND != 0 {
 		f.at = f.node.content.size
 	}
-	n, err := f.fs.disk.write(f.node, f.at, p)
+	n, err := f.process.disk.write(f.node, f.at, p)
 	f.at += int64(n)
 	if f.flag&os.O_SYNC != 0 && err == nil {
-		f.fs.disk.sync(f.node)
+		f.process.disk.sync(f.node)
 	}
 	return n, err
 }
@@ -131,7 +131,7 @@ func (f *file) write(p []byte) (int, error) {
 func (f *file) Seek(offset int64, whence int) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.fs.reading(func() error {
+	err := f.process.reading(func() error {
 		from := map[int]int64{io.SeekStart: 0, io.SeekCurrent: f.at, io.SeekEnd: f.node.content.size}
 		base, known := from[whence]
 		switch {
@@ -152,15 +152,15 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 
 // Truncate implements platform.File.
 func (f *file) Truncate(size int64) error {
-	return f.fs.call(Op{Verb: Truncate, Name: f.name, Size: size}, func(int) error {
-		return f.fs.writing(func() error {
+	return f.process.call(Op{Verb: Truncate, Name: f.name, Size: size}, func(int) error {
+		return f.process.writing(func() error {
 			if err := f.usable(true); err != nil {
 				return err
 			}
 			if size < 0 || !f.writes() {
 				return syscall.EINVAL
 			}
-			f.fs.disk.resize(f.node, size)
+			f.process.disk.resize(f.node, size)
 			return nil
 		})
 	})
@@ -168,12 +168,12 @@ func (f *file) Truncate(size int64) error {
 
 // Stat implements platform.File.
 func (f *file) Stat() (info fs.FileInfo, err error) {
-	err = f.fs.call(Op{Verb: Stat, Name: f.name}, func(int) error {
-		return f.fs.reading(func() error {
+	err = f.process.call(Op{Verb: Stat, Name: f.name}, func(int) error {
+		return f.process.reading(func() error {
 			if f.closed {
 				return fs.ErrClosed
 			}
-			info = f.fs.disk.info(f.node, path.Base(f.name))
+			info = f.process.disk.info(f.node, path.Base(f.name))
 			return nil
 		})
 	})
@@ -183,26 +183,26 @@ func (f *file) Stat() (info fs.FileInfo, err error) {
 // Sync implements platform.File. Bytes written before a failed sync may be lost: systems drop them, and a later successful sync does
 // not include them.
 func (f *file) Sync() error {
-	err := f.fs.call(Op{Verb: Sync, Name: f.name}, func(int) error {
-		return f.fs.writing(func() error {
+	err := f.process.call(Op{Verb: Sync, Name: f.name}, func(int) error {
+		return f.process.writing(func() error {
 			if f.closed {
 				return fs.ErrClosed
 			}
-			f.fs.disk.sync(f.node)
+			f.process.disk.sync(f.node)
 			return nil
 		})
 	})
 	if err != nil {
-		_ = f.fs.writing(func() error { f.node.history.fail(); return nil }) // the error is that the process has ended
+		_ = f.process.writing(func() error { f.node.history.fail(); return nil }) // the error is that the process has ended
 	}
 	return err
 }
 
 // Close implements io.Closer. A failed close closes the file, too.
 func (f *file) Close() error {
-	err := f.fs.call(Op{Verb: Close, Name: f.name}, func(int) error { return f.fs.writing(f.close) })
+	err := f.process.call(Op{Verb: Close, Name: f.name}, func(int) error { return f.process.writing(f.close) })
 	if err != nil {
-		_ = f.fs.writing(f.close) // an error means that it is closed already
+		_ = f.process.writing(f.close) // an error means that it is closed already
 	}
 	return err
 }

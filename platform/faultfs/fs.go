@@ -30,7 +30,7 @@ func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, e
 			o.Verb = Truncate
 		}
 	}
-	opened := &file{fs: f, name: name, flag: flag}
+	opened := &file{process: &f.process, name: name, flag: flag}
 	err := f.change(o, func() error {
 		n, err := f.disk.open(name, flag, perm)
 		if err != nil {

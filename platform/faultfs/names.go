@@ -1,6 +1,9 @@
 package faultfs
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // maxNamings is how many changes of names may be unsynced. Beyond it the oldest become durable, as on real systems after some seconds.
 const maxNamings = 1 << 16
@@ -37,15 +40,20 @@ func (s set) apply(names map[string]entry) {
 	}
 }
 
-// name performs a change of names. removed is the node that loses its name, or nil.
-func (d *Disk) name(removed *node, sets ...set) {
+// journal is the changes of names that are not durable yet.
+type journal struct {
+	pending []*naming // in order
+}
+
+// changeNames performs a change of names. removed is the node that loses its name, or nil.
+func (j *journal) changeNames(removed *node, sets ...set) {
 	n := &naming{sets: sets}
 	for _, s := range sets {
 		n.in(s.folder)
 		n.needs = after(n.needs, s.folder.touched[s.key])
 	}
 	if removed != nil && removed.isFolder() {
-		n.needs = after(n.needs, d.within(removed)...)
+		n.needs = after(n.needs, j.within(removed)...)
 	}
 	for _, s := range sets {
 		for f := s.folder; len(n.folders) > 1 && s.entry.node != nil && f != nil; f = f.parent {
@@ -57,8 +65,8 @@ func (d *Disk) name(removed *node, sets ...set) {
 		f.newest = n
 	}
 	n.perform()
-	if d.namings = append(d.namings, n); len(d.namings) > maxNamings {
-		d.writeBack(maxNamings / 2)
+	if j.pending = append(j.pending, n); len(j.pending) > maxNamings {
+		j.writeBack(maxNamings / 2)
 	}
 }
 
@@ -74,8 +82,8 @@ func (n *naming) perform() {
 }
 
 // within are the pending namings in a folder.
-func (d *Disk) within(f *node) (list []*naming) {
-	for _, n := range d.namings {
+func (j *journal) within(f *node) (list []*naming) {
+	for _, n := range j.pending {
 		if slices.Contains(n.folders, f) {
 			list = append(list, n)
 		}
@@ -94,11 +102,11 @@ func after(list []*naming, others ...*naming) []*naming {
 }
 
 // writeBack makes the first n namings durable. None of them depends on a later one.
-func (d *Disk) writeBack(n int) {
-	for _, old := range d.namings[:n] {
+func (j *journal) writeBack(n int) {
+	for _, old := range j.pending[:n] {
 		old.settle()
 	}
-	d.namings = slices.Delete(d.namings, 0, n)
+	j.pending = slices.Delete(j.pending, 0, n)
 }
 
 // in adds a folder, once.
@@ -121,20 +129,20 @@ func every(list []*naming, is func(*naming) bool) bool {
 }
 
 // syncFolder makes changes of names in f durable, unless they need another folder to be synced.
-func (d *Disk) syncFolder(f *node) {
+func (j *journal) syncFolder(f *node) {
 	f.durable = f.now
-	for _, n := range d.namings {
+	for _, n := range j.pending {
 		if i := slices.Index(n.folders, f); i >= 0 {
 			n.synced[i] = true
 		}
 	}
-	d.settleNames()
+	j.settle()
 }
 
-// settleNames makes certain namings durable whose dependencies are durable. Other certain ones stay in the list: they survive every power
+// settle makes certain namings durable whose dependencies are durable. Other certain ones stay in the list: they survive every power
 // cut, together with their dependencies.
-func (d *Disk) settleNames() {
-	d.namings = slices.DeleteFunc(d.namings, func(n *naming) bool {
+func (j *journal) settle() {
+	j.pending = slices.DeleteFunc(j.pending, func(n *naming) bool {
 		ready := n.certain() && every(n.needs, isDone) && every(n.places, isDone) && every(n.follows, isDone)
 		if ready {
 			n.settle()
@@ -162,6 +170,23 @@ func (n *naming) settle() {
 	}
 }
 
+// survivingNames are the names after a cut in those folders whose names differ from the durable ones.
+func (j *journal) survivingNames(c Cut) map[*node]map[string]entry {
+	chosen, names := j.chooseNames(c), map[*node]map[string]entry{}
+	for _, n := range j.pending {
+		if !chosen.kept[n] {
+			continue
+		}
+		for _, s := range n.sets {
+			if names[s.folder] == nil {
+				names[s.folder] = maps.Clone(s.folder.settled)
+			}
+			s.apply(names[s.folder])
+		}
+	}
+	return names
+}
+
 // choice is the pending namings that survive a power cut.
 type choice struct {
 	kept    map[*naming]bool
@@ -169,15 +194,15 @@ type choice struct {
 }
 
 // chooseNames keeps the certain namings, and of the others those that are drawn and whose dependencies survive.
-func (d *Disk) chooseNames(c Cut) choice {
+func (j *journal) chooseNames(c Cut) choice {
 	chosen := choice{map[*naming]bool{}, !c.Unordered}
-	for _, n := range d.namings {
+	for _, n := range j.pending {
 		if n.certain() {
 			chosen.keep(n)
 		}
 	}
-	lucky := d.luck(c)
-	for i, n := range d.namings {
+	lucky := j.drawLuck(c)
+	for i, n := range j.pending {
 		if lucky(i, n) && every(chosen.conditions(n), chosen.has) {
 			chosen.kept[n] = true
 		}
@@ -206,18 +231,18 @@ func (c choice) keep(n *naming) {
 	}
 }
 
-// luck draws how far the journal was written: for all folders together, as for one file system, or for each folder. Without a journal
+// drawLuck draws how far the journal was written: for all folders together, as for one file system, or for each folder. Without a journal
 // each naming is drawn separately. The result has to be called once for each naming, in order.
-func (d *Disk) luck(c Cut) func(i int, n *naming) bool {
+func (j *journal) drawLuck(c Cut) func(i int, n *naming) bool {
 	dice := throw(c.Seed, namesNumber, c.Names)
 	if c.Unordered {
 		return func(int, *naming) bool { return dice.chance() }
 	}
 	if dice.IntN(2) == 0 {
-		end := dice.upTo(len(d.namings))
+		end := dice.upTo(len(j.pending))
 		return func(i int, _ *naming) bool { return i < end }
 	}
-	left := d.shares(dice)
+	left := j.drawShares(dice)
 	return func(_ int, n *naming) bool {
 		lucky := true
 		for _, f := range n.folders {
@@ -228,11 +253,11 @@ func (d *Disk) luck(c Cut) func(i int, n *naming) bool {
 	}
 }
 
-// shares draws for each folder how many of its namings survive.
-func (d *Disk) shares(dice *dice) map[*node]int {
+// drawShares draws for each folder how many of its namings survive.
+func (j *journal) drawShares(dice *dice) map[*node]int {
 	left := map[*node]int{}
 	var folders []*node // in order, so that one seed gives one answer
-	for _, n := range d.namings {
+	for _, n := range j.pending {
 		for _, f := range n.folders {
 			if left[f]++; left[f] == 1 {
 				folders = append(folders, f)

@@ -14,16 +14,24 @@ import (
 	"collet/platform"
 )
 
-// The functions of this file are what the system does inside a call. d.mu is held for writing, unless one says that
-// reading is enough.
+// volume is the state of a disk that its processes share. Its methods are what the system does inside a call. Disk.mu is held for writing,
+// unless a comment says that reading is enough.
+type volume struct {
+	cfg Config
+	namespace
+	journal
+	clock
+	number  uint64  // of the newest node
+	used    int64   // bytes that take room
+	claimed *uint64 // the result of Free; nil: the real free space
+}
 
 // newNode makes a node that has no name yet.
-func (d *Disk) newNode(kind, perm fs.FileMode) *node {
-	d.number++
-	n := &node{number: d.number, kind: kind, names: 1}
+func (v *volume) newNode(kind, perm fs.FileMode) *node {
+	v.number++
+	n := &node{number: v.number, kind: kind, names: 1}
 	n.now.perm = perm.Perm()
-	n.now.modified = d.now()
-	n.now.changed = n.now.modified
+	v.stamp(n)
 	n.durable = n.now
 	if n.isFolder() {
 		n.folder = folder{entries: map[string]entry{}, settled: map[string]entry{}, touched: map[string]*naming{}}
@@ -32,47 +40,40 @@ func (d *Disk) newNode(kind, perm fs.FileMode) *node {
 }
 
 // make puts a new node into a gap.
-func (d *Disk) make(p place, n *node) error {
+func (v *volume) make(p place, n *node) error {
 	if err := mayChange(p.folder); err != nil {
 		return err
 	}
-	d.name(nil, p.set(n))
-	d.stampFolders(p.folder)
+	v.changeNames(nil, p.set(n))
+	v.stamp(p.folder)
 	return nil
 }
 
-func (d *Disk) stampFolders(folders ...*node) {
-	for _, f := range folders {
-		f.now.modified = d.now()
-		f.now.changed = f.now.modified
-	}
-}
-
-// open finds or makes what OpenFile opens. made reports whether it was made.
-func (d *Disk) open(name string, flag int, perm fs.FileMode) (n *node, err error) {
+// open finds or makes the file that OpenFile opens.
+func (v *volume) open(name string, flag int, perm fs.FileMode) (n *node, err error) {
 	exclusive := flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 && !exclusive {
-		if p, err := d.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
+		if p, err := v.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
 			return nil, platform.ErrNoFile
 		}
 	}
-	p, err := d.walk(name, !exclusive)
+	p, err := v.walk(name, !exclusive)
 	switch {
 	case err != nil:
 		return nil, err
 	case p.node == nil && (flag&os.O_CREATE == 0 || strings.HasSuffix(name, "/")):
 		return nil, syscall.ENOENT
 	case p.node == nil:
-		n := d.newNode(0, perm)
-		return n, d.make(p, n)
+		n := v.newNode(0, perm)
+		return n, v.make(p, n)
 	case exclusive:
 		return nil, syscall.EEXIST
 	default:
-		return p.node, d.openNode(p.node, flag)
+		return p.node, v.openNode(p.node, flag)
 	}
 }
 
-func (d *Disk) openNode(n *node, flag int) error {
+func (v *volume) openNode(n *node, flag int) error {
 	writes := flag&(os.O_WRONLY|os.O_RDWR) != 0
 	switch {
 	case n.isFolder() && (writes || flag&(os.O_CREATE|os.O_TRUNC) != 0):
@@ -80,7 +81,7 @@ func (d *Disk) openNode(n *node, flag int) error {
 	case writes && !n.writable():
 		return syscall.EACCES
 	case n.isFile() && flag&os.O_TRUNC != 0:
-		d.resize(n, 0)
+		v.resize(n, 0)
 		return nil
 	default:
 		return nil
@@ -88,29 +89,23 @@ func (d *Disk) openNode(n *node, flag int) error {
 }
 
 // resize is truncate(2).
-func (d *Disk) resize(n *node, size int64) {
+func (v *volume) resize(n *node, size int64) {
 	before := n.content.stored
 	n.content.resize(size)
-	d.used += n.content.stored - before
+	v.used += n.content.stored - before
 	n.history.note(change{cut: size, size: size})
-	d.stamp(n)
-}
-
-// stamp is for a file whose content changed.
-func (d *Disk) stamp(n *node) {
-	n.now.modified = d.now()
-	n.now.changed = n.now.modified
+	v.stamp(n)
 }
 
 // write places data, which the disk keeps, and returns how many bytes found room.
-func (d *Disk) write(n *node, off int64, data []byte) (int, error) {
-	fits := n.content.fits(off, len(data), d.cfg.Capacity-d.used)
+func (v *volume) write(n *node, off int64, data []byte) (int, error) {
+	fits := n.content.fits(off, len(data), v.cfg.Capacity-v.used)
 	if fits > 0 {
-		d.used -= n.content.stored
+		v.used -= n.content.stored
 		n.content.put(off, data[:fits])
-		d.used += n.content.stored
+		v.used += n.content.stored
 		n.history.note(change{cut: noCut, pieces: []extent{{off, data[:fits]}}, size: n.content.size})
-		d.stamp(n)
+		v.stamp(n)
 	}
 	if fits < len(data) {
 		return fits, ENOSPC
@@ -119,9 +114,9 @@ func (d *Disk) write(n *node, off int64, data []byte) (int, error) {
 }
 
 // sync is fsync(2).
-func (d *Disk) sync(n *node) {
+func (v *volume) sync(n *node) {
 	if n.isFolder() {
-		d.syncFolder(n)
+		v.syncFolder(n)
 		return
 	}
 	n.history.sync(&n.content)
@@ -129,26 +124,26 @@ func (d *Disk) sync(n *node) {
 }
 
 // drop takes a name from a node; the bytes go with the last name and the last open file.
-func (d *Disk) drop(n *node) {
+func (v *volume) drop(n *node) {
 	n.names--
-	n.now.changed = d.now()
-	d.free(n)
+	n.now.changed = v.time()
+	v.free(n)
 }
 
 // free gives the room of a node back if nothing refers to it any more.
-func (d *Disk) free(n *node) {
+func (v *volume) free(n *node) {
 	if n.names == 0 && n.opened == 0 {
-		d.used -= n.content.stored
+		v.used -= n.content.stored
 	}
 }
 
 // rename is rename(2).
-func (d *Disk) rename(oldName, newName string) error {
-	from, err := d.named(oldName)
+func (v *volume) rename(oldName, newName string) error {
+	from, err := v.named(oldName)
 	if err != nil {
 		return err
 	}
-	to, err := d.walk(newName, false)
+	to, err := v.walk(newName, false)
 	if err != nil {
 		return err
 	}
@@ -165,18 +160,18 @@ func (d *Disk) rename(oldName, newName string) error {
 		return nil // two names of one file stay as they are
 	}
 	if from.node != to.node || from.folder.entries[from.key].name != to.name {
-		d.move(from, to)
+		v.move(from, to)
 	}
 	return nil
 }
 
 // link is link(2).
-func (d *Disk) link(oldName, newName string) error {
-	from, err := d.named(oldName)
+func (v *volume) link(oldName, newName string) error {
+	from, err := v.named(oldName)
 	if err != nil {
 		return err
 	}
-	to, err := d.walk(newName, false)
+	to, err := v.walk(newName, false)
 	switch {
 	case err != nil:
 		return err
@@ -191,9 +186,9 @@ func (d *Disk) link(oldName, newName string) error {
 		return err
 	}
 	from.node.names++
-	from.node.now.changed = d.now()
-	d.name(nil, to.set(from.node))
-	d.stampFolders(to.folder)
+	from.node.now.changed = v.time()
+	v.changeNames(nil, to.set(from.node))
+	v.stamp(to.folder)
 	return nil
 }
 
@@ -217,32 +212,32 @@ func replaceable(from, to place, slash bool) error {
 }
 
 // move gives what is at one place the name of another one.
-func (d *Disk) move(from, to place) {
+func (v *volume) move(from, to place) {
 	if from.node == to.node { // another spelling of the same name
-		d.name(nil, to.set(from.node))
+		v.changeNames(nil, to.set(from.node))
 	} else {
-		d.name(nil, from.set(nil), to.set(from.node))
+		v.changeNames(nil, from.set(nil), to.set(from.node))
 	}
 	if to.node != nil && to.node != from.node {
-		d.drop(to.node)
+		v.drop(to.node)
 	}
-	from.node.now.changed = d.now()
-	d.stampFolders(from.folder, to.folder)
+	from.node.now.changed = v.time()
+	v.stamp(from.folder, to.folder)
 }
 
 // exchange is renameat2(2) with RENAME_EXCHANGE.
-func (d *Disk) exchange(a, b string) error {
-	if d.cfg.NoExchange {
+func (v *volume) exchange(a, b string) error {
+	if v.cfg.NoExchange {
 		return errors.Join(errors.ErrUnsupported, syscall.EINVAL)
 	}
 	if !isName(a) || !isName(b) {
 		return fs.ErrInvalid
 	}
-	first, err := d.named(a)
+	first, err := v.named(a)
 	if err != nil {
 		return err
 	}
-	second, err := d.named(b)
+	second, err := v.named(b)
 	if err != nil {
 		return err
 	}
@@ -252,10 +247,10 @@ func (d *Disk) exchange(a, b string) error {
 	if err := mayChange(first.folder, second.folder); err != nil || first.node == second.node {
 		return err
 	}
-	d.name(nil, first.set(second.node), second.set(first.node))
-	first.node.now.changed = d.now()
+	v.changeNames(nil, first.set(second.node), second.set(first.node))
+	first.node.now.changed = v.time()
 	second.node.now.changed = first.node.now.changed
-	d.stampFolders(first.folder, second.folder)
+	v.stamp(first.folder, second.folder)
 	return nil
 }
 
@@ -263,8 +258,8 @@ func (d *Disk) exchange(a, b string) error {
 func isName(name string) bool { return path.Base(name) != "." && path.Base(name) != ".." }
 
 // remove is unlink(2) and rmdir(2).
-func (d *Disk) remove(name string) error {
-	p, err := d.named(name)
+func (v *volume) remove(name string) error {
+	p, err := v.named(name)
 	switch {
 	case err != nil:
 		return err
@@ -274,39 +269,39 @@ func (d *Disk) remove(name string) error {
 	if err := mayChange(p.folder); err != nil {
 		return err
 	}
-	d.name(p.node, p.set(nil))
-	d.drop(p.node)
-	d.stampFolders(p.folder)
+	v.changeNames(p.node, p.set(nil))
+	v.drop(p.node)
+	v.stamp(p.folder)
 	return nil
 }
 
 // mkdirAll makes what is missing of a folder and those above it. As with os.Root a link to nothing on the way becomes one
 // to a folder, but not the last element.
-func (d *Disk) mkdirAll(name string, perm fs.FileMode) error {
+func (v *volume) mkdirAll(name string, perm fs.FileMode) error {
 	name = cmp.Or(strings.TrimRight(name, "/"), name)
 	for i := 0; i < len(name); i++ {
 		if name[i] == '/' {
-			if err := d.mkdir(name[:i], perm); err != nil {
+			if err := v.mkdir(name[:i], perm); err != nil {
 				return err
 			}
 		}
 	}
-	if p, err := d.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
-		if _, err := d.find(name, true); err != nil {
+	if p, err := v.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
+		if _, err := v.find(name, true); err != nil {
 			return syscall.EEXIST
 		}
 	}
-	return d.mkdir(name, perm)
+	return v.mkdir(name, perm)
 }
 
 // mkdir makes one folder if it is missing.
-func (d *Disk) mkdir(name string, perm fs.FileMode) error {
-	p, err := d.walk(name, true)
+func (v *volume) mkdir(name string, perm fs.FileMode) error {
+	p, err := v.walk(name, true)
 	switch {
 	case err != nil:
 		return err
 	case p.node == nil:
-		return d.make(p, d.newNode(fs.ModeDir, perm))
+		return v.make(p, v.newNode(fs.ModeDir, perm))
 	case !p.node.isFolder():
 		return syscall.ENOTDIR
 	default:
@@ -314,45 +309,45 @@ func (d *Disk) mkdir(name string, perm fs.FileMode) error {
 	}
 }
 
-// list is the names in a folder, sorted; d.mu is held for reading.
-func (d *Disk) list(name string) ([]fs.DirEntry, error) {
-	f, err := d.findFolder(name)
+// list is the names in a folder, sorted; Disk.mu is held for reading.
+func (v *volume) list(name string) ([]fs.DirEntry, error) {
+	f, err := v.findFolder(name)
 	if err != nil {
 		return nil, err
 	}
 	entries := slices.SortedFunc(maps.Values(f.entries), func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 	list := make([]fs.DirEntry, len(entries))
 	for i, e := range entries {
-		list[i] = d.info(e.node, e.name)
+		list[i] = v.info(e.node, e.name)
 	}
 	return list, nil
 }
 
-// stat is what Stat and Lstat tell; d.mu is held for reading.
-func (d *Disk) stat(name string, follow bool) (fs.FileInfo, error) {
-	p, err := d.find(name, follow)
+// stat is what Stat and Lstat tell; Disk.mu is held for reading.
+func (v *volume) stat(name string, follow bool) (fs.FileInfo, error) {
+	p, err := v.find(name, follow)
 	if err != nil {
 		return nil, err
 	}
-	return d.info(p.node, path.Base(name)), nil
+	return v.info(p.node, path.Base(name)), nil
 }
 
 // info is what a node tells, without what this disk does not have.
-func (d *Disk) info(n *node, name string) info {
+func (v *volume) info(n *node, name string) info {
 	i := n.info(name)
-	if d.cfg.NoInodes {
+	if v.cfg.NoInodes {
 		i.number = 0
 	}
 	return i
 }
 
 // chmod changes the permission bits.
-func (d *Disk) chmod(name string, mode fs.FileMode) error {
-	p, err := d.find(name, true)
+func (v *volume) chmod(name string, mode fs.FileMode) error {
+	p, err := v.find(name, true)
 	if err != nil {
 		return err
 	}
 	p.node.now.perm = mode.Perm()
-	p.node.now.changed = d.now()
+	p.node.now.changed = v.time()
 	return nil
 }

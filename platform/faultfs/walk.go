@@ -1,6 +1,7 @@
 package faultfs
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -33,25 +34,31 @@ func (p place) set(n *node) set {
 	return set{folder: p.folder, key: p.key, entry: entry{p.name, n}}
 }
 
+// namespace is the tree of names.
+type namespace struct {
+	root     *node
+	foldCase bool
+}
+
 // walker resolves a name. It never leaves the root: ".." only returns to an entered folder.
 type walker struct {
-	disk  *Disk
+	names *namespace
 	stack []*node  // the folders entered, the root first
 	todo  []string // elements to go, the next one last
 	links int
 }
 
-// walk resolves a name. A link at its end is followed only if follow is set, or if the name ends in a slash. d.mu is held.
-func (d *Disk) walk(name string, follow bool) (place, error) {
+// walk resolves a name. A link at its end is followed only if follow is set, or if the name ends in a slash. Disk.mu is held.
+func (s *namespace) walk(name string, follow bool) (place, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return place{}, syscall.EINVAL
 	}
-	w := walker{disk: d, stack: []*node{d.root}}
+	w := walker{names: s, stack: []*node{s.root}}
 	if err := w.push(name); err != nil {
 		return place{}, err
 	}
 	wantsFolder := strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/.")
-	p := place{node: d.root, name: "."}
+	p := place{node: s.root, name: "."}
 	for len(w.todo) > 0 {
 		var err error
 		if p, err = w.step(follow || wantsFolder); err != nil {
@@ -86,7 +93,7 @@ func (w *walker) step(follow bool) (place, error) {
 	if len(name) > maxName {
 		return place{}, syscall.ENAMETOOLONG
 	}
-	p := place{folder: w.stack[len(w.stack)-1], key: w.disk.key(name), name: name}
+	p := place{folder: w.stack[len(w.stack)-1], key: w.names.key(name), name: name}
 	p.node = p.folder.entries[p.key].node
 	return p, w.enter(p, len(w.todo) == 0, follow)
 }
@@ -122,8 +129,8 @@ func (w *walker) enter(p place, last, follow bool) error {
 }
 
 // find is walk for an existing name.
-func (d *Disk) find(name string, follow bool) (place, error) {
-	p, err := d.walk(name, follow)
+func (s *namespace) find(name string, follow bool) (place, error) {
+	p, err := s.walk(name, follow)
 	if err == nil && p.node == nil {
 		err = syscall.ENOENT
 	}
@@ -131,8 +138,8 @@ func (d *Disk) find(name string, follow bool) (place, error) {
 }
 
 // named is find for a rename or a removal: the root and ".." are errors, because they have no name that could change.
-func (d *Disk) named(name string) (place, error) {
-	p, err := d.find(name, false)
+func (s *namespace) named(name string) (place, error) {
+	p, err := s.find(name, false)
 	if err == nil && p.folder == nil {
 		err = syscall.EBUSY
 	}
@@ -140,8 +147,8 @@ func (d *Disk) named(name string) (place, error) {
 }
 
 // findFolder is find for a folder.
-func (d *Disk) findFolder(name string) (*node, error) {
-	p, err := d.find(name, true)
+func (s *namespace) findFolder(name string) (*node, error) {
+	p, err := s.find(name, true)
 	if err == nil && !p.node.isFolder() {
 		err = syscall.ENOTDIR
 	}
@@ -149,8 +156,8 @@ func (d *Disk) findFolder(name string) (*node, error) {
 }
 
 // key is the key of a name in its folder. With FoldCase it is the name in upper case, as NTFS compares names.
-func (d *Disk) key(name string) string {
-	if d.cfg.FoldCase {
+func (s *namespace) key(name string) string {
+	if s.foldCase {
 		return strings.ToUpper(name)
 	}
 	return name
@@ -164,4 +171,25 @@ func mayChange(folders ...*node) error {
 		}
 	}
 	return nil
+}
+
+// everything is all nodes by name, as a reader sees them; Disk.mu is held.
+func (s *namespace) everything() map[string]*node {
+	all := map[string]*node{}
+	var visit func(name string, n *node)
+	visit = func(name string, n *node) {
+		all[cmp.Or(name, ".")] = n
+		for _, e := range n.entries {
+			visit(joined(name, e.name), e.node)
+		}
+	}
+	visit("", s.root)
+	return all
+}
+
+func joined(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
 }
