@@ -15,7 +15,6 @@ import (
 
 	"collet/app/settings"
 	"collet/runtime/area"
-	"collet/runtime/area/own"
 )
 
 const (
@@ -35,7 +34,7 @@ type packed struct{ area.Contents }
 
 // readPacked reads the package of this program. An incomplete package is an error, and the program does not start.
 func readPacked() (packed, error) {
-	c, _, err := own.Read()
+	c, _, err := area.ReadOwn()
 	if err != nil {
 		return packed{}, fmt.Errorf("this program was not packaged as it should have been: %w", err)
 	}

@@ -1,4 +1,6 @@
 // Package advice provides the error type of Collet's commands. Its text is one line: the failure and its place, the cause, and advice.
+//
+// It is a package of its own because build/publish and build/pack/sign return it, and neither imports the other.
 package advice
 
 import "fmt"

@@ -20,7 +20,6 @@ import (
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
 	"collet/build/pack/linux"
-	"collet/netproto/cmd/systemd"
 	"collet/netproto/product"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
@@ -89,16 +88,13 @@ func (m *making) equipped(b bundle.Bundle) (bundle.Tree, error) {
 		return b.Tree, nil
 	}
 	more := []bundle.Entry{{Path: containerFile, Mode: bundle.Plain, Data: m.settings.container()}}
-	names, err := fs.Glob(systemd.Units, "*")
+	units, err := linux.Units()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		text, err := systemd.Units.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		more = append(more, bundle.Entry{Path: "systemd/" + name, Mode: bundle.Plain, Data: text})
+	for _, unit := range units {
+		unit.Path = "systemd/" + unit.Path
+		more = append(more, unit)
 	}
 	return b.Tree.With(more...)
 }

@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	"collet/runtime/abi"
-	"collet/runtime/area/own"
+	"collet/runtime/area"
 	_ "collet/runtime/sample" // its embedded sources are the ones compiled here: a change there rebuilds this package
 )
 
@@ -39,7 +39,7 @@ func Available() bool { return true }
 
 // handOver passes the program's package to the client, in memory that is never freed: the client may read it at any time.
 var handOver = sync.OnceValue(func() error {
-	contents, packaged, err := own.Read()
+	contents, packaged, err := area.ReadOwn()
 	if packaged {
 		C.collet_embedded_packaged(C.CString(contents.Config), C.size_t(len(contents.Config)), C.CString(contents.Name))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/goreleaser/nfpm/v2/deb"
 
 	"collet/build/pack/bundle"
-	"collet/netproto/cmd/systemd"
 )
 
 const (
@@ -142,24 +140,41 @@ func withPort(unit []byte, name, settings string) ([]byte, error) {
 	return listenStream.ReplaceAll(unit, fmt.Appendf(nil, "ListenStream=%d", port)), nil
 }
 
+//go:embed systemd
+var units embed.FS
+
+// Units returns the systemd units of collet-server by their names: the service, and a socket for each port that can stay open while the
+// program is replaced. docs/OPERATING.md says how to use them.
+func Units() (list []bundle.Entry, err error) {
+	files, err := units.ReadDir("systemd")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		text, err := units.ReadFile("systemd/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, bundle.Entry{Path: f.Name(), Mode: bundle.Plain, Data: text})
+	}
+	return list, nil
+}
+
 // listenStream is the port in the unit of a socket.
 var listenStream = regexp.MustCompile(`(?m)^ListenStream=[0-9]+$`)
 
 // addUnits adds what starts the server, and the scripts.
 func (p *parcel) addUnits(settings string) error {
-	names, err := fs.Glob(systemd.Units, "*.*")
+	units, err := Units()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		text, err := systemd.Units.ReadFile(name)
-		if err == nil {
-			text, err = withPort(text, name, settings)
-		}
-		if err != nil {
+	for _, unit := range units {
+		if unit.Data, err = withPort(unit.Data, unit.Path, settings); err != nil {
 			return err
 		}
-		p.files = append(p.files, bundle.Entry{Path: "usr/lib/systemd/system/" + name, Mode: bundle.Plain, Data: text})
+		unit.Path = "usr/lib/systemd/system/" + unit.Path
+		p.files = append(p.files, unit)
 	}
 	for _, name := range []string{"postinst", "prerm", "postrm"} {
 		text, err := scripts.ReadFile("server/" + name)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"text/template"
 
-	"collet/build/installers"
 	"collet/build/pack/bundle"
 	"collet/build/pack/pe"
 )
@@ -176,7 +175,7 @@ func (p *msiProduct) script() ([]byte, error) {
 	p.texts = nil
 	t, err := template.New("product.wxs.tmpl").Funcs(template.FuncMap{
 		"t": p.placeholder, "f": formatted, "x": template.HTMLEscapeString,
-	}).ParseFS(installers.Windows, "windows/product.wxs.tmpl")
+	}).ParseFS(templates, "installer/product.wxs.tmpl")
 	if err != nil {
 		return nil, err
 	}

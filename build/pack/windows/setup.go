@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/template"
 
-	"collet/build/installers"
 	"collet/build/pack/bundle"
 	"collet/build/pack/pe"
 )
@@ -154,7 +153,7 @@ func (i Installer) script(b bundle.Bundle) ([]byte, bundle.Tree, error) {
 			return quoted(fmt.Sprint(text), variables...)
 		},
 		"e": escaped, "amp": ampersands,
-	}).ParseFS(installers.Windows, "windows/setup.nsi.tmpl")
+	}).ParseFS(templates, "installer/setup.nsi.tmpl")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,28 +1,32 @@
 package windows
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-
-	"collet/build/installers"
 )
+
+// templates are the scripts of installers with gaps for a game's names and files, and the texts that players read.
+//
+//go:embed installer
+var templates embed.FS
 
 // words are the texts of one language: keys as in texts.<language>.json.
 type words map[string]string
 
 // languages are the languages of installers by their tags, English first: what comes first is what everybody else gets.
 func languages() (tags []string, texts map[string]words, err error) {
-	names, err := fs.Glob(installers.Windows, "windows/texts.*.json")
+	names, err := fs.Glob(templates, "installer/texts.*.json")
 	if err != nil {
 		return nil, nil, err
 	}
 	texts = map[string]words{}
 	for _, name := range names {
-		data, err := installers.Windows.ReadFile(name)
+		data, err := templates.ReadFile(name)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"collet/netproto/cmd/systemd"
 	"collet/netproto/server/config"
 )
+
+// units is the folder of the unit files: their package also installs them.
+const units = "../../../build/pack/linux/systemd"
 
 // installed is where the unit expects the program.
 const installed = "/usr/bin/collet-server"
@@ -20,7 +22,7 @@ const installed = "/usr/bin/collet-server"
 // unit reads a unit file: name → values, in order.
 func unit(t *testing.T, file string) map[string][]string {
 	t.Helper()
-	in, err := os.Open(filepath.Join("..", "systemd", file))
+	in, err := os.Open(filepath.Join(units, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestSocketUnits(t *testing.T) {
 			t.Errorf("%s has the name %q, which the program does not know", file, want.name)
 		}
 	}
-	found, err := filepath.Glob("../systemd/*.socket")
+	found, err := filepath.Glob(filepath.Join(units, "*.socket"))
 	if err != nil || len(found) != 4 {
 		t.Errorf("units of sockets: %v, %v", found, err)
 	}
@@ -98,9 +100,9 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	units := []string{"collet-server.service", "collet-server.socket", "collet-server-tls.socket", "collet-server-ws.socket", "collet-server-wss.socket"}
-	for _, name := range units {
-		text, err := systemd.Units.ReadFile(name)
+	names := []string{"collet-server.service", "collet-server.socket", "collet-server-tls.socket", "collet-server-ws.socket", "collet-server-wss.socket"}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(units, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +112,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	verify := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...)
+	verify := exec.Command(analyze, append([]string{"verify", "--man=no"}, names...)...)
 	verify.Dir = folder
 	if said, err := verify.CombinedOutput(); err != nil || strings.Contains(string(said), "collet-server") {
 		t.Errorf("%v: %s", err, said)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 
-	"collet/runtime/area/own"
+	"collet/runtime/area"
 )
 
 func main() {
-	c, packaged, err := own.Read()
+	c, packaged, err := area.ReadOwn()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

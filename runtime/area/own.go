@@ -1,13 +1,8 @@
-// Package own has the three areas of a Go program, the host. A program that imports it has each of them once in its file, where package
-// area fills them.
-//
-// They are strings that the compiler concatenates, so each is one run of bytes in the program's read-only data, in ELF, PE and Mach-O; a
-// test checks all three. The strings are variables, so that the compiler can't fold their text into the code that reads them.
-package own
+package area
 
-import (
-	"collet/runtime/area"
-)
+// The three areas of the host, a Go program. The linker keeps them in programs that call ReadOwn, once each. They are strings that the
+// compiler concatenates, so each is one run of bytes in the program's read-only data, in ELF, PE and Mach-O; a test checks all three. The
+// strings are variables, so that the compiler can't fold their text into the code that reads them.
 
 // row is one period of the unfilled resources: bytes (i+42) mod 200.
 const row = "" +
@@ -30,26 +25,21 @@ const (
 
 // The areas, in their default sizes: 1000 rows; 9953 digits between 24 and 23 bytes of markers; 128 bytes.
 var (
-	resources = rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 +
+	ownResources = rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 +
 		rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50 + rows50
-	config = "###InternalConfig###1234" +
+	ownConfig = "###InternalConfig###1234" +
 		twenty + twenty + twenty + twenty + twenty + twenty + twenty + twenty + twenty +
 		digits + digits + digits + digits + digits + digits + digits + digits + digits + digits +
 		digits + digits + digits + digits + digits + digits + digits + digits + digits +
 		"567" + "###InternalConfigEnd###"
-	name = "###NotPackaged###" + zeros + zeros + zeros + "\x00\x00\x00"
+	ownName = "###NotPackaged###" + zeros + zeros + zeros + "\x00\x00\x00"
 )
 
 // zeros are 36 zero bytes.
 const zeros = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// Read returns the package of this program: area.Set.Read.
-func Read() (c area.Contents, packaged bool, err error) { return set().Read() }
-
-// set copies the strings, whose bytes must not be written.
-func set() area.Set {
-	return area.Set{
-		Resources: []byte(resources), Config: []byte(config), Name: []byte(name),
-	}
+// ReadOwn returns the package of this program. The program must have been linked by Go: a module has its areas in C.
+func ReadOwn() (c Contents, packaged bool, err error) {
+	return Set{Resources: []byte(ownResources), Config: []byte(ownConfig), Name: []byte(ownName)}.Read() // copies: the bytes must not be written
 }
