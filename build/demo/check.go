@@ -10,7 +10,6 @@ import (
 
 	"collet/build/qa/fileset"
 	"collet/build/qa/screen"
-	"collet/platform/interrupt"
 )
 
 // enoughColours is how many different colours tell that something was drawn: text alone has more shades than this.
@@ -31,7 +30,7 @@ func (s *story) checkSwap() error {
 		{"no staged module is left", func() error { return absent(l.LiveModule() + "-staging") }},
 		{"all packs on disk are those of release 2", l.checkPacks},
 	}
-	if s.screen != nil {
+	if s.display.screen != nil {
 		checks = append(checks, struct {
 			claim string
 			check func() error
@@ -48,7 +47,7 @@ func (s *story) checkSwap() error {
 
 func (s *story) checkSplash() error {
 	if s.colours > 0 && !s.splash {
-		return fmt.Errorf("the splash shows %d colours only; see %s", s.colours, filepath.Join(s.shots, "splash.png"))
+		return fmt.Errorf("the splash shows %d colours only; see %s", s.colours, filepath.Join(s.display.shots, "splash.png"))
 	}
 	if !s.splash {
 		return errors.New("the download was over before it could be photographed; choose a smaller --rate or a larger --data")
@@ -60,7 +59,7 @@ func (s *story) checkSplash() error {
 func (s *story) checkWindow(ctx context.Context) (screen.Window, error) {
 	found, cancel := context.WithTimeout(ctx, windowWait)
 	defer cancel()
-	w, err := s.screen.WaitWindow(found, func(w screen.Window) bool { return w.Name == s.layout.New.Window })
+	w, err := s.display.screen.WaitWindow(found, func(w screen.Window) bool { return w.Name == s.layout.New.Window })
 	if err != nil {
 		return w, fmt.Errorf("no window with the title %q: %w (is SDL2 installed?)", s.layout.New.Window, err)
 	}
@@ -68,29 +67,10 @@ func (s *story) checkWindow(ctx context.Context) (screen.Window, error) {
 	if err := s.checkParent(w); err != nil {
 		return w, err
 	}
-	if err := s.checkDrawn(ctx, w); err != nil {
+	if err := s.display.waitDrawn(ctx, w); err != nil {
 		return w, err
 	}
-	return w, s.checkSplashGone(ctx)
-}
-
-// checkSplashGone wants the host to show no window any more.
-func (s *story) checkSplashGone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, drawWait)
-	defer cancel()
-	for {
-		windows, err := s.hostWindows(ctx)
-		if err == nil && len(windows) == 0 {
-			s.tell.say("check", "the splash is gone")
-			return nil
-		}
-		if err == nil {
-			err = interrupt.Sleep(ctx, lookEvery)
-		}
-		if err != nil {
-			return fmt.Errorf("the splash does not go: %w", err)
-		}
-	}
+	return w, s.display.waitGone(ctx, s.client.PID())
 }
 
 // checkParent wants the window's process to be a child of the host that was started for release 1.
@@ -106,26 +86,6 @@ func (s *story) checkParent(w screen.Window) error {
 	}
 	s.tell.say("check", "the window belongs to process %d, a child of the same host %d", w.PID, parent)
 	return nil
-}
-
-// checkDrawn waits until the window has something in it and photographs it.
-func (s *story) checkDrawn(ctx context.Context, w screen.Window) error {
-	ctx, cancel := context.WithTimeout(ctx, drawWait)
-	defer cancel()
-	for {
-		m, err := s.screen.Shot()
-		if err != nil {
-			return err
-		}
-		if screen.Colours(m, w.Bounds, enoughColours) >= enoughColours {
-			s.tell.say("check", "the game has drawn its picture")
-			_, err := s.photograph("game.png", w.Bounds)
-			return err
-		}
-		if err := interrupt.Sleep(ctx, lookEvery); err != nil {
-			return fmt.Errorf("the game's window stays blank: %w", err)
-		}
-	}
 }
 
 // checkPacks compares every pack of release 2 with the client's.

@@ -12,28 +12,13 @@ import (
 
 	"collet/build/qa/process"
 	"collet/build/qa/proxy"
-	"collet/build/qa/screen"
 )
 
 const (
-	// virtualWidth and virtualHeight are the size of the virtual display in pixels: room for splash and game.
-	virtualWidth, virtualHeight = 1280, 800
 	// bringUpLimit is the time limit until the game of release 2 is ready, in addition to the link's transfer time.
 	bringUpLimit = 2 * time.Minute
 	// leaveLimit is the time limit for the client to end after the game was asked to.
 	leaveLimit = 30 * time.Second
-)
-
-// Screen selects the display.
-type Screen string
-
-const (
-	// AutoScreen uses the real display if there is one.
-	AutoScreen Screen = "auto"
-	// RealScreen uses the current user's display.
-	RealScreen Screen = "real"
-	// VirtualScreen uses an invisible virtual display.
-	VirtualScreen Screen = "virtual"
 )
 
 // Options configure the demo. Programs and Out are required.
@@ -54,17 +39,17 @@ type story struct {
 	options Options
 	tell    *teller
 	layout  *Layout
-	screen  *screen.Screen // nil on a real display
+	display *display
 	server  *process.Process
 	game    *gameServer
+	guest   *guest
 	link    *proxy.Proxy
 	client  *process.Process
 	printed *process.Tail // what the client prints beside its log
 	log     follower
 	facts   facts
-	shots   string // folder of the screenshots; empty until it exists
-	splash  bool   // the splash was photographed
-	colours int    // of the last photographed splash; 0: none
+	splash  bool // the splash was photographed
+	colours int  // of the last photographed splash; 0: none
 }
 
 // Run plays the demo and returns nil if all its claims were verified. The error of an interruption is the context's. When Run returns,
@@ -142,10 +127,11 @@ func (s *story) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.tell.say("game", "a game server on %s plays along, step by step", s.game.host.Addr())
-	if err := s.prepareGuest(); err != nil {
+	s.guest = &guest{layout: s.layout, tell: s.tell, games: s.game}
+	if err := s.guest.install(); err != nil {
 		return err
 	}
-	if err := s.openScreen(ctx); err != nil {
+	if s.display, err = openDisplay(ctx, s.options, s.layout.Root, s.tell); err != nil {
 		return err
 	}
 	return s.startClient()
@@ -159,41 +145,12 @@ func (s *story) describeLink() string {
 		s.link.Addr(), megabytes(s.options.Rate))
 }
 
-// openScreen makes a virtual display unless there is a real one.
-func (s *story) openScreen(ctx context.Context) (err error) {
-	if s.options.Screen == RealScreen || s.options.Screen != VirtualScreen && hasDisplay() {
-		s.tell.say("screen", "the windows appear on this display")
-		return nil
-	}
-	if s.screen, err = screen.Start(ctx, virtualWidth, virtualHeight); err != nil {
-		return err
-	}
-	if s.shots, err = s.shotFolder(); err != nil {
-		return err
-	}
-	s.tell.say("screen", "no display is used; the windows appear on a virtual one, %s, and screenshots go to %s",
-		s.screen.Display(), s.shots)
-	return nil
-}
-
-func (s *story) shotFolder() (string, error) {
-	switch {
-	case s.options.Screenshots != "":
-		return s.options.Screenshots, os.MkdirAll(s.options.Screenshots, 0o755)
-	case s.options.Keep != "":
-		dir := filepath.Join(s.layout.Root, "screenshots")
-		return dir, os.MkdirAll(dir, 0o755)
-	default:
-		return os.MkdirTemp("", "collet-demo-screenshots-")
-	}
-}
-
 // startClient starts the installed host like a player, without arguments of its own. The game gets the game server's address.
 func (s *story) startClient() (err error) {
 	s.printed = process.NewTail()
 	o := process.Options{Path: s.layout.Host(), Args: s.game.args(), Dir: s.layout.Client(), Output: s.printed}
-	if s.screen != nil {
-		o.Env = s.screen.Environ()
+	if s.display.screen != nil {
+		o.Env = s.display.screen.Environ()
 	}
 	s.log = follower{path: s.layout.Log()}
 	if s.client, err = process.Start(o); err == nil {
@@ -217,10 +174,8 @@ func (s *story) stop() {
 			s.tell.say("game", "%v", err)
 		}
 	}
-	if s.screen != nil {
-		if err := s.screen.Close(); err != nil {
-			s.tell.say("screen", "%v", err)
-		}
+	if s.display != nil {
+		s.display.close()
 	}
 }
 
@@ -229,8 +184,8 @@ func (s *story) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if s.screen != nil {
-		if _, shotErr := s.photograph("failed.png", image.Rectangle{}); shotErr != nil {
+	if s.display.screen != nil {
+		if _, shotErr := s.display.photograph("failed.png", image.Rectangle{}); shotErr != nil {
 			s.tell.say("screen", "%v", shotErr)
 		}
 	}

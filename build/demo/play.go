@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"path/filepath"
-	"slices"
 	"time"
-
-	"collet/build/qa/screen"
 )
 
 const (
@@ -33,7 +28,7 @@ func (s *story) play(ctx context.Context) error {
 	if err := s.checkSwap(); err != nil {
 		return err
 	}
-	if s.screen == nil {
+	if s.display.screen == nil {
 		s.tell.say("demo", "the game is yours; leave it with Escape or close its window to end the demo")
 		return s.waitEnd(ctx)
 	}
@@ -42,7 +37,7 @@ func (s *story) play(ctx context.Context) error {
 		return err
 	}
 	s.tell.say("demo", "pressing Escape in the game's window")
-	if err := s.screen.Key(ctx, game, "Escape"); err != nil {
+	if err := s.display.screen.Key(ctx, game, "Escape"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
@@ -106,10 +101,10 @@ func (s *story) follow() error {
 // watchSplash photographs the splash once, in the middle of the packs' download.
 func (s *story) watchSplash(ctx context.Context) error {
 	_, down := s.link.Bytes()
-	if s.screen == nil || s.splash || !s.facts.fetching() || float64(down) < midway*float64(s.layout.New.size()) {
+	if s.display.screen == nil || s.splash || !s.facts.fetching() || float64(down) < midway*float64(s.layout.New.size()) {
 		return nil
 	}
-	windows, err := s.hostWindows(ctx)
+	windows, err := s.display.windowsOf(ctx, s.client.PID())
 	if err != nil {
 		return err
 	}
@@ -120,15 +115,9 @@ func (s *story) watchSplash(ctx context.Context) error {
 	default:
 		return fmt.Errorf("the host shows %d windows during the download, want its splash: %v", len(windows), windows)
 	}
-	s.colours, err = s.photograph("splash.png", windows[0].Bounds)
+	s.colours, err = s.display.photograph("splash.png", windows[0].Bounds)
 	s.splash = s.colours >= enoughColours // one that was not drawn yet is looked at again, as long as the download lasts
 	return err
-}
-
-// hostWindows are the visible windows that belong to the host itself.
-func (s *story) hostWindows(ctx context.Context) ([]screen.Window, error) {
-	windows, err := s.screen.Windows(ctx)
-	return slices.DeleteFunc(windows, func(w screen.Window) bool { return w.PID != s.client.PID() }), err
 }
 
 // waitEnd waits until the client has ended, and wants exit code 0.
@@ -158,22 +147,4 @@ func (s *story) checkEnd() error {
 	}
 	s.tell.say("client", "ended with exit code 0")
 	return nil
-}
-
-// photograph saves the part of the screen that a window covers, or all of it where r is empty, and returns how many
-// colours it has, at most enoughColours.
-func (s *story) photograph(name string, r image.Rectangle) (colours int, err error) {
-	m, err := s.screen.Shot()
-	if err != nil {
-		return 0, err
-	}
-	if r.Empty() {
-		r = m.Bounds()
-	}
-	path := filepath.Join(s.shots, name)
-	if err := screen.SavePNG(path, m.SubImage(r)); err != nil {
-		return 0, err
-	}
-	s.tell.say("screen", "photographed: %s", path)
-	return screen.Colours(m, r, enoughColours), nil
 }

@@ -63,9 +63,9 @@ func (g *gameServer) next(ctx context.Context) (p played, err error) {
 	}
 }
 
-// checkTogether checks that an ended game was in step to its end, according to the server and to the game's lines in its host's log.
-func (s *story) checkTogether(ctx context.Context, who, log string, logic int32) error {
-	p, err := s.game.next(ctx)
+// checkGame checks that an ended game was in step to its end, according to the server and to the game's lines in its host's log.
+func (g *gameServer) checkGame(ctx context.Context, tell *teller, who, log string, logic int32) error {
+	p, err := g.next(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -82,53 +82,60 @@ func (s *story) checkTogether(ctx context.Context, who, log string, logic int32)
 	if !strings.Contains(string(text), said) {
 		return fmt.Errorf("the game of %s does not say %q; see %s", who, said, log)
 	}
-	s.tell.say("check", "the game of %s and the game server had the same world in each of %d steps: logic version %d, checksum %016x in the end", who, p.Steps, p.Logic, p.Sum)
+	tell.say("check", "the game of %s and the game server had the same world in each of %d steps: logic version %d, checksum %016x in the end", who, p.Steps, p.Logic, p.Sum)
 	return nil
 }
 
-// prepareGuest installs release 1 a second time, for a player who does not update.
-func (s *story) prepareGuest() error {
-	l := s.layout
+// guest is a player who stays on release 1.
+type guest struct {
+	layout *Layout
+	tell   *teller
+	games  *gameServer
+}
+
+// install installs release 1 a second time, for a player who does not update.
+func (g *guest) install() error {
+	l := g.layout
 	if err := os.CopyFS(filepath.Join(l.Guest(), packFolder), os.DirFS(filepath.Join(l.Client(), packFolder))); err != nil {
 		return err
 	}
 	return copyFile(filepath.Join(l.Guest(), l.Library()), l.LiveModule(), 0o644)
 }
 
-// playGuest plays release 1 on the same game server by its own logic version, without a window.
-func (s *story) playGuest(ctx context.Context) (err error) {
+// play plays release 1 on the same game server by its own logic version, without a window.
+func (g *guest) play(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, guestLimit)
 	defer cancel()
 	printed := process.NewTail()
-	args := []string{"--headless", "--run", "--offline", "--dir", s.layout.Guest(), "--runtime-name", game}
-	args = append(args, s.game.args("--logic", fmt.Sprint(guestLogic), "--frames", fmt.Sprint(guestSteps))...)
-	guest, err := process.Start(process.Options{
-		Path: s.layout.Host(), Args: args, Dir: s.layout.Guest(), Output: printed,
+	args := []string{"--headless", "--run", "--offline", "--dir", g.layout.Guest(), "--runtime-name", game}
+	args = append(args, g.games.args("--logic", fmt.Sprint(guestLogic), "--frames", fmt.Sprint(guestSteps))...)
+	client, err := process.Start(process.Options{
+		Path: g.layout.Host(), Args: args, Dir: g.layout.Guest(), Output: printed,
 		Env: append(os.Environ(), "SDL_VIDEODRIVER=dummy"), // a driver that shows nothing: the game plays as text
 	})
 	if err != nil {
 		return err
 	}
-	defer guest.Stop(politeEnd)
-	s.tell.say("guest", "still has release 1, and plays on the same game server as process %d", guest.PID())
+	defer client.Stop(politeEnd)
+	g.tell.say("guest", "still has release 1, and plays on the same game server as process %d", client.PID())
 	select {
-	case <-guest.Done():
+	case <-client.Done():
 	case <-ctx.Done():
 		err = fmt.Errorf("release 1 does not end: %w", ctx.Err())
 	}
-	if code := guest.Code(); err == nil && code != 0 {
+	if code := client.Code(); err == nil && code != 0 {
 		err = fmt.Errorf("release 1 ended with code %d, want 0", code)
 	}
 	if err == nil {
-		err = s.checkTogether(ctx, "release 1", filepath.Join(s.layout.Guest(), game+".log"), guestLogic)
+		err = g.games.checkGame(ctx, g.tell, "release 1", filepath.Join(g.layout.Guest(), game+".log"), guestLogic)
 	}
 	if err != nil {
-		s.tell.quote("guest's output", []byte(printed.String()))
+		g.tell.quote("guest's output", []byte(printed.String()))
 	}
 	return err
 }
 
 // together ends the story: both releases were in step with one game server, each by its own logic version.
 func (s *story) together(ctx context.Context) error {
-	return errors.Join(s.checkTogether(ctx, "release 2", s.layout.Log(), protocol.CompatLogic), s.playGuest(ctx))
+	return errors.Join(s.game.checkGame(ctx, s.tell, "release 2", s.layout.Log(), protocol.CompatLogic), s.guest.play(ctx))
 }
