@@ -54,48 +54,43 @@ type Conn struct {
 	wake     chan struct{} // ticks when there may be something to send
 	done     chan struct{} // closed when err is set
 	finished chan struct{} // closed when the goroutine ended
-	release  func([]byte)  // returns the memory of messages; nil if it is not reused
 
 	mu       sync.Mutex
 	engine   engine
 	pool     buffers
 	links    links
-	inbox    []Message
-	unread   int    // bytes in inbox
-	readable signal // inbox, err
+	inbox    inbox
 	writable signal // changes of what is queued, err
 	verified bool   // the peer sent more than its connection request
-	opened   time.Time
-	message  time.Time // of the last message from the peer, or of our keep-alive
 	closing  bool
 	err      error
 	counts   Stats
-	out      batch // for the goroutine only
 }
 
-// newConn makes a connection; run must be called.
+// newConn makes a connection; the caller starts its pump.
 func newConn(o *Options, s *socket, remote netip.AddrPort, protocol uint16, client bool, now time.Time) *Conn {
 	c := &Conn{
 		options: o, remote: remote, protocol: protocol, socket: s,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
-		opened: now, message: now,
+		inbox: inbox{limit: o.ReceiveBytes, lastMessage: now},
 	}
-	c.engine = c.newEngine(client, now)
-	return c
-}
-
-// newEngine makes the engine of the agreed protocol.
-func (c *Conn) newEngine(client bool, now time.Time) engine {
-	if c.protocol != ProtocolCollet {
-		return newRelease(c, c.options)
+	c.links.conn = c
+	received := struct {
+		*inbox
+		*links
+	}{&c.inbox, &c.links}
+	if protocol != ProtocolCollet {
+		c.engine = newRelease(received, o)
+		return c
 	}
-	c.release = c.reuse
+	c.inbox.release = c.reuse
 	var token uint32
 	for client && token == 0 {
 		token = rand.Uint32()
 	}
-	near := c.remote.Addr().IsLoopback() || c.remote.Addr() == c.socket.conn.local().Addr()
-	return newStream(c, c.options, &c.pool, token, near, c.socket.conn.room(), now)
+	near := remote.Addr().IsLoopback() || remote.Addr() == s.conn.local().Addr()
+	c.engine = newStream(received, o, &c.pool, token, near, s.conn.room(), now)
+	return c
 }
 
 // reuse returns the memory of a message.
@@ -104,11 +99,6 @@ func (c *Conn) reuse(b []byte) {
 	defer c.mu.Unlock()
 	c.pool.put(b)
 }
-
-// now is the time.
-func (c *Conn) now() time.Time { return time.Now() }
-
-func (c *Conn) reliableLinks() bool { return c.engine.reliableLinks() }
 
 // wakeUp makes the goroutine check for data to send.
 func (c *Conn) wakeUp() {
@@ -156,17 +146,13 @@ func (c *Conn) SendUnreliable(payload []byte) error {
 // Receive returns the next message. After the end of the connection, and of the messages before it, the error is that of
 // Err: a *ClosedError that is io.EOF if the peer closed in order, a *TimeoutError, a *PeerError.
 func (c *Conn) Receive(ctx context.Context) (m Message, err error) {
-	err = c.awaitAll(ctx, &c.readable, func() (bool, error) {
-		if len(c.inbox) == 0 {
+	err = c.awaitAll(ctx, &c.inbox.readable, func() (bool, error) {
+		next, ok := c.inbox.next()
+		if !ok {
 			return c.err != nil, c.err
 		}
-		m = c.inbox[0]
-		c.inbox[0] = Message{}
-		if c.inbox = c.inbox[1:]; len(c.inbox) == 0 {
-			c.inbox = nil
-		}
-		c.unread -= len(m.Payload)
-		if c.engine.released(len(m.Payload)) {
+		m = next
+		if c.engine.consumed(len(m.Payload)) {
 			c.wakeUp()
 		}
 		return true, nil
@@ -231,22 +217,20 @@ func (c *Conn) Close() error {
 }
 
 // Abort ends the connection at once. It notifies the peer, but does not wait for unacknowledged messages.
-func (c *Conn) Abort() { c.end(&ClosedError{Addr: c.remote}) }
-
-// end ends the connection with err, unless it has ended before.
-func (c *Conn) end(err error) {
+func (c *Conn) Abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.endLocked(err)
+	c.endLocked(&ClosedError{Addr: c.remote})
 }
 
+// endLocked ends the connection with err, unless it has ended before.
 func (c *Conn) endLocked(err error) {
 	if c.err != nil {
 		return
 	}
 	c.err = err
 	close(c.done)
-	c.readable.fire()
+	c.inbox.readable.fire()
 	c.writable.fire()
 	for _, l := range c.links.all {
 		l.settle(l.up, err)

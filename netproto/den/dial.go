@@ -140,7 +140,7 @@ func (c *caller) answer(datagram []byte, now time.Time) {
 		c.conn = newConn(c.options, c.socket, c.to, p.Protocol, true, now)
 		c.conn.verified = true
 		c.conn.ended = func(*Conn) { _ = c.socket.close() }
-		go c.conn.run()
+		go (&pump{conn: c.conn, opened: now}).run()
 	}
 	close(c.answered)
 }

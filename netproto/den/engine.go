@@ -13,16 +13,16 @@ type engine interface {
 	// silent is since when an answer is overdue; zero if none is.
 	silent() time.Time
 
-	send(payload []byte)            // queues a reliable message, of which it keeps a copy
-	unreliable(payload []byte)      // queues an unreliable message, of which it keeps a copy
-	link(request linkState)         // queues a request for a link
-	tell(p packet)                  // queues a linkUp, linkDown or linkUpdate
-	farewell(out *batch)            // writes the close
-	pending() int                   // bytes queued and not acknowledged
-	idle() bool                     // nothing is queued and everything was acknowledged
-	reliableLinks() bool            // link messages are reliable
-	stats(s *Stats)                 // adds the engine's counters
-	released(bytes int) (tell bool) // the application read that many bytes; tell: the peer should be notified
+	send(payload []byte)              // queues a reliable message, of which it keeps a copy
+	unreliable(payload []byte)        // queues an unreliable message, of which it keeps a copy
+	link(request linkState)           // queues a request for a link
+	linkMessage(p packet)             // queues a linkUp, linkDown or linkUpdate
+	addClose(out *batch)              // writes the close
+	pending() int                     // bytes queued and not acknowledged
+	idle() bool                       // nothing is queued and everything was acknowledged
+	reliableLinks() bool              // link messages are reliable
+	stats(s *Stats)                   // adds the engine's counters
+	consumed(bytes int) (notify bool) // the application read that many bytes; notify: the peer should be notified
 }
 
 // sink receives the engine's input in order. Its methods are called with the connection locked.
@@ -31,12 +31,12 @@ type sink interface {
 	room() bool
 	// deliver passes a message to the application, which owns it.
 	deliver(payload []byte, reliable bool)
-	// asked handles a request for a link. The engine owns its bytes.
-	asked(request linkState)
-	// answered handles a linkUp or linkDown.
-	answered(link uint16, up bool)
-	// updated handles a linkUpdate, which begins with its command.
-	updated(update []byte) error
+	// linkRequested handles a request for a link. The engine owns its bytes.
+	linkRequested(request linkState)
+	// linkAnswered handles a linkUp or linkDown.
+	linkAnswered(link uint16, up bool)
+	// linkUpdated handles a linkUpdate, which begins with its command.
+	linkUpdated(update []byte) error
 }
 
 // batch is a sequence of datagrams for one peer in one buffer.

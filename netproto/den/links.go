@@ -62,16 +62,16 @@ type Link struct {
 	types   []ValueType
 
 	// Guarded by conn.mu.
-	id      uint16
-	mine    bool // requested by this side
-	up      bool
-	err     error
-	asked   time.Time // of the last request
-	tries   int
-	said    repeat // linkUp
-	changes map[uint16]*repeat
-	done    chan struct{}
-	settled bool // done is closed
+	id           uint16
+	mine         bool // requested by this side
+	up           bool
+	err          error
+	asked        time.Time // of the last request
+	tries        int
+	linkUpRepeat repeat
+	changes      map[uint16]*repeat
+	done         chan struct{}
+	settled      bool // done is closed
 }
 
 // Up reports whether the peer has accepted, so that changes reach it.
@@ -104,7 +104,7 @@ func (l *Link) mark(i int) {
 		r = &repeat{}
 		l.changes[uint16(i)] = r
 	}
-	r.start(c.now(), c.reliableLinks())
+	r.start(time.Now(), c.engine.reliableLinks())
 	c.wakeUp()
 }
 
@@ -122,11 +122,12 @@ func (l *Link) settle(up bool, err error) {
 
 // links are those of one connection, guarded by its lock.
 type links struct {
-	byID   map[uint16]*Link // a repeated request gives a link several ids
-	all    []*Link
-	next   uint16
-	accept func(message []byte) *State
-	denied []uint16 // to be refused
+	conn    *Conn
+	byID    map[uint16]*Link // a repeated request gives a link several ids
+	all     []*Link
+	next    uint16
+	accept  func(message []byte) *State
+	refused []uint16 // whose linkDown is to be sent
 }
 
 func (ls *links) add(l *Link) {
@@ -160,8 +161,8 @@ func (l *Link) request() linkState {
 	return linkState{Link: l.id, Flags: l.flags, Message: l.message, Values: l.state.snapshot()}
 }
 
-// again repeats unanswered requests under new ids. ask sends a request.
-func (ls *links) again(now time.Time, ask func(linkState)) {
+// repeatRequests repeats unanswered requests under new ids. send sends a request.
+func (ls *links) repeatRequests(now time.Time, send func(linkState)) {
 	for _, l := range ls.all {
 		if !l.mine || l.up || l.err != nil || l.tries >= linkRetries || now.Sub(l.asked) < linkRetry {
 			continue
@@ -172,19 +173,19 @@ func (ls *links) again(now time.Time, ask func(linkState)) {
 		}
 		l.id, l.asked, l.tries = id, now, l.tries+1
 		ls.byID[id] = l
-		ask(l.request())
+		send(l.request())
 	}
 }
 
-// flush sends everything due. send sends one packet; no other layer repeats it.
-func (ls *links) flush(now time.Time, send func(packet)) {
-	for _, id := range ls.denied {
+// sendDue sends everything due. send sends one packet; no other layer repeats it.
+func (ls *links) sendDue(now time.Time, send func(packet)) {
+	for _, id := range ls.refused {
 		send(&linkDown{Link: id})
 	}
-	ls.denied = ls.denied[:0]
+	ls.refused = ls.refused[:0]
 	var updates []linkValues
 	for _, l := range ls.all {
-		if l.said.due(now) {
+		if l.linkUpRepeat.due(now) {
 			send(&linkUp{Link: l.id})
 		}
 		if values := l.due(now); len(values) > 0 {
@@ -255,15 +256,15 @@ func fitting(values []indexedValue) (n, bytes int) {
 // deadline is when the next message is due; zero if none is.
 func (ls *links) deadline() time.Time {
 	var next time.Time
-	if len(ls.denied) > 0 {
+	if len(ls.refused) > 0 {
 		return time.Unix(0, 1)
 	}
 	for _, l := range ls.all {
 		if l.err != nil {
 			continue
 		}
-		if l.said.left > 0 {
-			next = earlier(next, l.said.at)
+		if l.linkUpRepeat.left > 0 {
+			next = earlier(next, l.linkUpRepeat.at)
 		}
 		if l.mine && !l.up && l.tries < linkRetries {
 			next = earlier(next, l.asked.Add(linkRetry))
@@ -285,8 +286,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// known is the live link that the peer requested under id with the same message.
-func (ls *links) known(req linkState) *Link {
+// requested is the live link that the peer requested under id with the same message.
+func (ls *links) requested(req linkState) *Link {
 	if l := ls.byID[req.Link]; l != nil && !l.mine && bytes.Equal(l.message, req.Message) {
 		return l
 	}

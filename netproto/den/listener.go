@@ -144,7 +144,7 @@ func (l *Listener) welcome(from netip.AddrPort, datagram []byte, now time.Time) 
 	l.accepted.fire()
 	l.answer(from, connectionAck{Result: ackAccepted, Protocol: protocol})
 	l.running.Add(1)
-	go c.run()
+	go (&pump{conn: c, opened: now}).run()
 }
 
 // choose returns the first of ours that is among theirs.

@@ -30,7 +30,7 @@ func TestJudgement(t *testing.T) {
 func TestEveryNumberOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.IntRange(0, numbers-1).Draw(t, "start")
-		var got inbox
+		var got recordingSink
 		r := newRelease(&got, Options{}.filled())
 		r.in.next = uint16(start)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
@@ -90,7 +90,7 @@ func TestPartsWithoutBeginningAreDropped(t *testing.T) {
 
 // TestFullInboxIsNotAcknowledged: what has no room may come again.
 func TestFullInboxIsNotAcknowledged(t *testing.T) {
-	got := inbox{full: true}
+	got := recordingSink{full: true}
 	r := newRelease(&got, Options{}.filled())
 	d, err := encode(nil, &reliableMessage{Payload: []byte("x")})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestFullInboxIsNotAcknowledged(t *testing.T) {
 }
 
 func TestUnknownCommandsAreIgnored(t *testing.T) {
-	var got inbox
+	var got recordingSink
 	r := newRelease(&got, Options{}.filled())
 	for _, d := range []string{"0c", "ff00", "", "04", "0400", "04ffff", "0a00", "060100", "07", "0901", "0b000000000600"} {
 		if err := r.input(unhex(t, d), testTime); err != nil {
@@ -132,7 +132,7 @@ func FuzzReleaseInput(f *testing.F) {
 	}
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := newRelease(&inbox{}, Options{MaxMessage: 1 << 10}.filled())
+		r := newRelease(&recordingSink{}, Options{MaxMessage: 1 << 10}.filled())
 		for range 3 {
 			r.send(make([]byte, 3000))
 		}

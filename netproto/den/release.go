@@ -58,10 +58,10 @@ func (r *release) input(datagram []byte, now time.Time) error {
 	case cmdLinkUp, cmdLinkDown:
 		c := wire.Reader(datagram[1:])
 		if c.U16("link", &number); c.Err() == nil {
-			r.sink.answered(number, datagram[0] == cmdLinkUp)
+			r.sink.linkAnswered(number, datagram[0] == cmdLinkUp)
 		}
 	case cmdLinkUpdate:
-		_ = r.sink.updated(datagram) // broken parts are ignored
+		_ = r.sink.linkUpdated(datagram) // broken parts are ignored
 	case cmdClose:
 		return &ClosedError{Remote: true}
 	default:
@@ -119,13 +119,13 @@ func (r *release) open(datagram []byte) error {
 	case cmdLinkState:
 		var p reliableLinkState
 		if decode(datagram, &p) == nil {
-			r.sink.asked(p.linkState)
+			r.sink.linkRequested(p.linkState)
 		}
 	case cmdLinkStateLong:
 		var p reliableLinkStateLong
 		if decode(datagram, &p) == nil && p.Flags&(linkFirst|linkLast) == linkFirst|linkLast {
 			p.Flags &= linkReadOnly
-			r.sink.asked(p.linkState)
+			r.sink.linkRequested(p.linkState)
 		}
 	}
 	return nil
@@ -167,12 +167,12 @@ func (r *release) unreliable(payload []byte) {
 }
 
 func (r *release) link(request linkState)       { r.out.push(outgoing{link: &request}) }
-func (r *release) tell(p packet)                { r.loose = append(r.loose, p) }
-func (r *release) farewell(out *batch)          { out.add(&connectionClose{}) }
+func (r *release) linkMessage(p packet)         { r.loose = append(r.loose, p) }
+func (r *release) addClose(out *batch)          { out.add(&connectionClose{}) }
 func (r *release) pending() int                 { return r.out.bytes }
 func (r *release) idle() bool                   { return r.out.idle() }
 func (r *release) reliableLinks() bool          { return false }
-func (r *release) released(int) (tell bool)     { return false }
+func (r *release) consumed(int) (notify bool)   { return false }
 func (r *release) deadline(time.Time) time.Time { return r.out.deadline() }
 func (r *release) silent() time.Time            { return r.out.silent() }
 

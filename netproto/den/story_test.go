@@ -191,7 +191,7 @@ func TestHostileMessagesTakeNoMemory(t *testing.T) {
 	}
 	got := measure(func() {
 		for i := range 10 {
-			in := newIn(&inbox{})
+			in := newIn(&recordingSink{})
 			in.maxMessage = 1 << 30
 			header := putRecord(cmdReliable, 1<<30)
 			if err := in.take(&segment{Number: uint64(i), Bytes: header[:]}, testTime); err != nil {
@@ -217,7 +217,7 @@ func TestHostileMessagesTakeNoMemory(t *testing.T) {
 
 // TestManySegmentsThatWait sends single bytes with gaps: their number is bounded.
 func TestManySegmentsThatWait(t *testing.T) {
-	in := newIn(&inbox{})
+	in := newIn(&recordingSink{})
 	for i := range uint64(3 * maxEarly) {
 		if err := in.take(&segment{Number: i, Offset: 1 + 2*i, Bytes: []byte{0}}, testTime); err != nil {
 			t.Fatal(err)

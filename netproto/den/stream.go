@@ -159,7 +159,7 @@ func (s *stream) link(request linkState) {
 	s.out.buf.write(body)
 }
 
-func (s *stream) tell(p packet) {
+func (s *stream) linkMessage(p packet) {
 	body, err := encode(nil, p)
 	if err != nil {
 		return
@@ -168,11 +168,11 @@ func (s *stream) tell(p packet) {
 	s.out.buf.write(body[1:])
 }
 
-func (s *stream) farewell(out *batch)        { out.addSealed(&end{Token: s.token}) }
-func (s *stream) pending() int               { return s.out.buf.held() }
-func (s *stream) idle() bool                 { return s.out.buf.held() == 0 }
-func (s *stream) reliableLinks() bool        { return true }
-func (s *stream) released(n int) (tell bool) { return s.in.read(n) }
+func (s *stream) addClose(out *batch)          { out.addSealed(&end{Token: s.token}) }
+func (s *stream) pending() int                 { return s.out.buf.held() }
+func (s *stream) idle() bool                   { return s.out.buf.held() == 0 }
+func (s *stream) reliableLinks() bool          { return true }
+func (s *stream) consumed(n int) (notify bool) { return s.in.read(n) }
 
 func (s *stream) stats(st *Stats) {
 	st.RTT = s.out.rtt.mean

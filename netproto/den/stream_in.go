@@ -182,16 +182,16 @@ func (s *streamIn) finish() error {
 		if err := decode(body, &p); err != nil {
 			return &PeerError{Command: "link record", Err: err}
 		}
-		s.sink.asked(p)
+		s.sink.linkRequested(p)
 	case cmdLinkUp, cmdLinkDown:
 		var link uint16
 		c := wire.Reader(body)
 		if c.U16("link", &link); c.Err() != nil {
 			return &PeerError{Command: "link record", Err: c.Err()}
 		}
-		s.sink.answered(link, s.command == cmdLinkUp)
+		s.sink.linkAnswered(link, s.command == cmdLinkUp)
 	case cmdLinkUpdate:
-		if err := s.sink.updated(append([]byte{cmdLinkUpdate}, body...)); err != nil {
+		if err := s.sink.linkUpdated(append([]byte{cmdLinkUpdate}, body...)); err != nil {
 			return &PeerError{Command: "link record", Err: err}
 		}
 	default:

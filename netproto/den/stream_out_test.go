@@ -248,7 +248,7 @@ func TestReceiptsOfAHostilePeer(t *testing.T) {
 }
 
 func TestServerTakesTheFirstToken(t *testing.T) {
-	var got inbox
+	var got recordingSink
 	s := newStream(&got, Options{}.filled(), &buffers{}, 0, false, 1<<20, testTime)
 	var out batch
 	s.send([]byte("early"))
@@ -285,7 +285,7 @@ func TestServerTakesTheFirstToken(t *testing.T) {
 }
 
 func TestClientSaysHelloUntilItIsHeard(t *testing.T) {
-	s := newStream(&inbox{}, Options{}.filled(), &buffers{}, 9, false, 1<<20, testTime)
+	s := newStream(&recordingSink{}, Options{}.filled(), &buffers{}, 9, false, 1<<20, testTime)
 	hellos := 0
 	for i := range 10 {
 		var out batch

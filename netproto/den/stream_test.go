@@ -44,19 +44,19 @@ func TestStreamDatagrams(t *testing.T) {
 	}
 }
 
-// inbox is a sink that keeps what arrives.
-type inbox struct {
+// recordingSink is a sink that keeps what arrives.
+type recordingSink struct {
 	messages [][]byte
 	full     bool
 	requests []linkState
 	updates  [][]byte
 }
 
-func (i *inbox) room() bool                     { return !i.full }
-func (i *inbox) deliver(payload []byte, _ bool) { i.messages = append(i.messages, payload) }
-func (i *inbox) asked(r linkState)              { i.requests = append(i.requests, r) }
-func (i *inbox) answered(uint16, bool)          {}
-func (i *inbox) updated(u []byte) error         { i.updates = append(i.updates, u); return nil }
+func (i *recordingSink) room() bool                     { return !i.full }
+func (i *recordingSink) deliver(payload []byte, _ bool) { i.messages = append(i.messages, payload) }
+func (i *recordingSink) linkRequested(r linkState)      { i.requests = append(i.requests, r) }
+func (i *recordingSink) linkAnswered(uint16, bool)      {}
+func (i *recordingSink) linkUpdated(u []byte) error     { i.updates = append(i.updates, u); return nil }
 
 func newIn(s sink) *streamIn {
 	return &streamIn{sink: s, maxMessage: 1 << 20, window: 1 << 20, limit: 1 << 20, pool: &buffers{}}
@@ -65,7 +65,7 @@ func newIn(s sink) *streamIn {
 // TestSegmentsInAnyOrder cuts a stream into overlapping segments and delivers them shuffled and repeated.
 func TestSegmentsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var got inbox
+		var got recordingSink
 		in := newIn(&got)
 		s := &stream{out: newStreamOut(false, testTime)}
 		var want [][]byte
@@ -104,7 +104,7 @@ func TestBrokenRecordsEndTheConnection(t *testing.T) {
 		"link":        "0300000005ffff",
 		"link answer": "020000000701",
 	} {
-		in := newIn(&inbox{})
+		in := newIn(&recordingSink{})
 		err := in.take(&segment{Bytes: unhex(t, record)}, testTime)
 		var peer *PeerError
 		if !errors.As(err, &peer) {
@@ -114,7 +114,7 @@ func TestBrokenRecordsEndTheConnection(t *testing.T) {
 }
 
 func TestUnknownRecordsArePassedOver(t *testing.T) {
-	var got inbox
+	var got recordingSink
 	in := newIn(&got)
 	if err := in.take(&segment{Bytes: unhex(t, "03000000630102"+"0200000004"+"2a")}, testTime); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestUnknownRecordsArePassedOver(t *testing.T) {
 }
 
 func TestNothingIsTakenBeyondTheLimit(t *testing.T) {
-	in := newIn(&inbox{})
+	in := newIn(&recordingSink{})
 	for _, p := range []segment{
 		{Offset: in.limit - 1, Bytes: []byte{1, 2}},
 		{Offset: 1<<64 - 1, Bytes: []byte{1, 2}},
@@ -141,7 +141,7 @@ func TestNothingIsTakenBeyondTheLimit(t *testing.T) {
 
 // TestLimitFollowsTheApplication stops a sender whose receiver does not read, and lets it go on when it does.
 func TestLimitFollowsTheApplication(t *testing.T) {
-	var got inbox
+	var got recordingSink
 	in := newIn(&got)
 	s := &stream{out: newStreamOut(false, testTime)}
 	for range 4 {
@@ -180,7 +180,7 @@ func FuzzStreamInput(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, cut uint64) {
 		o := Options{MaxMessage: 1 << 16, ReceiveBytes: 1 << 18}.filled()
-		s := newStream(&inbox{}, o, &buffers{}, 0x11223344, false, 1<<20, testTime)
+		s := newStream(&recordingSink{}, o, &buffers{}, 0x11223344, false, 1<<20, testTime)
 		s.send(make([]byte, 5000))
 		var out batch
 		s.output(testTime, &out)
@@ -203,7 +203,7 @@ func TestBrokenDatagramsAreDropped(t *testing.T) {
 	for _, line := range lines(t, "stream.txt") {
 		d := unhex(t, line[1])
 		for bit := range 8 * len(d) {
-			var got inbox
+			var got recordingSink
 			s := newStream(&got, Options{}.filled(), &buffers{}, 0, false, 1<<20, testTime)
 			d[bit/8] ^= 1 << (bit % 8)
 			if d[0] != cmdClose {
