@@ -47,7 +47,7 @@ type Device struct {
 	turn  chan struct{} // holds one token while Run is not running
 	state chan struct{} // holds one token when the run state changed
 
-	told *wire.Layout // last layout sent to a desk in our own mode; for the worker only
+	sentLayout *wire.Layout // last layout sent to a desk in our own mode; for the worker only
 }
 
 var (

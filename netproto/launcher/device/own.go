@@ -9,14 +9,20 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
+// ownRequests executes the requests of our own mode.
+type ownRequests struct {
+	*deviceWork
+	files map[uint32]*ownFile // open ones, by handle
+}
+
 // ownFile is one file that a desk writes in our own mode.
 type ownFile struct {
 	part      *part
 	hash      wire.Hash
 	blockSize uint64
 	written   uint32 // blocks since it was opened
-	told      uint32 // blocks reported in BlocksWritten
-	untold    int    // bytes not yet reported
+	reported  uint32 // blocks reported in BlocksWritten
+	pending   int    // bytes not yet reported
 }
 
 var (
@@ -27,71 +33,71 @@ var (
 // worthKeeping is the size in bytes from which a file that is sent from its beginning is resumable after a disconnect.
 const worthKeeping = 4 << 20
 
-// doOwn handles one request of our own mode. Without the feature such requests are unknown.
-func (w *deviceWork) doOwn(ctx context.Context, m wire.Message) error {
-	if !w.own {
+// execute handles one request. Without the feature such requests are unknown.
+func (o *ownRequests) execute(ctx context.Context, m wire.Message) error {
+	if !o.own {
 		return nil
 	}
 	switch m := m.(type) {
 	case *wire.RequestTree:
-		return w.tellTree(ctx, m)
+		return o.answerTree(ctx, m)
 	case *wire.RequestBlocks:
-		return w.tellBlocks(ctx, m)
+		return o.answerBlocks(ctx, m)
 	case *wire.PutFiles:
-		return w.putFiles(ctx, m)
+		return o.putFiles(ctx, m)
 	case *wire.DeleteFiles:
-		return w.deleteFiles(ctx, m)
+		return o.deleteFiles(ctx, m)
 	case *wire.OpenFile:
-		return w.openOwn(ctx, m)
+		return o.openFile(ctx, m)
 	case *wire.FileBlock:
-		return w.block(ctx, m)
+		return o.writeBlock(ctx, m)
 	case *wire.CloseFile:
-		return w.closeOwn(ctx, m)
+		return o.closeFile(ctx, m)
 	case *wire.PushPlan:
-		w.plan(m)
+		o.recordPlan(m)
 	}
 	return nil
 }
 
-// plan records the plan of a push. At the end of a push the leftovers of earlier ones are useless: this push would have used them.
-func (w *deviceWork) plan(m *wire.PushPlan) {
-	w.device.board.change(func(b *Status) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
+// recordPlan records the plan of a push. At the end of a push the leftovers of earlier ones are useless: this push would have used them.
+func (o *ownRequests) recordPlan(m *wire.PushPlan) {
+	o.device.board.change(func(b *Status) { b.FilesTotal, b.BytesTotal = int(m.Files), m.Bytes })
 	if *m != (wire.PushPlan{}) {
 		return
 	}
-	if err := w.disk.discardKept(); err != nil {
-		w.device.o.Log.Warn().Err(err).Msg("files that were interrupted stay")
+	if err := o.disk.discardKept(); err != nil {
+		o.device.o.Log.Warn().Err(err).Msg("files that were interrupted stay")
 	}
 }
 
-// tellTree answers RequestTree with the smallest difference to a layout that the desk knows.
-func (w *deviceWork) tellTree(ctx context.Context, m *wire.RequestTree) error {
-	layout, err := w.scan(ctx)
+// answerTree answers RequestTree with the smallest difference to a layout that the desk knows.
+func (o *ownRequests) answerTree(ctx context.Context, m *wire.RequestTree) error {
+	layout, err := o.scan(ctx)
 	if err != nil {
-		w.complain("look at", ".", err)
+		o.reportProblem("look at", ".", err)
 	}
 	base := new(wire.Layout)
-	last := w.device.told
+	last := o.device.sentLayout
 	switch {
 	case slices.Contains(m.Known, layout.Digest()):
 		base = layout
 	case last != nil && slices.Contains(m.Known, last.Digest()):
 		base = last
 	}
-	w.device.told = layout
+	o.device.sentLayout = layout
 	removed, changed := layout.Since(base)
 	answer := &wire.ResponseTree{Digest: layout.Digest(), Flags: wire.TreeLast}
 	if len(base.Files()) > 0 || layout == base {
 		answer.Base = base.Digest()
 	}
-	if answer.Parts, _, err = w.disk.kept(); err != nil {
+	if answer.Parts, _, err = o.disk.kept(); err != nil {
 		answer.Parts = nil // then everything is sent
 	}
-	return w.sendTree(ctx, answer, removed, changed)
+	return o.sendTree(ctx, answer, removed, changed)
 }
 
 // sendTree sends the lists in pieces of at most wire.MaxBulk bytes; the other fields of answer go with the last one.
-func (w *deviceWork) sendTree(ctx context.Context, answer *wire.ResponseTree, removed []string, changed []wire.File) error {
+func (o *ownRequests) sendTree(ctx context.Context, answer *wire.ResponseTree, removed []string, changed []wire.File) error {
 	piece := &wire.ResponseTree{Base: answer.Base, Digest: answer.Digest}
 	size := 0
 	next := func(n int) error {
@@ -99,7 +105,7 @@ func (w *deviceWork) sendTree(ctx context.Context, answer *wire.ResponseTree, re
 			return nil
 		}
 		size = 0
-		err := w.send(ctx, piece)
+		err := o.send(ctx, piece)
 		piece = &wire.ResponseTree{Base: answer.Base, Digest: answer.Digest}
 		return err
 	}
@@ -116,63 +122,63 @@ func (w *deviceWork) sendTree(ctx context.Context, answer *wire.ResponseTree, re
 		}
 	}
 	piece.Flags, piece.Parts = answer.Flags, answer.Parts
-	return w.send(ctx, piece)
+	return o.send(ctx, piece)
 }
 
 // hashesPerPiece is how many block hashes go into one message.
 const hashesPerPiece = wire.MaxBulk / 2 / len(wire.Hash{})
 
-// tellBlocks answers RequestBlocks.
-func (w *deviceWork) tellBlocks(ctx context.Context, m *wire.RequestBlocks) error {
-	hashes, err := w.blocks(ctx, m.Path, m.BlockSize)
+// answerBlocks answers RequestBlocks.
+func (o *ownRequests) answerBlocks(ctx context.Context, m *wire.RequestBlocks) error {
+	hashes, err := o.blockHashes(ctx, m.Path, m.BlockSize)
 	if ctx.Err() != nil {
 		return nil
 	}
 	answer := &wire.ResponseBlocks{Path: m.Path, BlockSize: m.BlockSize, Flags: wire.BlocksLast}
 	if err == nil {
-		info, statErr := w.device.fsys.Stat(m.Path)
+		info, statErr := o.device.fsys.Stat(m.Path)
 		if err = statErr; err == nil {
 			answer.Size = uint64(info.Size())
 		}
 	}
 	if err != nil {
-		w.device.o.Log.Info().Err(err).Str("file", m.Path).Msg("no block hashes")
+		o.device.o.Log.Info().Err(err).Str("file", m.Path).Msg("no block hashes")
 		answer.Flags |= wire.BlocksFailed
-		return w.send(ctx, answer)
+		return o.send(ctx, answer)
 	}
 	for len(hashes) > hashesPerPiece {
 		piece := *answer
 		piece.Flags, piece.Hashes = 0, hashes[:hashesPerPiece]
-		if err := w.send(ctx, &piece); err != nil {
+		if err := o.send(ctx, &piece); err != nil {
 			return err
 		}
 		answer.First += uint32(hashesPerPiece)
 		hashes = hashes[hashesPerPiece:]
 	}
 	answer.Hashes = hashes
-	return w.send(ctx, answer)
+	return o.send(ctx, answer)
 }
 
 // putFiles writes a batch of small files.
-func (w *deviceWork) putFiles(ctx context.Context, m *wire.PutFiles) error {
+func (o *ownRequests) putFiles(ctx context.Context, m *wire.PutFiles) error {
 	answer := &wire.BatchReport{Batch: m.Batch}
 	done, bytes, last := 0, uint64(0), ""
 	for i, f := range m.Files {
 		if ctx.Err() != nil {
 			return nil
 		}
-		result, err := w.disk.put(ctx, f.Path, f.Hash, f.Data)
+		result, err := o.disk.put(ctx, f.Path, f.Hash, f.Data)
 		if err != nil {
-			w.complain("write", f.Path, err)
+			o.reportProblem("write", f.Path, err)
 			addFailure(answer, i, result, err)
 			continue
 		}
 		done, bytes, last = done+1, bytes+uint64(len(f.Data)), f.Path
 	}
-	w.device.board.change(func(b *Status) {
+	o.device.board.change(func(b *Status) {
 		b.Activity, b.File, b.Files, b.Bytes = ActivityReceiving, last, b.Files+done, b.Bytes+bytes
 	})
-	return w.send(ctx, answer)
+	return o.send(ctx, answer)
 }
 
 // addFailure adds a failure to a report.
@@ -191,35 +197,35 @@ const (
 	maxFailureTexts = 500
 )
 
-func (w *deviceWork) deleteFiles(ctx context.Context, m *wire.DeleteFiles) error {
+func (o *ownRequests) deleteFiles(ctx context.Context, m *wire.DeleteFiles) error {
 	answer := &wire.BatchReport{Batch: m.Batch}
 	for i, path := range m.Paths {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := w.deleteFile(ctx, path); err != nil {
+		if err := o.deleteFile(ctx, path); err != nil {
 			addFailure(answer, i, wire.Failure, err)
 		}
 	}
-	return w.send(ctx, answer)
+	return o.send(ctx, answer)
 }
 
-// openOwn handles OpenFile. Only a failure is answered.
-func (w *deviceWork) openOwn(ctx context.Context, m *wire.OpenFile) error {
-	if w.open[m.File] != nil {
-		return w.closed(ctx, m.File, m.Path, wire.Failure, errHandle)
+// openFile handles OpenFile. Only a failure is answered.
+func (o *ownRequests) openFile(ctx context.Context, m *wire.OpenFile) error {
+	if o.files[m.File] != nil {
+		return o.reportEnd(ctx, m.File, m.Path, wire.Failure, errHandle)
 	}
-	f := &ownFile{part: w.disk.begin(m.Path, m.Size, m.Base), hash: m.Hash, blockSize: uint64(m.BlockSize)}
-	if err := w.tryOpen(ctx, f, m); err != nil {
-		w.disk.drop(f.part)
-		return w.closed(ctx, m.File, m.Path, wire.Failure, err)
+	f := &ownFile{part: o.disk.begin(m.Path, m.Size, m.Base), hash: m.Hash, blockSize: uint64(m.BlockSize)}
+	if err := o.tryOpen(ctx, f, m); err != nil {
+		o.disk.drop(f.part)
+		return o.reportEnd(ctx, m.File, m.Path, wire.Failure, err)
 	}
-	w.open[m.File] = f
-	w.receiving(m.Path, 0, m.Size)
+	o.files[m.File] = f
+	o.showReceiving(m.Path, 0, m.Size)
 	return nil
 }
 
-func (w *deviceWork) tryOpen(ctx context.Context, f *ownFile, m *wire.OpenFile) error {
+func (o *ownRequests) tryOpen(ctx context.Context, f *ownFile, m *wire.OpenFile) error {
 	if err := wire.CheckPath(m.Path); err != nil {
 		return err
 	}
@@ -231,10 +237,10 @@ func (w *deviceWork) tryOpen(ctx context.Context, f *ownFile, m *wire.OpenFile) 
 	switch {
 	case m.BlockSize == 0 || m.BlockSize > wire.MaxBlock || m.Start%uint64(m.BlockSize) != 0:
 		return errBlocks
-	case len(w.open) >= wire.MaxOpenFiles:
+	case len(o.files) >= wire.MaxOpenFiles:
 		return errOpen
 	}
-	if err := w.disk.plainParents(m.Path); err != nil {
+	if err := o.disk.plainParents(m.Path); err != nil {
 		return err
 	}
 	if m.Start > 0 || m.Base == "" && m.Size >= worthKeeping {
@@ -243,9 +249,9 @@ func (w *deviceWork) tryOpen(ctx context.Context, f *ownFile, m *wire.OpenFile) 
 	return nil
 }
 
-// block handles FileBlock.
-func (w *deviceWork) block(ctx context.Context, m *wire.FileBlock) error {
-	f := w.open[m.File]
+// writeBlock handles FileBlock.
+func (o *ownRequests) writeBlock(ctx context.Context, m *wire.FileBlock) error {
+	f := o.files[m.File]
 	if f == nil {
 		return nil
 	}
@@ -258,42 +264,42 @@ func (w *deviceWork) block(ctx context.Context, m *wire.FileBlock) error {
 	}
 	if err != nil {
 		_ = f.part.fail(err) // reported below
-		delete(w.open, m.File)
-		return w.closed(ctx, m.File, f.part.path, wire.Failure, err)
+		delete(o.files, m.File)
+		return o.reportEnd(ctx, m.File, f.part.path, wire.Failure, err)
 	}
-	w.receiving(f.part.path, len(m.Data), f.part.size)
+	o.showReceiving(f.part.path, len(m.Data), f.part.size)
 	f.written++
-	f.untold += len(m.Data)
-	if f.written-f.told < creditBlocks && f.untold < creditBytes {
+	f.pending += len(m.Data)
+	if f.written-f.reported < creditBlocks && f.pending < creditBytes {
 		return nil
 	}
-	f.told, f.untold = f.written, 0
-	return w.send(ctx, &wire.BlocksWritten{File: m.File, Count: f.written})
+	f.reported, f.pending = f.written, 0
+	return o.send(ctx, &wire.BlocksWritten{File: m.File, Count: f.written})
 }
 
-// closeOwn handles CloseFile.
-func (w *deviceWork) closeOwn(ctx context.Context, m *wire.CloseFile) error {
-	f := w.open[m.File]
+// closeFile handles CloseFile.
+func (o *ownRequests) closeFile(ctx context.Context, m *wire.CloseFile) error {
+	f := o.files[m.File]
 	if f == nil {
 		return nil
 	}
-	w.device.board.change(func(b *Status) { b.Activity, b.File = ActivityVerifying, f.part.path })
+	o.device.board.change(func(b *Status) { b.Activity, b.File = ActivityVerifying, f.part.path })
 	result, err := f.part.finish(ctx, f.hash)
 	if ctx.Err() != nil {
 		return nil
 	}
-	delete(w.open, m.File)
-	return w.closed(ctx, m.File, f.part.path, result, err)
+	delete(o.files, m.File)
+	return o.reportEnd(ctx, m.File, f.part.path, result, err)
 }
 
-// closed reports how a file ended.
-func (w *deviceWork) closed(ctx context.Context, handle uint32, path string, result wire.Result, err error) error {
+// reportEnd reports how a file ended.
+func (o *ownRequests) reportEnd(ctx context.Context, handle uint32, path string, result wire.Result, err error) error {
 	answer := &wire.FileClosed{File: handle, Result: result}
 	if err != nil {
-		w.complain("write", path, err)
+		o.reportProblem("write", path, err)
 		answer.Text = cutText(inWords(err), maxFailureText)
 	} else {
-		w.device.board.change(func(b *Status) { b.Files++ })
+		o.device.board.change(func(b *Status) { b.Files++ })
 	}
-	return w.send(ctx, answer)
+	return o.send(ctx, answer)
 }
