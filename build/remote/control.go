@@ -38,8 +38,8 @@ type Control struct {
 	path     string
 }
 
-// Attend creates the control socket at path. It replaces the socket of a dead process. Serve serves it.
-func (s *Station) Attend(path string) (*Control, error) {
+// ListenControl creates the control socket at path. It replaces the socket of a dead process. Serve serves it.
+func (s *Station) ListenControl(path string) (*Control, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
 		return nil, failure(FaultOther, "another desk serves %s already; end it, or take another address with --listen", s.options.Address)

@@ -19,7 +19,7 @@ import (
 func attended(t *testing.T, s *Station) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "desk.sock")
-	control, err := s.Attend(path)
+	control, err := s.ListenControl(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestNonsenseOverTheSocket(t *testing.T) {
 func TestTwoDesksOnOneAddress(t *testing.T) {
 	s, _ := newFake(t)
 	path := attended(t, s)
-	if _, err := s.Attend(path); err == nil || !strings.Contains(err.Error(), "another desk serves localhost:1 already") {
+	if _, err := s.ListenControl(path); err == nil || !strings.Contains(err.Error(), "another desk serves localhost:1 already") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestSocketOfADeadDesk(t *testing.T) {
 	if _, err := Dial(path, "localhost:1"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a dead desk was found: %v", err)
 	}
-	control, err := s.Attend(path)
+	control, err := s.ListenControl(path)
 	if err != nil {
 		t.Fatal(err)
 	}

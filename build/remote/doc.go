@@ -3,7 +3,7 @@
 // A Station is a desk.Desk with its listener, the paired devices (Pairs), and one method, Do, which takes a Request and reports its
 // progress as Events. A command uses a running station, or its own:
 //
-//	collet remote serve      a Station, and a control socket for other commands (Station.Attend)
+//	collet remote serve      a Station, and a control socket for other commands (Station.ListenControl)
 //	collet remote push …     Dial finds the socket → the station of serve executes the request and returns events
 //	                         no socket            → a Station of its own, for the time of the command
 //

@@ -68,11 +68,11 @@ var (
 
 // Station serves a working copy. Open makes one; its methods may be called from any goroutine.
 type Station struct {
-	options Options
-	desk    controller
-	doors   doors
-	address netip.AddrPort // listen address
-	close   func() error
+	options   Options
+	desk      controller
+	admission admission
+	address   netip.AddrPort // listen address
+	close     func() error
 }
 
 // Open opens the working copy, listens and admits devices. The error is a *Failure.
@@ -92,10 +92,10 @@ func Open(o Options) (*Station, error) {
 	}
 	s := &Station{options: o}
 	s.options.Root = root
-	s.doors = doors{pairs: OpenPairs(o.Home.Pairs()), ask: o.Ask, note: s.note, turned: map[Pair]bool{}}
+	s.admission = admission{pairs: OpenPairs(o.Home.Pairs()), ask: o.Ask, note: s.note, rejected: map[Pair]bool{}}
 	d, err := desk.New(desk.Options{
 		Root: root, Dialect: o.Dialect, Ignore: o.Ignore, CacheFile: o.Home.Hashes(root),
-		Admit: s.doors.admit, ReleasedOnly: o.ReleasedOnly, Times: o.Times, Log: o.Log,
+		Admit: s.admission.admit, ReleasedOnly: o.ReleasedOnly, Times: o.Times, Log: o.Log,
 	})
 	if err != nil {
 		return nil, fail(err)

@@ -187,7 +187,7 @@ func (s remoteServeCommand) Run(ctx context.Context, c console) error {
 
 // attend serves the control socket and shows what happens, until ctx ends.
 func attend(ctx context.Context, station *remote.Station, socket string, show *show) error {
-	control, err := station.Attend(socket)
+	control, err := station.ListenControl(socket)
 	if err != nil {
 		return err
 	}

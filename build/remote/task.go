@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -22,23 +23,32 @@ const (
 	stopTime = 20 * time.Second
 )
 
-// teller passes events to one request's listener, one at a time.
-type teller struct {
+// reporter passes events to one request's listener, one at a time.
+type reporter struct {
 	mu   sync.Mutex
 	emit func(Event)
 }
 
-func (t *teller) tell(e Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (out *reporter) report(e Event) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	t.emit(e)
+	out.emit(e)
 }
 
-func (t *teller) note(format string, args ...any) {
-	t.tell(Event{Kind: KindNote, Text: fmt.Sprintf(format, args...)})
+func (out *reporter) note(format string, args ...any) {
+	out.report(Event{Kind: KindNote, Text: fmt.Sprintf(format, args...)})
+}
+
+// task is the execution of one request.
+type task struct {
+	desk    controller
+	address netip.AddrPort // listen address of the desk
+	own     bool           // the station lives for this request only
+	request Request
+	out     *reporter
 }
 
 // Do implements Doer.
@@ -46,33 +56,33 @@ func (s *Station) Do(ctx context.Context, r Request, emit func(Event)) error {
 	if err := s.check(r); err != nil {
 		return err
 	}
-	t := &teller{emit: emit}
-	t.tell(Event{Kind: KindDesk, Desk: &Desk{s.options.Root, s.address.String(), s.options.Own}})
+	k := &task{desk: s.desk, address: s.address, own: s.options.Own, request: r, out: &reporter{emit: emit}}
+	k.out.report(Event{Kind: KindDesk, Desk: &Desk{s.options.Root, s.address.String(), s.options.Own}})
 	switch r.Do {
 	case VerbDevices:
-		return fail(s.devices(ctx, r, t))
+		return fail(k.reportAll(ctx))
 	case VerbLogs:
-		return fail(s.logs(ctx, r, t))
+		return fail(k.reportLogs(ctx))
 	}
-	if err := s.describe(&r); err != nil {
+	if err := s.describe(&k.request); err != nil {
 		return fail(err)
 	}
-	ids, err := s.await(ctx, r, t)
+	ids, err := k.awaitDevices(ctx)
 	if err != nil {
 		return fail(err)
 	}
 	if r.Do != VerbWatch || len(r.Devices) > 0 {
-		r.Devices = ids // a watch without names includes devices that connect later
+		k.request.Devices = ids // a watch without names includes devices that connect later
 	}
 	switch r.Do {
 	case VerbPush:
-		err = s.push(ctx, r, t)
+		err = k.push(ctx)
 	case VerbWatch:
-		err = s.watch(ctx, r, t)
+		err = k.watch(ctx)
 	case VerbStart:
-		err = s.start(ctx, r, t)
+		err = k.start(ctx)
 	case VerbStop:
-		err = s.stop(ctx, r, t)
+		err = k.stop(ctx)
 	}
 	return fail(err)
 }
@@ -121,62 +131,62 @@ func beside(ctx context.Context, work func() error, watchers ...watcher) error {
 }
 
 // push synchronizes devices with the working copy and starts the game if requested.
-func (s *Station) push(ctx context.Context, r Request, t *teller) error {
+func (k *task) push(ctx context.Context) error {
 	work := func() error {
 		begun := time.Now()
-		result, err := s.desk.Push(ctx, r.pushOptions(r.Launch != nil))
-		s.pushed(result, err, time.Since(begun), t)
+		result, err := k.desk.Push(ctx, k.request.pushOptions(k.request.Launch != nil))
+		k.reportPush(result, err, time.Since(begun))
 		if err == nil {
 			err = unpushed(result)
 		}
-		if r.Launch == nil {
+		if k.request.Launch == nil {
 			return err
 		}
-		return errors.Join(err, s.follow(ctx, r, started(result), t))
+		return errors.Join(err, k.follow(ctx, started(result)))
 	}
-	return beside(ctx, work, s.watchers(r, r.Launch != nil, t)...)
+	return beside(ctx, work, k.watchers(k.request.Launch != nil)...)
 }
 
 // watchers reports device changes, and logs if requested.
-func (s *Station) watchers(r Request, logs bool, t *teller) []watcher {
+func (k *task) watchers(logs bool) []watcher {
 	watchers := []watcher{func(ctx context.Context) func() {
-		changes := s.desk.Changes(ctx)
-		return func() { s.tellDevices(ctx, changes, r.Devices, t) }
+		changes := k.desk.Changes(ctx)
+		return func() { k.reportDevices(ctx, changes) }
 	}}
 	if logs {
 		watchers = append(watchers, func(ctx context.Context) func() {
-			lines := s.desk.Logs(ctx, r.Devices...)
-			return func() { tellLogs(lines, t) }
+			lines := k.desk.Logs(ctx, k.request.Devices...)
+			return func() { forwardLogs(lines, k.out) }
 		})
 	}
 	return watchers
 }
 
 // watch pushes after every change until it is cancelled, which is its regular end.
-func (s *Station) watch(ctx context.Context, r Request, t *teller) error {
+func (k *task) watch(ctx context.Context) error {
 	started := map[string]bool{}
 	each := func(result desk.PushResult, err error) {
-		s.pushed(result, err, 0, t)
-		if r.Launch != nil && !r.Restart {
-			s.startOnce(ctx, r, result, started, t)
+		k.reportPush(result, err, 0)
+		if k.request.Launch != nil && !k.request.Restart {
+			k.startOnce(ctx, result, started)
 		}
 	}
 	work := func() error {
-		options := desk.WatchOptions{Push: r.pushOptions(r.Restart && r.Launch != nil), Each: each}
-		if err := s.desk.Watch(ctx, options); err != nil {
+		options := desk.WatchOptions{Push: k.request.pushOptions(k.request.Restart && k.request.Launch != nil), Each: each}
+		if err := k.desk.Watch(ctx, options); err != nil {
 			return err
 		}
-		if err := s.stopAtEnd(ctx, r, s.running(r.Devices), t); err != nil {
+		if err := k.stopAtEnd(ctx, k.running(k.request.Devices)); err != nil {
 			return err
 		}
 		return ctx.Err()
 	}
-	return beside(ctx, work, s.watchers(r, true, t)...)
+	return beside(ctx, work, k.watchers(true)...)
 }
 
 // running returns those of ids on which a game runs; no ids means all devices.
-func (s *Station) running(ids []string) (running []string) {
-	for _, d := range s.desk.Devices() {
+func (k *task) running(ids []string) (running []string) {
+	for _, d := range k.desk.Devices() {
 		if d.Running && (len(ids) == 0 || slices.Contains(ids, d.ID)) {
 			running = append(running, d.ID)
 		}
@@ -185,7 +195,7 @@ func (s *Station) running(ids []string) (running []string) {
 }
 
 // startOnce starts the game on devices that are complete for the first time in a watch.
-func (s *Station) startOnce(ctx context.Context, r Request, result desk.PushResult, started map[string]bool, t *teller) {
+func (k *task) startOnce(ctx context.Context, result desk.PushResult, started map[string]bool) {
 	var ids []string
 	for _, d := range result.Devices {
 		if d.Err == nil && !started[d.Device] {
@@ -196,29 +206,28 @@ func (s *Station) startOnce(ctx context.Context, r Request, result desk.PushResu
 	if len(ids) == 0 {
 		return
 	}
-	r.Devices = ids
-	if _, err := s.launch(ctx, r, t); err != nil && ctx.Err() == nil {
-		t.note("the game is not started: %v", err)
+	if _, err := k.launch(ctx, ids); err != nil && ctx.Err() == nil {
+		k.out.note("the game is not started: %v", err)
 	}
 }
 
 // start starts the game.
-func (s *Station) start(ctx context.Context, r Request, t *teller) error {
+func (k *task) start(ctx context.Context) error {
 	work := func() error {
-		ids, err := s.launch(ctx, r, t)
-		return errors.Join(err, s.follow(ctx, r, ids, t))
+		ids, err := k.launch(ctx, k.request.Devices)
+		return errors.Join(err, k.follow(ctx, ids))
 	}
-	return beside(ctx, work, s.watchers(r, true, t)...)
+	return beside(ctx, work, k.watchers(true)...)
 }
 
-// launch starts the game on r.Devices and returns the devices on which it runs.
-func (s *Station) launch(ctx context.Context, r Request, t *teller) (running []string, err error) {
-	options := r.startOptions()
-	options.Devices = r.Devices
-	outcomes, err := s.desk.Start(ctx, *options)
+// launch starts the game on devices and returns the devices on which it runs.
+func (k *task) launch(ctx context.Context, devices []string) (running []string, err error) {
+	options := k.request.startOptions()
+	options.Devices = devices
+	outcomes, err := k.desk.Start(ctx, *options)
 	var failed []string
 	for _, o := range outcomes {
-		t.tell(resultOf(VerbStart, o))
+		k.out.report(resultOf(VerbStart, o))
 		if o.Err != nil {
 			failed = append(failed, o.Device)
 			continue
@@ -232,18 +241,18 @@ func (s *Station) launch(ctx context.Context, r Request, t *teller) (running []s
 }
 
 // stop stops the game.
-func (s *Station) stop(ctx context.Context, r Request, t *teller) error {
+func (k *task) stop(ctx context.Context) error {
 	return beside(ctx, func() error {
-		outcomes, err := s.desk.Stop(ctx, desk.StopOptions{Devices: r.Devices, Force: r.Force})
-		return errors.Join(err, stopped(outcomes, t))
-	}, s.watchers(r, true, t)...)
+		outcomes, err := k.desk.Stop(ctx, desk.StopOptions{Devices: k.request.Devices, Force: k.request.Force})
+		return errors.Join(err, reportStops(outcomes, k.out))
+	}, k.watchers(true)...)
 }
 
-// stopped reports the results of stops.
-func stopped(outcomes []desk.Outcome, t *teller) error {
+// reportStops reports the results of stops.
+func reportStops(outcomes []desk.Outcome, out *reporter) error {
 	var failed []string
 	for _, o := range outcomes {
-		t.tell(resultOf(VerbStop, o))
+		out.report(resultOf(VerbStop, o))
 		if o.Err != nil {
 			failed = append(failed, o.Device)
 		}
@@ -256,26 +265,26 @@ func stopped(outcomes []desk.Outcome, t *teller) error {
 
 // follow waits until the games on devices have ended. When ctx ends it stops them, if the request says so; the end of ctx is not a failure
 // then.
-func (s *Station) follow(ctx context.Context, r Request, ids []string, t *teller) error {
-	if !r.Follow || len(ids) == 0 {
+func (k *task) follow(ctx context.Context, ids []string) error {
+	if !k.request.Follow || len(ids) == 0 {
 		return nil
 	}
-	for range s.desk.Changes(ctx) {
-		if !s.anyRuns(ids) {
+	for range k.desk.Changes(ctx) {
+		if !k.anyRuns(ids) {
 			_ = interrupt.Sleep(ctx, lastWords)
-			return s.ended(ids)
+			return k.gameFailures(ids)
 		}
 	}
-	if !s.anyRuns(ids) {
-		return s.ended(ids)
+	if !k.anyRuns(ids) {
+		return k.gameFailures(ids)
 	}
-	return s.stopAtEnd(ctx, r, ids, t)
+	return k.stopAtEnd(ctx, ids)
 }
 
-// ended returns an error for games that failed, where their devices report how they ended.
-func (s *Station) ended(ids []string) error {
+// gameFailures returns an error for games that failed, where their devices report how they ended.
+func (k *task) gameFailures(ids []string) error {
 	var failed []string
-	for _, d := range s.desk.Devices() {
+	for _, d := range k.desk.Devices() {
 		if slices.Contains(ids, d.ID) && d.End.Exit > 0 {
 			failed = append(failed, d.ID+": it "+d.End.Text)
 		}
@@ -286,24 +295,24 @@ func (s *Station) ended(ids []string) error {
 	return failure(FaultGame, "the game did not end well on %s; its log is above", strings.Join(failed, "; "))
 }
 
-func (s *Station) anyRuns(ids []string) bool {
-	return slices.ContainsFunc(s.desk.Devices(), func(d desk.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
+func (k *task) anyRuns(ids []string) bool {
+	return slices.ContainsFunc(k.desk.Devices(), func(d desk.DeviceInfo) bool { return d.Running && slices.Contains(ids, d.ID) })
 }
 
 // stopAtEnd stops games, if the request says so, when the request that started them is interrupted. The error is that of stopping them.
-func (s *Station) stopAtEnd(ctx context.Context, r Request, ids []string, t *teller) error {
-	if r.Launch == nil || len(ids) == 0 || !s.anyRuns(ids) {
+func (k *task) stopAtEnd(ctx context.Context, ids []string) error {
+	if k.request.Launch == nil || len(ids) == 0 || !k.anyRuns(ids) {
 		return nil
 	}
-	if !r.StopAtEnd {
-		t.note("the game goes on on the devices; stop it with collet remote stop, or by hand there")
+	if !k.request.StopAtEnd {
+		k.out.note("the game goes on on the devices; stop it with collet remote stop, or by hand there")
 		return nil
 	}
-	t.note("stopping the game")
+	k.out.note("stopping the game")
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
-	outcomes, err := s.desk.Stop(late, desk.StopOptions{Devices: ids})
-	return errors.Join(err, stopped(outcomes, t))
+	outcomes, err := k.desk.Stop(late, desk.StopOptions{Devices: ids})
+	return errors.Join(err, reportStops(outcomes, k.out))
 }
 
 // pushOptions returns the push options of a request.

@@ -11,171 +11,171 @@ import (
 	"collet/platform/interrupt"
 )
 
-// tellEvery is the interval of progress events.
-const tellEvery = 100 * time.Millisecond
+// reportEvery is the interval of progress events.
+const reportEvery = 100 * time.Millisecond
 
-// await waits for the devices of a request and returns their ids.
-func (s *Station) await(ctx context.Context, r Request, t *teller) ([]string, error) {
-	if ids, enough := s.present(r); enough && !s.options.Own {
+// awaitDevices waits for the devices of a request and returns their ids.
+func (k *task) awaitDevices(ctx context.Context) ([]string, error) {
+	if ids, enough := k.connected(); enough && !k.own {
 		return ids, nil
 	}
-	t.note("waiting for devices on %s; on a device: collet-client --remote-launcher ADDRESS --name NAME", s.address)
-	late, cancel := context.WithTimeout(ctx, max(r.Wait, 0))
+	k.out.note("waiting for devices on %s; on a device: collet-client --remote-launcher ADDRESS --name NAME", k.address)
+	late, cancel := context.WithTimeout(ctx, max(k.request.Wait, 0))
 	defer cancel()
 	var since time.Time // when enough devices were connected for the first time
-	tick := time.NewTicker(tellEvery)
+	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
-		ids, enough := s.present(r)
+		ids, enough := k.connected()
 		if enough && since.IsZero() {
 			since = time.Now()
 		}
-		exact := len(r.Devices) > 0 || r.AtLeast > 0
-		if enough && (exact || !s.options.Own || time.Since(since) >= gather) {
+		exact := len(k.request.Devices) > 0 || k.request.AtLeast > 0
+		if enough && (exact || !k.own || time.Since(since) >= gather) {
 			return ids, nil
 		}
 		select {
 		case <-tick.C:
 		case <-late.Done():
-			if ids, enough := s.present(r); enough {
+			if ids, enough := k.connected(); enough {
 				return ids, nil
 			}
-			return nil, s.missing(ctx, r)
+			return nil, k.missingDevices(ctx)
 		}
 	}
 }
 
-// present returns the ids of the connected devices that a request selects, and whether they are enough.
-func (s *Station) present(r Request) (ids []string, enough bool) {
+// connected returns the ids of the connected devices that a request selects, and whether they are enough.
+func (k *task) connected() (ids []string, enough bool) {
 	found := map[string]bool{}
-	for _, d := range s.desk.Devices() {
+	for _, d := range k.desk.Devices() {
 		if !d.Connected {
 			continue
 		}
-		for _, wanted := range r.Devices {
+		for _, wanted := range k.request.Devices {
 			found[wanted] = found[wanted] || d.ID == wanted || d.Name == wanted
 		}
-		if len(r.Devices) == 0 || slices.Contains(r.Devices, d.ID) || slices.Contains(r.Devices, d.Name) {
+		if len(k.request.Devices) == 0 || slices.Contains(k.request.Devices, d.ID) || slices.Contains(k.request.Devices, d.Name) {
 			ids = append(ids, d.ID)
 		}
 	}
-	for _, wanted := range r.Devices {
+	for _, wanted := range k.request.Devices {
 		if !found[wanted] {
 			return ids, false
 		}
 	}
-	return ids, len(ids) >= max(r.AtLeast, 1)
+	return ids, len(ids) >= max(k.request.AtLeast, 1)
 }
 
-// missing returns the failure of a request whose devices did not connect.
-func (s *Station) missing(ctx context.Context, r Request) error {
+// missingDevices returns the failure of a request whose devices did not connect.
+func (k *task) missingDevices(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	ids, _ := s.present(r)
+	ids, _ := k.connected()
 	there := "none is there"
 	if len(ids) > 0 {
 		there = "there are only " + strings.Join(ids, ", ")
 	}
 	what := "no device came"
-	if len(r.Devices) > 0 {
-		what = "not every device came of " + strings.Join(r.Devices, ", ")
-	} else if r.AtLeast > 1 {
+	if len(k.request.Devices) > 0 {
+		what = "not every device came of " + strings.Join(k.request.Devices, ", ")
+	} else if k.request.AtLeast > 1 {
 		what = "not enough devices came"
 	}
 	return failure(FaultNoDevice, "%s to %s within %v, %s; start them with collet-client --remote-launcher ADDRESS --name NAME, or wait longer with --wait",
-		what, s.address, r.Wait, there)
+		what, k.address, k.request.Wait, there)
 }
 
-// devices reports the connected devices; with Follow, also changes.
-func (s *Station) devices(ctx context.Context, r Request, t *teller) error {
-	if r.Wait > 0 {
-		if _, err := s.await(ctx, r, t); err != nil {
+// reportAll reports the connected devices; with Follow, also changes.
+func (k *task) reportAll(ctx context.Context) error {
+	if k.request.Wait > 0 {
+		if _, err := k.awaitDevices(ctx); err != nil {
 			return err
 		}
 	}
-	if r.Follow {
-		s.tellDevices(ctx, s.desk.Changes(ctx), r.Devices, t)
+	if k.request.Follow {
+		k.reportDevices(ctx, k.desk.Changes(ctx))
 		return ctx.Err()
 	}
-	for _, d := range s.desk.Devices() {
-		t.device(d)
+	for _, d := range k.desk.Devices() {
+		k.out.device(d)
 	}
 	return nil
 }
 
-// logs reports log lines, and with Follow also device changes.
-func (s *Station) logs(ctx context.Context, r Request, t *teller) error {
-	for _, d := range s.desk.Devices() {
-		if len(r.Devices) > 0 && !slices.Contains(r.Devices, d.ID) && !slices.Contains(r.Devices, d.Name) {
+// reportLogs reports log lines, and with Follow also device changes.
+func (k *task) reportLogs(ctx context.Context) error {
+	for _, d := range k.desk.Devices() {
+		if len(k.request.Devices) > 0 && !slices.Contains(k.request.Devices, d.ID) && !slices.Contains(k.request.Devices, d.Name) {
 			continue
 		}
-		tail := s.desk.LogTail(d.ID)
-		for _, line := range tail[max(len(tail)-r.Tail, 0):] {
-			t.line(line)
+		tail := k.desk.LogTail(d.ID)
+		for _, line := range tail[max(len(tail)-k.request.Tail, 0):] {
+			k.out.line(line)
 		}
 	}
-	if !r.Follow {
+	if !k.request.Follow {
 		return nil
 	}
 	work := func() error { <-ctx.Done(); return ctx.Err() }
-	return beside(ctx, work, s.watchers(r, true, t)...)
+	return beside(ctx, work, k.watchers(true)...)
 }
 
-// tellDevices reports device changes until ctx ends. Without ids it includes all devices, also later ones.
-func (s *Station) tellDevices(ctx context.Context, changes <-chan struct{}, ids []string, t *teller) {
+// reportDevices reports device changes until ctx ends. Without names in the request it includes all devices, also later ones.
+func (k *task) reportDevices(ctx context.Context, changes <-chan struct{}) {
 	last := map[string]desk.DeviceInfo{}
 	for range changes {
-		s.tellChanged(last, ids, t)
-		_ = interrupt.Sleep(ctx, tellEvery) // the loop checks ctx
+		k.reportChanges(last)
+		_ = interrupt.Sleep(ctx, reportEvery) // the loop checks ctx
 	}
-	s.tellChanged(last, ids, t)
+	k.reportChanges(last)
 }
 
-func (s *Station) tellChanged(last map[string]desk.DeviceInfo, ids []string, t *teller) {
-	seen := map[string]bool{}
-	for _, d := range s.desk.Devices() {
+func (k *task) reportChanges(last map[string]desk.DeviceInfo) {
+	seen, ids := map[string]bool{}, k.request.Devices
+	for _, d := range k.desk.Devices() {
 		if len(ids) > 0 && !slices.Contains(ids, d.ID) && !slices.Contains(ids, d.Name) {
 			continue
 		}
 		before, known := last[d.ID]
 		seen[d.ID], last[d.ID] = true, d
 		if !known || before.Connected != d.Connected || before.Running != d.Running {
-			t.device(d)
+			k.out.device(d)
 		}
 		if before.Push != d.Push && d.Push.Phase != desk.PushIdle && d.Push.Phase != "" {
 			p := progressOf(d.Push)
-			t.tell(Event{Kind: KindProgress, Device: d.ID, Progress: &p})
+			k.out.report(Event{Kind: KindProgress, Device: d.ID, Progress: &p})
 		}
 	}
 	for id, d := range last {
 		if !seen[id] {
 			delete(last, id)
 			d.Connected, d.Running = false, false
-			t.device(d)
+			k.out.device(d)
 		}
 	}
 }
 
-func (t *teller) device(d desk.DeviceInfo) {
+func (out *reporter) device(d desk.DeviceInfo) {
 	info := deviceOf(d)
-	t.tell(Event{Kind: KindDevice, Device: d.ID, Info: &info})
+	out.report(Event{Kind: KindDevice, Device: d.ID, Info: &info})
 }
 
-func tellLogs(lines <-chan desk.LogLine, t *teller) {
+func forwardLogs(lines <-chan desk.LogLine, out *reporter) {
 	for line := range lines {
-		t.line(line)
+		out.line(line)
 	}
 }
 
-func (t *teller) line(l desk.LogLine) {
-	t.tell(Event{Kind: KindLog, Time: l.Time, Device: l.Device, Log: &Line{l.Level.String(), l.Source, l.Text, l.Lost}})
+func (out *reporter) line(l desk.LogLine) {
+	out.report(Event{Kind: KindLog, Time: l.Time, Device: l.Device, Log: &Line{l.Level.String(), l.Source, l.Text, l.Lost}})
 }
 
-// pushed reports the end of a push.
-func (s *Station) pushed(result desk.PushResult, err error, took time.Duration, t *teller) {
+// reportPush reports the end of a push.
+func (k *task) reportPush(result desk.PushResult, err error, took time.Duration) {
 	for _, p := range result.Problems {
-		t.tell(Event{Kind: KindProblem, Path: p.Path, Error: p.Err.Error()})
+		k.out.report(Event{Kind: KindProblem, Path: p.Path, Error: p.Err.Error()})
 	}
 	for _, d := range result.Devices {
 		e := Event{Kind: KindResult, Device: d.Device, Result: &Result{
@@ -185,13 +185,13 @@ func (s *Station) pushed(result desk.PushResult, err error, took time.Duration, 
 		if d.Err != nil {
 			e.Error, e.Fault = inWords(d.Err), faultOf(d.Err)
 		}
-		t.tell(e)
+		k.out.report(e)
 	}
 	end := Event{Kind: KindPushed, Result: &Result{Do: VerbPush, OK: err == nil && unpushed(result) == nil, Took: took}}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		end.Error = err.Error()
 	}
-	t.tell(end)
+	k.out.report(end)
 }
 
 // unpushed returns the failure of a push that failed on some devices.

@@ -12,16 +12,16 @@ import (
 	"collet/netproto/launcher/desk"
 )
 
-// door is doors with a person who answers, and what was said.
+// door is admission with a person who answers, and what was said.
 type door struct {
-	doors
+	admission
 	asked []string
 	said  []string
 }
 
 func newDoor(t *testing.T, answer func(name string) bool) *door {
 	d := &door{}
-	d.doors = doors{pairs: OpenPairs(filepath.Join(t.TempDir(), "devices.json")), turned: map[Pair]bool{}, note: func(text string) { d.said = append(d.said, text) }}
+	d.admission = admission{pairs: OpenPairs(filepath.Join(t.TempDir(), "devices.json")), rejected: map[Pair]bool{}, note: func(text string) { d.said = append(d.said, text) }}
 	if answer != nil {
 		d.ask = func(_ context.Context, name string, address netip.Addr) bool {
 			d.asked = append(d.asked, fmt.Sprint(name, " ", address))
@@ -115,10 +115,10 @@ func TestNobodyAnswersInTime(t *testing.T) {
 
 func TestManyStrangersAreNotAskedAbout(t *testing.T) {
 	d := newDoor(t, func(string) bool { return false })
-	for i := range maxTurned + 20 {
+	for i := range maxRejected + 20 {
 		d.comes(fmt.Sprint("Spy", i), "192.168.1.9:1000")
 	}
-	if len(d.asked) != maxTurned || !strings.Contains(d.said[len(d.said)-1], "no more strangers") {
+	if len(d.asked) != maxRejected || !strings.Contains(d.said[len(d.said)-1], "no more strangers") {
 		t.Errorf("asked %d times, said %q last", len(d.asked), d.said[len(d.said)-1])
 	}
 }
