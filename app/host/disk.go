@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/platform"
 )
 
@@ -65,6 +66,6 @@ func (d *disk) unfinished(ctx context.Context) bool {
 		return true
 	}
 	defer func() { _ = errors.Join(fsys.Close(), closeBase(base)) }() // they were only read
-	found, err := install.InspectAbove(ctx, fsys, base, d.names(), false)
+	found, err := inspect.Folder(ctx, fsys, base, d.names(), false)
 	return err != nil || found.State == install.Prepared || found.State == install.RollingBack || len(found.Mixed) > 0
 }

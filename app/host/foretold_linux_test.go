@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/assets"
 	"collet/build/qa/doctor"
 	"collet/netproto/compat"
@@ -59,8 +59,8 @@ func TestDoctorForetellsTheNextStart(t *testing.T) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			f.t = t
-			f.compare(test.spoil, install.Unchanged, test.unchanged)
-			f.compare(test.spoil, install.Updated, test.updated)
+			f.compare(test.spoil, inspect.Unchanged, test.unchanged)
+			f.compare(test.spoil, inspect.Updated, test.updated)
 		})
 	}
 }
@@ -82,7 +82,7 @@ type foretold struct {
 	t          *testing.T
 	mount, dir string
 	copy       string // of dir, as it was after the first start
-	servers    map[install.When]*judging
+	servers    map[inspect.When]*judging
 	changed    int64 // files in which the releases of the servers differ
 }
 
@@ -96,13 +96,13 @@ func newForetold(t *testing.T) *foretold {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(f.mount, syscall.MNT_DETACH) })
 	large := strings.Repeat("level ", 1<<16) // it has sums of its blocks
-	f.servers = map[install.When]*judging{
-		install.Unchanged: newJudging(t, production(), map[string]string{"Lathe.so": "module", "Core.zip": "pack", "Art.zip": "art", "Levels.zip": large}),
-		install.Updated: newJudging(t, with(production(), func(s *compat.Snapshot) { s.Revision++ }), map[string]string{
+	f.servers = map[inspect.When]*judging{
+		inspect.Unchanged: newJudging(t, production(), map[string]string{"Lathe.so": "module", "Core.zip": "pack", "Art.zip": "art", "Levels.zip": large}),
+		inspect.Updated: newJudging(t, with(production(), func(s *compat.Snapshot) { s.Revision++ }), map[string]string{
 			"Lathe.so": "another module", "Core.zip": "another pack", "Art.zip": "art", "Levels.zip": large + "another", "Voices.zip": "voices",
 		}),
 	}
-	if code, said := f.start(install.Unchanged); code != 0 {
+	if code, said := f.start(inspect.Unchanged); code != 0 {
 		t.Fatalf("the first start ends with %d: %s", code, said)
 	}
 	f.must(os.CopyFS(f.copy, os.DirFS(f.dir)))
@@ -149,11 +149,11 @@ func (f *foretold) pristine() {
 }
 
 // start is a start, and after an update another one, which makes the new module live.
-func (f *foretold) start(when install.When) (code int, said string) {
+func (f *foretold) start(when inspect.When) (code int, said string) {
 	f.t.Helper()
 	server := f.servers[when]
 	runs := []func() start{func() start { return server.sync(f.dir, version7) }}
-	if when == install.Updated {
+	if when == inspect.Updated {
 		runs = []func() start{
 			func() start { return server.sync(f.dir, "L5-0000000000000005") }, func() start { return server.sync(f.dir, "", offline) },
 		}
@@ -168,19 +168,19 @@ func (f *foretold) start(when install.When) (code int, said string) {
 }
 
 // diagnosed is what the doctor says of the next start. It is not sure where it only says for how many files there is room.
-func (f *foretold) diagnosed(when install.When) (found install.Ending, sure bool) {
+func (f *foretold) diagnosed(when inspect.When) (found inspect.Ending, sure bool) {
 	f.t.Helper()
 	said, err := doctor.Diagnose(f.t.Context(), doctor.Options{Dir: f.dir, Name: "Lathe"})
 	f.must(err)
 	for _, e := range said.Endings {
-		if e.When == install.Always || e.When == when || when == install.Updated && e.When == install.Larger && f.changed > e.Files {
+		if e.When == inspect.Always || e.When == when || when == inspect.Updated && e.When == inspect.Larger && f.changed > e.Files {
 			found = e
 		}
 	}
-	return found, found.When != install.Updated || found.Exit != 0 || found.Files < 0 || f.changed <= found.Files
+	return found, found.When != inspect.Updated || found.Exit != 0 || found.Files < 0 || f.changed <= found.Files
 }
 
-func (f *foretold) compare(spoil func(), when install.When, want int) {
+func (f *foretold) compare(spoil func(), when inspect.When, want int) {
 	f.t.Helper()
 	f.pristine()
 	spoil()

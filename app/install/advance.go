@@ -100,7 +100,7 @@ func (d *Dir) swapNow(ctx context.Context) error {
 func (d *Dir) missed(ctx context.Context) (names []string, err error) {
 	inherits := d.ways().inherits
 	for _, e := range d.journal.lists.Files {
-		if e.Kind != companion || e.Repair {
+		if e.Kind != Companion || e.Repair {
 			continue
 		}
 		seen, err := d.content(ctx, e.Live, e.Digest, e.Old)
@@ -178,7 +178,7 @@ func (d *Dir) withdrawn() record {
 
 // libraryOf is the module of a transaction.
 func (d *Dir) libraryOf(files []entry) string {
-	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == module }); i >= 0 {
+	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == Module }); i >= 0 {
 		return files[i].Live
 	}
 	return d.cfg.Names.Library()
@@ -187,7 +187,7 @@ func (d *Dir) libraryOf(files []entry) string {
 // swapUnlessUsed swaps a prepared set. It leaves the set prepared if another process uses the old one and the swap has not
 // begun.
 func (d *Dir) swapUnlessUsed(ctx context.Context) error {
-	alone, err := d.fs.Lock(path.Join(StateDir, readersFile))
+	alone, err := d.fs.Lock(path.Join(StateDir, ReadersFile))
 	if err == nil {
 		return d.asSole(alone, func() error { return d.swapNow(ctx) })
 	}
@@ -235,7 +235,7 @@ const readersPoll = 200 * time.Millisecond
 
 func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
 	for told := false; ; told = true {
-		alone, err := d.fs.Lock(path.Join(StateDir, readersFile))
+		alone, err := d.fs.Lock(path.Join(StateDir, ReadersFile))
 		if !errors.Is(err, platform.ErrLocked) {
 			return alone, err
 		}
@@ -251,7 +251,7 @@ func (d *Dir) alone(ctx context.Context) (io.Closer, error) {
 
 // startReading takes the shared readers' lock, which prevents swaps by other processes.
 func (d *Dir) startReading(context.Context) (err error) {
-	d.reading, err = d.fs.LockShared(path.Join(StateDir, readersFile))
+	d.reading, err = d.fs.LockShared(path.Join(StateDir, ReadersFile))
 	if errors.Is(err, fs.ErrPermission) {
 		d.reading, err = nil, nil // another user's install: its swaps do not wait for this process
 	}
@@ -297,7 +297,7 @@ func (d *Dir) look(ctx context.Context) ([]Seen, error) {
 		if !e.gone() {
 			places[e.part()] = &s.Part
 		}
-		if !e.gone() && e.Kind != pack {
+		if !e.gone() && e.Kind != Pack {
 			places[e.staged()] = &s.Staged
 		}
 		if !inherits[e.Live] && !e.Repair {
@@ -325,7 +325,7 @@ func (d *Dir) content(ctx context.Context, name string, wanted, previous release
 	}
 	info, err := d.fs.Lstat(name)
 	switch {
-	case isAbsent(err):
+	case IsAbsent(err):
 		return Absent, nil
 	case err != nil:
 		return Absent, err

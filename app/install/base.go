@@ -79,7 +79,7 @@ func (d *Dir) readBase(ctx context.Context, e entry, progress func(done int64)) 
 // shareBase takes the shared readers' lock of the base, so that swaps there wait for this process. It waits for a swap in
 // progress. A base without transactions has no such lock, and this process does not create one.
 func (d *Dir) shareBase(ctx context.Context) error {
-	name := path.Join(StateDir, readersFile)
+	name := path.Join(StateDir, ReadersFile)
 	if d.cfg.Base == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (d *Dir) gaveWay(live string) bool {
 func (p *planning) packNames() []byte {
 	var names []string
 	for _, c := range p.offered {
-		if c.entry.Kind == pack {
+		if c.entry.Kind == Pack {
 			names = append(names, c.file.Path+"\n")
 		}
 	}

@@ -146,7 +146,7 @@ func (c *hashCache) fresh(fullPath string, a release.Algorithm) bool {
 
 // loadCache reads the cache; an invalid file yields an empty one.
 func loadCache(fsys platform.FS, dir string) *hashCache {
-	data, err := platform.ReadFile(fsys, path.Join(dir, cacheFile), maxCache)
+	data, err := platform.ReadFile(fsys, path.Join(dir, CacheFile), maxCache)
 	if err != nil {
 		return newCache()
 	}
@@ -219,7 +219,7 @@ func (c *hashCache) save(fsys platform.FS, dir string) error {
 	if err := fsys.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := platform.WriteHint(fsys, path.Join(dir, cacheFile), c.encode()); err != nil {
+	if err := platform.WriteHint(fsys, path.Join(dir, CacheFile), c.encode()); err != nil {
 		return err
 	}
 	c.changed = false
@@ -258,7 +258,7 @@ func (d *Dir) planned(name string, info fs.FileInfo, a release.Algorithm) releas
 func (d *Dir) remember(files []entry) {
 	for _, e := range files {
 		info, err := d.fs.Lstat(e.Live)
-		if err != nil || e.Kind == companion || e.gone() || info.Size() != e.Size {
+		if err != nil || e.Kind == Companion || e.gone() || info.Size() != e.Size {
 			continue
 		}
 		if id := platform.IdentityOf(info); id.Inode != 0 || settled(id, d.cfg.Now()) {

@@ -72,7 +72,7 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	d := &Dir{cfg: cfg, fs: cfg.FS, log: cfg.Log}
 	err := d.open(ctx)
 	if errors.Is(err, platform.ErrLocked) {
-		name := d.fs.Path(path.Join(StateDir, lockFile))
+		name := d.fs.Path(path.Join(StateDir, LockFile))
 		return nil, &HeldError{Path: name, Holders: platform.Holders(name), Err: err}
 	}
 	if err != nil {
@@ -82,13 +82,13 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 }
 
 func (d *Dir) open(ctx context.Context) (err error) {
-	if d.cfg.Names, err = d.cfg.Names.checked(); err != nil {
+	if d.cfg.Names, err = d.cfg.Names.Checked(); err != nil {
 		return err
 	}
 	if err := d.fs.MkdirAll(StateDir, 0o755); err != nil {
 		return err
 	}
-	d.lock, err = d.fs.Lock(path.Join(StateDir, lockFile))
+	d.lock, err = d.fs.Lock(path.Join(StateDir, LockFile))
 	if errors.Is(err, fs.ErrPermission) {
 		d.log.Debug().Err(err).Msg("another user's install: it is not locked, and not written")
 		d.lock, err = io.NopCloser(nil), nil
@@ -126,7 +126,7 @@ func (d *Dir) recover(ctx context.Context) (err error) {
 // mark creates the file that marks an open install, and records whether it already existed. The first transaction syncs it:
 // without a transaction a power cut can't damage files of the install.
 func (d *Dir) mark() error {
-	name := path.Join(StateDir, openFile)
+	name := path.Join(StateDir, OpenFile)
 	there, err := exists(d.fs, name)
 	if err != nil || there {
 		d.unclean = there
@@ -175,14 +175,14 @@ func unlessStuck(err error) error {
 // exists reports whether the name exists.
 func exists(fsys platform.FS, name string) (bool, error) {
 	_, err := fsys.Lstat(name)
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// isAbsent reports whether err means that a name does not exist, also because one of its folders is a file.
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
+// IsAbsent reports whether err means that a name does not exist, also because one of its folders is a file.
+func IsAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
 
 // Close releases the install and keeps unfinished parts. It saves the hash cache; a failure to do so only costs time.
 func (d *Dir) Close() error {
@@ -192,7 +192,7 @@ func (d *Dir) Close() error {
 	}
 	if d.unclean && d.cfg.Verify {
 		d.log.Info().Msg("the files were not checked after the unclean end; the next start will")
-	} else if removeErr := removeIfThere(d.fs, path.Join(StateDir, openFile)); removeErr != nil {
+	} else if removeErr := removeIfThere(d.fs, path.Join(StateDir, OpenFile)); removeErr != nil {
 		d.log.Warn().Err(removeErr).Msg("the next start will take this end for an unclean one")
 	}
 	return errors.Join(err, d.letGo())

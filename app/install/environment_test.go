@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
@@ -308,7 +309,7 @@ func TestCausesOfFaults(t *testing.T) {
 			f := newFolder(t)
 			f.write("Lathe.so", "one")
 			held := refuse("exchange", "*", &os.LinkError{Op: "exchange", Old: "Lathe.so-staging", New: "Lathe.so", Err: test.err})
-			_, err := module("two").on(t, watch(f.open(), func(o op) error {
+			_, err := Module("two").on(t, watch(f.open(), func(o op) error {
 				if err := held(o); err != nil {
 					return errors.Unwrap(err) // the disk's error, so that the folder wraps it once
 				}
@@ -435,7 +436,7 @@ func TestForeignJournal(t *testing.T) {
 			f.write("Lathe.so", "one")
 			f.write(".collet/journal.0", content)
 			f.write(".collet/journal.1", content)
-			s := module("two")
+			s := Module("two")
 			s.confirm = true
 			s.must(f)
 			f.want("works", "Lathe.so=two")
@@ -476,11 +477,11 @@ func TestWhatStandsInTheWay(t *testing.T) {
 			f.remove("Resources/Core.zip")
 		}
 		put(f)
-		found, inspected := install.Inspect(context.Background(), f.open(), names(), false)
-		if inspected != nil || !slices.ContainsFunc(found.Troubles, func(t install.Trouble) bool {
-			return t.Gravity == install.You && strings.Contains(t.What, name) && strings.Contains(t.Then, "move it away")
+		found, inspected := inspect.Folder(context.Background(), f.open(), nil, names(), false)
+		if inspected != nil || !slices.ContainsFunc(found.Problems, func(p inspect.Problem) bool {
+			return p.Severity == inspect.NeedsPlayer && strings.Contains(p.What, name) && strings.Contains(p.Then, "move it away")
 		}) {
-			t.Errorf("%s: foretold %+v, %v", name, found.Troubles, inspected)
+			t.Errorf("%s: predicted %+v, %v", name, found.Problems, inspected)
 		}
 		_, err := s.on(t, f.open())
 		fault := wantFault(t, name, err, update.DiskFault)

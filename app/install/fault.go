@@ -78,9 +78,12 @@ func (e *VanishedError) Error() string {
 // Unwrap returns the error of the system.
 func (e *VanishedError) Unwrap() error { return e.Err }
 
-// fault converts a disk error to a *update.Fault with a cause that the player can act on, and names the file. Faults and
-// context errors pass unchanged; nil stays nil.
-func (d *Dir) fault(err error) error {
+// fault is FaultOf with the bytes that the plan still lacks.
+func (d *Dir) fault(err error) error { return FaultOf(d.fs, d.work.missing(), err) }
+
+// FaultOf converts a disk error to a *update.Fault with a cause that the player can act on, and names the file. missing is
+// the number of bytes still to be fetched. Faults and context errors pass unchanged; nil stays nil.
+func FaultOf(fsys platform.FS, missing int64, err error) error {
 	var known *update.Fault
 	var path *release.PathError
 	switch {
@@ -89,16 +92,16 @@ func (d *Dir) fault(err error) error {
 	case errors.As(err, &path):
 		return &update.Fault{Cause: update.Untrusted, Subject: path.Path, Err: err}
 	case platform.IsDiskFull(err):
-		return fullFault(d.fs, d.work.missing(), err)
-	case platform.IsLocked(err), platform.MayBeLocked(err) && len(platform.Holders(subjectOf(d.fs, err))) > 0:
-		held := &HeldError{Path: subjectOf(d.fs, err), Holders: platform.Holders(subjectOf(d.fs, err)), Err: err}
+		return fullFault(fsys, missing, err)
+	case platform.IsLocked(err), platform.MayBeLocked(err) && len(platform.Holders(subjectOf(fsys, err))) > 0:
+		held := &HeldError{Path: subjectOf(fsys, err), Holders: platform.Holders(subjectOf(fsys, err)), Err: err}
 		return &update.Fault{Cause: update.LockedFile, Transient: true, Subject: held.Path, Err: held}
 	case errors.Is(err, fs.ErrPermission), platform.IsReadOnly(err):
-		return &update.Fault{Cause: update.NoPermission, Subject: subjectOf(d.fs, err), Err: err}
+		return &update.Fault{Cause: update.NoPermission, Subject: subjectOf(fsys, err), Err: err}
 	case errors.Is(err, fs.ErrNotExist):
-		return vanishedFault(subjectOf(d.fs, err), err)
+		return vanishedFault(subjectOf(fsys, err), err)
 	default:
-		return otherFault(d.fs, err)
+		return otherFault(fsys, err)
 	}
 }
 
@@ -124,7 +127,7 @@ func vanishedFault(full string, err error) *update.Fault {
 // fullFault is the fault of a volume without room for the missing bytes.
 func fullFault(fsys platform.FS, missing int64, err error) *update.Fault {
 	folder := fsys.Path(".")
-	space := &SpaceError{Volume: platform.VolumeOf(folder), Need: missing + reserve, Free: -1, Err: err}
+	space := &SpaceError{Volume: platform.VolumeOf(folder), Need: missing + Reserve, Free: -1, Err: err}
 	if free, freeErr := fsys.Free(); freeErr == nil {
 		space.Free = int64(min(free, math.MaxInt64))
 	}

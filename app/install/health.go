@@ -152,7 +152,7 @@ func (d *Dir) RollBack(ctx context.Context) error {
 
 // Blocked lists the sets that were rolled back and are not installed again automatically.
 func (d *Dir) Blocked() []Try {
-	return slices.DeleteFunc(slices.Clone(d.journal.Tries), func(t Try) bool { return !t.refused() })
+	return slices.DeleteFunc(slices.Clone(d.journal.Tries), func(t Try) bool { return !t.Refused() })
 }
 
 // HeldBack is the set that the last Plan held back, or the zero Try.

@@ -213,7 +213,7 @@ func FuzzDecodeJournal(f *testing.F) {
 
 // someLists are lists with one new file.
 func someLists(live string) lists {
-	return lists{Is: otherDigest, Files: []entry{{Kind: module, Live: live, Digest: wantedDigest, Old: previousDigest}}}
+	return lists{Is: otherDigest, Files: []entry{{Kind: Module, Live: live, Digest: wantedDigest, Old: previousDigest}}}
 }
 
 // TestJournalOnDisk begins several transactions and reads each step back like another process: the result equals the
@@ -439,7 +439,7 @@ func TestSlotThatIsTooLong(t *testing.T) {
 // starts of a set that never proves itself.
 func TestLimitsFitWhatIsUsual(t *testing.T) {
 	sha := release.SHA256Digest([32]byte{1})
-	e := entry{Kind: pack, Live: "Resources/" + strings.Repeat("x", 60), Size: 1 << 40, Digest: sha, Old: sha, OldSize: 1 << 40}
+	e := entry{Kind: Pack, Live: "Resources/" + strings.Repeat("x", 60), Size: 1 << 40, Digest: sha, Old: sha, OldSize: 1 << 40}
 	_, one := digestOfLists(t, lists{Files: []entry{e}, Set: []entry{e}})
 	if need := len(one) * release.MaxSet; need > maxLists {
 		t.Errorf("%d files need %d bytes, the lists take %d", release.MaxSet, need, maxLists)
@@ -473,7 +473,7 @@ func TestUnreadableSlotIsAnError(t *testing.T) {
 // file.
 func TestPreparedWithoutADigest(t *testing.T) {
 	d := slots(t)
-	listed, text := digestOfLists(t, lists{Files: []entry{{Kind: pack, Live: "f", Size: 1}}})
+	listed, text := digestOfLists(t, lists{Files: []entry{{Kind: Pack, Live: "f", Size: 1}}})
 	slot := encoded(t, record{Number: 1, Lists: listed, State: Staging}, record{State: Prepared})
 	if err := errors.Join(os.WriteFile(d.Path(slotName(0)), slot, 0o644), os.WriteFile(d.Path(listsName(0)), text, 0o644),
 		os.WriteFile(d.Path("f"), []byte("x"), 0o644)); err != nil {

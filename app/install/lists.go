@@ -20,7 +20,7 @@ const maxLists = 256 << 20
 
 // entry is one file of a transaction or of a set. Live is relative to the install folder.
 type entry struct {
-	Kind    kind           `json:"kind"`
+	Kind    Kind           `json:"kind"`
 	Live    string         `json:"live"`
 	Size    int64          `json:"size"`
 	Digest  release.Digest `json:"digest,omitzero"` // what it becomes; zero: the release has dropped the file
@@ -34,7 +34,7 @@ type entry struct {
 
 // undo is the file of the last proven set under a name that has changed since.
 type undo struct {
-	Kind      kind           `json:"kind"`
+	Kind      Kind           `json:"kind"`
 	Live      string         `json:"live"`
 	Size      int64          `json:"size,omitempty"`
 	Digest    release.Digest `json:"digest,omitzero"` // zero: no file
@@ -286,11 +286,11 @@ func (u undo) entry() entry {
 }
 
 // belongs reports whether a file is part of the set of the host with this module. All hosts share the packs.
-func belongs(k kind, live, library string) bool {
+func belongs(k Kind, live, library string) bool {
 	switch k {
-	case module:
+	case Module:
 		return live == library
-	case companion:
+	case Companion:
 		base := strings.TrimSuffix(library, path.Ext(library))
 		return strings.HasPrefix(live, library+".") || live == base+symbolsExt
 	default:

@@ -161,14 +161,14 @@ func (s *scanner) quoted() []byte {
 func (s *scanner) text() string { return string(s.quoted()) }
 
 // kind reads a kind; the known ones are not copied.
-func (s *scanner) kind() kind {
+func (s *scanner) kind() Kind {
 	text := s.quoted()
-	for _, k := range []kind{pack, module, companion} {
+	for _, k := range []Kind{Pack, Module, Companion} {
 		if string(text) == string(k) {
 			return k
 		}
 	}
-	return kind(text)
+	return Kind(text)
 }
 
 func (s *scanner) digest() (d release.Digest) {

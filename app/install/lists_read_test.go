@@ -18,7 +18,7 @@ func randomLists(r *rand.Rand) lists {
 	entries := func() (all []entry) {
 		for range r.IntN(4) {
 			all = append(all, entry{
-				Kind: []kind{pack, module, companion, "other"}[r.IntN(4)], Live: name(), Size: r.Int64N(1 << 40), Digest: number(r.Uint64N(3)),
+				Kind: []Kind{Pack, Module, Companion, "other"}[r.IntN(4)], Live: name(), Size: r.Int64N(1 << 40), Digest: number(r.Uint64N(3)),
 				Old: number(r.Uint64N(3)), OldSize: r.Int64N(3), Repair: flip(), Foreign: flip(), Aside: flip(), Broken: flip(),
 			})
 		}
@@ -27,7 +27,7 @@ func randomLists(r *rand.Rand) lists {
 	l := lists{Is: number(r.Uint64N(3)), Set: entries(), Adopted: entries(), Files: entries(), Parts: entries()}
 	for range r.IntN(4) {
 		l.Undo = append(l.Undo, undo{
-			Kind: pack, Live: name(), Size: r.Int64N(3), Digest: number(r.Uint64N(3)), Foreign: flip(), Gone: flip(), Proven: flip(), Reverting: flip(),
+			Kind: Pack, Live: name(), Size: r.Int64N(3), Digest: number(r.Uint64N(3)), Foreign: flip(), Gone: flip(), Proven: flip(), Reverting: flip(),
 		})
 	}
 	return l
@@ -54,9 +54,9 @@ func TestListsReadBack(t *testing.T) {
 
 // TestListsQuickly checks that the scanner reads usual lists without a fallback.
 func TestListsQuickly(t *testing.T) {
-	want := lists{Is: number(1), Was: number(2), Undo: []undo{{Kind: pack, Live: "b", Gone: true}}}
+	want := lists{Is: number(1), Was: number(2), Undo: []undo{{Kind: Pack, Live: "b", Gone: true}}}
 	for i := range 50 {
-		want.Files = append(want.Files, entry{Kind: pack, Live: fmt.Sprintf("Resources/%02d.zip", i), Size: int64(i), Digest: number(uint64(i + 1))})
+		want.Files = append(want.Files, entry{Kind: Pack, Live: fmt.Sprintf("Resources/%02d.zip", i), Size: int64(i), Digest: number(uint64(i + 1))})
 	}
 	data, err := want.encode()
 	if err != nil {

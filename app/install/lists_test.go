@@ -46,10 +46,10 @@ func (l lists) inWords() string {
 // TestListsFollowTheRecords applies records to a set, one at a time.
 func TestListsFollowTheRecords(t *testing.T) {
 	begin := lists{
-		Is: number(1), Set: []entry{{Kind: pack, Live: "a", Digest: number(1)}, {Kind: module, Live: "m", Digest: number(1)}},
-		Adopted: []entry{{Kind: pack, Live: "n", Digest: number(9)}},
-		Files: []entry{{Kind: pack, Live: "a", Old: number(1)}, {Kind: pack, Live: "b", Digest: number(2)},
-			{Kind: module, Live: "m", Digest: number(2), Old: number(1)}, {Kind: pack, Live: "y", Digest: number(2), Old: number(7), Foreign: true}},
+		Is: number(1), Set: []entry{{Kind: Pack, Live: "a", Digest: number(1)}, {Kind: Module, Live: "m", Digest: number(1)}},
+		Adopted: []entry{{Kind: Pack, Live: "n", Digest: number(9)}},
+		Files: []entry{{Kind: Pack, Live: "a", Old: number(1)}, {Kind: Pack, Live: "b", Digest: number(2)},
+			{Kind: Module, Live: "m", Digest: number(2), Old: number(1)}, {Kind: Pack, Live: "y", Digest: number(2), Old: number(7), Foreign: true}},
 	}
 	const swapped = "is 2, was 1, b2, m2, n9, y2, undo a1g, undo b-, undo m1, undo y7f"
 	type step struct {
@@ -100,7 +100,7 @@ func sortMarks(line string) string {
 
 // TestSwappedOverAnother checks that files of the last proven set are kept, and proven changes are given up.
 func TestSwappedOverAnother(t *testing.T) {
-	files := []entry{{Kind: module, Live: "m", Digest: number(3), Old: number(2)}, {Kind: pack, Live: "c", Digest: number(3)}}
+	files := []entry{{Kind: Module, Live: "m", Digest: number(3), Old: number(2)}, {Kind: Pack, Live: "c", Digest: number(3)}}
 	for name, test := range map[string]struct {
 		proven bool
 		want   string
@@ -108,8 +108,8 @@ func TestSwappedOverAnother(t *testing.T) {
 		"unproven":                           {false, "is 3, was 1, c3, m3, undo m1, undo c-"},
 		"proven, and its backup still there": {true, "is 3, was 2, c3, m3, undo m2, undo c-"},
 	} {
-		l := lists{Is: number(2), Was: number(1), Set: []entry{{Kind: module, Live: "m", Digest: number(2)}}, Files: files,
-			Undo: []undo{{Kind: module, Live: "m", Digest: number(1), Proven: test.proven}}}
+		l := lists{Is: number(2), Was: number(1), Set: []entry{{Kind: Module, Live: "m", Digest: number(2)}}, Files: files,
+			Undo: []undo{{Kind: Module, Live: "m", Digest: number(1), Proven: test.proven}}}
 		if test.proven {
 			l.Was = release.Digest{}
 		}
@@ -131,9 +131,9 @@ func TestSwappedOverAnother(t *testing.T) {
 // TestMissedCompanions checks that companions that were not replaced, or are missing, are not part of the new set and have
 // no undo.
 func TestMissedCompanions(t *testing.T) {
-	begin := lists{Is: number(1), Set: []entry{{Kind: companion, Live: "c", Digest: number(1)}, {Kind: companion, Live: "d", Digest: number(1)}},
-		Files: []entry{{Kind: companion, Live: "c", Digest: number(2), Old: number(1)}, {Kind: companion, Live: "d", Old: number(1)},
-			{Kind: companion, Live: "e", Digest: number(2)}, {Kind: module, Live: "m", Digest: number(2)}}}
+	begin := lists{Is: number(1), Set: []entry{{Kind: Companion, Live: "c", Digest: number(1)}, {Kind: Companion, Live: "d", Digest: number(1)}},
+		Files: []entry{{Kind: Companion, Live: "c", Digest: number(2), Old: number(1)}, {Kind: Companion, Live: "d", Old: number(1)},
+			{Kind: Companion, Live: "e", Digest: number(2)}, {Kind: Module, Live: "m", Digest: number(2)}}}
 	for name, test := range map[string]struct {
 		missed []string
 		want   string
@@ -157,8 +157,8 @@ func TestMissedCompanions(t *testing.T) {
 
 // TestRepairLeavesNothingToUndo checks that damaged files are not kept.
 func TestRepairLeavesNothingToUndo(t *testing.T) {
-	l := lists{Is: number(1), Set: []entry{{Kind: pack, Live: "a", Digest: number(1)}},
-		Files: []entry{{Kind: pack, Live: "a", Digest: number(1), Repair: true}}}
+	l := lists{Is: number(1), Set: []entry{{Kind: Pack, Live: "a", Digest: number(1)}},
+		Files: []entry{{Kind: Pack, Live: "a", Digest: number(1), Repair: true}}}
 	l.apply(Prepared, record{State: Swapped}, number(1))
 	if got := l.inWords(); got != "is 1, was 1, a1" {
 		t.Error(got)
@@ -189,7 +189,7 @@ func TestBound(t *testing.T) {
 // TestReadLists checks that only the lists named by the journal are accepted.
 func TestReadLists(t *testing.T) {
 	d := slots(t)
-	l := lists{Is: number(1), Set: []entry{{Kind: pack, Live: "Resources/Ö.zip", Digest: number(2)}}, Undo: []undo{{Kind: module, Live: "m", Gone: true}}}
+	l := lists{Is: number(1), Set: []entry{{Kind: Pack, Live: "Resources/Ö.zip", Digest: number(2)}}, Undo: []undo{{Kind: Module, Live: "m", Gone: true}}}
 	listed, text := digestOfLists(t, l)
 	for name, test := range map[string]struct {
 		text []byte

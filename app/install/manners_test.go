@@ -178,7 +178,7 @@ func TestNoWayBack(t *testing.T) {
 // TestSilentStarts checks the rollback of a set after too many starts without a result.
 func TestSilentStarts(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	for n := range 5 {
 		d := f.mustOpen()
 		f.want(fmt.Sprint("start ", n+1), "Lathe.so=two Lathe.so.bak=one")
@@ -197,7 +197,7 @@ func TestSilentStarts(t *testing.T) {
 // TestStoppedIsNotSilent checks that a request for another start counts as a result.
 func TestStoppedIsNotSilent(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	for range 12 {
 		d := f.mustOpen()
 		if err := errors.Join(d.Starting(), d.Stopped(), d.Close()); err != nil {
@@ -211,16 +211,16 @@ func TestStoppedIsNotSilent(t *testing.T) {
 // failed one again after Unblock.
 func TestBlockedUntilAsked(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	start{idle: true, fails: 2}.must(f)
 	f.want("back", "Lathe.so=one")
-	if g := module("two").must(f); !g.plan.HeldBack || len(g.plan.Wants) != 0 {
+	if g := Module("two").must(f); !g.plan.HeldBack || len(g.plan.Wants) != 0 {
 		t.Errorf("not held back: %+v", g.plan)
 	}
-	module("three").must(f)
+	Module("three").must(f)
 	f.want("newer", "Lathe.so=three Lathe.so.bak=one")
-	module("one").must(f)
-	if g := module("two").must(f); !g.plan.HeldBack {
+	Module("one").must(f)
+	if g := Module("two").must(f); !g.plan.HeldBack {
 		t.Error("forgotten")
 	}
 	d := f.mustOpen()
@@ -235,7 +235,7 @@ func TestBlockedUntilAsked(t *testing.T) {
 		t.Errorf("unblocked only for a moment: %+v", d.Blocked())
 	}
 	d.Close()
-	module("two").confirmed().must(f)
+	Module("two").confirmed().must(f)
 	f.want("taken again", "Lathe.so=two")
 }
 
@@ -244,7 +244,7 @@ func TestBlockedUntilAsked(t *testing.T) {
 func TestHeldBackIsTheOffered(t *testing.T) {
 	f := proven(t, "one")
 	for _, name := range []string{"two", "three"} {
-		module(name).must(f)
+		Module(name).must(f)
 		d := f.mustOpen()
 		for range 2 {
 			if _, err := d.FailedStart(t.Context(), name+" crashed"); err != nil {
@@ -260,11 +260,11 @@ func TestHeldBackIsTheOffered(t *testing.T) {
 		t.Errorf("before any plan: %+v, %q", held, held.Reason())
 	}
 	for _, name := range []string{"three", "two"} {
-		if g, err := module(name).update(t, d); err != nil || !g.plan.HeldBack || d.HeldBack().Reason() != name+" crashed" {
+		if g, err := Module(name).update(t, d); err != nil || !g.plan.HeldBack || d.HeldBack().Reason() != name+" crashed" {
 			t.Errorf("%s is held back because %q: %v, %v", name, d.HeldBack().Reason(), g, err)
 		}
 	}
-	if g, err := module("four").update(t, d); err != nil || g.plan.HeldBack || d.HeldBack() != (install.Try{}) {
+	if g, err := Module("four").update(t, d); err != nil || g.plan.HeldBack || d.HeldBack() != (install.Try{}) {
 		t.Errorf("a newer one: %v, %v, held back %+v", g, err, d.HeldBack())
 	}
 }
@@ -273,9 +273,9 @@ func TestHeldBackIsTheOffered(t *testing.T) {
 func TestProofWipesTheSlate(t *testing.T) {
 	f := proven(t, "one")
 	for range 5 {
-		module("two").must(f)
+		Module("two").must(f)
 		start{idle: true, fails: 1, confirm: true}.must(f)
-		module("one").confirmed().must(f)
+		Module("one").confirmed().must(f)
 	}
 	if blocked := f.mustOpen().Blocked(); len(blocked) != 0 {
 		t.Errorf("blocked %+v", blocked)
@@ -285,13 +285,13 @@ func TestProofWipesTheSlate(t *testing.T) {
 // TestBackupThatCouldNotGo fails to remove a backup after the proof; the next set can be rolled back all the same.
 func TestBackupThatCouldNotGo(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	held := refuse("remove", "*.bak", errStopped)
 	w := watch(f.open(), held)
 	if _, err := (start{idle: true, confirm: true}).on(t, w); err == nil {
 		t.Fatal("the backup went")
 	}
-	if _, err := module("three").on(t, watch(f.open(), held)); err != nil {
+	if _, err := Module("three").on(t, watch(f.open(), held)); err != nil {
 		t.Fatal(err)
 	}
 	start{idle: true, fails: 2}.must(f)
@@ -396,7 +396,7 @@ func TestDamagedLists(t *testing.T) {
 // TestReaderHoldsTheSwap checks that a set in use does not change, and that the swap waits for its end.
 func TestReaderHoldsTheSwap(t *testing.T) {
 	f := proven(t, "one")
-	s := module("two")
+	s := Module("two")
 	s.stay = true
 	s.must(f)
 	reader, err := f.open().LockShared(".collet/readers")

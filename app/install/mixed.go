@@ -21,11 +21,11 @@ func (d *Dir) Incomplete() (files []string, err error) {
 		return files, nil // the set is not live, and other processes use the previous one
 	}
 	for _, e := range d.journal.lists.Set {
-		if e.Kind != pack || slices.Contains(files, e.Live) {
+		if e.Kind != Pack || slices.Contains(files, e.Live) {
 			continue
 		}
 		info, err := d.fs.Lstat(e.Live)
-		if err != nil && !isAbsent(err) {
+		if err != nil && !IsAbsent(err) {
 			return nil, d.fault(err)
 		}
 		if err != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
@@ -39,7 +39,7 @@ func (d *Dir) Incomplete() (files []string, err error) {
 // maxNamed. Companions are best effort and not listed.
 func (d *Dir) astray(ctx context.Context, files []entry) (names []string, err error) {
 	for _, e := range files {
-		if e.Kind == companion || len(names) == maxNamed {
+		if e.Kind == Companion || len(names) == maxNamed {
 			continue
 		}
 		seen, err := d.content(ctx, e.Live, e.Digest, e.Old)

@@ -17,7 +17,7 @@ import (
 )
 
 // module is a start in binaries mode with one version of the module.
-func module(content string) start {
+func Module(content string) start {
 	return start{mode: update.Binaries, blobs: binaries("Lathe.so", content)}
 }
 
@@ -25,7 +25,7 @@ func module(content string) start {
 func proven(t testing.TB, content string) folder {
 	t.Helper()
 	f := newFolder(t)
-	s := module(content)
+	s := Module(content)
 	s.confirm = true
 	s.must(f)
 	f.want("proven", "Lathe.so="+content)
@@ -45,7 +45,7 @@ func TestModuleFromStagingToProof(t *testing.T) {
 	f.write("Lathe.so", "one")
 	d := f.mustOpen()
 	wantState(t, d, install.None, false)
-	g, err := module("two").update(t, d)
+	g, err := Module("two").update(t, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestModuleFromStagingToProof(t *testing.T) {
 		f.want("proven", "Lathe.so=two")
 		wantState(t, d, install.Confirmed, false)
 	}
-	if g, err = module("two").update(t, d); err != nil {
+	if g, err = Module("two").update(t, d); err != nil {
 		t.Fatal(err)
 	}
 	g.want(t, "again", "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written")
@@ -85,7 +85,7 @@ func TestStagedModuleIsPromotedAtTheNextStart(t *testing.T) {
 	for name, rules := range map[string][]rule{"exchange": nil, "two moves": {noExchange()}} {
 		t.Run(name, func(t *testing.T) {
 			f := proven(t, "one")
-			s := module("two")
+			s := Module("two")
 			s.stay = true
 			s.must(f)
 			f.want("staged", "Lathe.so=one Lathe.so-staging=two")
@@ -102,7 +102,7 @@ func TestFirstModule(t *testing.T) {
 	if d.HasLibrary() {
 		t.Error("there is none")
 	}
-	if _, err := module("one").update(t, d); err != nil {
+	if _, err := Module("one").update(t, d); err != nil {
 		t.Fatal(err)
 	}
 	f.want("staged", "Lathe.so-staging=one")
@@ -123,13 +123,13 @@ func TestUnprovenModuleIsNoBackup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := proven(t, "one")
 			for _, version := range []string{"two", "three", "four"} {
-				if _, err := module(version).on(t, watch(f.open(), rules...)); err != nil {
+				if _, err := Module(version).on(t, watch(f.open(), rules...)); err != nil {
 					t.Fatal(err)
 				}
 				f.want(version, "Lathe.so="+version+" Lathe.so.bak=one")
 			}
 			// A module that is already installed changes nothing.
-			module("four").must(f)
+			Module("four").must(f)
 			d := f.mustOpen()
 			f.want("reopened", "Lathe.so=four Lathe.so.bak=one")
 			if err := d.Confirm(); err != nil {
@@ -142,7 +142,7 @@ func TestUnprovenModuleIsNoBackup(t *testing.T) {
 
 func TestMissingModuleGetsItsBackupBack(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	f.remove("Lathe.so")
 	d := f.mustOpen()
 	f.want("restored", "Lathe.so=one")
@@ -151,7 +151,7 @@ func TestMissingModuleGetsItsBackupBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.want("nothing to confirm", "Lathe.so=one")
-	module("two").must(f).want(t, "once more", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
+	Module("two").must(f).want(t, "once more", "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written")
 	f.want("swapped again", "Lathe.so=two Lathe.so.bak=one")
 }
 
@@ -173,14 +173,14 @@ func TestBackupMadeByHand(t *testing.T) {
 		start{blobs: packs("Core.zip", "core")}.must(f)
 		f.want("not ours", "Lathe.so=one Lathe.so.bak=by hand Resources/Core.zip=core")
 	}
-	module("two").must(f)
+	Module("two").must(f)
 	f.want("swapped", "Lathe.so=two Lathe.so.bak=one Recycler/yours-3/Lathe.so.bak=by hand Resources/Core.zip=core")
 }
 
 // TestBackupGoesAtTheNextStart confirms, and stops before the backup is removed.
 func TestBackupGoesAtTheNextStart(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	d := f.mustOpen(refuse("remove", "*.bak", errStopped))
 	if err := d.Confirm(); err == nil {
 		t.Error("no word about the backup")
@@ -271,12 +271,12 @@ func TestPromoteFailsAndIsRetried(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := module("two").update(t, d); err != nil {
+	if _, err := Module("two").update(t, d); err != nil {
 		t.Fatal(err)
 	}
 	wantFault(t, "promote", d.Promote(ctx), update.NoPermission)
 	f.want("refused", "Lathe.so=one Lathe.so-staging=two")
-	g, err := module("two").update(t, d)
+	g, err := Module("two").update(t, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,9 +297,9 @@ func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
 		state      install.State
 		pending    bool
 	}{
-		"newer": {module("three"), "1 wanted, 5 bytes, 0 resumed, 1 matched, 5 written",
+		"newer": {Module("three"), "1 wanted, 5 bytes, 0 resumed, 1 matched, 5 written",
 			"Lathe.so=three Lathe.so.bak=one", install.Swapped, true},
-		"the live one": {module("one"), "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written",
+		"the live one": {Module("one"), "0 wanted, 0 bytes, 0 resumed, 1 matched, 0 written",
 			"Lathe.so=one ~Lathe.so=two", install.RolledBack, false},
 		"packs only": {start{blobs: packs("Core.zip", "core")}, "1 wanted, 4 bytes, 0 resumed, 1 matched, 4 written",
 			"Lathe.so=one Resources/Core.zip=core ~Lathe.so=two", install.Swapped, true},
@@ -307,7 +307,7 @@ func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := proven(t, "one")
 			d := f.mustOpen()
-			if _, err := module("two").update(t, d); err != nil {
+			if _, err := Module("two").update(t, d); err != nil {
 				t.Fatal(err)
 			}
 			g, err := test.next.update(t, d)
@@ -326,7 +326,7 @@ func TestPreparedModuleMeetsAnotherOffer(t *testing.T) {
 			if name == "newer" {
 				want = "1 wanted, 3 bytes, 0 resumed, 1 matched, 3 written"
 			}
-			module("two").must(f).want(t, "back again", want)
+			Module("two").must(f).want(t, "back again", want)
 		})
 	}
 }
@@ -367,8 +367,8 @@ func TestPreparedBytesVanish(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := proven(t, "one")
-			module("two").must(f)
-			s := module("three")
+			Module("two").must(f)
+			s := Module("three")
 			s.stay = true
 			s.must(f)
 			f.want("prepared", "Lathe.so=two Lathe.so-staging=three Lathe.so.bak=one")
@@ -379,7 +379,7 @@ func TestPreparedBytesVanish(t *testing.T) {
 			if got := f.tree(); !strings.HasPrefix(got, "Lathe.so=two") || !strings.Contains(got, "Lathe.so.bak=one") {
 				t.Errorf("left %s", got)
 			}
-			module("three").must(f)
+			Module("three").must(f)
 			f.want("fetched again", "Lathe.so=three Lathe.so.bak=one")
 		})
 	}
@@ -389,7 +389,7 @@ func TestPreparedBytesVanish(t *testing.T) {
 func TestVanishedBetweenTwoMoves(t *testing.T) {
 	f := proven(t, "one")
 	w := watch(f.open(), noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", errStopped))
-	if _, err := module("two").on(t, w); err == nil {
+	if _, err := Module("two").on(t, w); err == nil {
 		t.Fatal("not stopped")
 	}
 	f.want("stopped", "Lathe.so-staging=two Lathe.so.bak=one")
@@ -403,7 +403,7 @@ func TestVanishedBetweenTwoMoves(t *testing.T) {
 func TestVanishedBetweenTwoMovesOfThisProcess(t *testing.T) {
 	f, ctx := proven(t, "one"), context.Background()
 	d := f.mustOpen(noExchange(), refuse("rename", "Lathe.so-staging Lathe.so", fs.ErrPermission))
-	if _, err := module("two").update(t, d); err != nil {
+	if _, err := Module("two").update(t, d); err != nil {
 		t.Fatal(err)
 	}
 	wantFault(t, "promote", d.Promote(ctx), update.NoPermission)
@@ -430,12 +430,12 @@ func TestSwapThatHasBegunGoesForward(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := module("two").update(t, d); err != nil {
+			if _, err := Module("two").update(t, d); err != nil {
 				t.Fatal(err)
 			}
 			wantFault(t, "promote", d.Promote(context.Background()), update.NoPermission)
 			held = false
-			g, err := module("two").update(t, d)
+			g, err := Module("two").update(t, d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -449,9 +449,9 @@ func TestSwapThatHasBegunGoesForward(t *testing.T) {
 // TestConfirmWhileAnotherIsPrepared confirms a module while the next one is prepared: both stay.
 func TestConfirmWhileAnotherIsPrepared(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	d := f.mustOpen()
-	if _, err := module("three").update(t, d); err != nil {
+	if _, err := Module("three").update(t, d); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Confirm(); err != nil {
@@ -470,7 +470,7 @@ func TestConfirmWhileAnotherIsPrepared(t *testing.T) {
 // TestConfirmWhilePartsArrive checks that the parts stay bound.
 func TestConfirmWhilePartsArrive(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	s := start{blobs: packs("Core.zip", "0123456789")}
 	begin(t, f, s, 6)
 	d := f.mustOpen()
@@ -507,14 +507,14 @@ func TestLinkInPlaceOfTheModule(t *testing.T) {
 	}
 	d.Close()
 	f.want("left alone", "Lathe.so? Lathe.so.bak=older build/real.so=real")
-	module("two").must(f)
+	Module("two").must(f)
 	f.want("replaced", "Lathe.so=two Lathe.so.bak=older Recycler/yours-1/Lathe.so? build/real.so=real")
 }
 
 // TestTwoHostsShareAFolder updates the modules of two hosts in turn; each confirms only its own.
 func TestTwoHostsShareAFolder(t *testing.T) {
 	f, ctx := proven(t, "one"), context.Background()
-	module("two").must(f)
+	Module("two").must(f)
 	cfg := install.Config{FS: f.open(), Names: names(), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later}
 	cfg.Names.Runtime, cfg.Names.Server = "MyAlt", "Lathe"
 	alt, err := install.Open(ctx, cfg)
@@ -522,7 +522,7 @@ func TestTwoHostsShareAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantState(t, alt, install.Swapped, false)
-	g, err := module("alt").update(t, alt)
+	g, err := Module("alt").update(t, alt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -547,7 +547,7 @@ func TestTwoHostsShareAFolder(t *testing.T) {
 // TestSomebodyElseFinishesTheSwap has the other host of a folder open it while a module waits for its promotion.
 func TestSomebodyElseFinishesTheSwap(t *testing.T) {
 	f := proven(t, "one")
-	s := module("two")
+	s := Module("two")
 	s.stay = true
 	s.must(f)
 	cfg := install.Config{FS: f.open(), Names: names(), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later}
@@ -567,7 +567,7 @@ func TestSomebodyElseFinishesTheSwap(t *testing.T) {
 // TestLogSaysWhatHappened checks the two log lines that explain why an old module runs.
 func TestLogSaysWhatHappened(t *testing.T) {
 	f := proven(t, "one")
-	module("two").must(f)
+	Module("two").must(f)
 	f.remove("Lathe.so")
 	var log bytes.Buffer
 	d, err := install.Open(context.Background(), install.Config{FS: f.open(), Names: names(), Trust: install.TrustFNV, Log: zerolog.New(&log)})

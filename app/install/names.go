@@ -18,33 +18,43 @@ const (
 	PartPrefix = "~"
 	// StateDir holds the journal and the lock.
 	StateDir = ".collet"
-	// lockFile represents the install's lock, inside StateDir.
-	lockFile = "lock"
-	// readersFile represents the shared lock of all processes that use the files of the set; inside StateDir.
-	readersFile = "readers"
-	// openFile exists while the install is open, and after its process or the machine stopped; inside StateDir.
-	openFile = "open"
+	// LockFile represents the install's lock, inside StateDir.
+	LockFile = "lock"
+	// ReadersFile represents the shared lock of all processes that use the files of the set; inside StateDir.
+	ReadersFile = "readers"
+	// OpenFile exists while the install is open, and after its process or the machine stopped; inside StateDir.
+	OpenFile = "open"
 	// previousDir holds files of the last proven set while its successor is pending; inside StateDir.
 	previousDir = "previous"
 	// partsDir holds parts that can't lie beside their final files; inside StateDir.
 	partsDir = "parts"
 	// Recycler holds files dropped by a release and files moved out of the way, one folder for each transaction.
 	Recycler = "Recycler"
-	// cacheFile holds the hash cache, inside Names.Cache.
-	cacheFile = "hashes"
+	// CacheFile holds the hash cache, inside Names.Cache.
+	CacheFile = "hashes"
 	// symbolsExt is the extension of debug symbols.
 	symbolsExt = ".pdb"
-	// programExt is the extension of programs on systems with one.
-	programExt = ".exe"
+	// ProgramExt is the extension of programs on systems with one.
+	ProgramExt = ".exe"
 )
 
-// kind is how a file of a transaction becomes live. The journal contains these words.
-type kind string
+// Names of the host's own files in an install. Predictions of a start reserve room for them.
+const (
+	// BellFile holds the address of the running host; inside StateDir.
+	BellFile = "bell"
+	// GuardFile records the last update and the server that requested it; inside Names.Cache.
+	GuardFile = "last-update"
+	// ReleaseFolder holds cached data of signed releases; inside Names.Cache.
+	ReleaseFolder = "release"
+)
+
+// Kind is how a file of a transaction becomes live. The journal contains these words.
+type Kind string
 
 const (
-	pack      kind = "pack"      // part → live
-	module    kind = "module"    // part → staged → live, the old one to .bak
-	companion kind = "companion" // part → staged → live, best effort
+	Pack      Kind = "pack"      // part → live
+	Module    Kind = "module"    // part → staged → live, the old one to .bak
+	Companion Kind = "companion" // part → staged → live, best effort
 )
 
 // part is the name that receives the bytes. It lies beside the final file, so that the last step is a rename within one
@@ -66,7 +76,7 @@ func (e entry) places() []string {
 
 // staged is the name of the complete file before the swap. A program keeps its extension, which Windows requires.
 func (e entry) staged() string {
-	if ext := path.Ext(e.Live); e.Kind == module && strings.EqualFold(ext, programExt) {
+	if ext := path.Ext(e.Live); e.Kind == Module && strings.EqualFold(ext, ProgramExt) {
 		return strings.TrimSuffix(e.Live, ext) + StagingSuffix + ext
 	}
 	return e.Live + StagingSuffix
@@ -74,7 +84,7 @@ func (e entry) staged() string {
 
 // ready is the name of the complete file before the swap: the staging name, or for packs the part.
 func (e entry) ready() string {
-	if e.Kind == pack {
+	if e.Kind == Pack {
 		return e.part()
 	}
 	return e.staged()
@@ -82,7 +92,7 @@ func (e entry) ready() string {
 
 // backup is the name of the last proven file until its successor has proven itself.
 func (e entry) backup() string {
-	if e.Kind == module {
+	if e.Kind == Module {
 		return e.Live + BackupSuffix
 	}
 	return path.Join(StateDir, previousDir, e.Live)
@@ -102,9 +112,9 @@ type Names struct {
 // Library is the name of the live module.
 func (n Names) Library() string { return n.Runtime + n.Ext }
 
-// checked cleans the folder names and rejects a layout in which a pack from the server could collide with the install's own
+// Checked cleans the folder names and rejects a layout in which a pack from the server could collide with the install's own
 // files. Packs have a folder of their own. The error is for the author of the settings.
-func (n Names) checked() (Names, error) {
+func (n Names) Checked() (Names, error) {
 	if n.Runtime == "" || n.Ext == "" && !n.Program || strings.ContainsAny(n.Library(), `/\`) {
 		return n, fmt.Errorf("module %q: want a plain file name with an extension", n.Library())
 	}
@@ -149,7 +159,7 @@ func (n Names) entryOf(f release.File) (e entry, ok bool) {
 
 // packEntry is the entry of a resource from the server.
 func (n Names) packEntry(f release.File) entry {
-	return entry{Kind: pack, Live: path.Join(n.Resources, f.Path), Size: f.Size, Digest: f.Digest}
+	return entry{Kind: Pack, Live: path.Join(n.Resources, f.Path), Size: f.Size, Digest: f.Digest}
 }
 
 // binaryEntry reports whether a binary from the server belongs to this host, and its name here. It replaces the server's
@@ -168,11 +178,11 @@ func (n Names) binaryEntry(f release.File) (e entry, ok bool) {
 	case !found || strings.Contains(rest, "/"):
 		return entry{}, false
 	case rest == n.Ext:
-		e.Kind = module
+		e.Kind = Module
 	case n.Program:
 		return entry{}, false
 	case rest == symbolsExt, strings.HasPrefix(rest, n.Ext+".") && !reserved(rest):
-		e.Kind = companion
+		e.Kind = Companion
 	default:
 		return entry{}, false
 	}

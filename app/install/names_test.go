@@ -16,23 +16,23 @@ func TestBinaryNames(t *testing.T) {
 	tests := []struct {
 		names Names
 		path  string
-		kind  kind   // empty: rejected
+		kind  Kind   // empty: rejected
 		live  string // its live name
 	}{
-		{lathe, "Lathe.so", module, "Lathe.so"},
-		{lathe, "Lathe.so.pdb", companion, "Lathe.so.pdb"},
-		{lathe, "Lathe.so.debug", companion, "Lathe.so.debug"},
-		{lathe, "Lathe.pdb", companion, "Lathe.pdb"},
-		{windows, "Lathe.dll", module, "Lathe.dll"},
-		{windows, "Lathe.dll.pdb", companion, "Lathe.dll.pdb"},
-		{windows, "Lathe.pdb", companion, "Lathe.pdb"},
-		{alt, "Lathe.so", module, "MyAlt.so"},
-		{alt, "Lathe.so.pdb", companion, "MyAlt.so.pdb"},
-		{alt, "Lathe.pdb", companion, "MyAlt.pdb"},
-		{dots, "game-1.2.so", module, "game-1.2.so"},
-		{dots, "game-1.2.so.pdb", companion, "game-1.2.so.pdb"},
-		{dotsAlt, "game-1.2.dylib", module, "My.Alt.2.dylib"},
-		{longer, "Lathe_OpenGL.dll", module, "Lathe_OpenGL.dll"},
+		{lathe, "Lathe.so", Module, "Lathe.so"},
+		{lathe, "Lathe.so.pdb", Companion, "Lathe.so.pdb"},
+		{lathe, "Lathe.so.debug", Companion, "Lathe.so.debug"},
+		{lathe, "Lathe.pdb", Companion, "Lathe.pdb"},
+		{windows, "Lathe.dll", Module, "Lathe.dll"},
+		{windows, "Lathe.dll.pdb", Companion, "Lathe.dll.pdb"},
+		{windows, "Lathe.pdb", Companion, "Lathe.pdb"},
+		{alt, "Lathe.so", Module, "MyAlt.so"},
+		{alt, "Lathe.so.pdb", Companion, "MyAlt.so.pdb"},
+		{alt, "Lathe.pdb", Companion, "MyAlt.pdb"},
+		{dots, "game-1.2.so", Module, "game-1.2.so"},
+		{dots, "game-1.2.so.pdb", Companion, "game-1.2.so.pdb"},
+		{dotsAlt, "game-1.2.dylib", Module, "My.Alt.2.dylib"},
+		{longer, "Lathe_OpenGL.dll", Module, "Lathe_OpenGL.dll"},
 
 		// The host, its settings, its log, and other files that a server must not replace.
 		{lathe, "Lathe", "", ""},
@@ -83,7 +83,7 @@ func TestBinaryNames(t *testing.T) {
 func TestPackNames(t *testing.T) {
 	n := Names{Runtime: "Lathe", Ext: ".so", Resources: "Data/Packs"}
 	got := n.packEntry(release.File{Path: "maps/a.zip", Size: 5, Digest: wantedDigest})
-	if want := (entry{Kind: pack, Live: "Data/Packs/maps/a.zip", Size: 5, Digest: wantedDigest}); got != want {
+	if want := (entry{Kind: Pack, Live: "Data/Packs/maps/a.zip", Size: 5, Digest: wantedDigest}); got != want {
 		t.Errorf("%+v", got)
 	}
 }
@@ -93,10 +93,10 @@ func TestNamesOfAnEntry(t *testing.T) {
 		entry                       entry
 		part, staged, backup, ready string
 	}{
-		{entry{Kind: pack, Live: "R/a/b.zip"}, "R/a/~b.zip", "R/a/b.zip-staging", ".collet/previous/R/a/b.zip", "R/a/~b.zip"},
-		{entry{Kind: pack, Live: "R/a/b.zip", Aside: true}, ".collet/parts/R/a/b.zip", "R/a/b.zip-staging", ".collet/previous/R/a/b.zip", ".collet/parts/R/a/b.zip"},
-		{entry{Kind: module, Live: "L.so"}, "~L.so", "L.so-staging", "L.so.bak", "L.so-staging"},
-		{entry{Kind: companion, Live: "L.so.pdb"}, "~L.so.pdb", "L.so.pdb-staging", ".collet/previous/L.so.pdb", "L.so.pdb-staging"},
+		{entry{Kind: Pack, Live: "R/a/b.zip"}, "R/a/~b.zip", "R/a/b.zip-staging", ".collet/previous/R/a/b.zip", "R/a/~b.zip"},
+		{entry{Kind: Pack, Live: "R/a/b.zip", Aside: true}, ".collet/parts/R/a/b.zip", "R/a/b.zip-staging", ".collet/previous/R/a/b.zip", ".collet/parts/R/a/b.zip"},
+		{entry{Kind: Module, Live: "L.so"}, "~L.so", "L.so-staging", "L.so.bak", "L.so-staging"},
+		{entry{Kind: Companion, Live: "L.so.pdb"}, "~L.so.pdb", "L.so.pdb-staging", ".collet/previous/L.so.pdb", "L.so.pdb-staging"},
 	} {
 		e := test.entry
 		if e.part() != test.part || e.staged() != test.staged || e.backup() != test.backup || e.ready() != test.ready {
@@ -110,17 +110,17 @@ func TestNamesOfAnEntry(t *testing.T) {
 
 func TestBelongs(t *testing.T) {
 	for _, test := range []struct {
-		kind          kind
+		kind          Kind
 		live, library string
 		want          bool
 	}{
-		{pack, "Resources/a.zip", "Lathe.so", true},
-		{module, "Lathe.so", "Lathe.so", true},
-		{module, "MyAlt.so", "Lathe.so", false},
-		{companion, "Lathe.so.pdb", "Lathe.so", true},
-		{companion, "Lathe.pdb", "Lathe.so", true},
-		{companion, "Lathe_OpenGL.so.pdb", "Lathe.so", false},
-		{companion, "MyAlt.pdb", "Lathe.so", false},
+		{Pack, "Resources/a.zip", "Lathe.so", true},
+		{Module, "Lathe.so", "Lathe.so", true},
+		{Module, "MyAlt.so", "Lathe.so", false},
+		{Companion, "Lathe.so.pdb", "Lathe.so", true},
+		{Companion, "Lathe.pdb", "Lathe.so", true},
+		{Companion, "Lathe_OpenGL.so.pdb", "Lathe.so", false},
+		{Companion, "MyAlt.pdb", "Lathe.so", false},
 	} {
 		if got := belongs(test.kind, test.live, test.library); got != test.want {
 			t.Errorf("%s %s of %s: %v", test.kind, test.live, test.library, got)

@@ -69,8 +69,8 @@ func Next(files []entry, seen []Seen, goal Goal, w ways) []Step {
 	}
 	var stage, steps batches
 	for i, e := range files {
-		if e.Kind != pack && seen[i].Part == Wanted && seen[i].Live != Wanted {
-			stage.add(Step{Place, e.part(), e.staged(), e.Kind == companion})
+		if e.Kind != Pack && seen[i].Part == Wanted && seen[i].Live != Wanted {
+			stage.add(Step{Place, e.part(), e.staged(), e.Kind == Companion})
 		}
 		steps.file(e, seen[i], w)
 	}
@@ -84,7 +84,7 @@ func Next(files []entry, seen []Seen, goal Goal, w ways) []Step {
 func lost(files []entry, seen []Seen) (name string, lost bool) {
 	for i, e := range files {
 		s := seen[i]
-		if !e.gone() && e.Kind != companion && s.Part != Wanted && s.Staged != Wanted && s.Live != Wanted {
+		if !e.gone() && e.Kind != Companion && s.Part != Wanted && s.Staged != Wanted && s.Live != Wanted {
 			return e.Live, true
 		}
 	}
@@ -138,7 +138,7 @@ func (b *batches) file(e entry, s Seen, w ways) {
 		b.remove(e, s, w)
 	case s.Live == Wanted:
 		b.finish(e, s, w)
-	case e.Kind == companion && s.Part != Wanted && s.Staged != Wanted:
+	case e.Kind == Companion && s.Part != Wanted && s.Staged != Wanted:
 		return
 	default:
 		b.replace(e, s, w)
@@ -152,17 +152,17 @@ func (b *batches) remove(e entry, s Seen, w ways) {
 	case s.Live != Previous:
 		return
 	case w.inherits[e.Live]: // in the first batch: a folder, or a file in place of the folder, may need the name
-		b.aside(Step{Drop, e.Live, "", e.Kind == companion})
+		b.aside(Step{Drop, e.Live, "", e.Kind == Companion})
 	default:
 		b.spare(e, s)
-		b.aside(Step{Keep, e.Live, e.backup(), e.Kind == companion})
+		b.aside(Step{Keep, e.Live, e.backup(), e.Kind == Companion})
 	}
 }
 
 // spare recycles a file of unknown origin that occupies the name of the backup.
 func (b *batches) spare(e entry, s Seen) {
 	if s.Backup == Other {
-		b.add(Step{Recycle, e.backup(), "", e.Kind == companion})
+		b.add(Step{Recycle, e.backup(), "", e.Kind == Companion})
 	}
 }
 
@@ -174,7 +174,7 @@ func (b *batches) spare(e entry, s Seen) {
 //	live a folder              clear it: its files are gone by then
 //	live absent                place
 func (b *batches) replace(e entry, s Seen, w ways) {
-	from, try := e.ready(), e.Kind == companion
+	from, try := e.ready(), e.Kind == Companion
 	switch {
 	case s.Live == Previous && !w.inherits[e.Live]:
 		b.spare(e, s)
@@ -194,9 +194,9 @@ func (b *batches) replace(e entry, s Seen, w ways) {
 
 // finish adds the steps that clean up after a file that is already live.
 func (b *batches) finish(e entry, s Seen, w ways) {
-	try := e.Kind == companion
+	try := e.Kind == Companion
 	at := s.Part
-	if e.Kind != pack {
+	if e.Kind != Pack {
 		at = s.Staged
 		if s.Part == Wanted {
 			b.add(Step{Drop, e.part(), "", try})
@@ -218,12 +218,12 @@ func Found(files []entry, seen []Seen, w ways) []Step {
 	for i, e := range files {
 		s := seen[i]
 		at := s.Part
-		if e.Kind != pack {
+		if e.Kind != Pack {
 			at = s.Staged
 		}
 		if !e.gone() && !e.Repair && at == Previous && s.Backup != Previous && !w.inherits[e.Live] {
 			b.spare(e, s)
-			b.add(Step{Keep, e.ready(), e.backup(), e.Kind == companion})
+			b.add(Step{Keep, e.ready(), e.backup(), e.Kind == Companion})
 		}
 	}
 	return b.all()
@@ -236,7 +236,7 @@ func Withdraw(files []entry, seen []Seen) (steps []Step, possible bool) {
 		return nil, false
 	}
 	for i, e := range files {
-		if e.Kind != pack && seen[i].Staged == Wanted {
+		if e.Kind != Pack && seen[i].Staged == Wanted {
 			steps = append(steps, Step{Place, e.staged(), e.part(), false})
 		}
 	}
@@ -250,7 +250,7 @@ func Undo(back []undo, now []entry, seen []Seen, w ways) (steps []Step, lost str
 	var b, last batches
 	for i, u := range back {
 		s, e := seen[i], now[i]
-		if s.Live != Previous && !u.Digest.IsZero() && s.Backup != Previous && u.Kind != companion {
+		if s.Live != Previous && !u.Digest.IsZero() && s.Backup != Previous && u.Kind != Companion {
 			return nil, u.Live
 		}
 		b.undo(&last, u, e, s, w)
@@ -261,7 +261,7 @@ func Undo(back []undo, now []entry, seen []Seen, w ways) (steps []Step, lost str
 // undo adds the steps that restore one file. Steps that need a free name come last.
 func (b *batches) undo(last *batches, u undo, now entry, s Seen, w ways) {
 	now.Aside = true
-	backup, try := u.entry().backup(), u.Kind == companion
+	backup, try := u.entry().backup(), u.Kind == Companion
 	switch {
 	case s.Live == Previous && s.Backup == Wanted: // stopped after an exchange
 		b.add(Step{Keep, backup, now.part(), try})

@@ -48,7 +48,7 @@ func (d disk) look(files []entry, w ways) []Seen {
 		if !e.gone() {
 			seen[i].Part = d.content(e.part())
 		}
-		if !e.gone() && e.Kind != pack {
+		if !e.gone() && e.Kind != Pack {
 			seen[i].Staged = d.content(e.staged())
 		}
 		if !w.inherits[e.Live] && !e.Repair {
@@ -138,7 +138,7 @@ func explore(t *testing.T, begin disk, next func(disk) []Step, check func(d disk
 
 // swapCase is one combination of all inputs of Next for a file.
 type swapCase struct {
-	kind                              kind
+	kind                              Kind
 	part, staged, live, backup        byte
 	gone, repair, inherits, exchanges bool
 }
@@ -173,24 +173,24 @@ func (c swapCase) possible() bool {
 		}
 	}
 	waits := c.staged
-	if c.kind == pack {
+	if c.kind == Pack {
 		waits = c.part
 	}
 	switch {
-	case previous > 1, c.repair && (previous > 0 || c.gone || c.inherits), c.kind == pack && c.staged != 0, c.kind != pack && c.part == 'P':
+	case previous > 1, c.repair && (previous > 0 || c.gone || c.inherits), c.kind == Pack && c.staged != 0, c.kind != Pack && c.part == 'P':
 		return false
 	case c.gone && (c.part != 0 || c.staged != 0 || c.live == 'W' || c.live == 'F'):
 		return false
 	case waits == 'P' && c.live != 'W', c.backup == 'P' && (c.live == 'O' || c.live == 'F'):
 		return false // the file replaced by an exchange, and the one moved away by two renames
-	case c.backup == 'B' != c.inherits, c.live == 'F' && c.kind != pack:
+	case c.backup == 'B' != c.inherits, c.live == 'F' && c.kind != Pack:
 		return false
 	}
 	return true
 }
 
 func swapCases() (cases []swapCase) {
-	kinds, flags := []kind{pack, module, companion}, []bool{false, true}
+	kinds, flags := []Kind{Pack, Module, Companion}, []bool{false, true}
 	each := func(contents string, f func(byte)) {
 		for _, c := range []byte(contents) {
 			f(letter(c))
@@ -245,7 +245,7 @@ func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
 		return fmt.Errorf("ends without the new file")
 	case c.there() && (d[e.ready()] != 0 || d[e.part()] == 'W' || hadPrevious && d[e.backup()] != 'P'):
 		return fmt.Errorf("ends with something left, or without a backup")
-	case !c.there() && c.kind == companion && live != c.live:
+	case !c.there() && c.kind == Companion && live != c.live:
 		return fmt.Errorf("lost a companion that nothing replaces")
 	}
 	return nil
@@ -256,7 +256,7 @@ func TestNextOfEveryFile(t *testing.T) {
 	walked, lost := 0, 0
 	for _, c := range swapCases() {
 		files := []entry{c.entry()}
-		if !c.there() && !c.gone && c.kind != companion {
+		if !c.there() && !c.gone && c.kind != Companion {
 			lost++
 			c.losesItsBytes(t, files)
 			continue
@@ -352,7 +352,7 @@ func TestWithdrawOfEveryFile(t *testing.T) {
 
 // undoCase is one combination of all inputs of Undo for a file.
 type undoCase struct {
-	kind         kind
+	kind         Kind
 	live, backup byte
 	nothing      bool // there was no file before
 	goes         bool // the set has no file
@@ -360,13 +360,13 @@ type undoCase struct {
 }
 
 func undoCases() (cases []undoCase) {
-	for _, k := range []kind{pack, module, companion} {
+	for _, k := range []Kind{Pack, Module, Companion} {
 		for _, live := range []byte{0, 'W', 'P', 'O', 'F'} {
 			for _, backup := range []byte{0, 'W', 'P', 'O'} {
 				for bits := range 8 {
 					c := undoCase{k, live, backup, bits&1 != 0, bits&2 != 0, bits&4 != 0}
 					none := c.nothing && (live == 'P' || backup != 0)
-					if none || c.goes && (live == 'W' || backup == 'W') || backup == 'W' && live != 'P' || live == 'F' && k != pack {
+					if none || c.goes && (live == 'W' || backup == 'W') || backup == 'W' && live != 'P' || live == 'F' && k != Pack {
 						continue
 					}
 					cases = append(cases, c)
@@ -397,7 +397,7 @@ func TestUndoOfEveryFile(t *testing.T) {
 				s.Backup = d.content(backup)
 			}
 			steps, gone := Undo([]undo{u}, []entry{now}, []Seen{s}, w)
-			if (gone != "") != (c.kind != companion && !c.nothing && !begin.has('P')) {
+			if (gone != "") != (c.kind != Companion && !c.nothing && !begin.has('P')) {
 				t.Errorf("%+v: lost %q on %s", c, gone, d)
 			}
 			return steps
@@ -439,10 +439,10 @@ func (c undoCase) check(begin, d disk, end bool) error {
 func TestSetsWalkTogether(t *testing.T) {
 	zero := release.Digest{}
 	files := []entry{
-		{Kind: pack, Live: "x", Old: previousDigest}, {Kind: pack, Live: "y/i", Old: previousDigest},
-		{Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest},
-		{Kind: companion, Live: "m.pdb", Digest: wantedDigest, Old: previousDigest},
-		{Kind: pack, Live: "x/i", Digest: wantedDigest, Aside: true}, {Kind: pack, Live: "y", Digest: wantedDigest},
+		{Kind: Pack, Live: "x", Old: previousDigest}, {Kind: Pack, Live: "y/i", Old: previousDigest},
+		{Kind: Module, Live: "m", Digest: wantedDigest, Old: previousDigest},
+		{Kind: Companion, Live: "m.pdb", Digest: wantedDigest, Old: previousDigest},
+		{Kind: Pack, Live: "x/i", Digest: wantedDigest, Aside: true}, {Kind: Pack, Live: "y", Digest: wantedDigest},
 	}
 	begin := disk{"x": 'P', "y": 'F', "y/i": 'P', "m": 'P', "m.pdb": 'P', "~m": 'W', "~m.pdb": 'W', ".collet/parts/x/i": 'W', "~y": 'W'}
 	for _, exchanges := range []bool{true, false} {
@@ -461,13 +461,13 @@ func TestSetsWalkTogether(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	undone := []undo{
-		{Kind: module, Live: "m", Digest: previousDigest, Proven: true},
-		{Kind: module, Live: "waits", Digest: previousDigest},
-		{Kind: pack, Live: "was nothing", Proven: true},
-		{Kind: pack, Live: "replaced", Digest: previousDigest, Proven: true},
-		{Kind: pack, Live: "dropped", Digest: previousDigest, Proven: true, Gone: true},
-		{Kind: pack, Live: "yours", Digest: previousDigest, Proven: true, Foreign: true},
-		{Kind: pack, Live: "waits, too", Digest: previousDigest, Gone: true},
+		{Kind: Module, Live: "m", Digest: previousDigest, Proven: true},
+		{Kind: Module, Live: "waits", Digest: previousDigest},
+		{Kind: Pack, Live: "was nothing", Proven: true},
+		{Kind: Pack, Live: "replaced", Digest: previousDigest, Proven: true},
+		{Kind: Pack, Live: "dropped", Digest: previousDigest, Proven: true, Gone: true},
+		{Kind: Pack, Live: "yours", Digest: previousDigest, Proven: true, Foreign: true},
+		{Kind: Pack, Live: "waits, too", Digest: previousDigest, Gone: true},
 	}
 	want := []Step{
 		{Recycle, ".collet/previous/dropped", "dropped", true}, {Recycle, ".collet/previous/yours", "yours", true},
@@ -480,7 +480,7 @@ func TestClean(t *testing.T) {
 
 // TestHalfOfASwap continues from the middle of a swap, with real names.
 func TestHalfOfASwap(t *testing.T) {
-	files := []entry{{Kind: module, Live: "m", Digest: wantedDigest, Old: previousDigest}}
+	files := []entry{{Kind: Module, Live: "m", Digest: wantedDigest, Old: previousDigest}}
 	for name, test := range map[string]struct {
 		disk disk
 		want []Step

@@ -33,7 +33,7 @@ func (d *Dir) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 		}
 		for _, place := range d.oldPlaces(e) {
 			file, err := d.openOld(ctx, place.fs, place.name, e)
-			if err != nil && ctx.Err() == nil && !isAbsent(err) {
+			if err != nil && ctx.Err() == nil && !IsAbsent(err) {
 				d.log.Warn().Err(err).Str("file", place.fs.Path(place.name)).Msg("old file not read; what it would have saved is fetched")
 			}
 			if err == nil || ctx.Err() != nil {

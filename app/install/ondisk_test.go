@@ -52,18 +52,18 @@ func firstCells(rows [][]string) (cells []string) {
 
 func TestDocumentedNames(t *testing.T) {
 	n := Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
-	m := entry{Kind: module, Live: n.Library()}
-	c := entry{Kind: companion, Live: n.Library() + symbolsExt}
-	p := entry{Kind: pack, Live: path.Join(n.Resources, "Core.zip")}
+	m := entry{Kind: Module, Live: n.Library()}
+	c := entry{Kind: Companion, Live: n.Library() + symbolsExt}
+	p := entry{Kind: Pack, Live: path.Join(n.Resources, "Core.zip")}
 	aside := p
 	aside.Aside = true
 	d := &Dir{journal: Journal{Number: 7}}
 	want := []string{
 		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(), p.backup(), aside.part(),
 		slotName(0), slotName(1), listsName(0), listsName(1),
-		path.Join(StateDir, lockFile), path.Join(StateDir, readersFile), path.Join(StateDir, openFile),
+		path.Join(StateDir, LockFile), path.Join(StateDir, ReadersFile), path.Join(StateDir, OpenFile),
 		path.Join(d.recycled(dropped), "Resources/Old.zip"), path.Join(d.recycled(somebodys), "Resources/Mod.zip"),
-		path.Join(n.Cache, cacheFile), path.Join(n.Cache, cacheFile) + ".new", path.Join(n.Cache, blocksDir),
+		path.Join(n.Cache, CacheFile), path.Join(n.Cache, CacheFile) + ".new", path.Join(n.Cache, blocksDir),
 	}
 	if got := firstCells(tables(t)["Name"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has the names\n%q, the code\n%q", got, want)
@@ -71,7 +71,7 @@ func TestDocumentedNames(t *testing.T) {
 }
 
 func TestDocumentedProgram(t *testing.T) {
-	e := entry{Kind: module, Live: ProgramNames("Lathe", "", "").Library()}
+	e := entry{Kind: Module, Live: ProgramNames("Lathe", "", "").Library()}
 	want := []string{e.Live, e.staged(), e.backup(), e.part(), programView{}.at(slotName(0))}
 	if got := firstCells(tables(t)["Of the program"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has the names\n%q, the code\n%q", got, want)
@@ -127,13 +127,13 @@ func TestDocumentedStatesAndKinds(t *testing.T) {
 	if got := firstCells(tables(t)["State"]); !slices.Equal(got, states) || len(states) != 7 {
 		t.Errorf("docs/ON-DISK.md has the states\n%q, the code\n%q", got, states)
 	}
-	kinds := constants(t, "names.go", "kind")
+	kinds := constants(t, "names.go", "Kind")
 	rows := tables(t)["Kind"]
 	if got := firstCells(rows); !slices.Equal(got, kinds) || len(kinds) != 3 {
 		t.Fatalf("docs/ON-DISK.md has the kinds\n%q, the code\n%q", got, kinds)
 	}
 	for _, row := range rows {
-		e := entry{Kind: kind(row[0]), Live: "name"}
+		e := entry{Kind: Kind(row[0]), Live: "name"}
 		way := "`" + e.part() + "` → "
 		if e.ready() != e.part() {
 			way += "`" + e.ready() + "` → "
@@ -151,10 +151,10 @@ func TestDocumentedLimits(t *testing.T) {
 		{"lists", fmt.Sprintf("%d MiB", maxLists>>20)},
 		{"hash cache", fmt.Sprintf("%d MiB", maxCache>>20)},
 		{"lines of the hash cache", fmt.Sprint(maxLines)},
-		{"free space beside a download", fmt.Sprintf("%d MiB", reserve>>20)},
+		{"free space beside a download", fmt.Sprintf("%d MiB", Reserve>>20)},
 		{"age of a believed time", coarse.String()},
 		{"age with an inode", tick.String()},
-		{"failed starts of a pending set", fmt.Sprint(maxFailed)},
+		{"failed starts of a pending set", fmt.Sprint(MaxFailed)},
 		{"silent starts of a pending set", fmt.Sprint(maxSilent)},
 		{"swaps of a set without a proof", fmt.Sprint(maxSwaps)},
 		{"sets that are remembered", fmt.Sprint(maxTries)},
@@ -216,7 +216,7 @@ func TestDocumentedRelease(t *testing.T) {
 }
 
 func TestDocumentedLocks(t *testing.T) {
-	want := []string{path.Join(StateDir, lockFile), path.Join(StateDir, readersFile)}
+	want := []string{path.Join(StateDir, LockFile), path.Join(StateDir, ReadersFile)}
 	if got := firstCells(tables(t)["Lock"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has the locks\n%q, the code\n%q", got, want)
 	}

@@ -261,7 +261,7 @@ func (d *Dir) commit(ctx context.Context) error {
 	if err := d.record(record{State: Prepared}); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == module }) {
+	if slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module }) {
 		return d.stage(ctx)
 	}
 	return d.swap(ctx)

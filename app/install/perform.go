@@ -160,7 +160,7 @@ func (d *Dir) clearWay(b *batch, to string) error {
 	for at := to; strings.HasPrefix(at, previous) || strings.HasPrefix(at, parts); at = path.Dir(at) {
 		info, err := d.fs.Lstat(at)
 		switch {
-		case isAbsent(err):
+		case IsAbsent(err):
 		case err != nil:
 			return err
 		case at == to && info.IsDir() && strings.HasPrefix(at, parts):
@@ -325,7 +325,7 @@ func isNotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // syncDirs makes the names in folders durable and empties the map. It skips missing folders.
 func syncDirs(fsys platform.FS, folders map[string]bool) error {
-	err := platform.SyncDirs(fsys, slices.Sorted(maps.Keys(folders)), isAbsent) // sorted, so that crash tests are repeatable
+	err := platform.SyncDirs(fsys, slices.Sorted(maps.Keys(folders)), IsAbsent) // sorted, so that crash tests are repeatable
 	if err == nil {
 		clear(folders)
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"collet/app/install"
+	"collet/app/install/inspect"
 )
 
 // TestPipesHangNothing checks that a pipe in place of a file is an error or is replaced; no call waits for its other end.
@@ -30,7 +30,7 @@ func TestPipesHangNothing(t *testing.T) {
 			t.Skip(err)
 		}
 		_, err := s.on(t, f.open()) // it ends, with or without an error
-		if _, inspected := install.Inspect(context.Background(), f.open(), names(), true); err == nil && inspected != nil {
+		if _, inspected := inspect.Folder(context.Background(), f.open(), nil, names(), true); err == nil && inspected != nil {
 			t.Errorf("%s: the start does not mind, and the inspection says %v", name, inspected)
 		}
 	}

@@ -27,7 +27,7 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 		}
 		c.missing, c.resumed = c.lacks(), c.offset > 0
 		delete(bound, c.entry.Live)
-		missing += min(c.file.Size-c.offset, math.MaxInt64-reserve-missing)
+		missing += min(c.file.Size-c.offset, math.MaxInt64-Reserve-missing)
 	}
 	kept, err := d.leftovers(bound, p.mode)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *planning) mistaken() bool {
 func (p *planning) adoptOthers(ctx context.Context) error {
 	for _, e := range p.others {
 		info, err := p.dir.fs.Lstat(e.Live)
-		if isAbsent(err) || err == nil && (!info.Mode().IsRegular() || info.Size() != e.Size) || p.set[e.Live].Digest == e.Digest {
+		if IsAbsent(err) || err == nil && (!info.Mode().IsRegular() || info.Size() != e.Size) || p.set[e.Live].Digest == e.Digest {
 			continue
 		}
 		if err != nil {
@@ -114,12 +114,12 @@ func (d *Dir) resume(ctx context.Context, e, bound entry) (int64, error) {
 		}
 	}
 	if same && bound.Aside != e.Aside {
-		if err := d.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !isAbsent(err) {
+		if err := d.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !IsAbsent(err) {
 			return 0, err
 		}
 	}
 	info, err := d.fs.Lstat(e.part())
-	if isAbsent(err) {
+	if IsAbsent(err) {
 		return 0, nil
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func (d *Dir) outlived(ctx context.Context, e entry, size int64) (bool, error) {
 func (d *Dir) removePart(name string) error {
 	info, err := d.fs.Lstat(name)
 	switch {
-	case isAbsent(err):
+	case IsAbsent(err):
 		return nil
 	case err != nil:
 		return err
@@ -198,7 +198,7 @@ func (d *Dir) checkRoom(missing int64) error {
 		d.log.Warn().Err(err).Msg("free space unknown")
 		return nil
 	}
-	need := missing + reserve
+	need := missing + Reserve
 	if missing == 0 || free >= uint64(need) {
 		return nil
 	}

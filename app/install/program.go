@@ -71,7 +71,7 @@ func (v programView) Chmod(name string, mode fs.FileMode) error { return v.FS.Ch
 // SyncDir syncs a folder; for the root it also syncs StateDir, which holds the mapped folders.
 func (v programView) SyncDir(name string) error {
 	if name == "." {
-		if err := v.FS.SyncDir(StateDir); err != nil && !isAbsent(err) {
+		if err := v.FS.SyncDir(StateDir); err != nil && !IsAbsent(err) {
 			return err
 		}
 	}
@@ -114,10 +114,10 @@ func (d *Dir) goOnProgram(ctx context.Context) error {
 
 // Waiting is the absolute path of a complete program that waits for its trial; otherwise empty.
 func (d *Dir) Waiting() string {
-	if !d.cfg.Names.Program || d.journal.State != Prepared || tryOf(d.journal.Tries, d.journal.Build).refused() {
+	if !d.cfg.Names.Program || d.journal.State != Prepared || tryOf(d.journal.Tries, d.journal.Build).Refused() {
 		return ""
 	}
-	i := slices.IndexFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == module && !e.gone() })
+	i := slices.IndexFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module && !e.gone() })
 	if i < 0 {
 		return ""
 	}
@@ -176,7 +176,7 @@ func (d *Dir) Prove(ctx context.Context) error {
 		return d.fault(err)
 	}
 	files := d.journal.lists.Files
-	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == module }); !touched(files, seen) && i >= 0 &&
+	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == Module }); !touched(files, seen) && i >= 0 &&
 		!files[i].Repair && !files[i].Old.IsZero() && seen[i].Live != Previous {
 		return d.fault(errors.Join(ErrReplaced, d.withdraw(ctx)))
 	}

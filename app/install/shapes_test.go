@@ -227,9 +227,9 @@ func TestMissedCompanionIsStillOurs(t *testing.T) {
 	for name, unproven := range map[string]bool{"proven": false, "unproven": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t)
-			module("one").confirmed().must(f)
+			Module("one").confirmed().must(f)
 			start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "symbols"), confirm: !unproven}.must(f)
-			if _, err := module("three").on(t, watch(f.open(), heldSymbols()...)); err != nil {
+			if _, err := Module("three").on(t, watch(f.open(), heldSymbols()...)); err != nil {
 				t.Fatal(err)
 			}
 			wantFiles(t, "held when they were dropped", f, "Lathe.so", "three", "Lathe.so.pdb", "symbols")
@@ -238,7 +238,7 @@ func TestMissedCompanionIsStillOurs(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantFiles(t, "held when they were replaced", f, "Lathe.so", "four", "Lathe.so.pdb", "symbols")
-			module("five").confirmed().must(f)
+			Module("five").confirmed().must(f)
 			wantFiles(t, "let go", f, "Lathe.so", "five", "Lathe.so.pdb", "")
 		})
 	}
@@ -247,7 +247,7 @@ func TestMissedCompanionIsStillOurs(t *testing.T) {
 // TestCompanionHeldForGood checks that a set is not held back because its symbols can never be replaced.
 func TestCompanionHeldForGood(t *testing.T) {
 	f := newFolder(t)
-	module("one").confirmed().must(f)
+	Module("one").confirmed().must(f)
 	s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "symbols")}.confirmed()
 	for range 6 {
 		g, err := s.on(t, watch(f.open(), heldSymbols()...))

@@ -16,9 +16,9 @@ import (
 	"collet/platform"
 )
 
-// reserve is the free space in bytes that an update leaves on the volume for the journal, the cache, the log and the
+// Reserve is the free space in bytes that an update leaves on the volume for the journal, the cache, the log and the
 // system.
-const reserve = 16 << 20
+const Reserve = 16 << 20
 
 var _ update.Stage = (*Dir)(nil)
 
@@ -57,7 +57,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := p.compare(ctx, progress); err != nil {
 		return update.Plan{}, err
 	}
-	if known := tryOf(d.journal.Tries, p.build); p.changes() && known.refused() {
+	if known := tryOf(d.journal.Tries, p.build); p.changes() && known.Refused() {
 		d.held = known
 		d.log.Warn().Stringer("set", p.build).Msg("this set was taken back after failed starts; it is held back")
 		return update.Plan{Mode: mode, Matched: p.matched, HeldBack: true}, nil
@@ -148,9 +148,9 @@ func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, er
 		p.set = d.journal.lists.set()
 	}
 	for _, c := range g.files {
-		p.packs = p.packs || c.entry.Kind == pack
+		p.packs = p.packs || c.entry.Kind == Pack
 		if d.covers(mode, c.entry.Kind) {
-			p.symbols = p.symbols || c.entry.Kind == module
+			p.symbols = p.symbols || c.entry.Kind == Module
 			p.offered = append(p.offered, c)
 		} else {
 			p.others = append(p.others, c.entry)
@@ -162,17 +162,17 @@ func (d *Dir) newPlanning(mode update.Mode, offer []release.File) (*planning, er
 }
 
 // order is the position of a kind in the order of fetching.
-func order(k kind) int { return slices.Index([]kind{module, companion, pack}, k) }
+func order(k Kind) int { return slices.Index([]Kind{Module, Companion, Pack}, k) }
 
 // covers reports whether a mode covers files of a kind. Every mode covers packs. Modules are replaced only if the server
 // requests it or during a verification.
-func (d *Dir) covers(mode update.Mode, k kind) bool {
-	return k == pack || mode == update.Binaries || d.cfg.Verify
+func (d *Dir) covers(mode update.Mode, k Kind) bool {
+	return k == Pack || mode == update.Binaries || d.cfg.Verify
 }
 
 // counts reports whether a file of a kind is a subject of the mode: modules in binaries mode, packs in resources mode.
-func counts(mode update.Mode, k kind) bool {
-	return (mode == update.Binaries && k == module) || (mode == update.Resources && k == pack)
+func counts(mode update.Mode, k Kind) bool {
+	return (mode == update.Binaries && k == Module) || (mode == update.Resources && k == Pack)
 }
 
 // compare finds missing files, live files that the set does not record, and files that the release has dropped.
@@ -216,7 +216,7 @@ func (p *planning) compare(ctx context.Context, progress func(file string, done,
 func (p *planning) compareSet(ctx context.Context) error {
 	for _, live := range p.notOffered() {
 		e := p.set[live]
-		if e.Kind == pack && p.packs || e.Kind == companion && p.symbols && belongs(companion, live, p.dir.cfg.Names.Library()) {
+		if e.Kind == Pack && p.packs || e.Kind == Companion && p.symbols && belongs(Companion, live, p.dir.cfg.Names.Library()) {
 			p.gone = append(p.gone, entry{Kind: e.Kind, Live: live, Old: e.Digest, OldSize: e.Size})
 		}
 	}
@@ -296,7 +296,7 @@ func (p *planning) lstat(c *candidate) (fs.FileInfo, error) {
 func (p *planning) checkBlocked(folder string) error {
 	for ; folder != "."; folder = path.Dir(folder) {
 		info, err := p.dir.fs.Lstat(folder)
-		if isAbsent(err) {
+		if IsAbsent(err) {
 			continue
 		}
 		if err != nil {

@@ -62,20 +62,20 @@ func packStories() []story {
 }
 
 func moduleStories() []story {
-	proof := module("one").confirmed()
+	proof := Module("one").confirmed()
 	symbols := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "symbols")}
 	return []story{
-		{name: "first module", then: module("one"), allowed: []string{"", "Lathe.so=one"}},
+		{name: "first module", then: Module("one"), allowed: []string{"", "Lathe.so=one"}},
 		{name: "module and symbols", before: []start{proof}, then: symbols,
 			allowed: []string{"Lathe.so=one", "Lathe.so=two Lathe.so.pdb=symbols"}, proven: "Lathe.so=one"},
-		{name: "module over an unproven one", before: []start{proof, module("two")}, then: module("three"),
+		{name: "module over an unproven one", before: []start{proof, Module("two")}, then: Module("three"),
 			allowed: []string{"Lathe.so=two", "Lathe.so=three"}, proven: "Lathe.so=one"},
 		{name: "module and its proof", before: []start{proof}, then: symbols.confirmed(),
 			allowed: []string{"Lathe.so=one", "Lathe.so=two Lathe.so.pdb=symbols"}, proven: "Lathe.so=one"},
 		{name: "another offer than the prepared one", before: []start{proof, {mode: update.Binaries, blobs: symbols.blobs, stay: true}},
-			then:    module("three"),
+			then:    Module("three"),
 			allowed: []string{"Lathe.so=one", "Lathe.so=two Lathe.so.pdb=symbols", "Lathe.so=three"}, proven: "Lathe.so=one"},
-		{name: "a backup made by hand", before: []start{proof}, spoil: map[string]string{"Lathe.so.bak": "by hand"}, then: module("two").confirmed(),
+		{name: "a backup made by hand", before: []start{proof}, spoil: map[string]string{"Lathe.so.bak": "by hand"}, then: Module("two").confirmed(),
 			allowed: []string{"Lathe.so=one", "Lathe.so=two"}, never: []string{"by hand"}, proven: "Lathe.so=one"},
 	}
 }
@@ -88,7 +88,7 @@ func setStories() []story {
 	const is2 = "Lathe.so=two Lathe.so.pdb=s2 Resources/A.zip=a2 Resources/C.zip=c2"
 	const is3 = "Lathe.so=three Resources/A.zip=a3 Resources/B.zip=b3"
 	verify := start{verify: true, blobs: slices.Concat(packs("A.zip", "a2", "B.zip", "b1", "C.zip", "c"), binaries("Lathe.so", "two"))}
-	before := []start{module("one").confirmed(), start{blobs: packs("A.zip", "a1", "B.zip", "b1", "C.zip", "c")}.confirmed()}
+	before := []start{Module("one").confirmed(), start{blobs: packs("A.zip", "a1", "B.zip", "b1", "C.zip", "c")}.confirmed()}
 	return []story{
 		{name: "first install", then: one.confirmed(), allowed: []string{"", is1}},
 		{name: "module and packs", before: []start{one.confirmed()}, then: two, allowed: []string{is1, is2}, proven: is1},

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxFailed is the number of failed starts after which an unproven set is rolled back.
-	maxFailed = 2
+	// MaxFailed is the number of failed starts after which an unproven set is rolled back.
+	MaxFailed = 2
 	// maxSilent is the number of starts of such a set that may end without a result, as after a power cut or a kill of the
 	// whole client. These are rarely the set's fault, unless it freezes the machine every time.
 	maxSilent = 5
@@ -31,10 +31,10 @@ type Try struct {
 }
 
 // hopeless reports whether a live set must be rolled back.
-func (t Try) hopeless() bool { return t.Failed >= maxFailed || t.Begun >= maxSilent }
+func (t Try) hopeless() bool { return t.Failed >= MaxFailed || t.Begun >= maxSilent }
 
-// refused reports whether an offered set must not be installed.
-func (t Try) refused() bool { return t.Blocked || t.Swaps >= maxSwaps }
+// Refused reports whether an offered set must not be installed.
+func (t Try) Refused() bool { return t.Blocked || t.Swaps >= maxSwaps }
 
 // Reason says why the set is not installed again, for the log and the terminal.
 func (t Try) Reason() string {

@@ -14,14 +14,14 @@ func TestWhenASetIsGivenUp(t *testing.T) {
 		hopeless, refused bool
 	}{
 		{Try{}, false, false},
-		{Try{Failed: maxFailed - 1, Begun: maxSilent - 1, Swaps: maxSwaps - 1}, false, false},
-		{Try{Failed: maxFailed}, true, false},
+		{Try{Failed: MaxFailed - 1, Begun: maxSilent - 1, Swaps: maxSwaps - 1}, false, false},
+		{Try{Failed: MaxFailed}, true, false},
 		{Try{Begun: maxSilent}, true, false},
 		{Try{Swaps: maxSwaps}, false, true},
 		{Try{Blocked: true}, false, true},
 	} {
-		if test.try.hopeless() != test.hopeless || test.try.refused() != test.refused {
-			t.Errorf("%+v: hopeless %v, refused %v", test.try, test.try.hopeless(), test.try.refused())
+		if test.try.hopeless() != test.hopeless || test.try.Refused() != test.refused {
+			t.Errorf("%+v: hopeless %v, refused %v", test.try, test.try.hopeless(), test.try.Refused())
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (p *planning) checkNative() error {
 		trust = TrustSHA256 // the program makes all other trust decisions
 	}
 	for _, c := range p.work.items {
-		if c.entry.Kind == pack {
+		if c.entry.Kind == Pack {
 			continue
 		}
 		if err := trust.fault(c.entry.Digest.Algorithm); err != nil {

@@ -61,7 +61,7 @@ func table() []mutant {
 			old: `case s.Live == Previous && !w.inherits[e.Live]:`, new: `case s.Live == Previous:`,
 			why: "a set that never proved itself overwrites the backup of the one that did"},
 		{id: "install-one-more-failure", pkg: "app/install", file: "tries.go",
-			old: `t.Failed >= maxFailed`, new: `t.Failed > maxFailed`,
+			old: `t.Failed >= MaxFailed`, new: `t.Failed > MaxFailed`,
 			why: "how many failed starts lead back to the last proven set"},
 		{id: "install-blocked-again", pkg: "app/install", file: "tries.go",
 			old: `return t.Blocked || t.Swaps >= maxSwaps`, new: `return t.Swaps >= maxSwaps`,
@@ -70,7 +70,7 @@ func table() []mutant {
 			old: `case a != release.SHA256 && t != TrustFNV:`, new: `case a != release.SHA256 && t == TrustNothing:`,
 			why: "native code that only a forgeable checksum names is taken"},
 		{id: "install-companion-trusted", pkg: "app/install", file: "trust.go",
-			old: `if c.entry.Kind == pack {`, new: `if c.entry.Kind != module {`,
+			old: `if c.entry.Kind == Pack {`, new: `if c.entry.Kind != Module {`,
 			why: "companions, which may be libraries, are taken without proof"},
 
 		// netproto: what a peer may send.

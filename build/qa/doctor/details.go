@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/build/qa/fileset"
 )
 
@@ -79,7 +79,7 @@ func wrap(text, before, after string) string {
 // files writes the set, staged files, and former parts of the set.
 func (p *sheet) files() {
 	i := &p.d.Install
-	list := func(title string, files []install.FileState) {
+	list := func(title string, files []inspect.FileState) {
 		if len(files) == 0 {
 			return
 		}
@@ -119,10 +119,10 @@ func (p *sheet) others() {
 	for _, s := range i.Strays {
 		p.line("    %-8s %12d %s", s.What, s.Size, s.Name)
 	}
-	if len(i.Next.Deeds) > maxSteps {
+	if len(i.Next.Actions) > maxSteps {
 		p.line("")
 		p.line("All steps of the next start")
-		for _, step := range i.Next.Deeds {
+		for _, step := range i.Next.Actions {
 			p.line("  %s", stepText(step))
 		}
 	}

@@ -27,6 +27,7 @@ import (
 
 	"collet"
 	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/build/qa/fileset"
 	"collet/build/qa/report"
 	"collet/netproto/product"
@@ -43,29 +44,29 @@ type Options struct {
 
 // Diagnosis is the state of an install, for people and as JSON.
 type Diagnosis struct {
-	Version  string             `json:"version"` // of this program
-	Target   string             `json:"target"`
-	Time     time.Time          `json:"time"`
-	BootID   string             `json:"boot_id,omitempty"`
-	Dir      string             `json:"dir"`
-	Volume   string             `json:"volume"`
-	Host     string             `json:"host"`
-	Clues    []string           `json:"clues,omitempty"`    // files that determined the host's name
-	Settings string             `json:"settings,omitempty"` // the settings file; empty if missing
-	Packaged string             `json:"packaged,omitempty"` // the host's packaged name; empty if it was not packaged
-	Odd      string             `json:"odd,omitempty"`      // what is wrong with the settings
-	Selector string             `json:"selector,omitempty"` // the module that the selector names
-	DataAt   string             `json:"data_at,omitempty"`  // the writable root, where it is another folder
-	Access   []Access           `json:"access,omitempty"`
-	Users    []FileUser         `json:"users,omitempty"`
-	Log      []string           `json:"log,omitempty"` // its last lines
-	Install  install.Inspection `json:"install"`
+	Version  string         `json:"version"` // of this program
+	Target   string         `json:"target"`
+	Time     time.Time      `json:"time"`
+	BootID   string         `json:"boot_id,omitempty"`
+	Dir      string         `json:"dir"`
+	Volume   string         `json:"volume"`
+	Host     string         `json:"host"`
+	Clues    []string       `json:"clues,omitempty"`    // files that determined the host's name
+	Settings string         `json:"settings,omitempty"` // the settings file; empty if missing
+	Packaged string         `json:"packaged,omitempty"` // the host's packaged name; empty if it was not packaged
+	Odd      string         `json:"odd,omitempty"`      // what is wrong with the settings
+	Selector string         `json:"selector,omitempty"` // the module that the selector names
+	DataAt   string         `json:"data_at,omitempty"`  // the writable root, where it is another folder
+	Access   []Access       `json:"access,omitempty"`
+	Users    []FileUser     `json:"users,omitempty"`
+	Log      []string       `json:"log,omitempty"` // its last lines
+	Install  inspect.Report `json:"install"`
 	// Endings predict the end of the next start, as far as the disk decides it. Empty while a client runs, and if the writable root is
 	// another folder.
-	Endings []install.Ending `json:"endings,omitempty"`
+	Endings []inspect.Ending `json:"endings,omitempty"`
 	Signed  bool             `json:"signed,omitempty"` // updates come as signed releases
 	// Program is the state of program updates; nil if the program was never updated.
-	Program *install.ProgramFound `json:"program,omitempty"`
+	Program *inspect.ProgramReport `json:"program,omitempty"`
 }
 
 // Access says whether this user may change a folder's content or a file.
@@ -129,7 +130,7 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 
 // readProgram determines whether the program itself was ever updated.
 func (d *Diagnosis) readProgram(fsys platform.FS, base string) error {
-	p, found, err := install.LookAtProgram(fsys, base, product.Target(d.Target).ProgramName(""))
+	p, found, err := inspect.Program(fsys, base, product.Target(d.Target).ProgramName(""))
 	if found {
 		d.Program = &p
 	}
@@ -145,7 +146,7 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o Options, na
 		}
 	}
 	if below == "" {
-		found, err := install.Inspect(ctx, fsys, names, o.Hash)
+		found, err := inspect.Folder(ctx, fsys, nil, names, o.Hash)
 		if d.Install = found; err == nil {
 			err = d.predict(ctx, fsys, nil)
 		}
@@ -156,7 +157,7 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o Options, na
 		return err
 	}
 	defer base.Close()
-	if d.Install, err = install.InspectAbove(ctx, fsys, base, names, o.Hash); err == nil {
+	if d.Install, err = inspect.Folder(ctx, fsys, base, names, o.Hash); err == nil {
 		err = d.predict(ctx, fsys, base)
 	}
 	return inspectError(d.Dir, err)
@@ -164,13 +165,13 @@ func (d *Diagnosis) inspect(ctx context.Context, fsys platform.FS, o Options, na
 
 // predict predicts how the next start ends.
 func (d *Diagnosis) predict(ctx context.Context, fsys, base platform.FS) (err error) {
-	if d.DataAt != "" && d.DataAt != d.Dir || d.Install.Running == install.LockHeld {
+	if d.DataAt != "" && d.DataAt != d.Dir || d.Install.Running == inspect.LockHeld {
 		return nil
 	}
 	if info, err := fsys.Lstat(path.Join(d.Install.Names.Cache, install.ReleaseFolder)); err == nil && info.IsDir() {
 		d.Signed = true
 	}
-	d.Endings, err = install.Foretell(ctx, fsys, base, d.Install, d.Signed)
+	d.Endings, err = inspect.Predict(ctx, fsys, base, d.Install, d.Signed)
 	return err
 }
 
@@ -305,15 +306,15 @@ func logTail(fsys platform.FS, name string) []string {
 }
 
 // Faults lists the problems outside the updater's own state: settings, permissions, and expected disk errors.
-func (d *Diagnosis) Faults() []install.Trouble {
-	var found []install.Trouble
+func (d *Diagnosis) Faults() []inspect.Problem {
+	var found []inspect.Problem
 	if d.Odd != "" {
-		found = append(found, install.Trouble{Gravity: install.You, What: d.Settings + ": " + d.Odd,
+		found = append(found, inspect.Problem{Severity: inspect.NeedsPlayer, What: d.Settings + ": " + d.Odd,
 			Then: "the client does not start with such settings; mend or remove the file"})
 	}
 	for _, a := range d.Access {
 		if a.Fault != "" && (d.DataAt == "" || d.DataAt == d.Dir) {
-			found = append(found, install.Trouble{Gravity: install.You, What: a.Name + " can't be written: " + a.Fault,
+			found = append(found, inspect.Problem{Severity: inspect.NeedsPlayer, What: a.Name + " can't be written: " + a.Fault,
 				Then: "updates need it; change the permissions, or let the client keep its files elsewhere (UserWritablePath)"})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/platform"
 )
 
@@ -127,8 +127,8 @@ func TestDoctorWhileItRuns(t *testing.T) {
 		return errors.Join(err, running.open(ctx))
 	})
 	d, err := Diagnose(t.Context(), Options{Dir: dir})
-	if err != nil || d.Install.Running != install.LockHeld || d.NeedsAttention() {
-		t.Errorf("%v, %s, %+v", err, d.Install.Running, d.Install.Troubles)
+	if err != nil || d.Install.Running != inspect.LockHeld || d.NeedsAttention() {
+		t.Errorf("%v, %s, %+v", err, d.Install.Running, d.Install.Problems)
 	}
 	if err := errors.Join(running.dir.Close(), running.fsys.Close()); err != nil {
 		t.Error(err)
@@ -265,7 +265,7 @@ func TestLogTail(t *testing.T) {
 
 // TestTheNextStartOfAMixedSet predicts a verification.
 func TestTheNextStartOfAMixedSet(t *testing.T) {
-	d := &Diagnosis{Install: install.Inspection{Next: install.Rehearsed{Mixed: []string{"Resources/A.zip"}}}}
+	d := &Diagnosis{Install: inspect.Report{Next: inspect.NextStart{Mixed: []string{"Resources/A.zip"}}}}
 	var out bytes.Buffer
 	if err := d.Summary(&out); err != nil || !strings.Contains(out.String(), "because the set is no release") || !strings.Contains(out.String(), "asks the player") {
 		t.Errorf("%v\n%s", err, out.String())
@@ -274,7 +274,7 @@ func TestTheNextStartOfAMixedSet(t *testing.T) {
 
 // TestRoomThatIsNotKnownIsNotZero: some file systems do not report their free space.
 func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
-	for want, found := range map[string]install.Inspection{
+	for want, found := range map[string]inspect.Report{
 		"0 bytes free on /games":             {},
 		"unknown how much is free on /games": {FreeUnknown: true},
 	} {

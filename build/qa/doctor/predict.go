@@ -3,24 +3,24 @@ package doctor
 import (
 	"fmt"
 
-	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/app/update"
 	"collet/assets"
 )
 
 // describeEnding describes how an ending looks to a player.
-func describeEnding(e install.Ending) string {
+func describeEnding(e inspect.Ending) string {
 	return fmt.Sprintf("ends with exit code %d, %q: %s", e.Exit, assets.TextsFor("en").Get(e.Key+".title"), e.Subject)
 }
 
 // condition describes when an ending occurs; rest is what happens then.
-func (d *Diagnosis) condition(e install.Ending, rest string) string {
+func (d *Diagnosis) condition(e inspect.Ending, rest string) string {
 	switch e.When {
-	case install.Unchanged:
+	case inspect.Unchanged:
 		return "if the server has nothing new it " + rest
-	case install.Updated:
+	case inspect.Updated:
 		return "an update " + rest
-	case install.Larger:
+	case inspect.Larger:
 		return fmt.Sprintf("an update with more than %d new or changed files %s", e.Files, rest)
 	default:
 		return rest
@@ -34,7 +34,7 @@ func (d *Diagnosis) endingLines() (lines []string) {
 		switch {
 		case e.Exit != 0:
 			rest = describeEnding(e)
-		case e.When == install.Updated:
+		case e.When == inspect.Updated:
 			rest = d.describeRoom(e)
 		}
 		lines = append(lines, d.condition(e, rest))
@@ -43,7 +43,7 @@ func (d *Diagnosis) endingLines() (lines []string) {
 }
 
 // describeRoom describes how large an update the free space allows.
-func (d *Diagnosis) describeRoom(e install.Ending) string {
+func (d *Diagnosis) describeRoom(e inspect.Ending) string {
 	text := "has room"
 	if e.Bytes >= 0 {
 		text += " for " + formatBytes(e.Bytes)
@@ -58,21 +58,21 @@ func (d *Diagnosis) describeRoom(e install.Ending) string {
 }
 
 // expectedTroubles returns the endings that need user action. A start that can't open the install is already a trouble of the install.
-func (d *Diagnosis) expectedTroubles() (found []install.Trouble) {
-	var before install.Ending
+func (d *Diagnosis) expectedTroubles() (found []inspect.Problem) {
+	var before inspect.Ending
 	for _, e := range d.Endings {
-		seldom := e.When == install.Larger && e.Files >= int64(len(d.Install.Files)) // an update rarely adds more than the present size
-		if e.Exit == 0 || e.When == install.Always || seldom || e.Exit == before.Exit && e.Subject == before.Subject {
+		seldom := e.When == inspect.Larger && e.Files >= int64(len(d.Install.Files)) // an update rarely adds more than the present size
+		if e.Exit == 0 || e.When == inspect.Always || seldom || e.Exit == before.Exit && e.Subject == before.Subject {
 			continue
 		}
 		before = e
-		found = append(found, install.Trouble{Gravity: install.You, What: "the next start: " + d.condition(e, describeEnding(e)), Then: d.remedy(e)})
+		found = append(found, inspect.Problem{Severity: inspect.NeedsPlayer, What: "the next start: " + d.condition(e, describeEnding(e)), Then: d.remedy(e)})
 	}
 	return found
 }
 
 // remedy returns advice against an ending.
-func (d *Diagnosis) remedy(e install.Ending) string {
+func (d *Diagnosis) remedy(e inspect.Ending) string {
 	switch {
 	case e.Key == update.KeyInTheWay:
 		return "move it away"

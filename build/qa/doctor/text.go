@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/build/qa/fileset"
 	"collet/build/qa/report"
 	"collet/platform/text"
@@ -98,12 +99,12 @@ func (p *sheet) summary() {
 	if p.d.DataAt != "" && p.d.DataAt != p.d.Dir {
 		p.item("data", "what changes is kept in %s; look there, too", p.d.DataAt)
 	}
-	troubles := slices.Concat(p.d.Faults(), i.Troubles)
+	troubles := slices.Concat(p.d.Faults(), i.Problems)
 	if len(troubles) == 0 {
 		p.item("troubles", "none")
 	}
 	for n, t := range troubles[:min(len(troubles), maxTroubles)] {
-		p.item([]string{"troubles", ""}[min(n, 1)], "%s: %s", gravityText(t.Gravity), t.What)
+		p.item([]string{"troubles", ""}[min(n, 1)], "%s: %s", severityText(t.Severity), t.What)
 		p.item("", "    %s", t.Then)
 	}
 	if more := len(troubles) - maxTroubles; more > 0 {
@@ -111,10 +112,10 @@ func (p *sheet) summary() {
 	}
 }
 
-// gravityText names an install.Gravity for people.
-func gravityText(g install.Gravity) string {
-	return map[install.Gravity]string{
-		install.You: "YOUR HELP", install.Network: "NEEDS THE SERVER", install.Mends: "mends itself", install.Note: "note",
+// severityText names an inspect.Severity for people.
+func severityText(g inspect.Severity) string {
+	return map[inspect.Severity]string{
+		inspect.NeedsPlayer: "YOUR HELP", inspect.NeedsServer: "NEEDS THE SERVER", inspect.MendsItself: "mends itself", inspect.Note: "note",
 	}[g]
 }
 
@@ -134,7 +135,7 @@ func (p *sheet) state() string {
 	switch {
 	case i.Empty:
 		return "empty: nothing is installed here"
-	case i.State == install.None && len(i.Troubles) > 0 && i.Slots[0].Size+i.Slots[1].Size > 0:
+	case i.State == install.None && len(i.Problems) > 0 && i.Slots[0].Size+i.Slots[1].Size > 0:
 		return "unknown: the journal is damaged"
 	case i.State == install.None:
 		return "unmanaged: " + words[install.None]
@@ -189,11 +190,11 @@ func (p *sheet) proof() string {
 
 // running describes the running clients.
 func (p *sheet) running() string {
-	text := map[install.LockState]string{
-		install.LockFree: "no client", install.LockHeld: "a client has this install open; a second start would bring it forward",
-		install.LockUnknown: "can't be told",
+	text := map[inspect.LockState]string{
+		inspect.LockFree: "no client", inspect.LockHeld: "a client has this install open; a second start would bring it forward",
+		inspect.LockUnknown: "can't be told",
 	}[p.d.Install.Running]
-	if p.d.Install.InUse == install.LockHeld {
+	if p.d.Install.InUse == inspect.LockHeld {
 		text += "; another process uses the files of the set"
 	}
 	for _, u := range p.d.Users {
@@ -231,9 +232,9 @@ const maxSteps = 12
 // next describes the next start.
 func (p *sheet) next() (lines []string) {
 	next := &p.d.Install.Next
-	for n, step := range next.Deeds {
+	for n, step := range next.Actions {
 		if n == maxSteps {
-			lines = append(lines, fmt.Sprintf("and %d more steps", len(next.Deeds)-n))
+			lines = append(lines, fmt.Sprintf("and %d more steps", len(next.Actions)-n))
 			break
 		}
 		lines = append(lines, stepText(step))
@@ -257,7 +258,7 @@ func (p *sheet) next() (lines []string) {
 	return append(append(lines, text), p.d.endingLines()...)
 }
 
-func stepText(d install.Deed) string {
+func stepText(d inspect.Action) string {
 	switch {
 	case d.Do == "":
 		return d.Says

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"collet/app/install"
+	"collet/app/install/inspect"
 	"collet/build/qa/fileset"
 	"collet/netproto/release"
 	"collet/platform"
@@ -193,12 +194,12 @@ func (r *run) judgeEnd(ctx context.Context, v *volume, err error) error {
 
 // judgeLeftovers checks for a clean install: no pending set, no temporary files, no troubles.
 func (r *run) judgeLeftovers(ctx context.Context, v *volume) error {
-	found, err := install.Inspect(ctx, v.fsys, r.layout(), false)
+	found, err := inspect.Folder(ctx, v.fsys, nil, r.layout(), false)
 	if err != nil {
 		return err
 	}
 	if found.Pending || !found.Clean && found.State != install.None || found.NeedsAttention() {
-		return fmt.Errorf("at the end the install is not clean: %s, pending %t, troubles %v", found.State, found.Pending, found.Troubles)
+		return fmt.Errorf("at the end the install is not clean: %s, pending %t, troubles %v", found.State, found.Pending, found.Problems)
 	}
 	if slices.ContainsFunc(r.faults, func(f fault) bool { return f.updaters }) {
 		return nil // a damaged journal leaves files that the updater no longer knows

@@ -1,4 +1,4 @@
-package install
+package inspect
 
 import (
 	"bytes"
@@ -18,10 +18,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/install"
 	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // patient is an install on a volume in memory on which a client can be stopped anywhere.
@@ -30,8 +32,8 @@ type patient struct {
 	disk *faultfs.Disk
 }
 
-func patientNames() Names {
-	return Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
+func patientNames() install.Names {
+	return install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
 }
 
 // patientSet is a release: live name → content.
@@ -68,14 +70,14 @@ func newPatient(t testing.TB) patient { return patient{t, faultfs.New(faultfs.Co
 
 func patientNow() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-func patientOpen(fsys platform.FS) (*Dir, error) {
-	return Open(context.Background(), Config{FS: fsys, Names: patientNames(), Trust: TrustSHA256, Log: zerolog.Nop(), Now: patientNow})
+func patientOpen(fsys platform.FS) (*install.Dir, error) {
+	return install.Open(context.Background(), install.Config{FS: fsys, Names: patientNames(), Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: patientNow})
 }
 
 // The steps of a client.
 var (
-	toCommit = func(s patientSet) func(t testing.TB, d *Dir) error {
-		return func(t testing.TB, d *Dir) error {
+	toCommit = func(s patientSet) func(t testing.TB, d *install.Dir) error {
+		return func(t testing.TB, d *install.Dir) error {
 			plan, err := d.Plan(context.Background(), update.Binaries, s.offer(t), func(string, int64, int64) {})
 			for i := 0; err == nil && i < len(plan.Wants); i++ {
 				err = patientFetch(d, i, plan.Wants[i], s.of(plan.Wants[i].File))
@@ -86,16 +88,16 @@ var (
 			return err
 		}
 	}
-	promote = func(_ testing.TB, d *Dir) error { return d.Promote(context.Background()) }
-	confirm = func(_ testing.TB, d *Dir) error { return d.Confirm() }
-	failing = func(_ testing.TB, d *Dir) error {
+	promote = func(_ testing.TB, d *install.Dir) error { return d.Promote(context.Background()) }
+	confirm = func(_ testing.TB, d *install.Dir) error { return d.Confirm() }
+	failing = func(_ testing.TB, d *install.Dir) error {
 		_, err := d.FailedStart(context.Background(), "signal 11")
 		return err
 	}
-	closing = func(_ testing.TB, d *Dir) error { return d.Close() }
+	closing = func(_ testing.TB, d *install.Dir) error { return d.Close() }
 )
 
-func patientFetch(d *Dir, i int, w update.Want, content string) error {
+func patientFetch(d *install.Dir, i int, w update.Want, content string) error {
 	for _, r := range w.Missing {
 		if err := d.Advance(context.Background(), i); err != nil {
 			return err
@@ -108,7 +110,7 @@ func patientFetch(d *Dir, i int, w update.Want, content string) error {
 }
 
 // run executes steps in one process; with a stop it ends at the operation with that number.
-func (p patient) run(fsys *faultfs.FS, steps ...func(testing.TB, *Dir) error) error {
+func (p patient) run(fsys *faultfs.FS, steps ...func(testing.TB, *install.Dir) error) error {
 	p.t.Helper()
 	d, err := patientOpen(fsys)
 	for _, step := range steps {
@@ -119,7 +121,7 @@ func (p patient) run(fsys *faultfs.FS, steps ...func(testing.TB, *Dir) error) er
 	return err
 }
 
-func (p patient) must(steps ...func(testing.TB, *Dir) error) patient {
+func (p patient) must(steps ...func(testing.TB, *install.Dir) error) patient {
 	p.t.Helper()
 	fsys := p.disk.Open(faultfs.Options{})
 	if err := p.run(fsys, steps...); err != nil {
@@ -168,11 +170,11 @@ func tree(t testing.TB, fsys platform.FS, times bool) string {
 }
 
 // inspected runs Inspect and checks that nothing was changed, by the tree with all times and by the trace of operations.
-func (p patient) inspected(hash bool) Inspection {
+func (p patient) inspected(hash bool) Report {
 	p.t.Helper()
 	before := tree(p.t, p.disk.Open(faultfs.Options{}), true)
 	fsys := p.disk.Open(faultfs.Options{Reads: true})
-	found, err := Inspect(context.Background(), fsys, patientNames(), hash)
+	found, err := Folder(context.Background(), fsys, nil, patientNames(), hash)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -188,10 +190,10 @@ func (p patient) inspected(hash bool) Inspection {
 	return found
 }
 
-// asRehearsed opens the install and checks that the result equals that of a rehearsal on the same folder.
-func (p patient) asRehearsed(found Inspection) {
+// asPredicted opens the install and checks that the result equals that of a rehearsal on the same folder.
+func (p patient) asPredicted(found Report) {
 	p.t.Helper()
-	view := newRehearsal(p.disk.Open(faultfs.Options{}), false)
+	view := newOverlay(p.disk.Open(faultfs.Options{}), false)
 	played, errPlayed := patientOpen(view)
 	fsys := p.disk.Clone().Open(faultfs.Options{})
 	real, errReal := patientOpen(fsys)
@@ -216,7 +218,7 @@ func (p patient) asRehearsed(found Inspection) {
 // withoutLocks removes the lock files, which a rehearsal does not create.
 func withoutLocks(tree string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(tree, "\n"), func(line string) bool {
-		return strings.HasPrefix(line, StateDir+"/"+lockFile) || strings.HasPrefix(line, StateDir+"/"+readersFile)
+		return strings.HasPrefix(line, install.StateDir+"/"+install.LockFile) || strings.HasPrefix(line, install.StateDir+"/"+install.ReadersFile)
 	}), "\n")
 }
 
@@ -225,7 +227,7 @@ func withoutLocks(tree string) string {
 func TestInspectEverywhere(t *testing.T) {
 	t.Parallel()
 	old := newPatient(t).must(toCommit(patientOld), promote, confirm, closing)
-	stories := map[string][]func(testing.TB, *Dir) error{
+	stories := map[string][]func(testing.TB, *install.Dir) error{
 		"update": {toCommit(patientNew), promote, confirm, closing},
 		"back":   {toCommit(patientNew), promote, failing, failing, closing},
 	}
@@ -234,7 +236,7 @@ func TestInspectEverywhere(t *testing.T) {
 		if err := old.run(whole, story...); err != nil {
 			t.Fatal(err)
 		}
-		for k := 1; k <= whole.Count(); k += Stride() {
+		for k := 1; k <= whole.Count(); k += testlevel.Stride(5, 29) {
 			for _, kept := range []int{0, 50, 100} {
 				fsys := old.disk.Clone().Open(faultfs.Options{})
 				fsys.StopInside(k)
@@ -243,9 +245,9 @@ func TestInspectEverywhere(t *testing.T) {
 				}
 				p := patient{t, fsys.Disk().Crash(faultfs.Keep(kept, uint64(k)))}
 				found := p.inspected(k%2 == 0)
-				p.asRehearsed(found)
+				p.asPredicted(found)
 				if found.NeedsAttention() {
-					t.Errorf("%s: stopped in %d, %d %% kept: %+v", name, k, kept, found.Troubles)
+					t.Errorf("%s: stopped in %d, %d %% kept: %+v", name, k, kept, found.Problems)
 				}
 				if t.Failed() {
 					t.Fatalf("%s: stopped in %d (%s), %d %% kept", name, k, whole.Ops()[k-1].Label(), kept)
@@ -256,16 +258,16 @@ func TestInspectEverywhere(t *testing.T) {
 }
 
 // mentions checks for a trouble of a gravity with this text, or for no trouble at all if says is empty.
-func (i Inspection) mentions(t testing.TB, g Gravity, says string) {
+func (i Report) mentions(t testing.TB, s Severity, says string) {
 	t.Helper()
 	if says == "" {
-		if len(i.Troubles) > 0 {
-			t.Errorf("troubles: %+v", i.Troubles)
+		if len(i.Problems) > 0 {
+			t.Errorf("troubles: %+v", i.Problems)
 		}
 		return
 	}
-	if !slices.ContainsFunc(i.Troubles, func(x Trouble) bool { return x.Gravity == g && strings.Contains(x.What, says) }) {
-		t.Errorf("want %s trouble with %q in it, got %+v", g, says, i.Troubles)
+	if !slices.ContainsFunc(i.Problems, func(x Problem) bool { return x.Severity == s && strings.Contains(x.What, says) }) {
+		t.Errorf("want %s trouble with %q in it, got %+v", s, says, i.Problems)
 	}
 }
 
@@ -273,7 +275,7 @@ func TestInspectStates(t *testing.T) {
 	confirmed := newPatient(t).must(toCommit(patientOld), promote, confirm, closing)
 	pending := patient{t, confirmed.disk.Clone()}.must(toCommit(patientNew), promote, closing)
 	prepared := patient{t, confirmed.disk.Clone()}.must(toCommit(patientNew), closing)
-	halfDone := func(_ testing.TB, d *Dir) error {
+	halfDone := func(_ testing.TB, d *install.Dir) error {
 		plan, err := d.Plan(context.Background(), update.Binaries, patientNew.offer(t), func(string, int64, int64) {})
 		if err != nil || len(plan.Wants) == 0 {
 			return fmt.Errorf("%v, %d wants", err, len(plan.Wants))
@@ -288,72 +290,72 @@ func TestInspectStates(t *testing.T) {
 		from   patient
 		spoil  func(t testing.TB, d *faultfs.Disk)
 		hash   bool
-		worst  Gravity // of the expected trouble
-		says   string  // empty: no troubles
+		worst  Severity // of the expected trouble
+		says   string   // empty: no troubles
 		needs  bool
-		checks func(i Inspection) bool
+		checks func(i Report) bool
 	}{
-		{name: "nothing", from: newPatient(t), worst: Network, says: "nothing is installed", needs: true,
-			checks: func(i Inspection) bool { return i.Empty && i.Slot == -1 }},
+		{name: "nothing", from: newPatient(t), worst: NeedsServer, says: "nothing is installed", needs: true,
+			checks: func(i Report) bool { return i.Empty && i.Slot == -1 }},
 		{name: "confirmed", from: confirmed, hash: true,
-			checks: func(i Inspection) bool {
-				return i.State == Confirmed && !i.Pending && i.Clean && len(i.Files) == 5 && len(i.Next.Deeds) == 0 && i.Cache.Known == 4
+			checks: func(i Report) bool {
+				return i.State == install.Confirmed && !i.Pending && i.Clean && len(i.Files) == 5 && len(i.Next.Actions) == 0 && i.Cache.Known == 4
 			}},
-		{name: "pending", from: pending, checks: func(i Inspection) bool {
-			return i.State == Swapped && i.Pending && i.Last != "" && i.Last != i.Set && len(i.Backups) == 5 && !slices.ContainsFunc(i.Backups, func(f FileState) bool { return f.At != "" && f.Found != foundRight })
+		{name: "pending", from: pending, checks: func(i Report) bool {
+			return i.State == install.Swapped && i.Pending && i.Last != "" && i.Last != i.Set && len(i.Backups) == 5 && !slices.ContainsFunc(i.Backups, func(f FileState) bool { return f.At != "" && f.Found != foundRight })
 		}},
-		{name: "prepared", from: prepared, worst: Mends, says: "stopped before", checks: func(i Inspection) bool {
-			return i.State == Prepared && len(i.Transaction) == 5 && i.Next.State == Swapped && i.Next.Pending && len(i.Next.Deeds) > 4
+		{name: "prepared", from: prepared, worst: MendsItself, says: "stopped before", checks: func(i Report) bool {
+			return i.State == install.Prepared && len(i.Transaction) == 5 && i.Next.State == install.Swapped && i.Next.Pending && len(i.Next.Actions) > 4
 		}},
-		{name: "on its way", from: patient{t, confirmed.disk.Clone()}.must(halfDone, closing), checks: func(i Inspection) bool {
-			return i.State == Staging && slices.ContainsFunc(i.Parts, func(p PartState) bool { return p.Have == 4 })
+		{name: "on its way", from: patient{t, confirmed.disk.Clone()}.must(halfDone, closing), checks: func(i Report) bool {
+			return i.State == install.Staging && slices.ContainsFunc(i.Parts, func(p PartState) bool { return p.Have == 4 })
 		}},
-		{name: "killed", from: patient{t, confirmed.disk.Clone()}.must(), worst: Mends, says: "did not end cleanly",
-			checks: func(i Inspection) bool { return i.Next.Verify && !i.Opened.IsZero() }},
+		{name: "killed", from: patient{t, confirmed.disk.Clone()}.must(), worst: MendsItself, says: "did not end cleanly",
+			checks: func(i Report) bool { return i.Next.Verify && !i.Opened.IsZero() }},
 		{name: "blocked", from: patient{t, pending.disk.Clone()}.must(failing, failing, closing), worst: Note, says: "last cause: signal 11",
-			checks: func(i Inspection) bool {
-				return i.State == RolledBack && i.Tries[len(i.Tries)-1].Blocked && !i.Pending && len(i.Parts) == 4
+			checks: func(i Report) bool {
+				return i.State == install.RolledBack && i.Tries[len(i.Tries)-1].Blocked && !i.Pending && len(i.Parts) == 4
 			}},
-		{name: "torn record", from: pending, spoil: appendTo(slotName(1), "0badc0de {\"sta"), worst: Note, says: "not written to its end"},
-		{name: "zeros", from: pending, spoil: appendTo(slotName(1), "\x00\x00\x00"), worst: Note, says: "stands zeros"},
+		{name: "torn record", from: pending, spoil: appendTo(".collet/journal.1", "0badc0de {\"sta"), worst: Note, says: "not written to its end"},
+		{name: "zeros", from: pending, spoil: appendTo(".collet/journal.1", "\x00\x00\x00"), worst: Note, says: "stands zeros"},
 		{name: "damaged slots", from: confirmed, spoil: func(t testing.TB, d *faultfs.Disk) {
-			plant(t, d, slotName(0), "rubbish\n")
-			plant(t, d, slotName(1), strings.Repeat("\x00", 100))
-		}, worst: Network, says: "no slot of the journal", needs: true, checks: func(i Inspection) bool { return i.Slot == -1 && i.Module && i.Next.Error == "" }},
-		{name: "lists", from: confirmed, spoil: appendTo(listsName(0), " "), worst: Network, says: "lists.0 is not the file", needs: true},
-		{name: "journal is a folder", from: newPatient(t), spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, slotName(0)+"/x", "") },
-			worst: You, says: "the journal can't be read", needs: true},
-		{name: "file in the place of the journal's folder", from: newPatient(t), spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, StateDir, "") },
-			worst: You, says: ".collet is a file", needs: true, checks: func(i Inspection) bool {
-				return i.Next.Error != "" && (len(i.Troubles) == 1 || i.Troubles[1].Gravity != You)
+			plant(t, d, ".collet/journal.0", "rubbish\n")
+			plant(t, d, ".collet/journal.1", strings.Repeat("\x00", 100))
+		}, worst: NeedsServer, says: "no slot of the journal", needs: true, checks: func(i Report) bool { return i.Slot == -1 && i.Module && i.Next.Error == "" }},
+		{name: "lists", from: confirmed, spoil: appendTo(".collet/lists.0", " "), worst: NeedsServer, says: "lists.0 is not the file", needs: true},
+		{name: "journal is a folder", from: newPatient(t), spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, ".collet/journal.0"+"/x", "") },
+			worst: NeedsPlayer, says: "the journal can't be read", needs: true},
+		{name: "file in the place of the journal's folder", from: newPatient(t), spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, install.StateDir, "") },
+			worst: NeedsPlayer, says: ".collet is a file", needs: true, checks: func(i Report) bool {
+				return i.Next.Error != "" && (len(i.Problems) == 1 || i.Problems[1].Severity != NeedsPlayer)
 			}},
-		{name: "missing pack", from: confirmed, spoil: remove("Resources/A.zip"), worst: Network, says: "A.zip: is missing", needs: true},
+		{name: "missing pack", from: confirmed, spoil: remove("Resources/A.zip"), worst: NeedsServer, says: "A.zip: is missing", needs: true},
 		{name: "shortened pack", from: confirmed, spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, "Resources/A.zip", "x") },
-			worst: Network, says: "another size", needs: true},
+			worst: NeedsServer, says: "another size", needs: true},
 		{name: "same size", from: confirmed, hash: true, spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, "Resources/A.zip", "pack a 1ne") },
-			worst: Network, says: "other content", needs: true},
+			worst: NeedsServer, says: "other content", needs: true},
 		{name: "same size without looking", from: confirmed, spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, "Resources/A.zip", "pack a 1ne") },
-			checks: func(i Inspection) bool { return i.Cache.Known == 3 }},
-		{name: "module of a pending set", from: pending, spoil: remove("Lathe.so"), worst: Mends, says: "there is no Lathe.so",
-			checks: func(i Inspection) bool { return i.Next.State == RolledBack && i.Next.Module }},
-		{name: "module of a proven set", from: confirmed, spoil: remove("Lathe.so"), worst: Network, says: "nothing to restore", needs: true},
+			checks: func(i Report) bool { return i.Cache.Known == 3 }},
+		{name: "module of a pending set", from: pending, spoil: remove("Lathe.so"), worst: MendsItself, says: "there is no Lathe.so",
+			checks: func(i Report) bool { return i.Next.State == install.RolledBack && i.Next.Module }},
+		{name: "module of a proven set", from: confirmed, spoil: remove("Lathe.so"), worst: NeedsServer, says: "nothing to restore", needs: true},
 		{name: "backup", from: pending, spoil: remove("Lathe.so.bak"), worst: Note, says: "Lathe.so.bak, which the last proven set had"},
 		{name: "backup that is another file", from: pending, spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, "Lathe.so.bak", "module 1ne") },
 			worst: Note, says: "has other content"},
 		{name: "cache", from: confirmed, spoil: appendTo("Cache/hashes", "x"), worst: Note, says: "Cache/hashes is damaged",
-			checks: func(i Inspection) bool { return i.Cache.State == "damaged" }},
+			checks: func(i Report) bool { return i.Cache.State == "damaged" }},
 		{name: "planted link", from: confirmed, spoil: func(t testing.TB, d *faultfs.Disk) {
 			remove("Resources/A.zip")(t, d)
 			if err := d.Symlink("/etc/passwd", "Resources/A.zip"); err != nil {
 				t.Fatal(err)
 			}
-		}, worst: Network, says: "symbolic link", needs: true},
+		}, worst: NeedsServer, says: "symbolic link", needs: true},
 		{name: "strays", from: confirmed, spoil: func(t testing.TB, d *faultfs.Disk) {
 			plant(t, d, "Lathe.toml", "")
 			plant(t, d, "mods/mine.zip", "abc")
 			plant(t, d, "Resources/~X.zip", "abcd")
-			plant(t, d, Recycler+"/3/x", "abcde")
-		}, worst: Note, says: "~X.zip is not known", checks: func(i Inspection) bool {
+			plant(t, d, install.Recycler+"/3/x", "abcde")
+		}, worst: Note, says: "~X.zip is not known", checks: func(i Report) bool {
 			return i.StrayTally == Tally{2, 7} && i.Recycler == Tally{1, 5} && slices.Contains(i.Strays, Stray{"mods/mine.zip", 3, "file"})
 		}},
 	}
@@ -366,12 +368,12 @@ func TestInspectStates(t *testing.T) {
 			found := p.inspected(test.hash)
 			found.mentions(t, test.worst, test.says)
 			if found.NeedsAttention() != test.needs {
-				t.Errorf("needs attention: %t; %+v", !test.needs, found.Troubles)
+				t.Errorf("needs attention: %t; %+v", !test.needs, found.Problems)
 			}
 			if test.checks != nil && !test.checks(found) {
 				t.Errorf("found %s, slot %d, tries %+v, next %+v, parts %+v, backups %+v, cache %+v, strays %+v %+v", found.State, found.Slot, found.Tries, found.Next, found.Parts, found.Backups, found.Cache, found.Strays, found.Recycler)
 			}
-			p.asRehearsed(found)
+			p.asPredicted(found)
 		})
 	}
 }
@@ -427,30 +429,30 @@ func TestInspectWhileItRuns(t *testing.T) {
 // TestInspectWhileItIsUsed checks that a set in use is not swapped, and that the rehearsal reports this.
 func TestInspectWhileItIsUsed(t *testing.T) {
 	p := newPatient(t).must(toCommit(patientOld), promote, confirm, closing).must(toCommit(patientNew), closing)
-	user, err := p.disk.Open(faultfs.Options{}).LockShared(path.Join(StateDir, readersFile))
+	user, err := p.disk.Open(faultfs.Options{}).LockShared(path.Join(install.StateDir, install.ReadersFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer user.Close()
 	found := p.inspected(false)
-	if found.InUse != LockHeld || found.Next.State != Prepared {
+	if found.InUse != LockHeld || found.Next.State != install.Prepared {
 		t.Errorf("in use %s, then %s", found.InUse, found.Next.State)
 	}
 }
 
 func TestInspectRefuses(t *testing.T) {
 	p := newPatient(t)
-	if _, err := Inspect(context.Background(), p.disk.Open(faultfs.Options{}), Names{}, false); err == nil {
+	if _, err := Folder(context.Background(), p.disk.Open(faultfs.Options{}), nil, install.Names{}, false); err == nil {
 		t.Error("a layout without names was inspected")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Inspect(ctx, p.disk.Open(faultfs.Options{}), patientNames(), false); err == nil {
+	if _, err := Folder(ctx, p.disk.Open(faultfs.Options{}), nil, patientNames(), false); err == nil {
 		t.Error("it went on after its context had ended")
 	}
 	gone := p.disk.Open(faultfs.Options{})
 	gone.Kill()
-	if _, err := Inspect(context.Background(), gone, patientNames(), false); err == nil {
+	if _, err := Folder(context.Background(), gone, nil, patientNames(), false); err == nil {
 		t.Error("a folder that can't be listed was inspected")
 	}
 }
@@ -471,11 +473,11 @@ func TestInspectUnreadable(t *testing.T) {
 	for _, test := range tests {
 		fsys := p.disk.Open(faultfs.Options{})
 		fsys.Inject(test.rule)
-		found, err := Inspect(context.Background(), fsys, patientNames(), true)
+		found, err := Folder(context.Background(), fsys, nil, patientNames(), true)
 		if err != nil || !found.NeedsAttention() {
-			t.Errorf("%v: %v, %+v", test.rule, err, found.Troubles)
+			t.Errorf("%v: %v, %+v", test.rule, err, found.Problems)
 		}
-		found.mentions(t, You, test.says)
+		found.mentions(t, NeedsPlayer, test.says)
 		fsys.Kill()
 	}
 }
@@ -486,7 +488,7 @@ func TestRehearsal(t *testing.T) {
 	plant(t, disk, "a", "A")
 	plant(t, disk, "f/b", "B")
 	before := tree(t, disk.Open(faultfs.Options{}), true)
-	view := newRehearsal(disk.Open(faultfs.Options{}), false)
+	view := newOverlay(disk.Open(faultfs.Options{}), false)
 	steps := []struct {
 		what string
 		do   func() error

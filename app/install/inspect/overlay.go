@@ -1,4 +1,4 @@
-package install
+package inspect
 
 import (
 	"bytes"
@@ -14,18 +14,19 @@ import (
 	"syscall"
 	"time"
 
+	"collet/app/install"
 	"collet/platform"
 )
 
-// rehearsal is a view of an install folder that keeps all changes in memory. The recovery and an update run on it
+// overlay is a file system that keeps all changes to an install folder in memory. The recovery and an update run on it
 // unchanged, so that the prediction of the next start matches the real one. It fails where the disk would: for lack of
 // bytes or files, and for lack of permission. It is not safe for concurrent use. A file reached over a link to a folder
 // counts as a different file.
-type rehearsal struct {
+type overlay struct {
 	real  platform.FS
-	names map[string]*ghost // differences from the disk
-	locks map[string]bool   // lock files that would be created
-	wait  bool              // the set is in use: the first attempt at an exclusive readers' lock fails
+	names map[string]*node // differences from the disk
+	locks map[string]bool  // lock files that would be created
+	wait  bool             // the set is in use: the first attempt at an exclusive readers' lock fails
 	room  room
 }
 
@@ -40,6 +41,8 @@ const (
 	noLimit = math.MaxInt64
 	// usualBlock is the block size of common file systems, in bytes.
 	usualBlock = 4096
+	// maxChanged is the largest file in bytes that is changed in memory. It allows the largest lists of an install.
+	maxChanged = 256 << 20
 )
 
 func roomOf(fsys platform.FS) room {
@@ -73,24 +76,24 @@ func (r *room) take(from, to, files int64) error {
 	return nil
 }
 
-// ghost is the target of a name in a rehearsal. The zero value is a missing file.
-type ghost struct {
+// node is the target of a name in an overlay. The zero value is a missing file.
+type node struct {
 	from   string  // a file with this name on the disk
 	data   *[]byte // or a written file
 	folder bool    // or a folder
 }
 
-var _ platform.FS = (*rehearsal)(nil)
+var _ platform.FS = (*overlay)(nil)
 
-func newRehearsal(real platform.FS, wait bool) *rehearsal {
-	return &rehearsal{real: real, names: map[string]*ghost{}, locks: map[string]bool{}, wait: wait, room: roomOf(real)}
+func newOverlay(real platform.FS, wait bool) *overlay {
+	return &overlay{real: real, names: map[string]*node{}, locks: map[string]bool{}, wait: wait, room: roomOf(real)}
 }
 
-// again is a copy of the view for another rehearsal: changes there do not affect this one.
-func (r *rehearsal) again() *rehearsal {
-	next := &rehearsal{real: r.real, names: make(map[string]*ghost, len(r.names)), locks: maps.Clone(r.locks), room: r.room}
-	copies := make(map[*ghost]*ghost, len(r.names)) // two names may share one file
-	for name, g := range r.names {
+// clone is a copy: changes there do not affect this one.
+func (o *overlay) clone() *overlay {
+	next := &overlay{real: o.real, names: make(map[string]*node, len(o.names)), locks: maps.Clone(o.locks), room: o.room}
+	copies := make(map[*node]*node, len(o.names)) // two names may share one file
+	for name, g := range o.names {
 		if copies[g] == nil {
 			one := *g
 			if g.data != nil {
@@ -105,37 +108,37 @@ func (r *rehearsal) again() *rehearsal {
 }
 
 // isFolder reports whether a name is a folder or a link to one.
-func (r *rehearsal) isFolder(name string, g *ghost) bool {
+func (o *overlay) isFolder(name string, g *node) bool {
 	if g.folder || g.from == "" {
 		return g.folder
 	}
-	info, err := r.real.Stat(g.from)
+	info, err := o.real.Stat(g.from)
 	return err == nil && info.IsDir()
 }
 
 // mayChange is the error for a change of names in a folder; nil if it is a folder that this user may change.
-func (r *rehearsal) mayChange(folder string) error {
-	g, err := r.at(folder)
+func (o *overlay) mayChange(folder string) error {
+	g, err := o.at(folder)
 	switch {
 	case err != nil:
 		return bare(err)
-	case !r.isFolder(folder, g):
+	case !o.isFolder(folder, g):
 		return syscall.ENOTDIR
 	case g.from == "":
 		return nil // it would be created by this user
 	}
-	return bare(r.real.MayWrite(g.from))
+	return bare(o.real.MayWrite(g.from))
 }
 
 // size is the number of bytes of a file.
-func (r *rehearsal) size(g *ghost) int64 {
+func (o *overlay) size(g *node) int64 {
 	switch {
 	case g.data != nil:
 		return int64(len(*g.data))
 	case g.from == "" || g.folder:
 		return 0
 	}
-	info, err := r.real.Lstat(g.from)
+	info, err := o.real.Lstat(g.from)
 	if err != nil || !info.Mode().IsRegular() {
 		return 0
 	}
@@ -143,31 +146,31 @@ func (r *rehearsal) size(g *ghost) int64 {
 }
 
 // at is the target of a name.
-func (r *rehearsal) at(name string) (*ghost, error) {
+func (o *overlay) at(name string) (*node, error) {
 	name = path.Clean(name)
-	if g, known := r.names[name]; known {
-		if *g == (ghost{}) {
+	if g, known := o.names[name]; known {
+		if *g == (node{}) {
 			return g, fs.ErrNotExist
 		}
 		return g, nil
 	}
-	info, err := r.real.Lstat(name)
+	info, err := o.real.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
-	return &ghost{from: name, folder: info.IsDir()}, nil
+	return &node{from: name, folder: info.IsDir()}, nil
 }
 
 // Lstat implements platform.FS.
-func (r *rehearsal) Lstat(name string) (fs.FileInfo, error) {
-	g, err := r.at(name)
+func (o *overlay) Lstat(name string) (fs.FileInfo, error) {
+	g, err := o.at(name)
 	switch {
 	case err != nil:
 		return nil, &fs.PathError{Op: "lstat", Path: name, Err: bare(err)}
 	case g.from != "":
-		return r.real.Lstat(g.from)
+		return o.real.Lstat(g.from)
 	default:
-		return ghostInfo{name: path.Base(name), ghost: *g}, nil
+		return nodeInfo{name: path.Base(name), node: *g}, nil
 	}
 }
 
@@ -180,73 +183,73 @@ func bare(err error) error {
 }
 
 // Stat implements platform.FS.
-func (r *rehearsal) Stat(name string) (fs.FileInfo, error) {
-	if g, err := r.at(name); err == nil && g.from != "" {
-		return r.real.Stat(g.from)
+func (o *overlay) Stat(name string) (fs.FileInfo, error) {
+	if g, err := o.at(name); err == nil && g.from != "" {
+		return o.real.Stat(g.from)
 	}
-	return r.Lstat(name)
+	return o.Lstat(name)
 }
 
-// OpenFile implements platform.FS. It reads files opened for writing into memory, at most maxLists bytes.
-func (r *rehearsal) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, error) {
-	g, err := r.at(name)
-	missing := isAbsent(err)
+// OpenFile implements platform.FS. It reads files opened for writing into memory, at most maxChanged bytes.
+func (o *overlay) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, error) {
+	g, err := o.at(name)
+	missing := install.IsAbsent(err)
 	if err != nil && !(missing && flag&os.O_CREATE != 0) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
 	}
 	writes := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0
 	if !writes && g.data == nil {
-		return r.real.OpenFile(g.from, flag, perm)
+		return o.real.OpenFile(g.from, flag, perm)
 	}
-	if err := r.mayOpen(name, g, missing); err != nil {
+	if err := o.mayOpen(name, g, missing); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	var data []byte
 	switch {
 	case missing:
 	case flag&os.O_TRUNC != 0:
-		_ = r.room.take(r.size(g), 0, 0) // shrinking needs no room
+		_ = o.room.take(o.size(g), 0, 0) // shrinking needs no room
 	case g.data != nil:
 		data = *g.data
 	default:
-		if data, err = platform.ReadFile(r.real, g.from, maxLists); err != nil {
+		if data, err = platform.ReadFile(o.real, g.from, maxChanged); err != nil {
 			return nil, err
 		}
 	}
 	if g == nil || g.data == nil {
-		g = &ghost{data: &data}
+		g = &node{data: &data}
 	}
 	*g.data = data
-	r.names[path.Clean(name)] = g
-	return &ghostFile{name: name, data: g.data, room: &r.room}, nil
+	o.names[path.Clean(name)] = g
+	return &nodeFile{name: name, data: g.data, room: &o.room}, nil
 }
 
 // mayOpen is the error for opening a file for writing. A missing one would be created.
-func (r *rehearsal) mayOpen(name string, g *ghost, missing bool) error {
+func (o *overlay) mayOpen(name string, g *node, missing bool) error {
 	switch {
 	case !missing && g.folder:
 		return syscall.EISDIR
 	case !missing && g.data != nil:
 		return nil
 	case !missing:
-		return bare(r.real.MayWrite(g.from))
+		return bare(o.real.MayWrite(g.from))
 	}
-	if err := r.mayChange(path.Dir(path.Clean(name))); err != nil {
+	if err := o.mayChange(path.Dir(path.Clean(name))); err != nil {
 		return err
 	}
-	return r.room.take(0, 0, 1)
+	return o.room.take(0, 0, 1)
 }
 
 // Rename implements platform.FS, for files.
-func (r *rehearsal) Rename(oldName, newName string) error {
-	g, err := r.at(oldName)
-	target, missing := r.at(newName)
+func (o *overlay) Rename(oldName, newName string) error {
+	g, err := o.at(oldName)
+	target, missing := o.at(newName)
 	if err == nil && missing == nil && target.folder {
 		err = syscall.EISDIR
 	}
 	for _, name := range []string{oldName, newName} {
 		if err == nil {
-			err = r.mayChange(path.Dir(path.Clean(name)))
+			err = o.mayChange(path.Dir(path.Clean(name)))
 		}
 	}
 	if err != nil {
@@ -256,81 +259,81 @@ func (r *rehearsal) Rename(oldName, newName string) error {
 		return nil
 	}
 	if missing == nil {
-		_ = r.room.take(r.size(target), 0, -1) // removal needs no room
+		_ = o.room.take(o.size(target), 0, -1) // removal needs no room
 	}
-	r.names[path.Clean(newName)], r.names[path.Clean(oldName)] = g, &ghost{}
+	o.names[path.Clean(newName)], o.names[path.Clean(oldName)] = g, &node{}
 	return nil
 }
 
 // Link implements platform.FS. Installs contain no links, so it is unsupported.
-func (r *rehearsal) Link(oldName, newName string) error {
+func (o *overlay) Link(oldName, newName string) error {
 	return &os.LinkError{Op: "link", Old: oldName, New: newName, Err: errors.ErrUnsupported}
 }
 
 // Exchange implements platform.FS. It succeeds even if the disk does not support it; the result is the same either way.
-func (r *rehearsal) Exchange(a, b string) error {
-	first, errA := r.at(a)
-	second, errB := r.at(b)
+func (o *overlay) Exchange(a, b string) error {
+	first, errA := o.at(a)
+	second, errB := o.at(b)
 	err := errors.Join(errA, errB)
 	for _, name := range []string{a, b} {
 		if err == nil {
-			err = r.mayChange(path.Dir(path.Clean(name)))
+			err = o.mayChange(path.Dir(path.Clean(name)))
 		}
 	}
 	if err != nil {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
 	}
-	r.names[path.Clean(a)], r.names[path.Clean(b)] = second, first
+	o.names[path.Clean(a)], o.names[path.Clean(b)] = second, first
 	return nil
 }
 
 // Remove implements platform.FS.
-func (r *rehearsal) Remove(name string) error {
-	g, err := r.at(name)
+func (o *overlay) Remove(name string) error {
+	g, err := o.at(name)
 	if err == nil && g.folder {
-		if inside, listed := r.ReadDir(name); listed != nil || len(inside) > 0 {
+		if inside, listed := o.ReadDir(name); listed != nil || len(inside) > 0 {
 			err = syscall.ENOTEMPTY
 		}
 	}
 	if err == nil {
-		err = r.mayChange(path.Dir(path.Clean(name)))
+		err = o.mayChange(path.Dir(path.Clean(name)))
 	}
 	if err != nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: bare(err)}
 	}
-	_ = r.room.take(r.size(g), 0, -1) // removal needs no room
-	r.names[path.Clean(name)] = &ghost{}
+	_ = o.room.take(o.size(g), 0, -1) // removal needs no room
+	o.names[path.Clean(name)] = &node{}
 	return nil
 }
 
 // MkdirAll implements platform.FS.
-func (r *rehearsal) MkdirAll(name string, _ fs.FileMode) error {
+func (o *overlay) MkdirAll(name string, _ fs.FileMode) error {
 	name = path.Clean(name)
-	g, err := r.at(name)
+	g, err := o.at(name)
 	switch {
-	case name == "." || err == nil && r.isFolder(name, g):
+	case name == "." || err == nil && o.isFolder(name, g):
 		return nil
 	case err == nil:
 		err = syscall.ENOTDIR
 	case errors.Is(err, fs.ErrNotExist):
-		if err := r.MkdirAll(path.Dir(name), 0); err != nil {
+		if err := o.MkdirAll(path.Dir(name), 0); err != nil {
 			return err
 		}
-		if err = r.mayChange(path.Dir(name)); err == nil {
-			err = r.room.take(0, 0, 1)
+		if err = o.mayChange(path.Dir(name)); err == nil {
+			err = o.room.take(0, 0, 1)
 		}
 	}
 	if err != nil {
 		return &fs.PathError{Op: "mkdir", Path: name, Err: bare(err)}
 	}
-	r.names[name] = &ghost{folder: true}
+	o.names[name] = &node{folder: true}
 	return nil
 }
 
 // ReadDir implements platform.FS.
-func (r *rehearsal) ReadDir(name string) ([]fs.DirEntry, error) {
-	g, err := r.at(name)
-	if err == nil && !r.isFolder(name, g) {
+func (o *overlay) ReadDir(name string) ([]fs.DirEntry, error) {
+	g, err := o.at(name)
+	if err == nil && !o.isFolder(name, g) {
 		err = syscall.ENOTDIR
 	}
 	if err != nil {
@@ -338,7 +341,7 @@ func (r *rehearsal) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	found := map[string]fs.DirEntry{}
 	if g.from != "" {
-		listed, err := r.real.ReadDir(g.from)
+		listed, err := o.real.ReadDir(g.from)
 		if err != nil {
 			return nil, err
 		}
@@ -346,74 +349,74 @@ func (r *rehearsal) ReadDir(name string) ([]fs.DirEntry, error) {
 			found[e.Name()] = e
 		}
 	}
-	for full, inside := range r.names {
+	for full, inside := range o.names {
 		base := path.Base(full)
 		switch {
 		case path.Dir(full) != path.Clean(name):
-		case *inside == ghost{}:
+		case *inside == node{}:
 			delete(found, base)
 		default:
-			found[base] = fs.FileInfoToDirEntry(ghostInfo{name: base, ghost: *inside})
+			found[base] = fs.FileInfoToDirEntry(nodeInfo{name: base, node: *inside})
 		}
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }), nil
 }
 
 // Chmod implements platform.FS.
-func (r *rehearsal) Chmod(string, fs.FileMode) error { return nil }
+func (o *overlay) Chmod(string, fs.FileMode) error { return nil }
 
 // SyncDir implements platform.FS.
-func (r *rehearsal) SyncDir(string) error { return nil }
+func (o *overlay) SyncDir(string) error { return nil }
 
 // Free implements platform.FS.
-func (r *rehearsal) Free() (uint64, error) {
-	if r.room.bytes == noLimit {
-		return r.real.Free()
+func (o *overlay) Free() (uint64, error) {
+	if o.room.bytes == noLimit {
+		return o.real.Free()
 	}
-	return uint64(r.room.bytes), nil
+	return uint64(o.room.bytes), nil
 }
 
 // FreeFiles implements platform.FS.
-func (r *rehearsal) FreeFiles() (uint64, error) {
-	if r.room.files == noLimit {
-		return r.real.FreeFiles()
+func (o *overlay) FreeFiles() (uint64, error) {
+	if o.room.files == noLimit {
+		return o.real.FreeFiles()
 	}
-	return uint64(r.room.files), nil
+	return uint64(o.room.files), nil
 }
 
 // MayWrite implements platform.FS.
-func (r *rehearsal) MayWrite(name string) error {
-	if g, err := r.at(name); err == nil && g.from != "" {
-		return r.real.MayWrite(g.from)
+func (o *overlay) MayWrite(name string) error {
+	if g, err := o.at(name); err == nil && g.from != "" {
+		return o.real.MayWrite(g.from)
 	}
 	return nil
 }
 
 // Lock implements platform.FS. It succeeds, except for the first attempt at the readers' lock while the set is in use.
-func (r *rehearsal) Lock(name string) (io.Closer, error) {
-	if r.wait && path.Base(name) == readersFile {
-		r.wait = false
+func (o *overlay) Lock(name string) (io.Closer, error) {
+	if o.wait && path.Base(name) == install.ReadersFile {
+		o.wait = false
 		return nil, platform.ErrLocked
 	}
-	return r.LockShared(name)
+	return o.LockShared(name)
 }
 
 // LockShared implements platform.FS. It reserves room for a missing lock file without creating it, and only reads an
 // existing one.
-func (r *rehearsal) LockShared(name string) (io.Closer, error) {
+func (o *overlay) LockShared(name string) (io.Closer, error) {
 	name = path.Clean(name)
-	g, err := r.at(name)
+	g, err := o.at(name)
 	switch {
 	case err == nil && g.from != "":
 		var f platform.File
-		if f, err = r.real.OpenFile(g.from, os.O_RDONLY, 0); err == nil {
+		if f, err = o.real.OpenFile(g.from, os.O_RDONLY, 0); err == nil {
 			return io.NopCloser(nil), f.Close()
 		}
-	case isAbsent(err) && !r.locks[name]:
-		if err = r.mayChange(path.Dir(name)); err == nil {
-			err = r.room.take(0, 0, 1)
+	case install.IsAbsent(err) && !o.locks[name]:
+		if err = o.mayChange(path.Dir(name)); err == nil {
+			err = o.room.take(0, 0, 1)
 		}
-		r.locks[name] = err == nil
+		o.locks[name] = err == nil
 	default:
 		err = nil
 	}
@@ -424,20 +427,20 @@ func (r *rehearsal) LockShared(name string) (io.Closer, error) {
 }
 
 // Path implements platform.FS.
-func (r *rehearsal) Path(name string) string { return r.real.Path(name) }
+func (o *overlay) Path(name string) string { return o.real.Path(name) }
 
 // Close implements platform.FS.
-func (r *rehearsal) Close() error { return nil }
+func (o *overlay) Close() error { return nil }
 
-// ghostFile is an open file of a rehearsal with its own offset.
-type ghostFile struct {
+// nodeFile is an open file of an overlay with its own offset.
+type nodeFile struct {
 	name string
 	data *[]byte
 	at   int64
 	room *room
 }
 
-func (f *ghostFile) Read(p []byte) (int, error) {
+func (f *nodeFile) Read(p []byte) (int, error) {
 	n, err := f.ReadAt(p, f.at)
 	f.at += int64(n)
 	if n > 0 {
@@ -446,11 +449,11 @@ func (f *ghostFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (f *ghostFile) ReadAt(p []byte, off int64) (int, error) {
+func (f *nodeFile) ReadAt(p []byte, off int64) (int, error) {
 	return bytes.NewReader(*f.data).ReadAt(p, off)
 }
 
-func (f *ghostFile) Write(p []byte) (int, error) {
+func (f *nodeFile) Write(p []byte) (int, error) {
 	if err := f.grow(f.at + int64(len(p))); err != nil {
 		return 0, err
 	}
@@ -464,7 +467,7 @@ func (f *ghostFile) Write(p []byte) (int, error) {
 }
 
 // grow reserves room for a file of at least size bytes.
-func (f *ghostFile) grow(size int64) error {
+func (f *nodeFile) grow(size int64) error {
 	has := int64(len(*f.data))
 	if err := f.room.take(has, max(has, size), 0); err != nil {
 		return &fs.PathError{Op: "write", Path: f.name, Err: err}
@@ -473,7 +476,7 @@ func (f *ghostFile) grow(size int64) error {
 }
 
 // Seek implements io.Seeker for io.SeekStart only, the only use.
-func (f *ghostFile) Seek(offset int64, whence int) (int64, error) {
+func (f *nodeFile) Seek(offset int64, whence int) (int64, error) {
 	if whence != io.SeekStart || offset < 0 {
 		return f.at, &fs.PathError{Op: "seek", Path: f.name, Err: fs.ErrInvalid}
 	}
@@ -481,7 +484,7 @@ func (f *ghostFile) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-func (f *ghostFile) Truncate(size int64) error {
+func (f *nodeFile) Truncate(size int64) error {
 	if err := f.room.take(int64(len(*f.data)), size, 0); err != nil {
 		return &fs.PathError{Op: "truncate", Path: f.name, Err: err}
 	}
@@ -490,32 +493,32 @@ func (f *ghostFile) Truncate(size int64) error {
 	return nil
 }
 
-func (f *ghostFile) Stat() (fs.FileInfo, error) {
-	return ghostInfo{name: path.Base(f.name), ghost: ghost{data: f.data}}, nil
+func (f *nodeFile) Stat() (fs.FileInfo, error) {
+	return nodeInfo{name: path.Base(f.name), node: node{data: f.data}}, nil
 }
 
-func (f *ghostFile) Sync() error  { return nil }
-func (f *ghostFile) Close() error { return nil }
+func (f *nodeFile) Sync() error  { return nil }
+func (f *nodeFile) Close() error { return nil }
 
-// ghostInfo is the fs.FileInfo of a name in a rehearsal.
-type ghostInfo struct {
+// nodeInfo is the fs.FileInfo of a name in an overlay.
+type nodeInfo struct {
 	name string
-	ghost
+	node
 }
 
-func (i ghostInfo) Name() string       { return i.name }
-func (i ghostInfo) ModTime() time.Time { return time.Time{} }
-func (i ghostInfo) IsDir() bool        { return i.folder }
-func (i ghostInfo) Sys() any           { return nil }
+func (i nodeInfo) Name() string       { return i.name }
+func (i nodeInfo) ModTime() time.Time { return time.Time{} }
+func (i nodeInfo) IsDir() bool        { return i.folder }
+func (i nodeInfo) Sys() any           { return nil }
 
-func (i ghostInfo) Size() int64 {
+func (i nodeInfo) Size() int64 {
 	if i.data == nil {
 		return 0
 	}
 	return int64(len(*i.data))
 }
 
-func (i ghostInfo) Mode() fs.FileMode {
+func (i nodeInfo) Mode() fs.FileMode {
 	if i.folder {
 		return fs.ModeDir | 0o755
 	}
