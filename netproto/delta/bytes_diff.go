@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"bufio"
 	"encoding/binary"
 	"io"
 )
@@ -52,7 +53,7 @@ func (d *diffWriter) endRun() {
 
 // diffReader applies a difference to expected bytes.
 type diffReader struct {
-	zeros, wrongs *numbers
+	zeros, wrongs *bufio.Reader
 	bytes         io.Reader
 	buf, have     []byte
 	zero, run     uint64
@@ -99,13 +100,13 @@ func (d *diffReader) nextRun() (err error) {
 		d.zero = 1 << 62
 		return nil
 	}
-	if d.zero, err = d.zeros.next(); err == io.EOF {
+	if d.zero, err = binary.ReadUvarint(d.zeros); err == io.EOF {
 		d.ended, d.zero = true, 1<<62
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if d.run, err = d.wrongs.next(); err == io.EOF {
+	if d.run, err = binary.ReadUvarint(d.wrongs); err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	d.run++

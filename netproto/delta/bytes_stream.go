@@ -1,9 +1,9 @@
 package delta
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 
 	"github.com/andybalholm/brotli"
@@ -74,37 +74,8 @@ func (e *exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// numbers reads variable-length numbers from a stream, buffered in small blocks.
-type numbers struct {
-	r    io.Reader
-	buf  []byte
-	have []byte
-}
-
-func newNumbers(r io.Reader) *numbers { return &numbers{r: r, buf: make([]byte, 8<<10)} }
-
-var errNumber = errors.New("a number that is too long")
-
-// next reads one number. At the end of the stream it returns io.EOF.
-func (n *numbers) next() (uint64, error) {
-	for {
-		if v, size := binary.Uvarint(n.have); size > 0 {
-			n.have = n.have[size:]
-			return v, nil
-		} else if size < 0 || len(n.have) >= binary.MaxVarintLen64 {
-			return 0, errNumber
-		}
-		kept := copy(n.buf, n.have)
-		got, err := n.r.Read(n.buf[kept:])
-		n.have = n.buf[:kept+got]
-		if got == 0 && err != nil {
-			if err == io.EOF && kept > 0 {
-				err = io.ErrUnexpectedEOF
-			}
-			return 0, err
-		}
-	}
-}
+// newNumbers buffers a stream of numbers, for binary.ReadUvarint. A number that is cut off is io.ErrUnexpectedEOF there.
+func newNumbers(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 8<<10) }
 
 // signed encodes a signed number as an unsigned one with small absolute values first (zigzag).
 func signed(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }

@@ -3,7 +3,6 @@ package delta
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"math"
@@ -25,66 +24,6 @@ func TestFolding(t *testing.T) {
 			t.Errorf("%d came back as %d", v, unsigned(signed(v)))
 		}
 	})
-}
-
-// TestNumbers: any numbers come back however the stream is cut, and then there is an end.
-func TestNumbers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOf(rapid.OneOf(rapid.Uint64Range(0, 300), rapid.Uint64())).Draw(t, "numbers")
-		var b []byte
-		for _, v := range list {
-			b = binary.AppendUvarint(b, v)
-		}
-		for _, r := range []io.Reader{bytes.NewReader(b), iotest.OneByteReader(bytes.NewReader(b)), iotest.DataErrReader(bytes.NewReader(b))} {
-			n := newNumbers(r)
-			for i, want := range list {
-				if v, err := n.next(); err != nil || v != want {
-					t.Fatalf("number %d is %d, %v, want %d", i, v, err, want)
-				}
-			}
-			if _, err := n.next(); err != io.EOF {
-				t.Fatalf("behind the last: %v", err)
-			}
-		}
-	})
-}
-
-// TestNumbersOverBlocks: numbers that lie across the blocks in which they are read.
-func TestNumbersOverBlocks(t *testing.T) {
-	var b []byte
-	for i := range 40_000 {
-		b = binary.AppendUvarint(b, uint64(i)<<(i%40))
-	}
-	n := newNumbers(bytes.NewReader(b))
-	for i := range 40_000 {
-		if v, err := n.next(); err != nil || v != uint64(i)<<(i%40) {
-			t.Fatalf("number %d is %d, %v", i, v, err)
-		}
-	}
-}
-
-// TestNumbersRefuse: numbers that do not end, or are too long.
-func TestNumbersRefuse(t *testing.T) {
-	broken := errors.New("broken")
-	for name, c := range map[string]struct {
-		r    io.Reader
-		want error
-	}{
-		"cut off":       {bytes.NewReader([]byte{0x80}), io.ErrUnexpectedEOF},
-		"cut off, long": {bytes.NewReader(bytes.Repeat([]byte{0x80}, 9)), io.ErrUnexpectedEOF},
-		"11 bytes":      {bytes.NewReader(append(bytes.Repeat([]byte{0x80}, 10), 1)), errNumber},
-		"65 bits":       {bytes.NewReader(append(bytes.Repeat([]byte{0xff}, 9), 2)), errNumber},
-		"broken":        {iotest.ErrReader(broken), broken},
-		"broken inside": {io.MultiReader(bytes.NewReader([]byte{0x80}), iotest.ErrReader(broken)), broken},
-	} {
-		if v, err := newNumbers(c.r).next(); err != c.want {
-			t.Errorf("%s: %d, %v", name, v, err)
-		}
-	}
-	last := newNumbers(bytes.NewReader(append(bytes.Repeat([]byte{0xff}, 9), 1)))
-	if v, err := last.next(); err != nil || v != math.MaxUint64 {
-		t.Errorf("the largest number is %d, %v", v, err)
-	}
 }
 
 // TestExactly: so many bytes, neither fewer nor more, and whatever the reader does at its end.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/andybalholm/brotli"
@@ -156,11 +155,8 @@ func (r *changesReader) body(block []byte) (body, sums []byte, err error) {
 	if coded&1 == 0 {
 		return body, in.b, nil
 	}
-	var out bytes.Buffer
-	if _, err := io.Copy(&out, io.LimitReader(brotli.NewReader(bytes.NewReader(body)), raw+1)); err != nil || int64(out.Len()) != raw {
-		return nil, nil, fmt.Errorf("does not unpack to %d bytes: %v", raw, err)
-	}
-	return out.Bytes(), in.b, nil
+	body, err = readExactly(brotli.NewReader(bytes.NewReader(body)), raw)
+	return body, in.b, err
 }
 
 // all decodes the ops of a body.

@@ -33,12 +33,17 @@ func isNoise(data []byte) bool {
 
 // deflated is data compressed by brotli at its best, in a window of at most 2^window bytes. If ctx ends, the result is useless.
 func deflated(ctx context.Context, data []byte, window int) []byte {
-	var out bytes.Buffer
 	quality := brotli.BestCompression
 	if isNoise(data) {
 		quality = noiseQuality
 	}
-	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: quality, LGWin: chunk.WindowFor(len(data), window)})
+	return compressed(ctx, data, quality, chunk.WindowFor(len(data), window))
+}
+
+// compressed is data compressed by brotli, in a window of 2^window bytes. If ctx ends, the result is useless.
+func compressed(ctx context.Context, data []byte, quality, window int) []byte {
+	var out bytes.Buffer
+	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: quality, LGWin: window})
 	for len(data) > 0 && ctx.Err() == nil {
 		n := min(len(data), deflateStep)
 		if _, err := w.Write(data[:n]); err != nil {

@@ -3,6 +3,7 @@ package delta
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"collet/netproto/delta/predict"
 )
@@ -269,8 +270,6 @@ func (p *pathfinder) trace(from, to int) []predict.Match {
 		}
 		end = min(end, s.start)
 	}
-	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-		found[i], found[j] = found[j], found[i]
-	}
+	slices.Reverse(found)
 	return found
 }

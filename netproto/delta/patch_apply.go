@@ -1,12 +1,12 @@
 package delta
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"collet/netproto/delta/predict"
@@ -21,27 +21,27 @@ import (
 // Goroutines of ApplyPatch read the patch and the old contents; they have ended when it returns. write and its writers
 // are called in the caller's goroutine meanwhile.
 func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, write func(i int) (io.Writer, error)) error {
-	src := &source{r: patch}
-	src.b = bufio.NewReaderSize(src, 64<<10)
+	src := newInput(patch, func(offset int64, what string, err error) error {
+		return &PatchError{What: what, Offset: offset, Err: err}
+	})
 	a := &applier{src: src, old: newOldPages(newContents(old)), out: &sink{sizes: sizes, write: write}}
 	err := a.run(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case src.err != nil: // the reader's own error, whatever its consequences
-		return src.err
-	case a.out.err != nil:
+	if err != nil && src.err == nil && a.out.err != nil {
 		return a.out.err
 	}
-	return err
+	if err != nil {
+		return src.fault(err)
+	}
+	return nil
 }
 
 // applier is the state of one ApplyPatch.
 type applier struct {
-	src  *source
+	src  *input
 	old  *oldPages
 	out  *sink
-	want int64 // size of all new contents
+	sum  uint32 // CRC-32C of the bytes that were written
+	want int64  // size of all new contents
 	made *blocks
 }
 
@@ -66,6 +66,7 @@ func (a *applier) run(ctx context.Context) error {
 	}()
 	for b := range a.made.full {
 		_, err := a.out.Write(b)
+		a.sum = crc32.Update(a.sum, castagnoli, b)
 		if err == nil {
 			err = ctx.Err() // all bytes may have been produced already
 		}
@@ -100,13 +101,13 @@ func (a *applier) frames(ctx context.Context) error {
 // finish reads the end of the patch, behind the frames.
 func (a *applier) finish() error {
 	var check [4]byte
-	if _, err := io.ReadFull(a.src.b, check[:]); err != nil {
+	if _, err := io.ReadFull(a.src, check[:]); err != nil {
 		return a.src.wrong("the check at the end is cut off", err)
 	}
-	if binary.LittleEndian.Uint32(check[:]) != a.out.sum {
+	if binary.LittleEndian.Uint32(check[:]) != a.sum {
 		return a.src.wrong("the result has another checksum than the patch says", nil)
 	}
-	if _, err := a.src.b.ReadByte(); err != io.EOF {
+	if _, err := a.src.buf.ReadByte(); err != io.EOF {
 		return a.src.wrong("there are bytes behind its end", nil)
 	}
 	return a.out.open()
@@ -115,7 +116,7 @@ func (a *applier) finish() error {
 // head reads the header of the patch.
 func (a *applier) head() error {
 	magic := make([]byte, len(patchMagic))
-	if _, err := io.ReadFull(a.src.b, magic); err != nil || string(magic) != patchMagic {
+	if _, err := io.ReadFull(a.src, magic); err != nil || string(magic) != patchMagic {
 		return a.src.wrong("this is no patch, or one of another format", err)
 	}
 	old, err := a.src.number("the size of the old contents", maxOld)
@@ -215,7 +216,7 @@ func (a *applier) joined(f *reading) error {
 		return a.src.wrong("small streams have another size than their sum", nil)
 	}
 	all := make([]byte, sum)
-	r, err := decode(io.LimitReader(a.src.b, int64(size)), code, int64(sum), bestWindow)
+	r, err := decode(io.LimitReader(a.src, int64(size)), code, int64(sum), bestWindow)
 	if err == nil {
 		_, err = io.ReadFull(r, all)
 	}
@@ -247,11 +248,11 @@ func (a *applier) apart(f *reading) error {
 		return a.src.wrong(fmt.Sprintf("a frame has %d bytes beside its extra bytes, the most is %d", sum, maxHeld), nil)
 	}
 	for i := range size {
-		var from io.Reader = io.LimitReader(a.src.b, int64(size[i]))
+		var from io.Reader = io.LimitReader(a.src, int64(size[i]))
 		f.rest = from
 		if i != streamExtra {
 			b := make([]byte, size[i])
-			if _, err := io.ReadFull(a.src.b, b); err != nil && len(b) > 0 {
+			if _, err := io.ReadFull(a.src, b); err != nil && len(b) > 0 {
 				return a.src.wrong("a stream is cut off", err)
 			}
 			from = bytes.NewReader(b)
@@ -277,9 +278,9 @@ func (a *applier) links(f *reading) error {
 	var recent recentShifts
 	at := uint64(0)
 	for range f.count {
-		gap, err1 := gaps.next()
-		size, err2 := sizes.next()
-		change, err3 := shifts.next()
+		gap, err1 := binary.ReadUvarint(gaps)
+		size, err2 := binary.ReadUvarint(sizes)
+		change, err3 := binary.ReadUvarint(shifts)
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return a.src.wrong("the matches are damaged", err)
 		}

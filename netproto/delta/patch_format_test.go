@@ -296,9 +296,6 @@ func TestSink(t *testing.T) {
 	if err := s.open(); err != nil || !slices.Equal(opened, []int{0, 1, 2, 3, 4}) || got[1].String() != "abc" || got[3].String() != "de" {
 		t.Errorf("%v, opened %v, %q, %q", err, opened, &got[1], &got[3])
 	}
-	if s.sum != crc32.Checksum([]byte("abcde"), castagnoli) {
-		t.Error("the checksum is another one")
-	}
 	mine := errors.New("mine")
 	s = &sink{sizes: []int64{1, 1}, write: func(i int) (io.Writer, error) { return &got[i], []error{nil, mine}[i] }}
 	if _, err := s.Write([]byte("ab")); err != mine || s.err != mine {

@@ -51,7 +51,7 @@ func (a *applier) predictor(f *reading) (*predict.Predictor, error) {
 	if f.raw[streamImages] > maxImages || f.raw[streamModes] > f.size>>predict.BlockBits+1 {
 		return nil, a.src.wrong("the address maps are too large", nil)
 	}
-	s, err := predict.ReadModules(newNumbers(f.streams[streamImages]).next, a.old.size(), int64(f.size))
+	s, err := predict.ReadModules(newNumbers(f.streams[streamImages]), a.old.size(), int64(f.size))
 	if err != nil {
 		return nil, a.src.wrong("the address maps are damaged", err)
 	}

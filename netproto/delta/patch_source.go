@@ -4,53 +4,71 @@ import (
 	"bufio"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
-// source is the patch while it is read. It records the reader's own error and the offset.
-type source struct {
-	r   io.Reader
-	b   *bufio.Reader
-	n   int64
-	err error
+// input is a patch or a set patch while it is read. It tells faults of its bytes from errors of the reader.
+type input struct {
+	from io.Reader
+	buf  *bufio.Reader
+	n    int64                                            // bytes read from from
+	err  error                                            // of from
+	wrap func(offset int64, what string, err error) error // makes the error of a fault
 }
 
-func (s *source) Read(b []byte) (int, error) {
-	n, err := s.r.Read(b)
-	s.n += int64(n)
+func newInput(r io.Reader, wrap func(offset int64, what string, err error) error) *input {
+	in := &input{from: r, wrap: wrap}
+	in.buf = bufio.NewReaderSize((*inputFeed)(in), 64<<10)
+	return in
+}
+
+// inputFeed fills the buffer.
+type inputFeed input
+
+func (f *inputFeed) Read(b []byte) (int, error) {
+	n, err := f.from.Read(b)
+	f.n += int64(n)
 	if err != nil && err != io.EOF {
-		s.err = err
+		f.err = err
 	}
 	return n, err
 }
 
-// wrong makes a *PatchError of a fault.
-func (s *source) wrong(what string, err error) error {
-	return &PatchError{What: what, Offset: s.n - int64(s.b.Buffered()), Err: err}
+func (in *input) Read(b []byte) (int, error) { return in.buf.Read(b) }
+
+// wrong makes an error of a fault at this offset.
+func (in *input) wrong(what string, err error) error {
+	return in.wrap(in.n-int64(in.buf.Buffered()), what, err)
+}
+
+// fault is err, unless the reader's own error caused it.
+func (in *input) fault(err error) error {
+	if in.err != nil {
+		return in.err
+	}
+	return err
 }
 
 // number reads a number that is at most limit.
-func (s *source) number(what string, limit uint64) (uint64, error) {
-	v, err := binary.ReadUvarint(s.b)
+func (in *input) number(what string, limit uint64) (uint64, error) {
+	v, err := binary.ReadUvarint(in.buf)
 	if err != nil {
-		return 0, s.wrong(what+" is cut off", err)
+		return 0, in.wrong(what+" is cut off", err)
 	}
 	if v > limit {
-		return 0, s.wrong(fmt.Sprintf("%s is %d, the most is %d", what, v, limit), nil)
+		return 0, in.wrong(fmt.Sprintf("%s is %d, the most is %d", what, v, limit), nil)
 	}
 	return v, nil
 }
 
-// sink distributes the new bytes over the writers.
+// sink distributes consecutive bytes over the writers of several contents.
 type sink struct {
 	sizes []int64
 	write func(i int) (io.Writer, error)
 	next  int   // the content to open next
 	left  int64 // of the open one
 	w     io.Writer
-	sum   uint32
-	err   error
+	err   error // of write, or of a writer
 }
 
 // open advances to the next content that is not empty, opening empty ones on the way.
@@ -67,18 +85,16 @@ func (s *sink) open() error {
 	return nil
 }
 
-func (s *sink) Write(b []byte) (int, error) {
-	s.sum = crc32.Update(s.sum, castagnoli, b)
-	total := len(b)
-	for len(b) > 0 {
+func (s *sink) Write(b []byte) (n int, err error) {
+	for n < len(b) {
 		if err := s.open(); err != nil {
-			return 0, err
+			return n, err
 		}
-		n, err := s.w.Write(b[:min(int64(len(b)), s.left)])
-		if b, s.left = b[n:], s.left-int64(n); err != nil {
+		got, err := s.w.Write(b[n:][:min(int64(len(b)-n), s.left)])
+		if n, s.left = n+got, s.left-int64(got); err != nil {
 			s.err = err
-			return 0, err
+			return n, err
 		}
 	}
-	return total, nil
+	return n, nil
 }

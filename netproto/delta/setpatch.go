@@ -89,7 +89,7 @@ func (e *ContentError) Error() string {
 // SetPatch is a set patch with a decoded delta, before it is applied. The new listing is known then, or at least the
 // sizes in it: see Known. It belongs to one goroutine.
 type SetPatch struct {
-	r       *setStream
+	r       *input
 	old     release.Listing
 	to      release.Digest
 	listing release.Listing
@@ -103,7 +103,7 @@ type SetPatch struct {
 // *release.FormatError; an error of the reader is returned unchanged. It holds the delta in memory, at most MaxSetDelta,
 // beside both listings.
 func OpenSetPatch(patch io.Reader, old release.Listing, to release.Digest) (*SetPatch, error) {
-	p := &SetPatch{r: newSetStream(patch), old: old, to: to}
+	p := &SetPatch{r: newSetInput(patch), old: old, to: to}
 	err := p.read()
 	if err == nil && p.known {
 		err = p.settle()
@@ -124,7 +124,7 @@ func (p *SetPatch) read() error {
 	if form != formSums && form != formComputed {
 		return p.r.wrong(fmt.Sprintf("is of form %d, which nobody knows here", form), nil)
 	}
-	raw, err := p.r.delta()
+	raw, err := readRawDelta(p.r)
 	if err != nil {
 		return err
 	}

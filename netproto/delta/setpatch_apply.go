@@ -54,7 +54,7 @@ func (p *SetPatch) apply(ctx context.Context, source SetSource, sink SetSink, wi
 // setApplier is the state of one Apply.
 type setApplier struct {
 	patch *SetPatch
-	r     *setStream
+	r     *input
 	files *setFiles
 	sink  SetSink
 
@@ -112,7 +112,7 @@ func (a *setApplier) patched(ctx context.Context, g int, patch io.Reader) error 
 // whole applies a group that is no patch, if it is wanted. Only its long contents need old files.
 func (a *setApplier) whole(ctx context.Context, g int, wanted bool, wish SetWish) error {
 	group, sizes := &a.patch.delta.groups[g], a.sizes(g)
-	out := &setSpread{sizes: sizes, begin: func(m int) (io.Writer, error) { return a.begin(group, m) }}
+	out := &sink{sizes: sizes, write: func(m int) (io.Writer, error) { return a.begin(group, m) }}
 	failed := func(err error) error {
 		if err == nil || a.r.err != nil {
 			return err
@@ -230,36 +230,4 @@ func (a *setApplier) end() error {
 	open := a.open
 	a.open = -1
 	return a.sink.End(open)
-}
-
-// setSpread distributes bytes over the contents of a whole group.
-type setSpread struct {
-	sizes []int64
-	begin func(int) (io.Writer, error)
-	next  int
-	left  int64
-	out   io.Writer
-}
-
-// open advances to the next content that is not empty, opening empty ones on the way.
-func (s *setSpread) open() (err error) {
-	for s.left == 0 && s.next < len(s.sizes) && err == nil {
-		s.left = s.sizes[s.next]
-		s.out, err = s.begin(s.next)
-		s.next++
-	}
-	return err
-}
-
-func (s *setSpread) Write(b []byte) (n int, err error) {
-	for n < len(b) {
-		if err := s.open(); err != nil {
-			return n, err
-		}
-		got, err := s.out.Write(b[n:][:min(int64(len(b)-n), s.left)])
-		if n, s.left = n+got, s.left-int64(got); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
 }

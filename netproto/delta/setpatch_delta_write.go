@@ -183,6 +183,7 @@ func (g *setGroup) append(b []byte) []byte {
 	return b
 }
 
+// sharedHead is the length of the common prefix of a and b.
 func sharedHead(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -191,7 +192,8 @@ func sharedHead(a, b string) int {
 	return n
 }
 
-func sharedTail(a, b string) int {
+// sharedTail is the length of the common suffix of a and b.
+func sharedTail[T string | []byte](a, b T) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++

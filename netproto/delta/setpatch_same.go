@@ -3,7 +3,6 @@ package delta
 import (
 	"context"
 	"io"
-	"math/bits"
 )
 
 const (
@@ -153,7 +152,7 @@ func (m *sameFinder) same(at, from int64) (n int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		k := equalHead(a, b)
+		k := common(a, b)
 		if n += int64(k); k < len(a) || k < len(b) || k == 0 {
 			return n, nil
 		}
@@ -172,33 +171,12 @@ func (m *sameFinder) sameBefore(at, from int64) (n int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		k := sharedTail(string(a), string(b))
+		k := sharedTail(a, b)
 		if n += int64(k); int64(k) < step {
 			break
 		}
 	}
 	return n, nil
-}
-
-// equalHead is the length of the common prefix of two slices.
-func equalHead(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for ; i+8 <= n; i += 8 {
-		if x := word(a[i:]) ^ word(b[i:]); x != 0 {
-			return i + bits.TrailingZeros64(x)/8
-		}
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
-}
-
-func word(b []byte) uint64 {
-	_ = b[7]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
 // fileWindow reads a file piece by piece and keeps the last piece.

@@ -1,8 +1,8 @@
 package delta
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,99 +14,56 @@ import (
 	"collet/netproto/release"
 )
 
-// setStream is a set patch while it is read. It records the reader's own error, which is not the patch's fault.
-type setStream struct {
-	from io.Reader
-	buf  *bufio.Reader
-	n    int64 // bytes read from from
-	err  error // of from
+// newSetInput is a set patch while it is read. An error text continues the words "set patch".
+func newSetInput(r io.Reader) *input {
+	return newInput(r, func(offset int64, what string, err error) error {
+		if err != nil {
+			what += ": " + err.Error()
+		}
+		return &release.FormatError{Document: "set patch", Offset: int(offset), Reason: what}
+	})
 }
 
-func newSetStream(r io.Reader) *setStream {
-	s := &setStream{from: r}
-	s.buf = bufio.NewReaderSize((*setFeed)(s), 64<<10)
-	return s
-}
-
-// setFeed connects the reader to the buffer.
-type setFeed setStream
-
-func (f *setFeed) Read(b []byte) (int, error) {
-	n, err := f.from.Read(b)
-	f.n += int64(n)
-	if err != nil && err != io.EOF {
-		f.err = err
-	}
-	return n, err
-}
-
-func (s *setStream) Read(b []byte) (int, error) { return s.buf.Read(b) }
-
-// offset is how many bytes of the patch were used.
-func (s *setStream) offset() int64 { return s.n - int64(s.buf.Buffered()) }
-
-// wrong makes a *release.FormatError of a fault.
-func (s *setStream) wrong(reason string, err error) error {
-	if err != nil {
-		reason += ": " + err.Error()
-	}
-	return &release.FormatError{Document: "set patch", Offset: int(s.offset()), Reason: reason}
-}
-
-// fault is err, unless the reader's own error caused it.
-func (s *setStream) fault(err error) error {
-	if s.err != nil {
-		return s.err
-	}
-	return err
-}
-
-// number reads a number that is at most limit.
-func (s *setStream) number(what string, limit uint64) (uint64, error) {
-	v, err := binary.ReadUvarint(s.buf)
-	if err != nil {
-		return 0, s.wrong("is cut off in "+what, err)
-	}
-	if v > limit {
-		return 0, s.wrong(fmt.Sprintf("has %d as %s, the most is %d", v, what, limit), nil)
-	}
-	return v, nil
-}
-
-// delta reads and decodes the delta.
-func (s *setStream) delta() ([]byte, error) {
-	coded, err := s.number("the size of the delta", 2*MaxSetDelta+1)
+// readRawDelta reads and decodes the delta.
+func readRawDelta(in *input) ([]byte, error) {
+	coded, err := in.number("the size of the delta", 2*MaxSetDelta+1)
 	if err != nil {
 		return nil, err
 	}
-	in, raw := io.LimitReader(s, int64(coded>>1)), coded>>1
+	part, raw := io.LimitReader(in, int64(coded>>1)), int64(coded>>1)
 	if coded&1 == 1 {
-		if raw, err = s.number("the decoded size of the delta", MaxSetDelta); err != nil {
+		size, err := in.number("the decoded size of the delta", MaxSetDelta)
+		if err != nil {
 			return nil, err
 		}
-		in = io.LimitReader(brotli.NewReader(in), int64(raw)+1)
+		part, raw = brotli.NewReader(part), int64(size)
 	}
+	delta, err := readExactly(part, raw)
+	if err != nil {
+		return nil, in.wrong("the delta is damaged", err)
+	}
+	return delta, nil
+}
+
+// readExactly reads a reader that has raw bytes. Its memory follows the bytes that really come.
+func readExactly(r io.Reader, raw int64) ([]byte, error) {
 	var out bytes.Buffer
-	if _, err := io.Copy(&out, in); err != nil || uint64(out.Len()) != raw {
-		return nil, s.wrong("has a damaged delta", err)
+	if _, err := io.Copy(&out, io.LimitReader(r, raw+1)); err != nil {
+		return nil, fmt.Errorf("does not unpack to %d bytes: %w", raw, err)
+	}
+	if int64(out.Len()) != raw {
+		return nil, fmt.Errorf("does not unpack to %d bytes", raw)
 	}
 	return out.Bytes(), nil
 }
 
 // codeDelta appends a delta with its sizes, compressed by brotli of a quality if that is smaller.
 func codeDelta(out []byte, raw []byte, quality int) []byte {
-	var packed bytes.Buffer
 	window := min(max(bits.Len(uint(len(raw))), 10), 22) // a larger window would only cost memory
-	w := brotli.NewWriterOptions(&packed, brotli.WriterOptions{Quality: quality, LGWin: window})
-	if _, err := w.Write(raw); err != nil {
-		panic("delta: internal error: brotli to memory: " + err.Error())
-	}
-	if err := w.Close(); err != nil {
-		panic("delta: internal error: brotli to memory: " + err.Error())
-	}
-	if size := binary.AppendUvarint(nil, uint64(len(raw))); packed.Len()+len(size) < len(raw) {
-		out = binary.AppendUvarint(out, uint64(packed.Len())<<1|1)
-		return append(append(out, size...), packed.Bytes()...)
+	packed := compressed(context.Background(), raw, quality, window)
+	if size := binary.AppendUvarint(nil, uint64(len(raw))); len(packed)+len(size) < len(raw) {
+		out = binary.AppendUvarint(out, uint64(len(packed))<<1|1)
+		return append(append(out, size...), packed...)
 	}
 	out = binary.AppendUvarint(out, uint64(len(raw))<<1)
 	return append(out, raw...)

@@ -64,7 +64,7 @@ func TestPredictionIsAnInverse(t *testing.T) {
 		for i := range modes {
 			modes[i] = []byte{modeOff, modeX86, modeAbs8, modeRel4, modeARM, modeLow36, modeUnwind, byte(modeStep + r.IntN(8)), byte(modeBase + r.IntN(5)), byte(r.Uint32())}[r.IntN(10)]
 		}
-		read, err := ReadModules(numbersOf(s.Encode()), int64(len(old)), int64(len(fresh)))
+		read, err := ReadModules(bytes.NewReader(s.Encode()), int64(len(old)), int64(len(fresh)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,10 +36,9 @@ func (s *Modules) Encode() []byte {
 	return b
 }
 
-// ReadModules decodes the result of Modules.Encode, from a stream whose next number next returns. The areas lie within
-// old and new contents of the given sizes.
-func ReadModules(next func() (uint64, error), old, fresh int64) (*Modules, error) {
-	r := &numberReader{read: next}
+// ReadModules decodes the result of Modules.Encode. The areas lie within old and new contents of the given sizes.
+func ReadModules(from io.ByteReader, old, fresh int64) (*Modules, error) {
+	r := &numberReader{from: from}
 	s := &Modules{Old: r.areas(old), New: r.areas(fresh)}
 	count := r.next()
 	if count > MaxBases {
@@ -54,9 +53,9 @@ func ReadModules(next func() (uint64, error), old, fresh int64) (*Modules, error
 	return s, r.err
 }
 
-// numberReader records the first error.
+// numberReader reads numbers and records the first error.
 type numberReader struct {
-	read func() (uint64, error)
+	from io.ByteReader
 	err  error
 }
 
@@ -64,7 +63,7 @@ func (r *numberReader) next() uint64 {
 	if r.err != nil {
 		return 0
 	}
-	v, err := r.read()
+	v, err := binary.ReadUvarint(r.from)
 	if r.err = err; err == io.EOF {
 		r.err = io.ErrUnexpectedEOF
 	}

@@ -28,18 +28,12 @@ func areasIn(t *rapid.T, size int) (list []Area) {
 	return list
 }
 
-// numbersOf reads the numbers of a stream.
-func numbersOf(b []byte) func() (uint64, error) {
-	r := bytes.NewReader(b)
-	return func() (uint64, error) { return binary.ReadUvarint(r) }
-}
-
 // fold is the unsigned form of a signed number.
 func fold(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) }
 
 // TestNumberReader: the first error stays, and an end is one.
 func TestNumberReader(t *testing.T) {
-	r := &numberReader{read: numbersOf([]byte{7, 0x80})}
+	r := &numberReader{from: bytes.NewReader([]byte{7, 0x80})}
 	if v := r.next(); v != 7 || r.err != nil {
 		t.Errorf("%d, %v", v, r.err)
 	}
@@ -58,12 +52,12 @@ func TestMapsComeBack(t *testing.T) {
 			s.bases = append(s.bases, base{rapid.Uint64().Draw(t, "old base"), rapid.Uint64().Draw(t, "new base")})
 		}
 		b := s.Encode()
-		got, err := ReadModules(numbersOf(b), 1500, 2000)
+		got, err := ReadModules(bytes.NewReader(b), 1500, 2000)
 		if err != nil || !reflect.DeepEqual(got, s) {
 			t.Fatalf("%v\n%+v\n%+v", err, got, s)
 		}
 		for n := range b {
-			if _, err := ReadModules(numbersOf(b[:n]), 1500, 2000); err != io.ErrUnexpectedEOF {
+			if _, err := ReadModules(bytes.NewReader(b[:n]), 1500, 2000); err != io.ErrUnexpectedEOF {
 				t.Fatalf("cut at %d of %d: %v", n, len(b), err)
 			}
 		}
@@ -109,7 +103,7 @@ func TestMapsRefused(t *testing.T) {
 		for _, n := range c.numbers {
 			b = binary.AppendUvarint(b, n)
 		}
-		if s, err := ReadModules(numbersOf(b), 100, 50); err != c.want {
+		if s, err := ReadModules(bytes.NewReader(b), 100, 50); err != c.want {
 			t.Errorf("%s: %v, %+v", name, err, s)
 		}
 	}
