@@ -38,6 +38,7 @@ const (
 	proxy  = "golang.org/x/net/http/httpproxy"
 	prom   = "github.com/prometheus/client_golang/prometheus"
 	zstd   = "github.com/klauspost/compress"
+	group  = "golang.org/x/sync/errgroup"
 	brotli = "github.com/andybalholm/brotli"
 	bolt   = "go.etcd.io/bbolt"
 	minio  = "github.com/minio/minio-go/v7"
@@ -72,8 +73,8 @@ var imports = map[string]row{
 	"netproto/compat":                {ours: []string{"platform/text"}, others: []string{sha}},
 	"netproto/den":                   {ours: []string{"netproto/wire", "platform/span"}, others: []string{sys, "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"}},
 	"netproto/releasetest":           {ours: []string{"netproto/chunk", "netproto/release", "netproto/release/trust"}, others: []string{zstd}},
-	"netproto/chunk":                 {ours: []string{"platform/interrupt"}, others: []string{sha, brotli, zstd}},
-	"netproto/delta":                 {ours: []string{"netproto/chunk", "netproto/delta/predict", "netproto/release"}, others: []string{sha, brotli, zstd}},
+	"netproto/chunk":                 {ours: []string{"platform/interrupt"}, others: []string{sha, brotli, zstd, group}},
+	"netproto/delta":                 {ours: []string{"netproto/chunk", "netproto/delta/predict", "netproto/release"}, others: []string{sha, brotli, zstd, group}},
 	"netproto/delta/predict":         {},
 	"netproto/predicttest":           {},
 	"netproto/release":               {others: []string{sha, zstd, words}},
@@ -126,7 +127,7 @@ var imports = map[string]row{
 	"build/soak":                     {ours: []string{"build/qa/process", "netproto", "netproto/dial", "netproto/release", "netproto/server", "netproto/server/admin", "netproto/server/config", "netproto/transporttest", "platform/interrupt"}},
 	"build/remote":                   {ours: []string{"netproto/den", "netproto/launcher/desk", "netproto/launcher/wire", "platform", "platform/interrupt", "platform/text"}},
 	"build/advice":                   {},
-	"build/publish":                  {ours: []string{"app/acquire", "build/advice", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/chunk", "netproto/delta", "platform", "platform/interrupt"}, others: []string{toml, minio}},
+	"build/publish":                  {ours: []string{"app/acquire", "build/advice", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/chunk", "netproto/delta", "platform", "platform/interrupt"}, others: []string{toml, minio, group}},
 	"build/cmd/collet":               {ours: []string{".", "app/acquire", "build/demo", "build/pack", "build/pack/verify", "build/publish", "build/qa", "build/qa/crash", "build/qa/doctor", "build/qa/fileset", "build/qa/process", "build/qa/report", "build/qa/scenario", "build/remote", "build/soak", "netproto/compat", "netproto/launcher/desk", "netproto/launcher/wire", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/server", "netproto/server/admin", "netproto/server/config", "netproto/server/operator", "platform", "platform/text"}, others: []string{kong}},
 	"build/lab/bench":                {ours: []string{".", "build/qa/fileset", "build/qa/process", "build/qa/proxy", "build/qa/screen", "build/demo", "netproto", "netproto/chunk", "netproto/delta", "netproto/den", "build/lab/dentest", "netproto/launcher/desk", "netproto/launcher/device", "netproto/launcher/wire", "netproto/product", "netproto/release", "platform", "platform/interrupt", "runtime/sample"}, others: []string{kong}},
 	"build/pack":                     {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "build/pack/windows", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/server/catalogue", "netproto/server/config", "platform/interrupt", "runtime/area"}, others: []string{toml}},

@@ -2,8 +2,9 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // meter adds up the progress of several goroutines.
@@ -47,28 +48,17 @@ func (m *meter) set(done, total int64) {
 
 // spread calls work for 0 … n−1 on the given number of goroutines and waits for all. After the first error it starts no more calls.
 func spread(ctx context.Context, workers, n int, work func(ctx context.Context, i int) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range min(workers, n) {
-		wait.Go(func() {
-			for i := range next {
-				if err := work(ctx, i); err != nil {
-					stop(err)
-				}
+	group, working := errgroup.WithContext(ctx)
+	group.SetLimit(max(workers, 1))
+	for i := 0; i < n && working.Err() == nil; i++ {
+		group.Go(func() error {
+			if err := working.Err(); err != nil {
+				return err
 			}
+			return work(working, i)
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	wait.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	return ctx.Err()

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"runtime"
-	"sync"
 
 	"github.com/andybalholm/brotli"
+	"golang.org/x/sync/errgroup"
 
 	"collet/platform/interrupt"
 )
@@ -30,28 +29,24 @@ func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, work
 		workers = runtime.GOMAXPROCS(0)
 	}
 	packed := make([][]byte, (size+segment-1)/segment)
-	errs := make([]error, len(packed))
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range min(workers, len(packed)) {
-		wait.Go(func() {
-			for i := range next {
-				from := int64(i) * segment
-				packed[i], errs[i] = brotliStream(ctx, io.NewSectionReader(in, from, min(segment, size-from)))
-			}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for i := range packed {
+		group.Go(func() (err error) {
+			from := int64(i) * segment
+			packed[i], err = brotliStream(ctx, io.NewSectionReader(in, from, min(segment, size-from)))
+			return err
 		})
 	}
-	for i := range packed {
-		next <- i
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
-	close(next)
-	wait.Wait()
 	var object []byte
 	for _, p := range packed {
 		object = binary.LittleEndian.AppendUint32(object, uint32(len(p)))
 		object = append(object, p...)
 	}
-	return object, errors.Join(errs...)
+	return object, nil
 }
 
 func brotliStream(ctx context.Context, in *io.SectionReader) ([]byte, error) {

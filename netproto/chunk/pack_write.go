@@ -2,14 +2,14 @@ package chunk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"runtime"
-	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 )
 
 // packBatch is how many bytes of a file are cut and packed together: about 220 chunks, enough for all cores.
@@ -153,30 +153,28 @@ func (p *Packer) place(f *fileIndex, i int, job *packJob) error {
 type packJob struct {
 	data, context, packed []byte
 	there                 bool
-	err                   error
 }
 
-// encode packs the jobs with all workers and waits for them.
+// encode packs the jobs with all encoders and waits for them.
 func (p *Packer) encode(ctx context.Context, jobs []packJob) error {
-	var wait sync.WaitGroup
-	next := make(chan int)
-	for _, e := range p.encoders[:min(len(jobs), len(p.encoders))] {
-		wait.Go(func() {
-			for i := range next {
-				jobs[i].packed, jobs[i].err = e.encode(jobs[i].data, jobs[i].context)
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for _, e := range p.encoders {
+		group.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(len(jobs)); i = next.Add(1) - 1 {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if jobs[i].there {
+					continue
+				}
+				var err error
+				if jobs[i].packed, err = e.encode(jobs[i].data, jobs[i].context); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	for i := range jobs {
-		if !jobs[i].there && ctx.Err() == nil {
-			next <- i
-		}
-	}
-	close(next)
-	wait.Wait()
-	var errs []error
-	for i := range jobs {
-		errs = append(errs, jobs[i].err)
-	}
-	return errors.Join(append(errs, ctx.Err())...)
+	return group.Wait()
 }

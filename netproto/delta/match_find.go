@@ -3,9 +3,9 @@ package delta
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"collet/netproto/delta/predict"
 )
@@ -178,23 +178,15 @@ func join(a, b []predict.Match) []predict.Match {
 
 // parallel calls do for 0 to n-1 on all cores of the maker and waits. It returns the error of the context.
 func (m *maker) parallel(ctx context.Context, n int, do func(i int)) error {
-	var group sync.WaitGroup
-	next := make(chan int)
-	for range min(n, m.options.Workers) {
-		group.Go(func() {
-			for i := range next {
-				do(i)
-			}
+	var group errgroup.Group
+	group.SetLimit(m.options.Workers)
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		group.Go(func() error {
+			do(i)
+			return nil
 		})
 	}
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	group.Wait()
+	_ = group.Wait() // do has no error
 	return ctx.Err()
 }
 
