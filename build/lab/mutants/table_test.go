@@ -173,7 +173,7 @@ func table() []mutant {
 
 		// netproto/delta: what comes out of a patch.
 		{id: "delta-patch-checksum", pkg: "netproto/delta", file: "patch_apply.go",
-			old: `if binary.LittleEndian.Uint32(check[:]) != a.out.sum {`, new: `if binary.LittleEndian.Uint32(check[:]) == 0 && a.out.sum != 0 {`,
+			old: `if binary.LittleEndian.Uint32(check[:]) != a.sum {`, new: `if binary.LittleEndian.Uint32(check[:]) == 0 && a.sum != 0 {`,
 			why: "a patch for other old contents goes unnoticed"},
 		{id: "delta-patch-old-end", pkg: "netproto/delta", file: "patch_apply.go",
 			old: `from > a.old.size() || int64(size) > a.old.size()-from {`, new: `from > a.old.size() {`,
