@@ -74,7 +74,7 @@ func (l *trustedLists) open() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range client.Passed() {
+	for _, name := range client.Ignored() {
 		l.o.Log.Warn().Str("file", name).Msg("what was verified once is damaged, or its keys count no more; it is asked for again")
 	}
 	l.client = client

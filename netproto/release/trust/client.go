@@ -31,14 +31,14 @@ type Client struct {
 	store Store
 	now   func() time.Time
 
-	asking sync.Mutex // held by the running Refresh
-	mu     sync.Mutex // guards the fields below
-	known  knowledge
-	passed []string
+	asking  sync.Mutex // held by the running Refresh
+	mu      sync.Mutex // guards the fields below
+	state   trustState
+	ignored []string
 }
 
-// knowledge is the verified state. It is a value: the data behind its pointers does not change.
-type knowledge struct {
+// trustState is the verified state. It is a value: the data behind its pointers does not change.
+type trustState struct {
 	root      *rootMeta
 	timestamp document[metadata.TimestampType]
 	snapshot  document[metadata.SnapshotType]
@@ -62,14 +62,14 @@ type Current struct {
 }
 
 // Open starts with the root that is built into the program. From store it takes what that root, or one that descends
-// from it, authenticates; other files are ignored, see Passed. now is the clock. An error means that the embedded root
+// from it, authenticates; other files are ignored, see Ignored. now is the clock. An error means that the embedded root
 // is invalid, or that the store can't be read.
 func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 	root, err := parseRoot("embedded "+rootFile, embedded)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{store: store, now: now, known: knowledge{root: root}}
+	c := &Client{store: store, now: now, state: trustState{root: root}}
 	if err := c.loadRoots(); err != nil {
 		return nil, err
 	}
@@ -79,15 +79,15 @@ func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.known.timestamp.data, c.known.snapshot.data, c.known.targets.data = raw[timestampFile], raw[snapshotFile], raw[targetsFile]
+	c.state.timestamp.data, c.state.snapshot.data, c.state.targets.data = raw[timestampFile], raw[snapshotFile], raw[targetsFile]
 	if data := raw[numbersFile]; data != nil {
 		n, err := release.ParseNumbers(data)
 		if err != nil {
-			c.pass(numbersFile)
+			c.ignore(numbersFile)
 		}
-		c.known.floors = floors(n)
+		c.state.floors = floors(n)
 	}
-	c.known = c.known.under(c.known.root, c.pass)
+	c.state = c.state.authenticatedBy(c.state.root, c.ignore)
 	return c, nil
 }
 
@@ -98,7 +98,7 @@ func (c *Client) load(name string, limit int64) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, ErrTooLong):
-		c.pass(name)
+		c.ignore(name)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read what was verified: %w", err)
@@ -110,37 +110,37 @@ func (c *Client) load(name string, limit int64) ([]byte, error) {
 // loadRoots follows the chain of stored roots.
 func (c *Client) loadRoots() error {
 	for {
-		name := numbered(c.known.root.Signed.Version+1, rootFile)
+		name := numbered(c.state.root.Signed.Version+1, rootFile)
 		data, err := c.load(name, MaxRoot)
 		if err != nil || data == nil {
 			return err
 		}
-		next, err := nextRoot(c.known.root, data)
+		next, err := nextRoot(c.state.root, data)
 		if err != nil {
-			c.pass(name)
+			c.ignore(name)
 			return nil
 		}
-		c.known.root = next
+		c.state.root = next
 	}
 }
 
-func (c *Client) pass(name string) { c.passed = append(c.passed, name) }
+func (c *Client) ignore(name string) { c.ignored = append(c.ignored, name) }
 
-// Passed names the stored files that Open rejected, because they are damaged or because their signing keys are no longer trusted.
-func (c *Client) Passed() []string {
-	names := slices.Clone(c.passed)
+// Ignored names the stored files that Open rejected, because they are damaged or because their signing keys are no longer trusted.
+func (c *Client) Ignored() []string {
+	names := slices.Clone(c.ignored)
 	slices.Sort(names)
 	return names
 }
 
-// under returns the part of k that root authenticates. When it drops a document it also drops those above: an attacker
+// authenticatedBy returns the part of k that root authenticates. When it drops a document it also drops those above: an attacker
 // with the old keys may have raised their version numbers, and only a new root ends that.
-func (k knowledge) under(root *rootMeta, pass func(string)) knowledge {
+func (k trustState) authenticatedBy(root *rootMeta, ignore func(string)) trustState {
 	var okTimestamp, okSnapshot, okTargets bool
 	k.root = root
-	k.timestamp, okTimestamp = vouched(root, RoleTimestamp, timestampFile, k.timestamp, fitTimestamp, pass)
-	k.snapshot, okSnapshot = vouched(root, RoleSnapshot, snapshotFile, k.snapshot, fitSnapshot, pass)
-	k.targets, okTargets = vouched(root, RoleTargets, targetsFile, k.targets, fitTargets, pass)
+	k.timestamp, okTimestamp = reverify(root, RoleTimestamp, timestampFile, k.timestamp, fitTimestamp, ignore)
+	k.snapshot, okSnapshot = reverify(root, RoleSnapshot, snapshotFile, k.snapshot, fitSnapshot, ignore)
+	k.targets, okTargets = reverify(root, RoleTargets, targetsFile, k.targets, fitTargets, ignore)
 	k.entries = nil
 	if k.targets.meta != nil {
 		k.entries = mustEntries(k.targets.meta)
@@ -148,47 +148,47 @@ func (k knowledge) under(root *rootMeta, pass func(string)) knowledge {
 	if !okTimestamp || !okSnapshot || !okTargets {
 		k.timestamp, k.snapshot = document[metadata.TimestampType]{}, document[metadata.SnapshotType]{}
 	}
-	if !k.floors.vouched(root) {
+	if !k.floors.signedUnder(root) {
 		k.floors = floors{}
 	}
 	return k
 }
 
-// vouched verifies a document again, under another root. An absent document is valid.
-func vouched[T metadata.Roles](root *rootMeta, role KeyRole, name string, d document[T], fit func(*T) string, pass func(string)) (document[T], bool) {
+// reverify verifies a document again, under another root. An absent document is valid.
+func reverify[T metadata.Roles](root *rootMeta, role KeyRole, name string, d document[T], fit func(*T) string, ignore func(string)) (document[T], bool) {
 	if d.data == nil {
 		return d, true
 	}
 	meta, err := verified(root, role, name, d.data, fit)
 	if err != nil {
-		pass(name)
+		ignore(name)
 		return document[T]{}, false
 	}
 	return document[T]{d.data, meta}, true
 }
 
-// knowing returns the verified state.
-func (c *Client) knowing() knowledge {
+// current returns the verified state.
+func (c *Client) current() trustState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known
+	return c.state
 }
 
-// learn saves data under name, and then sets the verified state to k.
-func (c *Client) learn(k knowledge, name string, data []byte) error {
+// saveState saves data under name, and then sets the verified state to k.
+func (c *Client) saveState(k trustState, name string, data []byte) error {
 	if err := c.store.Save(name, data); err != nil {
 		return fmt.Errorf("keep what was verified: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known = k
+	c.state = k
 	return nil
 }
 
 // Known answers from the verified state, without a request. The answer is never fresh. Before anything was verified the
 // error is ErrNothingKnown, without a release for the query ErrNoRelease.
 func (c *Client) Known(q release.Query) (Current, error) {
-	k := c.knowing()
+	k := c.current()
 	if k.targets.meta == nil {
 		return Current{}, ErrNothingKnown
 	}
@@ -198,7 +198,7 @@ func (c *Client) Known(q release.Query) (Current, error) {
 }
 
 // choose answers from k.
-func (k knowledge) choose(q release.Query, now time.Time) (Current, error) {
+func (k trustState) choose(q release.Query, now time.Time) (Current, error) {
 	choice, err := release.Choose(k.entries, q)
 	if err != nil {
 		return Current{}, err
@@ -217,19 +217,19 @@ func (k knowledge) choose(q release.Query, now time.Time) (Current, error) {
 func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Current, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	before := c.knowing().targets.meta
+	before := c.current().targets.meta
 	if err := c.refresh(ctx, f); err != nil {
 		return Current{}, err
 	}
-	k := c.knowing()
-	if err := c.remember(k, q, k.targets.meta != before); err != nil {
+	k := c.current()
+	if err := c.saveFloors(k, q, k.targets.meta != before); err != nil {
 		return Current{}, err
 	}
 	return k.choose(q, c.now())
 }
 
-// remember stores the highest number offered for the query's track, with the keys that signed the list.
-func (c *Client) remember(k knowledge, q release.Query, changed bool) error {
+// saveFloors stores the highest number offered for the query's track, with the keys that signed the list.
+func (c *Client) saveFloors(k trustState, q release.Query, changed bool) error {
 	top, found := release.Highest(k.entries, func(e release.Entry) bool { return e.Track() == q.Track() })
 	if !found || !changed && k.floors.has(top) {
 		return nil
@@ -243,7 +243,7 @@ func (c *Client) remember(k knowledge, q release.Query, changed bool) error {
 		return err
 	}
 	k.floors = next
-	return c.learn(k, numbersFile, data)
+	return c.saveState(k, numbersFile, data)
 }
 
 // Head fetches the head of a choice and verifies it. A choice that is not listed has none.
@@ -276,4 +276,4 @@ func OpenHead(u Unverified, e release.Entry) (release.Head, error) {
 }
 
 // Root describes the trusted root.
-func (c *Client) Root() RootInfo { return infoOf(c.knowing().root) }
+func (c *Client) Root() RootInfo { return infoOf(c.current().root) }

@@ -5,7 +5,7 @@ import "collet/netproto/release"
 // Entries returns all releases of the newest verified list, sorted by product, channel, target and number. Servers of a
 // whole release folder use it. Before anything was verified the error is ErrNothingKnown.
 func (c *Client) Entries() ([]release.Entry, error) {
-	k := c.knowing()
+	k := c.current()
 	if k.targets.meta == nil {
 		return nil, ErrNothingKnown
 	}
@@ -22,7 +22,7 @@ type Document struct {
 // Documents returns the newest verified timestamp, snapshot and list of releases, in this order. Until all are known the
 // error is ErrNothingKnown.
 func (c *Client) Documents() ([3]Document, error) {
-	k := c.knowing()
+	k := c.current()
 	if k.timestamp.meta == nil || k.snapshot.meta == nil || k.targets.meta == nil {
 		return [3]Document{}, ErrNothingKnown
 	}

@@ -32,8 +32,8 @@ type answer struct {
 	err   error
 }
 
-// first fetches the next root and the timestamp concurrently, so that a check without changes costs one round trip.
-func first(ctx context.Context, f Fetcher, version int64) (root, timestamp answer) {
+// fetchFirst fetches the next root and the timestamp concurrently, so that a check without changes costs one round trip.
+func fetchFirst(ctx context.Context, f Fetcher, version int64) (root, timestamp answer) {
 	done := make(chan answer)
 	go func() {
 		u, err := fetch(ctx, f, metadataFolder+timestampFile, MaxTimestamp)
@@ -50,33 +50,33 @@ func fetchRoot(ctx context.Context, f Fetcher, version int64) answer {
 
 // refresh runs TUF's client workflow and updates the verified state with each step.
 func (c *Client) refresh(ctx context.Context, f Fetcher) error {
-	version := c.knowing().root.Signed.Version
-	root, timestamp := first(ctx, f, version+1)
-	if err := c.takeRoots(ctx, f, root); err != nil {
+	version := c.current().root.Signed.Version
+	root, timestamp := fetchFirst(ctx, f, version+1)
+	if err := c.updateRoots(ctx, f, root); err != nil {
 		return err
 	}
-	if c.knowing().root.Signed.Version != version { // the timestamp may be older than the new root
+	if c.current().root.Signed.Version != version { // the timestamp may be older than the new root
 		u, err := fetch(ctx, f, metadataFolder+timestampFile, MaxTimestamp)
 		timestamp = answer{u, err}
 	}
 	if timestamp.err != nil {
 		return timestamp.err
 	}
-	trusted, err := trustedFrom(c.knowing().root)
+	trusted, err := trustedFrom(c.current().root)
 	if err != nil {
 		return err
 	}
-	if err := c.takeTimestamp(trusted, timestamp.bytes); err != nil {
+	if err := c.updateTimestamp(trusted, timestamp.bytes); err != nil {
 		return err
 	}
-	if err := c.takeSnapshot(ctx, f, trusted); err != nil {
+	if err := c.updateSnapshot(ctx, f, trusted); err != nil {
 		return err
 	}
-	return c.takeTargets(ctx, f, trusted)
+	return c.updateTargets(ctx, f, trusted)
 }
 
-// takeRoots follows new roots one by one. Each is saved before the next is fetched.
-func (c *Client) takeRoots(ctx context.Context, f Fetcher, next answer) error {
+// updateRoots follows new roots one by one. Each is saved before the next is fetched.
+func (c *Client) updateRoots(ctx context.Context, f Fetcher, next answer) error {
 	for range maxRootSteps + 1 { // the last one must not exist
 		if errors.Is(next.err, fs.ErrNotExist) {
 			return nil
@@ -84,13 +84,13 @@ func (c *Client) takeRoots(ctx context.Context, f Fetcher, next answer) error {
 		if next.err != nil {
 			return next.err
 		}
-		k := c.knowing()
+		k := c.current()
 		root, err := nextRoot(k.root, next.bytes.data)
 		if err != nil {
-			return c.refuse(rootFile, next.bytes, err)
+			return c.reject(rootFile, next.bytes, err)
 		}
-		k = k.under(root, func(string) {})
-		if err := c.learn(k, numbered(root.Signed.Version, rootFile), next.bytes.data); err != nil {
+		k = k.authenticatedBy(root, func(string) {})
+		if err := c.saveState(k, numbered(root.Signed.Version, rootFile), next.bytes.data); err != nil {
 			return err
 		}
 		next = fetchRoot(ctx, f, root.Signed.Version+1)
@@ -98,8 +98,8 @@ func (c *Client) takeRoots(ctx context.Context, f Fetcher, next answer) error {
 	return fmt.Errorf("more than %d new roots at once; the next try goes on from there", maxRootSteps)
 }
 
-// refuse saves rejected bytes for analysis, under a name that marks them as unverified.
-func (c *Client) refuse(name string, u Unverified, err error) error {
+// reject saves rejected bytes for analysis, under a name that marks them as unverified.
+func (c *Client) reject(name string, u Unverified, err error) error {
 	var fault *Error
 	if !errors.As(err, &fault) || fault.Fault == FaultTooLong {
 		return err
@@ -110,31 +110,31 @@ func (c *Client) refuse(name string, u Unverified, err error) error {
 	return err
 }
 
-// takeTimestamp verifies the timestamp against the known one.
-func (c *Client) takeTimestamp(trusted *trustedmetadata.TrustedMetadata, u Unverified) error {
-	k := c.knowing()
+// updateTimestamp verifies the timestamp against the known one.
+func (c *Client) updateTimestamp(trusted *trustedmetadata.TrustedMetadata, u Unverified) error {
+	k := c.current()
 	if k.timestamp.data != nil {
 		if _, err := trusted.UpdateTimestamp(k.timestamp.data); err != nil {
 			return trustFault(timestampFile, err)
 		}
 	}
 	if _, err := verified(k.root, RoleTimestamp, timestampFile, u.data, fitTimestamp); err != nil {
-		return c.refuse(timestampFile, u, err)
+		return c.reject(timestampFile, u, err)
 	}
 	meta, err := trusted.UpdateTimestamp(u.data)
 	if errors.Is(err, &metadata.ErrEqualVersionNumber{}) {
 		return nil // no new version: keep the known one, even if the bytes differ
 	}
 	if err != nil {
-		return c.refuse(timestampFile, u, trustFault(timestampFile, err))
+		return c.reject(timestampFile, u, trustFault(timestampFile, err))
 	}
 	k.timestamp = document[metadata.TimestampType]{u.data, meta}
-	return c.learn(k, timestampFile, u.data)
+	return c.saveState(k, timestampFile, u.data)
 }
 
-// takeSnapshot fetches the snapshot that the timestamp names, unless it is known.
-func (c *Client) takeSnapshot(ctx context.Context, f Fetcher, trusted *trustedmetadata.TrustedMetadata) error {
-	k := c.knowing()
+// updateSnapshot fetches the snapshot that the timestamp names, unless it is known.
+func (c *Client) updateSnapshot(ctx context.Context, f Fetcher, trusted *trustedmetadata.TrustedMetadata) error {
+	k := c.current()
 	version, o := referenced(trusted.Timestamp.Signed.Meta, snapshotFile)
 	if k.snapshot.data != nil {
 		_, err := trusted.UpdateSnapshot(k.snapshot.data, true)
@@ -151,14 +151,14 @@ func (c *Client) takeSnapshot(ctx context.Context, f Fetcher, trusted *trustedme
 		_, err = verified(k.root, RoleSnapshot, name, data, fitSnapshot)
 	}
 	if err != nil {
-		return c.refuse(snapshotFile, u, err)
+		return c.reject(snapshotFile, u, err)
 	}
 	meta, err := trusted.UpdateSnapshot(data, false)
 	if err != nil {
-		return c.refuse(snapshotFile, u, trustFault(name, err))
+		return c.reject(snapshotFile, u, trustFault(name, err))
 	}
 	k.snapshot = document[metadata.SnapshotType]{data, meta}
-	return c.learn(k, snapshotFile, data)
+	return c.saveState(k, snapshotFile, data)
 }
 
 // fetchNamed fetches a document of known digest and length.
@@ -172,9 +172,9 @@ func fetchNamed(ctx context.Context, f Fetcher, name string, o release.Object) (
 	return u, data, nil
 }
 
-// takeTargets fetches the list that the snapshot names, unless it is known, and checks it against the known release numbers.
-func (c *Client) takeTargets(ctx context.Context, f Fetcher, trusted *trustedmetadata.TrustedMetadata) error {
-	k := c.knowing()
+// updateTargets fetches the list that the snapshot names, unless it is known, and checks it against the known release numbers.
+func (c *Client) updateTargets(ctx context.Context, f Fetcher, trusted *trustedmetadata.TrustedMetadata) error {
+	k := c.current()
 	version, o := referenced(trusted.Snapshot.Signed.Meta, targetsFile)
 	if k.targets.data != nil && o.Verify(k.targets.data) == nil {
 		return nil
@@ -185,21 +185,21 @@ func (c *Client) takeTargets(ctx context.Context, f Fetcher, trusted *trustedmet
 		_, err = verified(k.root, RoleTargets, name, data, fitTargets)
 	}
 	if err != nil {
-		return c.refuse(targetsFile, u, err)
+		return c.reject(targetsFile, u, err)
 	}
 	meta, err := trusted.UpdateTargets(data)
 	if err != nil {
-		return c.refuse(targetsFile, u, trustFault(name, err))
+		return c.reject(targetsFile, u, trustFault(name, err))
 	}
-	if err := k.risen(name, meta); err != nil {
-		return c.refuse(targetsFile, u, err)
+	if err := k.checkRollback(name, meta); err != nil {
+		return c.reject(targetsFile, u, err)
 	}
 	k.targets, k.entries = document[metadata.TargetsType]{data, meta}, mustEntries(meta)
-	return c.learn(k, targetsFile, data)
+	return c.saveState(k, targetsFile, data)
 }
 
-// risen rejects a list with a version or number lower than the known one.
-func (k knowledge) risen(name string, next *targetsMeta) error {
+// checkRollback rejects a list with a version or number lower than the known one.
+func (k trustState) checkRollback(name string, next *targetsMeta) error {
 	if k.targets.meta != nil && next.Signed.Version < k.targets.meta.Signed.Version {
 		return &Error{Document: name, Fault: FaultRolledBack, Err: fmt.Errorf("version %d after %d", next.Signed.Version, k.targets.meta.Signed.Version)}
 	}

@@ -31,8 +31,8 @@ func TestFirstRefresh(t *testing.T) {
 	if err != nil || h.Number != 8 || h.Product != "lathe" {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if len(client.Passed()) != 0 || client.Root().Version != 1 {
-		t.Errorf("%q, %+v", client.Passed(), client.Root())
+	if len(client.Ignored()) != 0 || client.Root().Version != 1 {
+		t.Errorf("%q, %+v", client.Ignored(), client.Root())
 	}
 }
 
@@ -302,7 +302,7 @@ func TestDamagedStore(t *testing.T) {
 			"another": []byte("{}"), "changed": []byte(strings.Replace(string(whole), "7", "8", 1)),
 		} {
 			s.must(s.store.Save(name, data))
-			if passed := s.start().Passed(); !slices.Contains(passed, name) && string(data) != string(whole) && what != "changed" {
+			if passed := s.start().Ignored(); !slices.Contains(passed, name) && string(data) != string(whole) && what != "changed" {
 				t.Errorf("%s %s: passed over %q", name, what, passed)
 			}
 			if name == "numbers.json" && what == "changed" {
@@ -354,7 +354,7 @@ func TestPlantedRoot(t *testing.T) {
 	evil.rotate(append(fresh[trust.RoleRoot], evil.keys[trust.RoleRoot]...), fresh, trust.RoleRoot)
 	evil.wants(66)
 	s.store = evil.store
-	if passed := s.start().Passed(); !slices.Contains(passed, "2.root.json") || !slices.Contains(passed, "targets.json") {
+	if passed := s.start().Ignored(); !slices.Contains(passed, "2.root.json") || !slices.Contains(passed, "targets.json") {
 		t.Errorf("passed over %q", passed)
 	}
 	s.wants(7)

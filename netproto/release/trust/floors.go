@@ -19,8 +19,8 @@ const (
 // that key removes them.
 type floors release.Numbers
 
-// vouched reports whether enough of the keys behind the numbers may still sign releases.
-func (n floors) vouched(root *rootMeta) bool {
+// signedUnder reports whether enough of the keys behind the numbers may still sign releases.
+func (n floors) signedUnder(root *rootMeta) bool {
 	role, valid := root.Signed.Roles[string(RoleTargets)], 0
 	for _, id := range n.Signers {
 		if slices.Contains(role.KeyIDs, id) {

@@ -254,8 +254,8 @@ func (r *Repo) Refresh(signers []*PrivateKey) error {
 	if r.pending {
 		return ErrUnfinished
 	}
-	lists := reaches(r.root, RoleSnapshot, signers)
-	targets := lists && r.halfOver(r.targets.Signed.Expires, r.validity.Targets) && reaches(r.root, RoleTargets, signers)
+	lists := meetsThreshold(r.root, RoleSnapshot, signers)
+	targets := lists && r.halfOver(r.targets.Signed.Expires, r.validity.Targets) && meetsThreshold(r.root, RoleTargets, signers)
 	snapshot := lists && (targets || r.halfOver(r.snapshot.Signed.Expires, r.validity.Snapshot))
 	return r.write(change{targets: targets, snapshot: snapshot}, signers)
 }

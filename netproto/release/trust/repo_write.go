@@ -49,11 +49,11 @@ func (r *Repo) restore(before Repo) { *r = before }
 func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error) {
 	if c.targets {
 		next := *r.targets
-		if next.Signed.Version, err = r.unused(next.Signed.Version, targetsFile, MaxTargets); err != nil {
+		if next.Signed.Version, err = r.nextVersion(next.Signed.Version, targetsFile, MaxTargets); err != nil {
 			return nil, err
 		}
 		next.Signed.Expires, next.Signatures = r.expiry(r.validity.Targets), nil
-		f, err := seal(r.root, RoleTargets, &next, next.Signed.Version, targetsFile, MaxTargets, signers)
+		f, err := signDocument(r.root, RoleTargets, &next, next.Signed.Version, targetsFile, MaxTargets, signers)
 		if err != nil {
 			return nil, err
 		}
@@ -61,14 +61,14 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	}
 	if c.snapshot {
 		next := *r.snapshot
-		if next.Signed.Version, err = r.unused(next.Signed.Version, snapshotFile, MaxSnapshot); err != nil {
+		if next.Signed.Version, err = r.nextVersion(next.Signed.Version, snapshotFile, MaxSnapshot); err != nil {
 			return nil, err
 		}
 		if c.targets {
 			next.Signed.Meta = reference(targetsFile, r.targets.Signed.Version, files[0].data)
 		}
 		next.Signed.Expires, next.Signatures = r.expiry(r.validity.Snapshot), nil
-		f, err := seal(r.root, RoleSnapshot, &next, next.Signed.Version, snapshotFile, MaxSnapshot, signers)
+		f, err := signDocument(r.root, RoleSnapshot, &next, next.Signed.Version, snapshotFile, MaxSnapshot, signers)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	}
 	next.Signed.Version++
 	next.Signed.Expires, next.Signatures = r.expiry(r.validity.Timestamp), nil
-	last, err := seal(r.root, RoleTimestamp, &next, 0, timestampFile, MaxTimestamp, signers)
+	last, err := signDocument(r.root, RoleTimestamp, &next, 0, timestampFile, MaxTimestamp, signers)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	return append(files, last), nil
 }
 
-// unused is the next version without a file. An interrupted publication leaves unreferenced files, and caches may hold them.
-func (r *Repo) unused(version int64, name string, limit int64) (int64, error) {
+// nextVersion is the next version without a file. An interrupted publication leaves unreferenced files, and caches may hold them.
+func (r *Repo) nextVersion(version int64, name string, limit int64) (int64, error) {
 	for range maxLeft {
 		version++
 		_, err := r.store.Load(metadataFolder+numbered(version, name), limit)
@@ -111,8 +111,8 @@ func reference(name string, version int64, data []byte) map[string]*metadata.Met
 	return map[string]*metadata.MetaFiles{name: {Version: version, Length: int64(len(data)), Hashes: metadata.Hashes{"sha256": sum[:]}}}
 }
 
-// seal signs a document and returns its file; version 0 is the one without a number.
-func seal[T metadata.Roles](root *rootMeta, role KeyRole, m *metadata.Metadata[T], version int64, name string, limit int, signers []*PrivateKey) (file, error) {
+// signDocument signs a document and returns its file; version 0 is the one without a number.
+func signDocument[T metadata.Roles](root *rootMeta, role KeyRole, m *metadata.Metadata[T], version int64, name string, limit int, signers []*PrivateKey) (file, error) {
 	if err := sign(root, m, role, signers); err != nil {
 		return file{}, err
 	}
@@ -139,8 +139,8 @@ func (e *KeysError) Error() string {
 	return fmt.Sprintf("%d of the keys at hand may sign as %s, and it takes %d", e.Have, e.Role, e.Need)
 }
 
-// fitting returns the keys that root lets sign for a role.
-func fitting(root *rootMeta, role KeyRole, keys []*PrivateKey) (fit []*PrivateKey) {
+// usableKeys returns the keys that root lets sign for a role.
+func usableKeys(root *rootMeta, role KeyRole, keys []*PrivateKey) (fit []*PrivateKey) {
 	seen := map[string]bool{}
 	for _, id := range root.Signed.Roles[string(role)].KeyIDs {
 		seen[id] = true
@@ -153,13 +153,13 @@ func fitting(root *rootMeta, role KeyRole, keys []*PrivateKey) (fit []*PrivateKe
 	return fit
 }
 
-func reaches(root *rootMeta, role KeyRole, keys []*PrivateKey) bool {
-	return len(fitting(root, role, keys)) >= root.Signed.Roles[string(role)].Threshold
+func meetsThreshold(root *rootMeta, role KeyRole, keys []*PrivateKey) bool {
+	return len(usableKeys(root, role, keys)) >= root.Signed.Roles[string(role)].Threshold
 }
 
 // sign adds the signatures of all keys that root lets sign for the role.
 func sign[T metadata.Roles](root *rootMeta, m *metadata.Metadata[T], role KeyRole, keys []*PrivateKey) error {
-	fit, need := fitting(root, role, keys), root.Signed.Roles[string(role)].Threshold
+	fit, need := usableKeys(root, role, keys), root.Signed.Roles[string(role)].Threshold
 	if len(fit) < need {
 		return &KeysError{Role: role, Have: len(fit), Need: need}
 	}
