@@ -228,7 +228,7 @@ func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	stop := context.AfterFunc(p.ctx, func() { out.CloseWithError(context.Canceled) })
 	p.running.Go(func() {
 		defer stop()
-		err := p.mirrors.current().RangesKept(p.ctx, packObject(ref), ranges, p.small, func(_ int, _ int64, data []byte) error {
+		err := p.mirrors.current().Ranges(p.ctx, packObject(ref), ranges, p.small, func(_ int, _ int64, data []byte) error {
 			p.count(int64(len(data)))
 			_, err := in.Write(data)
 			return err
@@ -248,7 +248,7 @@ func (p *packs) count(n int64) {
 // single fetches a range into memory, for chunks of local files that turned out to be wrong: at most 8 MB.
 func (p *packs) single(ctx context.Context, r chunk.Range) (io.ReadCloser, error) {
 	data := make([]byte, 0, r.Size)
-	err := p.mirrors.current().Ranges(ctx, packObject(r.Pack), []download.Range{span.Of(r.Offset, r.Offset+r.Size)}, func(_ int, _ int64, piece []byte) error {
+	err := p.mirrors.current().Ranges(ctx, packObject(r.Pack), []download.Range{span.Of(r.Offset, r.Offset+r.Size)}, nil, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})

@@ -159,7 +159,7 @@ func (w *wholeBatch) fetchInPlace(ctx context.Context, b *blob) error {
 	want := w.wants[i]
 	done := int64(0)
 	o := download.ObjectAt(b.source.Whole)
-	err := w.mirrors.current().RangesKept(ctx, o, want.Missing, w.objects.small, func(_ int, offset int64, data []byte) error {
+	err := w.mirrors.current().Ranges(ctx, o, want.Missing, w.objects.small, func(_ int, offset int64, data []byte) error {
 		done += int64(len(data))
 		w.countReceived(b, done)
 		w.objects.small.DropBefore(o.Name, offset) // the part of the install has it

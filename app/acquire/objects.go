@@ -99,7 +99,7 @@ func (s *objectStore) countReceived(o release.Object) int64 {
 
 // fetchRange fetches a range of an object into memory. It is unverified.
 func (s *objectStore) fetchRange(ctx context.Context, o release.Object, r download.Range) (data []byte, err error) {
-	err = s.mirrors.current().RangesKept(ctx, download.ObjectAt(o), []download.Range{r}, s.small, func(_ int, _ int64, piece []byte) error {
+	err = s.mirrors.current().Ranges(ctx, download.ObjectAt(o), []download.Range{r}, s.small, func(_ int, _ int64, piece []byte) error {
 		data = append(data, piece...)
 		return nil
 	})
@@ -189,36 +189,29 @@ func (s *objectStore) wasMisled(err error) bool {
 
 // resuming is the fetcher for documents, lists and small objects.
 func (s *objectStore) resuming() trust.Fetcher {
-	return resumingDocuments{s.currentSequel(), s.small, s.direct()}
+	return documents{s.mirrors.current(), s.small, s.currentSequel()}
 }
 
 // direct is the fetcher of documents from the mirrors alone.
-func (s *objectStore) direct() documents { return documents{s.mirrors.current()} }
+func (s *objectStore) direct() documents { return documents{Fetcher: s.mirrors.current()} }
 
-// resumingDocuments is a trust.Fetcher that takes files from the sequel first, then from kept pieces, and keeps the bytes that it fetches.
-type resumingDocuments struct {
-	sequel *sequel
+// documents is a trust.Fetcher that takes files from the sequel first, then from kept pieces, and keeps the bytes that it fetches. Both
+// may be nil.
+type documents struct {
+	*download.Fetcher
 	small  *download.Pieces
-	documents
+	sequel *sequel
 }
 
 // Fetch implements trust.Fetcher.
-func (d resumingDocuments) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
+func (d documents) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	if !inSequel(name) {
-		return d.documents.Fetch(ctx, name, limit)
+		return unverified(d.Small(ctx, name, limit, nil))
 	}
 	if data, is := d.sequel.takePart(ctx, name, nil); is && int64(len(data)) <= limit {
 		return trust.UnverifiedBytes(data), nil
 	}
-	return unverified(d.Fetcher.SmallKept(ctx, name, limit, d.small))
-}
-
-// documents is a download.Fetcher as a trust.Fetcher.
-type documents struct{ *download.Fetcher }
-
-// Fetch implements trust.Fetcher.
-func (d documents) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
-	return unverified(d.Small(ctx, name, limit))
+	return unverified(d.Small(ctx, name, limit, d.small))
 }
 
 // unverified converts a result of Small to one of a trust.Fetcher.

@@ -103,7 +103,7 @@ func (l *trustedLists) current(ctx context.Context, have installedRelease) (trus
 		if openErr != nil {
 			return answer, openErr
 		}
-		other, otherErr := l.refresh(ctx, documents{alone}, query)
+		other, otherErr := l.refresh(ctx, documents{Fetcher: alone}, query)
 		alone.Close()
 		if otherErr == nil || ctx.Err() != nil {
 			return other, otherErr

@@ -30,7 +30,7 @@
 //   - Time limits apply to progress, never to a whole download: a request ends when no byte came for Patience, and when it is slower
 //     than an eighth of another mirror's recent rate (WrongSlow). Paused time does not count.
 //   - MinInFlight to MaxInFlight requests are in flight. Their number grows by one while that increases the throughput. It is halved
-//     after a timeout, a busy server (429, 503) or a collapse of the throughput: see pacer. A busy server is not asked for the time of
+//     after a timeout, a busy server (429, 503) or a collapse of the throughput: see window. A busy server is not asked for the time of
 //     its Retry-After, at most MaxRetryAfter.
 //   - Requests are large: their bytes are written as they arrive, so an interrupted request only costs a new one. A request with much
 //     left is split when another one may be in flight.

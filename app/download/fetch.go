@@ -3,14 +3,11 @@ package download
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
-
-	"collet/platform/span"
 )
 
 // Patience is how long a request may deliver no byte before it counts as stalled: the same as on the updater connection
@@ -62,16 +59,13 @@ type Fetcher struct {
 	o        FetchOptions
 	throttle *throttle
 	gate     gate
+	stats    *statistics
 	pages    sync.Pool // of *[]byte, pageSize long
 
-	mu      sync.Mutex
-	mirrors []*rankedMirror
-	pacer   *pacer
-	flying  int // requests in flight of all calls
-	epoch   epoch
-	closed  bool
-	calls   map[*call]struct{}
-	idle    sync.WaitGroup // calls that have not returned
+	mu     sync.Mutex
+	closed bool
+	calls  map[*call]struct{}
+	idle   sync.WaitGroup // calls that have not returned
 }
 
 // call is a call of a method that has not returned.
@@ -81,15 +75,15 @@ type call struct{ cancel context.CancelCauseFunc }
 // them after the Fetcher.
 func NewFetcher(mirrors []Mirror, o FetchOptions) (*Fetcher, error) {
 	if len(mirrors) == 0 {
-		return nil, errors.New("fetcher: internal error: no way is given")
+		return nil, errors.New("fetcher: internal error: no mirror is given")
 	}
 	o = o.withDefaults()
 	f := &Fetcher{
-		o: o, throttle: newThrottle(o.Cap, o.Now), pacer: newPacer(o.MinInFlight, o.MaxInFlight), calls: map[*call]struct{}{},
+		o: o, throttle: newThrottle(o.Cap, o.Now), stats: &statistics{window: newWindow(o.MinInFlight, o.MaxInFlight)}, calls: map[*call]struct{}{},
 		pages: sync.Pool{New: func() any { page := make([]byte, pageSize); return &page }},
 	}
 	for i, mirror := range mirrors {
-		f.mirrors = append(f.mirrors, &rankedMirror{mirror: mirror, index: i})
+		f.stats.mirrors = append(f.stats.mirrors, &rankedMirror{mirror: mirror, index: i})
 	}
 	return f, nil
 }
@@ -148,41 +142,5 @@ func cause(ctx context.Context) error {
 // Measured returns the current estimates: the rate of all requests together in bytes a second, the time from a request to its answer,
 // and the number of requests that may be in flight. Zero is unknown.
 func (f *Fetcher) Measured() (rate float64, roundTrip time.Duration, inFlight int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, m := range f.mirrors {
-		rate = max(rate, m.rate)
-	}
-	return rate * float64(f.pacer.n), f.latency(), f.pacer.n
-}
-
-// Small fetches a whole file of at most limit bytes into memory that the caller owns. The bytes are unverified. They come from one
-// mirror, from the file's start. If a mirror does not have a metadata file, the others are not asked, because each check requests one
-// that does not exist yet; for any other file they are. The error is a *MissingError, an *ExhaustedError, ctx's, or ErrClosed.
-func (f *Fetcher) Small(ctx context.Context, name string, limit int64) ([]byte, error) {
-	return f.rest(ctx, name, limit, nil, func(int64, []byte) {})
-}
-
-// rest is Small for a file whose first bytes are already here. came is called with the received bytes and their offset; it must not
-// keep data.
-func (f *Fetcher) rest(ctx context.Context, name string, limit int64, here []byte, came func(at int64, data []byte)) ([]byte, error) {
-	ctx, leave, err := f.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	data := slices.Clone(here)
-	j := newJob(f, Object{Name: name, Size: -1}, limit)
-	j.alone, j.fresh, j.small = true, true, true
-	j.begin = func(at int64) { data = data[:at] }
-	j.sink = func(_ *flight, at int64, piece []byte) error {
-		data = append(data, piece...)
-		came(at, piece)
-		return nil
-	}
-	j.pending = []Range{span.Of(int64(len(here)), openEnd)}
-	if err := j.run(ctx); err != nil {
-		return nil, err
-	}
-	return data, nil
+	return f.stats.link()
 }

@@ -114,7 +114,7 @@ func TestRangesWindow(t *testing.T) {
 		defer f.Close()
 		began, most := time.Now(), int64(0)
 		var got []byte
-		err := f.Ranges(t.Context(), object(data), []download.Range{{Start: 0, End: 24_000_000}}, func(_ int, _ int64, piece []byte) error {
+		err := f.Ranges(t.Context(), object(data), []download.Range{{Start: 0, End: 24_000_000}}, nil, func(_ int, _ int64, piece []byte) error {
 			if len(got) == 0 {
 				for _, r := range mirror.requests() {
 					most += r.End - r.Start

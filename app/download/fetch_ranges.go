@@ -3,8 +3,11 @@ package download
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"collet/platform/span"
 )
 
 const (
@@ -28,15 +31,9 @@ const (
 // range has no piece. deliver is never called concurrently and must not keep data. Its error ends the call, which returns it
 // unchanged. The bytes are unverified.
 //
-// Ranges with a small gap between them are requested together; the gap is not delivered. Other errors are those of Whole, without the
-// disk's.
-func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, deliver func(i int, offset int64, data []byte) error) error {
-	return f.rangesAs(ctx, o, ranges, deliver, func(int64, []byte) {})
-}
-
-// rangesAs is Ranges that also calls came with the received bytes and their offset, in the order of arrival. came is called
-// concurrently and must not keep data.
-func (f *Fetcher) rangesAs(ctx context.Context, o Object, ranges []Range, deliver func(i int, offset int64, data []byte) error, came func(at int64, data []byte)) error {
+// Bytes in kept are not fetched again, and received bytes are kept there; nil keeps nothing. Ranges with a small gap between them are
+// requested together; the gap is not delivered. Other errors are those of Whole, without the disk's.
+func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, kept *Pieces, deliver func(i int, offset int64, data []byte) error) error {
 	if err := checkRanges(o, ranges); err != nil {
 		return err
 	}
@@ -45,26 +42,29 @@ func (f *Fetcher) rangesAs(ctx context.Context, o Object, ranges []Range, delive
 		return err
 	}
 	defer leave()
+	q := &queue{o: o, kept: kept, ranges: ranges, deliver: deliver, received: map[int64][]byte{}, room: make(chan struct{}, 1)}
 	limit := o.Size
 	if limit < 0 {
 		limit = int64(maxOffset)
 	}
-	j := newJob(f, o, limit)
-	row := &queue{f: f, wake: j.wake, ranges: ranges, deliver: deliver, came: map[int64][]byte{}, taken: make(chan struct{}, 1)}
-	row.spans = coalesce(ranges, f.gap())
-	row.skip()
-	j.pending = append(j.pending, row.spans...)
-	put := row.put(ctx, j)
-	j.sink = func(fl *flight, off int64, data []byte) error {
-		came(off, data)
-		return put(fl, off, data)
+	q.s = f.newScheduler(o, limit, q)
+	q.s.largest = rangesRequest
+	if q.ahead = coalesce(missingRanges(ranges, kept.ranges(o.Name)), f.stats.gap(f.o.Now())); len(q.ahead) > 0 {
+		q.next = q.ahead[0].Start
 	}
-	j.most, j.step, j.begin = rangesRequest, row.step, row.restart
-	j.room = func(at, size int64) bool { return row.due(at) || row.held()+j.flyingBytes()+size <= rangesWindow }
-	if err := j.run(ctx); err != nil {
+	q.s.pending = slices.Clone(q.ahead)
+	if err := q.s.run(ctx); err != nil {
 		return err
 	}
-	return row.step()
+	return q.deliverTo(ctx, maxOffset, nil)
+}
+
+// missingRanges are the parts of ranges that are not kept.
+func missingRanges(ranges []Range, kept span.Set[int64]) (missing []Range) {
+	for _, r := range ranges {
+		missing = append(missing, kept.Gaps(r)...)
+	}
+	return missing
 }
 
 // maxOffset is the largest possible end of a file.
@@ -79,27 +79,6 @@ func checkRanges(o Object, ranges []Range) error {
 		end = r.End
 	}
 	return nil
-}
-
-// flyingBytes is the number of bytes that the requests in flight still have to deliver.
-func (j *job) flyingBytes() (bytes int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for fl := range j.flights {
-		bytes += max(0, fl.to-fl.at)
-	}
-	return bytes
-}
-
-// gap is the number of bytes that cost as much time as a request: the bytes of one round trip.
-func (f *Fetcher) gap() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	best, _ := choose(f.mirrors, f.o.Now().Add(MaxRetryAfter))
-	if best == nil || best.rate == 0 || best.latency == 0 {
-		return unknownGap
-	}
-	return int64(min(max(best.rate*best.latency.Seconds(), smallestGap), largestGap))
 }
 
 // coalesce joins ranges with gaps of at most gap bytes, while the gaps add at most one gapShare-th of the wanted bytes so far. Empty
@@ -124,125 +103,135 @@ func coalesce(ranges []Range, gap int64) (spans []Range) {
 	return spans
 }
 
-// queue brings received bytes into the order of the ranges. Flights call put; run's goroutine calls the other methods.
+// queue brings received bytes into the order of the ranges, with the kept bytes between them. Requests call write; the scheduler's
+// goroutine calls the other methods.
 type queue struct {
-	f       *Fetcher
-	wake    chan struct{}
+	s       *scheduler
+	o       Object
+	kept    *Pieces
 	ranges  []Range
 	deliver func(i int, offset int64, data []byte) error
-	spans   []Range // the coalesced ranges
-	index   int     // the range that is delivered next
+	index   int    // the range that is delivered next
+	at      int64  // all wanted bytes before it were delivered
+	page    []byte // for kept bytes
 
-	mu    sync.Mutex
-	next  int64            // the byte that is delivered next
-	ahead []Range          // spans from there on
-	came  map[int64][]byte // pieces by their first byte
-	bytes int64            // in came
-	taken chan struct{}    // wakes a waiting put when there is room again
+	mu       sync.Mutex
+	next     int64            // the next byte to be received
+	ahead    []Range          // requested ranges from there on
+	received map[int64][]byte // waiting pieces by their first byte
+	bytes    int64            // in received
+	room     chan struct{}    // wakes a waiting write when there is room again
 }
 
-// held is the number of waiting bytes.
-func (q *queue) held() int64 {
+// waiting is the number of waiting bytes.
+func (q *queue) waiting() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.bytes
 }
 
-// skip moves next to the first span.
-func (q *queue) skip() {
-	q.ahead = q.spans
-	if len(q.ahead) > 0 {
-		q.next = q.ahead[0].Start
-	}
+// fits limits the bytes that are in flight or wait to rangesWindow, but for a request that the delivery waits for.
+func (q *queue) fits(at, size int64) bool {
+	q.mu.Lock()
+	due := at <= q.next
+	q.mu.Unlock()
+	return due || q.waiting()+q.s.unreceived()+size <= rangesWindow
 }
 
-// due reports whether the delivery waits for the byte at.
-func (q *queue) due(at int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return at <= q.next
+// unreceived is the number of bytes that the requests in flight still have to deliver.
+func (s *scheduler) unreceived() (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.requests {
+		bytes += max(0, r.to-r.at)
+	}
+	return bytes
 }
 
 // restart drops the waiting bytes: a stream of the whole file delivers them again.
 func (q *queue) restart(int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	clear(q.came)
+	clear(q.received)
 	q.bytes = 0
 }
 
-// put returns the job's sink. Of a stream of the whole file it keeps the wanted and missing bytes, and blocks while more than
-// rangesWindow bytes wait; for other requests job.room limits them.
-func (q *queue) put(ctx context.Context, j *job) func(fl *flight, off int64, data []byte) error {
-	return func(_ *flight, off int64, data []byte) error {
-		q.mu.Lock()
-		for _, s := range q.ahead {
-			from, to := max(s.Start, off, q.next), min(s.End, off+int64(len(data)))
-			if s.Start >= off+int64(len(data)) {
-				break
-			}
-			if from < to && q.came[from] == nil {
-				q.came[from] = append([]byte(nil), data[from-off:to-off]...)
-				q.bytes += to - from
-			}
+// setSize is not needed: the ranges are known.
+func (*queue) setSize(int64) {}
+
+// write keeps the bytes that are wanted and missing. Of a stream of the whole file it blocks while more than rangesWindow bytes wait;
+// for other requests fits limits them.
+func (q *queue) write(ctx context.Context, _ *rankedMirror, at int64, data []byte) error {
+	q.kept.Add(q.o.Name, q.o.Size, at, data)
+	q.mu.Lock()
+	for _, r := range q.ahead {
+		from, to := max(r.Start, at, q.next), min(r.End, at+int64(len(data)))
+		if r.Start >= at+int64(len(data)) {
+			break
 		}
-		q.mu.Unlock()
-		tell(q.wake)
-		for j.alone && q.held() > rangesWindow {
-			if err := sleep(ctx, time.Second, q.taken); err != nil {
-				return err
-			}
+		if from < to && q.received[from] == nil {
+			q.received[from] = slices.Clone(data[from-at : to-at])
+			q.bytes += to - from
 		}
-		return nil
 	}
+	q.mu.Unlock()
+	wake(q.s.wake)
+	for q.s.stream && q.waiting() > rangesWindow {
+		if err := sleep(ctx, time.Second, q.room); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// tell sends a wake-up unless one is pending.
-func tell(word chan<- struct{}) {
+// wake sends a wake-up unless one is pending.
+func wake(c chan<- struct{}) {
 	select {
-	case word <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// step delivers the bytes that are next.
-func (q *queue) step() error {
+// advance delivers the bytes that are next.
+func (q *queue) advance(ctx context.Context) error {
 	for {
 		q.mu.Lock()
 		at := q.next
-		piece := q.came[at]
+		piece := q.received[at]
 		if piece != nil {
-			delete(q.came, at)
+			delete(q.received, at)
 			q.bytes -= int64(len(piece))
-			q.advance(at + int64(len(piece)))
+			q.next = at + int64(len(piece))
+			for len(q.ahead) > 0 && q.ahead[0].End <= q.next {
+				if q.ahead = q.ahead[1:]; len(q.ahead) > 0 {
+					q.next = q.ahead[0].Start
+				}
+			}
 		}
 		q.mu.Unlock()
 		if piece == nil {
 			return nil
 		}
-		tell(q.taken)
-		if err := q.hand(at, piece); err != nil {
+		wake(q.room)
+		if err := q.deliverTo(ctx, at, piece); err != nil {
 			return err
 		}
 	}
 }
 
-// advance moves next to the next wanted byte from to on. The caller holds mu.
-func (q *queue) advance(to int64) {
-	q.next = to
-	for len(q.ahead) > 0 && q.ahead[0].End <= to {
-		if q.ahead = q.ahead[1:]; len(q.ahead) > 0 {
-			q.next = q.ahead[0].Start
-		}
-	}
-}
-
-// hand delivers the bytes of a piece that belong to ranges.
-func (q *queue) hand(at int64, piece []byte) error {
+// deliverTo delivers the wanted bytes before the offset at, which are kept, and then those of a piece from there on.
+func (q *queue) deliverTo(ctx context.Context, at int64, piece []byte) error {
 	end := at + int64(len(piece))
 	for ; q.index < len(q.ranges); q.index++ {
 		r := q.ranges[q.index]
-		if from, to := max(r.Start, at), min(r.End, end); from < to {
+		for q.at = max(q.at, r.Start); q.at < min(r.End, at); {
+			if err := q.deliverKept(ctx, min(r.End, at)); err != nil {
+				return err
+			}
+		}
+		if to := min(r.End, end); q.at < to {
+			from := q.at
+			q.at = to
 			if err := q.deliver(q.index, from, piece[from-at:to-at]); err != nil {
 				return err
 			}
@@ -252,4 +241,21 @@ func (q *queue) hand(at int64, piece []byte) error {
 		}
 	}
 	return nil
+}
+
+// deliverKept delivers kept bytes up to the offset to at most.
+func (q *queue) deliverKept(ctx context.Context, to int64) error {
+	if q.page == nil {
+		q.page = make([]byte, hashPage)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	from := q.at
+	n, err := q.kept.read(q.o.Name, from, q.page[:min(int64(len(q.page)), to-from)])
+	if err != nil {
+		return err
+	}
+	q.at += int64(n)
+	return q.deliver(q.index, from, q.page[:n])
 }

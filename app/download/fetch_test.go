@@ -58,21 +58,21 @@ func TestSmall(t *testing.T) {
 	server.content["objects/aa/x"] = []byte("there")
 	empty := holding()
 	f := fetcher(t, download.FetchOptions{}, serve(t, empty), serve(t, server))
-	if data, err := f.Small(t.Context(), "objects/aa/x", 5); string(data) != "there" || err != nil {
+	if data, err := f.Small(t.Context(), "objects/aa/x", 5, nil); string(data) != "there" || err != nil {
 		t.Errorf("an object that only the second way has: %q, %v", data, err)
 	}
-	if _, err := f.Small(t.Context(), "metadata/timestamp.json", 5); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := f.Small(t.Context(), "metadata/timestamp.json", 5, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("metadata that the first way does not have: %v", err)
 	}
 	if n := len(empty.requests()) + len(server.requests()); n != 3 {
 		t.Errorf("%d requests, want 3: %q %q", n, empty.requests(), server.requests())
 	}
 	alone := fetcher(t, download.FetchOptions{}, serve(t, server))
-	if data, err := alone.Small(t.Context(), "metadata/timestamp.json", 2); string(data) != "{}" || err != nil {
+	if data, err := alone.Small(t.Context(), "metadata/timestamp.json", 2, nil); string(data) != "{}" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
 	var wrong *download.WrongError
-	if _, err := alone.Small(t.Context(), "objects/aa/x", 4); !errors.As(err, &wrong) || wrong.Kind != download.WrongLong {
+	if _, err := alone.Small(t.Context(), "objects/aa/x", 4, nil); !errors.As(err, &wrong) || wrong.Kind != download.WrongLong {
 		t.Errorf("beyond the limit: %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestRanges(t *testing.T) {
 	ranges := []download.Range{{Start: 0, End: 10}, {Start: 10, End: 10}, {Start: 12, End: 40_000}, {Start: 200_000, End: 2_900_000}, {Start: 2_900_000, End: 2_900_001}, {Start: 4_999_999, End: 5_000_000}}
 	got := make([][]byte, len(ranges))
 	at, index := int64(0), 0
-	err := f.Ranges(t.Context(), object(data), ranges, func(i int, offset int64, piece []byte) error {
+	err := f.Ranges(t.Context(), object(data), ranges, nil, func(i int, offset int64, piece []byte) error {
 		if i < index || offset < at || offset != ranges[i].Start+int64(len(got[i])) {
 			return fmt.Errorf("piece at %d of range %d behind %d of %d", offset, i, at, index)
 		}
@@ -106,11 +106,11 @@ func TestRanges(t *testing.T) {
 		}
 	}
 	stop := errors.New("enough")
-	if err := f.Ranges(t.Context(), object(data), ranges, func(int, int64, []byte) error { return stop }); err != stop {
+	if err := f.Ranges(t.Context(), object(data), ranges, nil, func(int, int64, []byte) error { return stop }); err != stop {
 		t.Errorf("the caller's own error came back as %v", err)
 	}
 	for _, bad := range [][]download.Range{{{Start: 5, End: 4}}, {{Start: 5, End: 6}, {Start: 4, End: 7}}, {{Start: 0, End: 5_000_001}}, {{Start: -1, End: 3}}} {
-		if err := f.Ranges(t.Context(), object(data), bad, nil); err == nil {
+		if err := f.Ranges(t.Context(), object(data), bad, nil, nil); err == nil {
 			t.Errorf("took %v", bad)
 		}
 	}
@@ -138,7 +138,7 @@ func TestCloseEndsCalls(t *testing.T) {
 	if err := <-ended; err != download.ErrClosed {
 		t.Errorf("the call ended with %v", err)
 	}
-	if _, err := f.Small(t.Context(), "x", 1); err != download.ErrClosed {
+	if _, err := f.Small(t.Context(), "x", 1, nil); err != download.ErrClosed {
 		t.Errorf("a call after Close: %v", err)
 	}
 }

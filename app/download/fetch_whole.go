@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress fun
 	if err != nil {
 		return err
 	}
-	w := &whole{f: f, o: o, p: p, progress: progress, old: slices.Clone(p.have), stale: map[*rankedMirror]error{}, brought: map[*rankedMirror]*span.Set[int64]{}}
+	w := &whole{f: f, o: o, p: p, progress: progress, old: slices.Clone(p.have), stale: map[*rankedMirror]error{}, delivered: map[*rankedMirror]*span.Set[int64]{}}
 	if w.progress == nil {
 		w.progress = func(int64) {}
 	}
@@ -64,9 +63,11 @@ type whole struct {
 	old   span.Set[int64]         // ranges from before this call
 	only  *rankedMirror           // the one mirror that is asked after wrong bytes; nil is all
 	stale map[*rankedMirror]error // mirrors that delivered wrong bytes
+	hash  chan struct{}           // wakes the hashing of the current round
+	saved *checkpoints            // of the current round
 
-	mu      sync.Mutex
-	brought map[*rankedMirror]*span.Set[int64]
+	mu        sync.Mutex
+	delivered map[*rankedMirror]*span.Set[int64] // ranges by the mirror that delivered them last
 }
 
 // fetch fetches missing ranges and verifies the object, until it is right or no mirror is left.
@@ -77,10 +78,10 @@ func (w *whole) fetch(ctx context.Context) error {
 		var missing *MissingError
 		switch {
 		case errors.Is(err, errDigest):
-			err = w.doubt()
+			err = w.dropDoubtful()
 		case w.only != nil && (errors.As(err, &none) || errors.As(err, &missing)):
 			w.stale[w.only] = err // the other mirrors are tried without it
-			err = w.turn()
+			err = w.switchMirror()
 		default:
 			return err
 		}
@@ -96,16 +97,16 @@ var errDigest = errors.New("the digest is not that of the object")
 func (w *whole) round(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	hash := w.p.hashing()
-	word := make(chan struct{}, 1)
-	var follow sync.WaitGroup
+	w.hash = make(chan struct{}, 1)
+	var running sync.WaitGroup
 	var hashed error
-	follow.Go(func() { hashed = trail(inner, hash, word) })
-	err := w.get(inner, word)
-	close(word)
+	running.Go(func() { hashed = hashReceived(inner, hash, w.hash) })
+	err := w.fetchMissing(inner)
+	close(w.hash)
 	if err != nil {
 		cancel()
 	}
-	follow.Wait()
+	running.Wait()
 	cancel()
 	switch {
 	case err != nil:
@@ -122,10 +123,10 @@ func (w *whole) round(ctx context.Context) error {
 	return nil
 }
 
-// trail hashes the part up to the first gap, on each value of word and when word is closed.
-func trail(ctx context.Context, hash *hashing, word <-chan struct{}) error {
+// hashReceived hashes the part up to the first gap, on each value of received and when it is closed.
+func hashReceived(ctx context.Context, hash *hashing, received <-chan struct{}) error {
 	for more := true; more; {
-		_, more = <-word
+		_, more = <-received
 		if err := hash.upTo(ctx); err != nil {
 			return err
 		}
@@ -133,104 +134,100 @@ func trail(ctx context.Context, hash *hashing, word <-chan struct{}) error {
 	return nil
 }
 
-// get runs the job for the missing ranges.
-func (w *whole) get(ctx context.Context, word chan<- struct{}) error {
+// fetchMissing fetches the missing ranges into the part. It does not ask mirrors that delivered wrong bytes, and only w.only if that is
+// set.
+func (w *whole) fetchMissing(ctx context.Context) error {
 	have, size := w.p.state()
-	j := newJob(w.f, Object{Name: w.o.Name, Size: size}, size)
-	j.barred, j.learned = w.barred(), w.p.setSize
-	maps.Copy(j.last, w.stale)
-	if j.pending = have.Gaps(span.Of(0, size)); size < 0 {
-		j.limit, j.pending = release.MaxObject, []Range{span.Of(have.Prefix(), openEnd)}
+	s := w.f.newScheduler(Object{Name: w.o.Name, Size: size}, size, w)
+	for _, m := range w.f.stats.mirrors {
+		try := s.tries.of(m)
+		try.last = w.stale[m]
+		try.barred = w.stale[m] != nil || w.only != nil && m != w.only
 	}
-	j.sink = func(fl *flight, off int64, data []byte) error {
-		if err := w.p.write(off, data); err != nil {
-			return err
-		}
-		w.note(fl.m, span.Of(off, off+int64(len(data))))
-		select {
-		case word <- struct{}{}:
-		default: // a wake-up is pending already
-		}
-		return nil
+	if s.pending = have.Gaps(span.Of(0, size)); size < 0 {
+		s.limit, s.pending = release.MaxObject, []Range{span.Of(have.Prefix(), openEnd)}
 	}
-	keeper := &checkpoints{p: w.p, now: w.f.o.Now, at: w.f.o.Now()}
-	j.step = func() error {
-		w.progress(w.p.bytes())
-		return keeper.perhaps()
-	}
-	return both(j.run(ctx), keeper.wait())
+	w.saved = &checkpoints{p: w.p, now: w.f.o.Now, at: w.f.o.Now()}
+	return both(s.run(ctx), w.saved.wait())
 }
 
-// note records which mirror delivered a range.
-func (w *whole) note(m *rankedMirror, r Range) {
+// write implements sink. It records which mirror delivered the bytes.
+func (w *whole) write(_ context.Context, from *rankedMirror, at int64, data []byte) error {
+	if err := w.p.write(at, data); err != nil {
+		return err
+	}
+	r := span.Of(at, at+int64(len(data)))
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for other, set := range w.brought {
-		if other != m {
+	for other, set := range w.delivered {
+		if other != from {
 			set.Remove(r)
 		}
 	}
-	if w.brought[m] == nil {
-		w.brought[m] = new(span.Set[int64])
+	if w.delivered[from] == nil {
+		w.delivered[from] = new(span.Set[int64])
 	}
-	w.brought[m].Add(r)
+	w.delivered[from].Add(r)
+	w.mu.Unlock()
+	wake(w.hash)
+	return nil
 }
 
-// barred are the mirrors that must not be asked: those that delivered wrong bytes, and all others while one is tried alone.
-func (w *whole) barred() map[*rankedMirror]bool {
-	barred := map[*rankedMirror]bool{}
-	for _, m := range w.f.mirrors {
-		barred[m] = w.stale[m] != nil || w.only != nil && m != w.only
-	}
-	return barred
+// advance implements sink.
+func (w *whole) advance(context.Context) error {
+	w.progress(w.p.bytes())
+	return w.saved.saveIfDue()
 }
 
-// doubt drops the bytes that may be wrong. Ranges from before this call are dropped first. Then the ranges of the mirror that delivered
+func (w *whole) setSize(size int64)   { w.p.setSize(size) }
+func (*whole) restart(int64)          {} // the bytes are written over
+func (*whole) fits(int64, int64) bool { return true }
+
+// dropDoubtful drops the bytes that may be wrong. Ranges from before this call are dropped first. Then the ranges of the mirror that delivered
 // most are kept, and that mirror is asked for the rest. If it already was the only mirror, it is at fault.
-func (w *whole) doubt() error {
-	w.f.o.Log.Warn().Str("file", w.o.Name).Int("ways", len(w.brought)).Int64("resumed", span.Total(w.old)).Msg("an object has the wrong digest; parts of it are fetched again")
+func (w *whole) dropDoubtful() error {
+	w.f.o.Log.Warn().Str("file", w.o.Name).Int("ways", len(w.delivered)).Int64("resumed", span.Total(w.old)).Msg("an object has the wrong digest; parts of it are fetched again")
 	old := w.old
 	switch {
 	case len(old) > 0:
 		w.old = nil
 		return w.drop(old)
-	case len(w.brought) == 0:
+	case len(w.delivered) == 0:
 		return fmt.Errorf("object %q: internal error: no bytes at all have the digest %v", w.o.Name, w.o.Digest)
-	case w.only == nil && len(w.brought) > 1:
-		return w.turn()
+	case w.only == nil && len(w.delivered) > 1:
+		return w.switchMirror()
 	}
-	for m := range w.brought {
+	for m := range w.delivered {
 		w.stale[m] = &WrongError{Mirror: m.mirror.Name(), Name: w.o.Name, Kind: WrongStale}
-		w.f.failed(m, w.f.o.Now(), w.stale[m])
+		w.f.stats.recordFailure(m, w.f.o.Now(), w.stale[m])
 	}
-	return w.turn()
+	return w.switchMirror()
 }
 
-// turn switches to the mirror that delivered most of the remaining bytes, else to mirrors that were not asked yet, and drops the bytes
+// switchMirror switches to the mirror that delivered most of the remaining bytes, else to mirrors that were not asked yet, and drops the bytes
 // of all others.
-func (w *whole) turn() error {
+func (w *whole) switchMirror() error {
 	var best *rankedMirror
-	for _, m := range w.f.mirrors {
-		if set := w.brought[m]; w.stale[m] == nil && set != nil && (best == nil || span.Total(*set) > span.Total(*w.brought[best])) {
+	for _, m := range w.f.stats.mirrors {
+		if set := w.delivered[m]; w.stale[m] == nil && set != nil && (best == nil || span.Total(*set) > span.Total(*w.delivered[best])) {
 			best = m
 		}
 	}
 	drop, _ := w.p.state()
 	if best != nil {
-		for _, r := range *w.brought[best] {
+		for _, r := range *w.delivered[best] {
 			drop.Remove(r)
 		}
 	}
 	w.only = best
-	for m := range w.brought {
+	for m := range w.delivered {
 		if m != best {
-			delete(w.brought, m)
+			delete(w.delivered, m)
 		}
 	}
 	if err := w.drop(drop); err != nil {
 		return err
 	}
-	return w.left()
+	return w.checkLeft()
 }
 
 // drop drops ranges of the part, and a size that only a mirror announced.
@@ -241,10 +238,10 @@ func (w *whole) drop(ranges span.Set[int64]) error {
 	return w.p.forget(ranges)
 }
 
-// left is an *ExhaustedError if no mirror is left, else nil.
-func (w *whole) left() error {
+// checkLeft returns an *ExhaustedError if no mirror is left, else nil.
+func (w *whole) checkLeft() error {
 	e := &ExhaustedError{Name: w.o.Name}
-	for _, m := range w.f.mirrors {
+	for _, m := range w.f.stats.mirrors {
 		if w.stale[m] == nil {
 			return nil
 		}
@@ -261,8 +258,8 @@ type checkpoints struct {
 	end chan error
 }
 
-// perhaps begins a checkpoint if one is due. The error is that of the last one.
-func (c *checkpoints) perhaps() error {
+// saveIfDue begins a checkpoint if one is due. The error is that of the last one.
+func (c *checkpoints) saveIfDue() error {
 	if c.end != nil {
 		select {
 		case err := <-c.end:

@@ -186,7 +186,7 @@ func TestUnreachable(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = fetcher(t, download.FetchOptions{}, wayTo(t, "http://"+addr, download.HTTPOptions{})).Small(t.Context(), "metadata/timestamp.json", 10)
+	_, err = fetcher(t, download.FetchOptions{}, wayTo(t, "http://"+addr, download.HTTPOptions{})).Small(t.Context(), "metadata/timestamp.json", 10, nil)
 	var network *download.NetError
 	if !errors.As(err, &network) || network.Kind != download.NetUnreachable || !strings.Contains(err.Error(), addr) {
 		t.Errorf("got %v", err)

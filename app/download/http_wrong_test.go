@@ -350,7 +350,7 @@ func TestWrongServerRanges(t *testing.T) {
 func checkRanges(t *testing.T, f *download.Fetcher, data []byte, wanted []download.Range) {
 	t.Helper()
 	got := make([][]byte, len(wanted))
-	err := f.Ranges(t.Context(), object(data), wanted, func(i int, offset int64, piece []byte) error {
+	err := f.Ranges(t.Context(), object(data), wanted, nil, func(i int, offset int64, piece []byte) error {
 		if offset != wanted[i].Start+int64(len(got[i])) {
 			return fmt.Errorf("range %d goes on at %d", i, offset)
 		}
@@ -398,7 +398,7 @@ func TestEndlessSmall(t *testing.T) {
 			}
 		}
 	}))
-	_, err := fetcher(t, download.FetchOptions{}, mirror).Small(t.Context(), "metadata/timestamp.json", 16<<10)
+	_, err := fetcher(t, download.FetchOptions{}, mirror).Small(t.Context(), "metadata/timestamp.json", 16<<10, nil)
 	var wrong *download.WrongError
 	if !errors.As(err, &wrong) || wrong.Kind != download.WrongLong {
 		t.Errorf("got %v", err)

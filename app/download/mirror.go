@@ -19,9 +19,9 @@ const (
 	mirrorFailures = 2
 	// forgiveAfter is when failures no longer count: a mirror that was down an hour ago may be the fastest now.
 	forgiveAfter = time.Minute
-	// broughtEnough is how many bytes a request must deliver so that its interruption is not a failure of the mirror. With fewer, a
+	// deliveredEnough is how many bytes a request must deliver so that its interruption is not a failure of the mirror. With fewer, a
 	// mirror that interrupts every request would never be dropped.
-	broughtEnough = 64 << 10
+	deliveredEnough = 64 << 10
 	// rateMemory is the weight of older requests in the rate of a mirror; the newest one has the rest.
 	rateMemory = 0.7
 	// rateCounts is how many bytes a request must deliver to count for the rate of its mirror.
@@ -36,7 +36,7 @@ const (
 	slowAfter = 3 * time.Second
 )
 
-// rankedMirror is a mirror with its statistics. The fetcher's mutex guards it.
+// rankedMirror is a mirror with what is known of it. The mutex of statistics guards it.
 type rankedMirror struct {
 	mirror   Mirror
 	index    int
@@ -102,6 +102,7 @@ func better(now time.Time) func(a, b *rankedMirror) int {
 	}
 }
 
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -140,12 +141,22 @@ func toProbe(mirrors []*rankedMirror, now time.Time) *rankedMirror {
 	return nil
 }
 
-// fastest is the rate of the fastest other mirror, in bytes a second; 0 if none is known.
-func fastest(mirrors []*rankedMirror, but *rankedMirror, now time.Time) (rate float64) {
+// fastestOther is the rate of the fastest mirror but one, in bytes a second; 0 if none is known.
+func fastestOther(mirrors []*rankedMirror, but *rankedMirror, now time.Time) (rate float64) {
 	for _, m := range mirrors {
 		if m != but && !m.whole && !m.failing(now) && !now.Before(m.until) {
 			rate = max(rate, m.rate)
 		}
 	}
 	return rate
+}
+
+// shortestLatency is the shortest latency of the mirrors; 0 is unknown.
+func shortestLatency(mirrors []*rankedMirror) (shortest time.Duration) {
+	for _, m := range mirrors {
+		if m.latency > 0 && (shortest == 0 || m.latency < shortest) {
+			shortest = m.latency
+		}
+	}
+	return shortest
 }

@@ -38,7 +38,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //	CRC-32C of the rest · length of the name · size of the file, -1 if unknown · offset · length · name · bytes
 //
 // with numbers of 4, 1, 8, 8 and 4 bytes, little-endian. It is not synced: after a power cut it ends at the first wrong checksum. Its
-// content is unverified and checked like received data. An error of the disk only disables it. It is safe for concurrent use.
+// content is unverified and checked like received data. An error of the disk only disables it. It is safe for concurrent use. A nil
+// *Pieces keeps nothing.
 type Pieces struct {
 	fs     platform.FS
 	folder string
@@ -163,6 +164,9 @@ func (r *Pieces) take(name string, size int64, p heldPiece) {
 
 // Add keeps bytes of a file. size is the file's, below 0 if unknown.
 func (r *Pieces) Add(name string, size, at int64, data []byte) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open()
@@ -238,6 +242,9 @@ func (r *Pieces) compact() error {
 // Prefix returns the kept bytes of a file from its first byte to the first gap, and whether they are the whole file. size below 0 is
 // unknown.
 func (r *Pieces) Prefix(name string, size int64) (data []byte, whole bool) {
+	if r == nil {
+		return nil, false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open()
@@ -287,6 +294,9 @@ func (r *Pieces) DropBefore(name string, end int64) {
 
 // ranges is the kept ranges of a file.
 func (r *Pieces) ranges(name string) (set span.Set[int64]) {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"slices"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -95,7 +96,7 @@ func TestPiecesIsBounded(t *testing.T) {
 		}
 	}
 	last := span.Of[int64](36<<20, 40<<20)
-	if _, missing := stretches([]Range{last}, r.ranges("objects/a")); len(missing) != 0 {
+	if missing := missingRanges([]Range{last}, r.ranges("objects/a")); len(missing) != 0 {
 		t.Errorf("%v is missing", missing)
 	}
 }
@@ -209,16 +210,36 @@ func TestPiecesTellsWhatItGaveAway(t *testing.T) {
 	}
 }
 
-func TestStretches(t *testing.T) {
-	list, missing := stretches(ranges(0, 10, 20, 30, 40, 50), ranges(5, 22, 28, 45))
-	of := span.Of[int64]
-	want := []stretch{{of(0, 5), 0, 0}, {of(5, 10), 0, -1}, {of(20, 22), 1, -1}, {of(22, 28), 1, 1}, {of(28, 30), 1, -1}, {of(40, 45), 2, -1}, {of(45, 50), 2, 2}}
-	if len(list) != len(want) || len(missing) != 3 {
-		t.Fatalf("%v, %v", list, missing)
+// TestRangesDeliverKeptBytes: kept and received bytes come in order, each piece with the index of its range.
+func TestRangesDeliverKeptBytes(t *testing.T) {
+	r, _ := openPieces(faultfs.New(faultfs.Config{}))
+	data := []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	for _, kept := range ranges(5, 22, 28, 45) {
+		r.Add("objects/a", -1, kept.Start, data[kept.Start:kept.End])
 	}
-	for i, s := range list {
-		if s != want[i] {
-			t.Errorf("%d: %v, want %v", i, s, want[i])
+	wanted := ranges(0, 10, 20, 30, 30, 30, 40, 50)
+	if got, want := missingRanges(wanted, r.ranges("objects/a")), ranges(0, 5, 22, 28, 45, 50); !slices.Equal(got, want) {
+		t.Fatalf("missing %v, want %v", got, want)
+	}
+	got := make([][]byte, len(wanted))
+	q := &queue{o: Object{Name: "objects/a"}, kept: r, ranges: wanted, deliver: func(i int, offset int64, piece []byte) error {
+		if offset != wanted[i].Start+int64(len(got[i])) {
+			t.Errorf("a piece of range %d is at %d, behind %d bytes", i, offset, len(got[i]))
+		}
+		got[i] = append(got[i], piece...)
+		return nil
+	}}
+	for _, received := range []Range{span.Of[int64](0, 5), span.Of[int64](22, 46), span.Of[int64](46, 50)} { // with a gap of kept bytes
+		if err := q.deliverTo(t.Context(), received.Start, data[received.Start:received.End]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.deliverTo(t.Context(), maxOffset, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range wanted {
+		if string(got[i]) != string(data[w.Start:w.End]) {
+			t.Errorf("range %d: %q, want %q", i, got[i], data[w.Start:w.End])
 		}
 	}
 }

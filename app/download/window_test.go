@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestPacerTable goes through the rules one by one.
-func TestPacerTable(t *testing.T) {
+// TestWindowTable goes through the rules one by one.
+func TestWindowTable(t *testing.T) {
 	type step struct {
 		rate float64 // 0: a fault; below 0: an epoch that tells nothing
 		want int     // allowed behind it
@@ -25,54 +25,54 @@ func TestPacerTable(t *testing.T) {
 		"a try without a result":     {{100, 2}, {100, 3}, {-1, 2}, {100, 3}},
 		"a fault in a try":           {{100, 2}, {100, 3}, {0, 2}, {100, 2}},
 	} {
-		p := newPacer(2, 5)
+		p := newWindow(2, 5)
 		if name == "most" || name == "a fault halves" || name == "a collapse halves" {
 			p.max = 4
 		}
 		for i, s := range steps {
 			switch {
 			case s.rate == 0:
-				p.trouble()
+				p.halve()
 			case s.rate < 0:
-				p.idle()
+				p.skip()
 			default:
-				p.epoch(s.rate)
+				p.adjust(s.rate)
 			}
-			if p.n != s.want {
-				t.Errorf("%s: step %d gives %d, want %d", name, i, p.n, s.want)
+			if p.size != s.want {
+				t.Errorf("%s: step %d gives %d, want %d", name, i, p.size, s.want)
 				break
 			}
 		}
 	}
 }
 
-// TestPacerStaysInside feeds it with anything.
-func TestPacerStaysInside(t *testing.T) {
+// TestWindowStaysInside feeds it with anything.
+func TestWindowStaysInside(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	p := newPacer(MinInFlight, MaxInFlight)
+	p := newWindow(MinInFlight, MaxInFlight)
 	for range 100_000 {
 		switch r.IntN(10) {
 		case 0:
-			p.trouble()
+			p.halve()
 		case 1:
-			p.idle()
+			p.skip()
 		default:
-			p.epoch(r.ExpFloat64() * 1000)
+			p.adjust(r.ExpFloat64() * 1000)
 		}
-		if p.n < MinInFlight || p.n > MaxInFlight || p.patience > longestRest || p.rest > longestRest {
+		if p.size < MinInFlight || p.size > MaxInFlight || p.patience > longestRest || p.rest > longestRest {
 			t.Fatalf("%+v", p)
 		}
 	}
 }
 
-// TestPacerFindsKnee simulates lines that carry no more than so many requests fill.
-func TestPacerFindsKnee(t *testing.T) {
+// TestWindowFindsKnee simulates lines that carry no more than so many requests fill.
+func TestWindowFindsKnee(t *testing.T) {
 	for knee := 1; knee <= 10; knee++ {
-		p := newPacer(MinInFlight, MaxInFlight)
+		p := newWindow(MinInFlight, MaxInFlight)
 		spent := map[int]int{}
 		for range 200 {
-			p.epoch(float64(min(p.n, knee)) * 100)
-			spent[p.n]++
+			p.adjust(float64(min(p.size, knee)) * 100)
+			spent[p.size]++
 		}
 		most := 0
 		for n, epochs := range spent {
@@ -97,7 +97,7 @@ func TestThrottleIsFair(t *testing.T) {
 		for i := range taken {
 			go func() {
 				defer func() { done <- struct{}{} }()
-				for throttle.take(ctx, 50) == nil {
+				for throttle.wait(ctx, 50) == nil {
 					taken[i] += 50
 				}
 			}()
@@ -123,7 +123,7 @@ func TestThrottleSavesNothing(t *testing.T) {
 		throttle := newThrottle(1000, time.Now)
 		time.Sleep(time.Hour)
 		began := time.Now()
-		if err := throttle.take(t.Context(), 5000); err != nil {
+		if err := throttle.wait(t.Context(), 5000); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took < 4999*time.Millisecond || took > 5001*time.Millisecond {
@@ -131,7 +131,7 @@ func TestThrottleSavesNothing(t *testing.T) {
 		}
 		throttle.set(0)
 		began = time.Now()
-		if err := throttle.take(t.Context(), 1<<30); err != nil || time.Since(began) > 0 {
+		if err := throttle.wait(t.Context(), 1<<30); err != nil || time.Since(began) > 0 {
 			t.Errorf("without a cap it took %v, %v", time.Since(began), err)
 		}
 	})
