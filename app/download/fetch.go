@@ -89,7 +89,7 @@ func NewFetcher(mirrors []Mirror, o FetchOptions) (*Fetcher, error) {
 }
 
 // SetCap changes the rate limit in bytes a second, also for requests in flight; 0 is unlimited.
-func (f *Fetcher) SetCap(bytesPerSecond int64) { f.throttle.set(bytesPerSecond) }
+func (f *Fetcher) SetCap(bytesPerSecond int64) { f.throttle.setRate(bytesPerSecond) }
 
 // Pause stops all traffic until Resume: no request is made, and those in flight are not read, so that servers stop sending once the
 // buffers of the connections are full. Time limits are suspended. Calls do not return meanwhile.

@@ -2,6 +2,7 @@ package download_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -142,7 +143,11 @@ func origin(b *testing.B, dir string) (addr string) {
 		b.Cleanup(func() { _ = server.Close() })
 		return addr
 	}
-	_ = listener.Close()
+	socket, err := listener.(*net.TCPListener).File()
+	if err != nil {
+		b.Fatal(err)
+	}
+	_ = listener.Close() // the socket stays open, and queues connections until nginx accepts them
 	config := filepath.Join(dir, "nginx.conf")
 	text := strings.NewReplacer("DIR", dir, "ADDR", addr).Replace(`daemon off; pid DIR/nginx.pid; error_log stderr; worker_processes 1;
 events {}
@@ -155,20 +160,13 @@ server { listen ADDR; root DIR/www; } }`)
 		b.Fatal(err)
 	}
 	server := exec.Command(nginx, "-p", dir, "-c", config)
-	if err := server.Start(); err != nil {
+	server.ExtraFiles, server.Env = []*os.File{socket}, append(os.Environ(), "NGINX=3;") // as nginx gives its socket to its successor
+	if err := errors.Join(server.Start(), socket.Close()); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)
 		_ = server.Wait()
 	})
-	for range 200 {
-		if conn, err := net.Dial("tcp", addr); err == nil {
-			_ = conn.Close()
-			return addr
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	b.Fatal("nginx does not answer")
-	return ""
+	return addr
 }

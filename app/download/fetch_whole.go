@@ -28,7 +28,7 @@ func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress fun
 		return err
 	}
 	defer leave()
-	p, err := into.begin(ctx, o.Digest, o.Size)
+	p, err := into.openPart(ctx, o.Digest, o.Size)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (f *Fetcher) Whole(ctx context.Context, o Object, into *Spool, progress fun
 	if err != nil && ctx.Err() != nil {
 		err = cause(ctx)
 	}
-	return both(err, p.end(err == nil))
+	return both(err, p.close(err == nil))
 }
 
 // both joins two errors; nil errors are left out, and a single one is returned unchanged.

@@ -131,7 +131,7 @@ func (w *HTTPMirror) newTransport(o HTTPOptions) *http.Transport {
 func (w *HTTPMirror) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if conn := w.warm.take(ctx, addr); conn != nil {
+		if conn := w.warm.takeConnection(ctx, addr); conn != nil {
 			return w.watch(conn)
 		}
 		limited, cancel := context.WithTimeout(ctx, netproto.DefaultConnectTimeout)
@@ -233,15 +233,15 @@ func (w *HTTPMirror) Get(ctx context.Context, name string, from, to int64, limit
 		return nil, fmt.Errorf("mirror: internal error: bytes %d to %d of %q", from, to, name)
 	}
 	if from == 0 && to < 0 {
-		if body, err, is := w.warm.answer(ctx, name); is {
+		if body, err, is := w.warm.takeAnswer(ctx, name); is {
 			return body, err
 		}
 	}
-	return w.get(ctx, name, from, to, limit)
+	return w.request(ctx, name, from, to, limit)
 }
 
-// get makes the request.
-func (w *HTTPMirror) get(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
+// request makes the request.
+func (w *HTTPMirror) request(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base.JoinPath(strings.Split(name, "/")...).String(), nil)
 	if err != nil {
 		return nil, err
@@ -252,13 +252,13 @@ func (w *HTTPMirror) get(ctx context.Context, name string, from, to int64, limit
 	if q.ranged() {
 		request.Header.Set("Range", q.header())
 	}
-	answer, err := w.ask(request)
+	answer, err := w.send(request)
 	if err != nil {
 		return nil, q.explain(ctx, err)
 	}
-	body, err := q.judge(ctx, answer)
+	body, err := q.checkAnswer(ctx, answer)
 	if err != nil {
-		refused(answer)
+		closeRejected(answer)
 		return nil, err
 	}
 	return body, nil
@@ -268,16 +268,16 @@ func (w *HTTPMirror) get(ctx context.Context, name string, from, to int64, limit
 // hundred, and comes with its header.
 const shortRefusal = 4 << 10
 
-// refused closes a rejected answer. It reads a short body to its end, so that the connection can be used again.
-func refused(answer *http.Response) {
+// closeRejected closes a rejected answer. It reads a short body to its end, so that the connection can be used again.
+func closeRejected(answer *http.Response) {
 	if answer.ContentLength > 0 && answer.ContentLength <= shortRefusal {
 		_, _ = io.CopyN(io.Discard, answer.Body, answer.ContentLength+1) // the connection is used again only after the end
 	}
 	_ = answer.Body.Close() // its content is not used
 }
 
-// ask makes the request, and repeats it without the proxy if the proxy fails.
-func (w *HTTPMirror) ask(request *http.Request) (*http.Response, error) {
+// send makes the request, and repeats it without the proxy if the proxy fails.
+func (w *HTTPMirror) send(request *http.Request) (*http.Response, error) {
 	answer, err := w.client.Do(request)
 	var failed *dialError
 	if err == nil || w.transport.Proxy == nil || request.Context().Err() != nil || !errors.As(err, &failed) {

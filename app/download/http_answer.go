@@ -48,22 +48,22 @@ func (q question) wrong(kind WrongKind, format string, values ...any) *WrongErro
 	return &WrongError{Mirror: q.mirror, Name: q.name, Kind: kind, Detail: fmt.Sprintf(format, values...)}
 }
 
-// judge checks an answer against the question, and returns its body as a reader that enforces it.
-func (q question) judge(ctx context.Context, answer *http.Response) (io.ReadCloser, error) {
+// checkAnswer checks an answer against the question, and returns its body as a reader that enforces it.
+func (q question) checkAnswer(ctx context.Context, answer *http.Response) (io.ReadCloser, error) {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent:
 	default:
-		return nil, q.status(answer)
+		return nil, q.statusError(answer)
 	}
 	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, q.wrong(WrongEncoded, "Content-Encoding %s", clip(encoding))
 	}
-	b := &body{ctx: ctx, q: q, from: answer.Body, left: -1, total: -1, html: page(answer)}
+	b := &body{ctx: ctx, q: q, from: answer.Body, left: -1, total: -1, html: isWebPage(answer)}
 	var err error
 	if answer.StatusCode == http.StatusPartialContent {
-		err = b.partial(answer)
+		err = b.checkPartial(answer)
 	} else {
-		err = b.full(answer)
+		err = b.checkFull(answer)
 	}
 	if err == nil && b.total > q.limit {
 		err = q.tooLong("%d bytes, at most %d are taken", b.total, q.limit)
@@ -85,14 +85,14 @@ func (q question) tooLong(format string, values ...any) error {
 	return q.wrong(WrongLength, format, values...)
 }
 
-// page reports whether an answer is a web page, by its Content-Type.
-func page(answer *http.Response) bool {
+// isWebPage reports whether an answer is a web page, by its Content-Type.
+func isWebPage(answer *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
 }
 
-// status is the error for an answer with a status other than 200 and 206.
-func (q question) status(answer *http.Response) error {
+// statusError is the error for an answer with a status other than 200 and 206.
+func (q question) statusError(answer *http.Response) error {
 	switch status := answer.StatusCode; status {
 	case http.StatusNotFound, http.StatusGone, http.StatusForbidden: // object stores that hide their content answer 403
 		return &MissingError{Mirror: q.mirror, Name: q.name, Status: status}
@@ -160,8 +160,8 @@ type body struct {
 	err   error // how it ended
 }
 
-// partial checks an answer with a range (206).
-func (b *body) partial(answer *http.Response) error {
+// checkPartial checks an answer with a range (206).
+func (b *body) checkPartial(answer *http.Response) error {
 	text := answer.Header.Get("Content-Range")
 	first, last, total, ok := contentRange(text)
 	switch {
@@ -177,8 +177,8 @@ func (b *body) partial(answer *http.Response) error {
 	return nil
 }
 
-// full checks an answer with the whole file (200).
-func (b *body) full(answer *http.Response) error {
+// checkFull checks an answer with the whole file (200).
+func (b *body) checkFull(answer *http.Response) error {
 	b.total, b.skip, b.file = answer.ContentLength, b.q.from, true
 	if b.q.ranged() && b.q.from > max(skipAlways, (b.q.to-b.q.from)/skipShare) {
 		return b.q.wrong(WrongWhole, "asked for %s", b.q.header())
@@ -208,7 +208,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	if b.err == nil && b.skip > 0 {
 		_, err := io.CopyN(io.Discard, b.from, b.skip)
 		b.skip = 0
-		b.end(err)
+		b.recordEnd(err)
 	}
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
@@ -223,15 +223,15 @@ func (b *body) Read(p []byte) (n int, err error) {
 	if b.left >= 0 {
 		b.left -= int64(n)
 	}
-	b.end(err)
+	b.recordEnd(err)
 	if b.err == nil && b.left == 0 {
-		b.finish()
+		b.checkNoMore()
 	}
 	return n, b.err
 }
 
-// end records how reading the body ended, or that it has too many bytes.
-func (b *body) end(err error) {
+// recordEnd records how reading the body ended, or that it has too many bytes.
+func (b *body) recordEnd(err error) {
 	switch {
 	case err == io.EOF && b.left <= 0:
 		b.err = io.EOF
@@ -246,9 +246,9 @@ func (b *body) end(err error) {
 	}
 }
 
-// finish checks that the body ends with the range, so that the connection can be used again. The rest of a whole file is not read; more
-// bytes after a range are an error.
-func (b *body) finish() {
+// checkNoMore checks that the body ends with the range, so that the connection can be used again. The rest of a whole file is not
+// read; more bytes after a range are an error.
+func (b *body) checkNoMore() {
 	b.err = io.EOF
 	if b.file && b.q.to >= 0 && b.q.to != b.total {
 		return

@@ -39,9 +39,9 @@ func (w *HTTPMirror) Warm(ctx context.Context, files ...First) {
 	if w.base.Scheme == "https" {
 		n = 1 // HTTP/2 has one connection for all requests
 	}
-	w.warm.begin(ctx, addressOf(w.base), n)
+	w.warm.openConnections(ctx, addressOf(w.base), n)
 	for _, f := range files {
-		w.warm.ask(f.Name, func(ctx context.Context) (io.ReadCloser, error) { return w.get(ctx, f.Name, 0, openEnd, f.Limit) })
+		w.warm.requestFile(f.Name, func(ctx context.Context) (io.ReadCloser, error) { return w.request(ctx, f.Name, 0, openEnd, f.Limit) })
 	}
 }
 
@@ -77,8 +77,8 @@ type eager struct {
 	err    error
 }
 
-// ask makes a request in advance.
-func (w *warmth) ask(name string, get func(ctx context.Context) (io.ReadCloser, error)) {
+// requestFile makes a request in advance.
+func (w *warmth) requestFile(name string, get func(ctx context.Context) (io.ReadCloser, error)) {
 	ctx, cancel := context.WithCancel(context.Background()) // answer and close end it
 	e := &eager{cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
@@ -93,9 +93,9 @@ func (w *warmth) ask(name string, get func(ctx context.Context) (io.ReadCloser, 
 	})
 }
 
-// answer returns the early answer for a file, once. is is false if the file was not requested, the answer is too old, or the request
+// takeAnswer returns the early answer for a file, once. is is false if the file was not requested, the answer is too old, or the request
 // failed with another error than a *MissingError: then the caller makes the request.
-func (w *warmth) answer(ctx context.Context, name string) (body io.ReadCloser, err error, is bool) {
+func (w *warmth) takeAnswer(ctx context.Context, name string) (body io.ReadCloser, err error, is bool) {
 	w.mu.Lock()
 	e := w.asked[name]
 	delete(w.asked, name)
@@ -151,7 +151,8 @@ func (b *eagerBody) Total() int64 {
 	return -1
 }
 
-func (w *warmth) begin(ctx context.Context, addr string, n int) {
+// openConnections opens n connections in the background.
+func (w *warmth) openConnections(ctx context.Context, addr string, n int) {
 	ctx, w.cancel = context.WithTimeout(context.WithoutCancel(ctx), netproto.DefaultConnectTimeout)
 	w.addr, w.begun, w.made, w.left = addr, time.Now(), make(chan net.Conn, n), n
 	for range n {
@@ -165,8 +166,8 @@ func (w *warmth) begin(ctx context.Context, addr string, n int) {
 	}
 }
 
-// take waits for the next connection. It returns nil if no connection is left for this address, or if the attempt failed.
-func (w *warmth) take(ctx context.Context, addr string) net.Conn {
+// takeConnection waits for the next connection. It returns nil if no connection is left for this address, or if the attempt failed.
+func (w *warmth) takeConnection(ctx context.Context, addr string) net.Conn {
 	w.mu.Lock()
 	if w.left == 0 || addr != w.addr || time.Since(w.begun) > warmAge {
 		w.mu.Unlock()

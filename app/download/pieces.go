@@ -73,8 +73,8 @@ func NewPieces(fsys platform.FS, folder string, log zerolog.Logger) *Pieces {
 
 func (r *Pieces) name() string { return path.Join(r.folder, piecesFile) }
 
-// open reads the file of an earlier process, once. The caller holds mu.
-func (r *Pieces) open() {
+// readFile reads the file of an earlier process, once. The caller holds mu.
+func (r *Pieces) readFile() {
 	if r.ready {
 		return
 	}
@@ -94,9 +94,9 @@ func (r *Pieces) open() {
 		}
 		begin := r.size + pieceHead + int64(len(name))
 		r.size += n
-		r.take(name, size, heldPiece{span.Of(at, at+r.size-begin), begin})
+		r.index(name, size, heldPiece{span.Of(at, at+r.size-begin), begin})
 	}
-	if r.fail(r.begin()); r.file != nil && r.size < int64(len(data)) {
+	if r.fail(r.openFile()); r.file != nil && r.size < int64(len(data)) {
 		r.fail(r.file.Truncate(r.size))
 	}
 }
@@ -115,8 +115,8 @@ func readPiece(data []byte) (name string, size, at, n int64) {
 	return string(data[pieceHead : pieceHead+names]), size, at, n
 }
 
-// begin opens the file for appending.
-func (r *Pieces) begin() (err error) {
+// openFile opens the file for appending.
+func (r *Pieces) openFile() (err error) {
 	if r.file != nil {
 		return nil
 	}
@@ -149,8 +149,8 @@ func (r *Pieces) readAt(p []byte, at int64) error {
 	return errGone
 }
 
-// take adds a piece to the index.
-func (r *Pieces) take(name string, size int64, p heldPiece) {
+// index adds a piece to the index.
+func (r *Pieces) index(name string, size int64, p heldPiece) {
 	h := r.names[name]
 	if h == nil {
 		h = &holding{size: -1}
@@ -169,7 +169,7 @@ func (r *Pieces) Add(name string, size, at int64, data []byte) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
+	r.readFile()
 	n := int64(pieceHead + len(name) + len(data))
 	if r.off || len(name) > maxPieceName || n > MaxPieces {
 		return
@@ -183,7 +183,7 @@ func (r *Pieces) Add(name string, size, at int64, data []byte) {
 }
 
 func (r *Pieces) append(name string, size, at int64, data []byte) error {
-	if err := r.begin(); err != nil {
+	if err := r.openFile(); err != nil {
 		return err
 	}
 	p := make([]byte, 4, pieceHead+len(name)+len(data))
@@ -201,7 +201,7 @@ func (r *Pieces) append(name string, size, at int64, data []byte) error {
 	}
 	begin := r.size + int64(pieceHead+len(name))
 	r.size += int64(len(p))
-	r.take(name, size, heldPiece{span.Of(at, at+int64(len(data))), begin})
+	r.index(name, size, heldPiece{span.Of(at, at+int64(len(data))), begin})
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (r *Pieces) Prefix(name string, size int64) (data []byte, whole bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
+	r.readFile()
 	h := r.names[name]
 	if h == nil || r.file == nil {
 		return nil, false
@@ -299,7 +299,7 @@ func (r *Pieces) ranges(name string) (set span.Set[int64]) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
+	r.readFile()
 	if h := r.names[name]; h != nil && r.file != nil {
 		for _, p := range h.pieces {
 			set.Add(p.Range)
@@ -337,7 +337,7 @@ var errGone = errors.New("what was kept of a file is gone")
 func (r *Pieces) Has(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.open()
+	r.readFile()
 	h := r.names[name]
 	return h != nil && len(h.pieces) > 0 && r.file != nil
 }
@@ -353,19 +353,19 @@ func (r *Pieces) Used() bool {
 func (r *Pieces) Clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.remove()
+	r.removeFile()
 }
 
 // Disable removes everything and keeps no more pieces, because the disk is full.
 func (r *Pieces) Disable() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.remove()
+	r.removeFile()
 	r.off = true
 }
 
-// remove is Clear. The caller holds mu.
-func (r *Pieces) remove() {
+// removeFile is Clear. The caller holds mu.
+func (r *Pieces) removeFile() {
 	r.used = false
 	if r.ready && r.file == nil && !r.off {
 		return

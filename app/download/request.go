@@ -63,7 +63,7 @@ func (e *ownError) Unwrap() error { return e.err }
 // run makes the request and writes the received bytes to the sink. The error is one of the three of a Mirror, or an *ownError.
 func (r *request) run(ctx context.Context, to int64) error {
 	f := r.s.f
-	if err := f.gate.pass(ctx); err != nil {
+	if err := f.gate.wait(ctx); err != nil {
 		return &ownError{err}
 	}
 	r.setReading(true)
@@ -120,7 +120,7 @@ func (r *request) checkSize(body io.Reader) error {
 // copyPage reads once and writes the bytes to the sink. io.EOF is the regular end of the request.
 func (r *request) copyPage(ctx context.Context, body io.Reader, page []byte) error {
 	f := r.s.f
-	if err := f.gate.pass(ctx); err != nil {
+	if err := f.gate.wait(ctx); err != nil {
 		return &ownError{err}
 	}
 	page = r.claimPage(page)

@@ -47,11 +47,11 @@ type Spool struct {
 
 	mu   sync.Mutex
 	busy map[release.Digest]chan struct{} // parts that are being written; closed when they are free again
-	seen map[release.Digest]sight         // parts that this process has used
+	seen map[release.Digest]partState     // parts that this process has used
 }
 
-// sight is the state of a part as this process knows it, which may be newer than its record.
-type sight struct {
+// partState is the state of a part as this process knows it, which may be newer than its record.
+type partState struct {
 	size     int64
 	have     span.Set[int64]
 	proven   bool // it was hashed, and is right
@@ -66,7 +66,7 @@ func OpenSpool(fsys platform.FS, folder string, o SpoolOptions) (*Spool, error) 
 	if o.Checkpoint <= 0 {
 		o.Checkpoint = CheckpointEvery
 	}
-	s := &Spool{fs: fsys, folder: folder, o: o, busy: map[release.Digest]chan struct{}{}, seen: map[release.Digest]sight{}}
+	s := &Spool{fs: fsys, folder: folder, o: o, busy: map[release.Digest]chan struct{}{}, seen: map[release.Digest]partState{}}
 	err := s.makeFolder()
 	if err == nil {
 		err = s.tidy()
@@ -210,7 +210,7 @@ func (s *Spool) Open(ctx context.Context, d release.Digest) (*Spooled, error) {
 
 // prove verifies that a part is complete and right, and returns its size.
 func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (int64, error) {
-	known := s.known(d)
+	known := s.stateOf(d)
 	if known.proven {
 		return known.size, nil
 	}
@@ -226,26 +226,26 @@ func (s *Spool) prove(ctx context.Context, d release.Digest, f platform.File) (i
 		return 0, errors.Join(&MissingError{Mirror: "spool", Name: d.Hex()}, s.discard(d))
 	}
 	known.proven = true
-	s.see(d, known)
+	s.remember(d, known)
 	return known.size, nil
 }
 
-// see remembers the state of a part.
-func (s *Spool) see(d release.Digest, what sight) {
+// remember remembers the state of a part.
+func (s *Spool) remember(d release.Digest, what partState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[d] = what
 }
 
-// known is the state of a part, from memory or from its record and its log. A record that can't be read counts as empty.
-func (s *Spool) known(d release.Digest) sight {
+// stateOf is the state of a part, from memory or from its record and its log. A record that can't be read counts as empty.
+func (s *Spool) stateOf(d release.Digest) partState {
 	s.mu.Lock()
 	what, seen := s.seen[d]
 	s.mu.Unlock()
 	if seen {
 		return what
 	}
-	what = sight{size: -1}
+	what = partState{size: -1}
 	if data, err := platform.ReadFile(s.fs, s.recordName(d), maxRecord); err == nil {
 		what.recorded = true
 		if what.size, what.have, err = decodeRecord(data); err != nil {
@@ -253,14 +253,14 @@ func (s *Spool) known(d release.Digest) sight {
 		}
 	}
 	if log, err := platform.ReadFile(s.fs, s.cameName(d), maxCame); err == nil && len(log) > 0 {
-		s.replay(d, log, &what)
+		s.replayLog(d, log, &what)
 	}
 	return what
 }
 
 // Have is the number of bytes of an object in the spool; 0 if it is known with another size.
 func (s *Spool) Have(d release.Digest, size int64) int64 {
-	known := s.known(d)
+	known := s.stateOf(d)
 	if known.size != size {
 		return 0
 	}
@@ -269,14 +269,14 @@ func (s *Spool) Have(d release.Digest, size int64) int64 {
 
 // Seed writes the first bytes of an object, if its part has fewer. They are verified with the rest.
 func (s *Spool) Seed(ctx context.Context, d release.Digest, size int64, data []byte) error {
-	p, err := s.begin(ctx, d, size)
+	p, err := s.openPart(ctx, d, size)
 	if err != nil {
 		return err
 	}
 	if at := p.prefix(); at < int64(len(data)) {
 		err = p.write(at, data[at:])
 	}
-	return both(err, p.end(p.proved))
+	return both(err, p.close(p.proved))
 }
 
 // Remove deletes a part, complete or not, and waits while it is being written. A missing part is not an error.
@@ -373,15 +373,15 @@ func (s *Spool) Close() error {
 	var err error
 	for d, what := range s.seen {
 		if !what.recorded {
-			err = errors.Join(err, s.fault(s.recordName(d), -1, s.keep(d, what.size, what.have)), platform.RemoveIfThere(s.fs, s.cameName(d)))
+			err = errors.Join(err, s.fault(s.recordName(d), -1, s.writeRecord(d, what.size, what.have)), platform.RemoveIfThere(s.fs, s.cameName(d)))
 		}
 	}
 	clear(s.seen)
 	return err
 }
 
-// keep syncs the bytes of a part, and then writes its record with the ranges have.
-func (s *Spool) keep(d release.Digest, size int64, have span.Set[int64]) error {
+// writeRecord syncs the bytes of a part, and then writes its record with the ranges have.
+func (s *Spool) writeRecord(d release.Digest, size int64, have span.Set[int64]) error {
 	f, err := s.fs.OpenFile(s.partName(d), os.O_RDWR, 0) // a separate handle: the writer's is in use
 	if err != nil {
 		return fmt.Errorf("record of a part: %w", err)

@@ -64,24 +64,24 @@ func crashStory(fsys *faultfs.FS, p *progress) error {
 }
 
 func crashPieces(s *Spool, d release.Digest, data []byte, pieces []Range, reached *progress) error {
-	p, err := s.begin(context.Background(), d, int64(len(data)))
+	p, err := s.openPart(context.Background(), d, int64(len(data)))
 	if err != nil {
 		return err
 	}
 	sum := int64(0)
 	for i, r := range pieces {
 		if err := p.write(r.Start, data[r.Start:r.End]); err != nil {
-			return errors.Join(err, p.end(false))
+			return errors.Join(err, p.close(false))
 		}
 		if sum += r.Len(); i%2 == 1 || reached == nil {
 			continue
 		}
 		if err := p.checkpoint(); err != nil {
-			return errors.Join(err, p.end(false))
+			return errors.Join(err, p.close(false))
 		}
 		reached.kept = sum
 	}
-	return p.end(sum == int64(len(data)))
+	return p.close(sum == int64(len(data)))
 }
 
 // TestCrashAnywhere stops the story at each change of the disk, by the end of the process and by power cuts that keep
@@ -134,7 +134,7 @@ func checkCrash(t *testing.T, at string, disk *faultfs.Disk, reached progress) {
 		t.Errorf("%s: the spool does not open: %v", at, err)
 		return
 	}
-	known := s.known(digest)
+	known := s.stateOf(digest)
 	size, have := known.size, known.have
 	if span.Total(have) < reached.kept && !reached.removed {
 		t.Errorf("%s: %d bytes are known, %d were recorded", at, span.Total(have), reached.kept)
@@ -161,7 +161,7 @@ func checkCrash(t *testing.T, at string, disk *faultfs.Disk, reached progress) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if have := s.known(digest).have; span.Total(have) != int64(len(data)) {
+	if have := s.stateOf(digest).have; span.Total(have) != int64(len(data)) {
 		t.Errorf("%s: of what was completed %d bytes are known behind a power cut", at, span.Total(have))
 	}
 }
@@ -185,13 +185,13 @@ func checkRecorded(t *testing.T, at string, s *Spool, d release.Digest, data []b
 
 // crashComplete writes the missing ranges and verifies the object.
 func crashComplete(s *Spool, d release.Digest, data []byte) error {
-	p, err := s.begin(context.Background(), d, int64(len(data)))
+	p, err := s.openPart(context.Background(), d, int64(len(data)))
 	if err != nil {
 		return err
 	}
 	for _, r := range p.have.Gaps(span.Of(0, int64(len(data)))) {
 		if err := p.write(r.Start, data[r.Start:r.End]); err != nil {
-			return errors.Join(err, p.end(false))
+			return errors.Join(err, p.close(false))
 		}
 	}
 	h := p.hashing()
@@ -199,7 +199,7 @@ func crashComplete(s *Spool, d release.Digest, data []byte) error {
 	if err == nil && h.sum() != d {
 		err = errDigest
 	}
-	return errors.Join(err, p.end(err == nil), s.Close())
+	return errors.Join(err, p.close(err == nil), s.Close())
 }
 
 // TestRecordAfterRemoval has a power cut that brings an old record back beside a part that was begun anew: the digest

@@ -25,21 +25,21 @@ type part struct {
 	at   int64 // position of the file; below 0 is unknown
 	size int64 // of the object; below 0 is unknown
 	have span.Set[int64]
-	came came
+	came writeLog
 
 	proved    bool       // this process has verified it before
 	recording sync.Mutex // held while a record is written
 	recorded  int64      // number of bytes in the record
 }
 
-// begin claims an object and opens its part, with the bytes of earlier calls. size below 0 is unknown. If the spool would exceed its
+// openPart claims an object and opens its part, with the bytes of earlier calls. size below 0 is unknown. If the spool would exceed its
 // limit, old parts are removed first.
-func (s *Spool) begin(ctx context.Context, d release.Digest, size int64) (*part, error) {
+func (s *Spool) openPart(ctx context.Context, d release.Digest, size int64) (*part, error) {
 	if err := s.claim(ctx, d); err != nil {
 		return nil, err
 	}
 	p := &part{s: s, digest: d, at: -1}
-	err := p.open(size)
+	err := p.openFile(size)
 	if err != nil {
 		s.free(d)
 		return nil, s.fault(s.partName(d), size, err)
@@ -47,7 +47,7 @@ func (s *Spool) begin(ctx context.Context, d release.Digest, size int64) (*part,
 	return p, nil
 }
 
-func (p *part) open(size int64) error {
+func (p *part) openFile(size int64) error {
 	if _, err := p.s.Collect([]release.Digest{p.digest}, p.s.o.Limit-max(size, 0)); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (p *part) open(size int64) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	known := p.s.known(p.digest)
+	known := p.s.stateOf(p.digest)
 	have := slices.Clone(known.have)
 	if size >= 0 && known.size >= 0 && known.size != size {
 		have = nil // one of the two sizes was wrong
@@ -75,7 +75,7 @@ func (p *part) open(size int64) error {
 	p.file, p.size, p.have = f, size, have
 	p.proved = known.proven && have.Prefix() == size
 	if !known.recorded && !known.proven && len(have) > 0 { // its log starts anew
-		if err := p.s.keep(p.digest, size, have); err != nil {
+		if err := p.s.writeRecord(p.digest, size, have); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		known.recorded = true
@@ -90,17 +90,17 @@ func (p *part) open(size int64) error {
 func (p *part) write(off int64, data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, err := p.put(off, data)
+	n, err := p.writeAt(off, data)
 	if err != nil && platform.IsDiskFull(err) {
 		if freed, _ := p.s.Collect(nil, 0); freed > 0 {
-			_, err = p.put(off+int64(n), data[n:])
+			_, err = p.writeAt(off+int64(n), data[n:])
 		}
 	}
-	return p.s.fault(p.s.partName(p.digest), p.lacking(), err)
+	return p.s.fault(p.s.partName(p.digest), p.missingBytes(), err)
 }
 
-// put writes bytes and records their range. Consecutive writes need no seek.
-func (p *part) put(off int64, data []byte) (n int, err error) {
+// writeAt writes bytes and records their range. Consecutive writes need no seek.
+func (p *part) writeAt(off int64, data []byte) (n int, err error) {
 	if p.at != off {
 		if p.at, err = p.file.Seek(off, io.SeekStart); err != nil {
 			p.at = -1
@@ -109,15 +109,15 @@ func (p *part) put(off int64, data []byte) (n int, err error) {
 	}
 	n, err = p.file.Write(data)
 	p.have.Add(span.Of(off, off+int64(n)))
-	p.note(off, data[:n])
+	p.logWrite(off, data[:n])
 	if p.at += int64(n); err != nil {
 		p.at = -1
 	}
 	return n, err
 }
 
-// lacking is the number of missing bytes; below 0 is unknown. The caller holds mu.
-func (p *part) lacking() int64 {
+// missingBytes is the number of missing bytes; below 0 is unknown. The caller holds mu.
+func (p *part) missingBytes() int64 {
 	if p.size < 0 {
 		return -1
 	}
@@ -162,7 +162,7 @@ func (p *part) forget(ranges span.Set[int64]) error {
 	}
 	p.came.tail = nil
 	p.mu.Unlock()
-	p.recordedNotes(0)
+	p.restartLog(0)
 	return p.s.fault(p.s.recordName(p.digest), -1, p.checkpoint())
 }
 
@@ -176,17 +176,17 @@ func (p *part) checkpoint() error {
 	if span.Total(have) == p.recorded {
 		return nil
 	}
-	if err := p.s.keep(p.digest, size, have); err != nil {
+	if err := p.s.writeRecord(p.digest, size, have); err != nil {
 		return p.s.fault(p.s.recordName(p.digest), -1, err)
 	}
 	p.recorded = span.Total(have)
-	p.recordedNotes(notes)
+	p.restartLog(notes)
 	return nil
 }
 
-// end releases the part. A verified part is recorded when the spool is closed: mostly it is used and removed before, and never has to
+// close releases the part. A verified part is recorded when the spool is closed: mostly it is used and removed before, and never has to
 // be synced. Any other part is recorded now.
-func (p *part) end(verified bool) error {
+func (p *part) close(verified bool) error {
 	defer p.s.free(p.digest)
 	var err error
 	if !verified {
@@ -194,8 +194,8 @@ func (p *part) end(verified bool) error {
 	}
 	have, size := p.state()
 	recorded := p.recorded == span.Total(have)
-	p.s.see(p.digest, sight{size: size, have: have, proven: verified, recorded: recorded})
-	return both(err, p.s.fault(p.s.partName(p.digest), -1, errors.Join(p.endNotes(recorded), p.file.Close())))
+	p.s.remember(p.digest, partState{size: size, have: have, proven: verified, recorded: recorded})
+	return both(err, p.s.fault(p.s.partName(p.digest), -1, errors.Join(p.closeLog(recorded), p.file.Close())))
 }
 
 // hashing computes the SHA-256 of a part while it grows from its first byte.

@@ -32,7 +32,8 @@ func (t *throttle) admit() {
 	t.at = now
 }
 
-func (t *throttle) set(rate int64) {
+// setRate changes the rate, also for callers that wait.
+func (t *throttle) setRate(rate int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.admit()
@@ -115,8 +116,8 @@ func (g *gate) state() (paused bool, times int) {
 	return g.closed != nil, g.times
 }
 
-// pass waits until the gate is open.
-func (g *gate) pass(ctx context.Context) error {
+// wait waits until the gate is open.
+func (g *gate) wait(ctx context.Context) error {
 	g.mu.Lock()
 	closed := g.closed
 	g.mu.Unlock()

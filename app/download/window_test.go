@@ -129,7 +129,7 @@ func TestThrottleSavesNothing(t *testing.T) {
 		if took := time.Since(began); took < 4999*time.Millisecond || took > 5001*time.Millisecond {
 			t.Errorf("5000 bytes took %v", took)
 		}
-		throttle.set(0)
+		throttle.setRate(0)
 		began = time.Now()
 		if err := throttle.wait(t.Context(), 1<<30); err != nil || time.Since(began) > 0 {
 			t.Errorf("without a cap it took %v, %v", time.Since(began), err)
@@ -141,14 +141,14 @@ func TestThrottleSavesNothing(t *testing.T) {
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g gate
-		if err := g.pass(t.Context()); err != nil {
+		if err := g.wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 		g.resume()
 		g.pause()
 		passed := false
 		go func() {
-			if err := g.pass(t.Context()); err == nil {
+			if err := g.wait(t.Context()); err == nil {
 				passed = true
 			}
 		}()
@@ -164,7 +164,7 @@ func TestGate(t *testing.T) {
 		g.pause()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := g.pass(ctx); err != context.Canceled {
+		if err := g.wait(ctx); err != context.Canceled {
 			t.Errorf("with an ended context: %v", err)
 		}
 	})

@@ -24,8 +24,8 @@ const (
 	maxCame = 256 << 10
 )
 
-// came is the log of a part that is being written.
-type came struct {
+// writeLog is the log of a part that is being written.
+type writeLog struct {
 	file platform.File // nil before the first note
 	size int64         // of the log, in bytes
 	tail []byte        // notes since the last record was begun
@@ -42,8 +42,8 @@ func appendNote(log []byte, size, off int64, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(log, crc32.Checksum(log[from:], castagnoli))
 }
 
-// replay adds the ranges of a log to the state of a part, if the part's bytes match their checksums.
-func (s *Spool) replay(d release.Digest, log []byte, what *sight) {
+// replayLog adds the ranges of a log to the state of a part, if the part's bytes match their checksums.
+func (s *Spool) replayLog(d release.Digest, log []byte, what *partState) {
 	f, err := s.fs.OpenFile(s.partName(d), os.O_RDONLY, 0)
 	if err != nil {
 		return // without the part the log is of no use
@@ -74,8 +74,8 @@ func (s *Spool) replay(d release.Digest, log []byte, what *sight) {
 	}
 }
 
-// note logs written bytes. An error of the disk only disables the log. The caller holds mu.
-func (p *part) note(off int64, data []byte) {
+// logWrite logs written bytes. An error of the disk only disables the log. The caller holds mu.
+func (p *part) logWrite(off int64, data []byte) {
 	log := &p.came
 	if log.off || len(data) == 0 {
 		return
@@ -86,11 +86,11 @@ func (p *part) note(off int64, data []byte) {
 	}
 	from := len(log.tail)
 	log.tail = appendNote(log.tail, p.size, off, data)
-	p.writeNotes(log.tail[from:])
+	p.appendLog(log.tail[from:])
 }
 
-// writeNotes writes notes at the end of the log. The caller holds mu.
-func (p *part) writeNotes(notes []byte) {
+// appendLog writes notes at the end of the log. The caller holds mu.
+func (p *part) appendLog(notes []byte) {
 	log := &p.came
 	var err error
 	if log.file == nil {
@@ -103,8 +103,8 @@ func (p *part) writeNotes(notes []byte) {
 	log.off = err != nil
 }
 
-// recordedNotes starts the log anew after a record that covers the first known bytes of its notes.
-func (p *part) recordedNotes(known int) {
+// restartLog starts the log anew after a record that covers the first known bytes of its notes.
+func (p *part) restartLog(known int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	log := &p.came
@@ -117,12 +117,12 @@ func (p *part) recordedNotes(known int) {
 		_, err = log.file.Seek(0, io.SeekStart)
 	}
 	if log.size, log.off = 0, err != nil; !log.off {
-		p.writeNotes(log.tail)
+		p.appendLog(log.tail)
 	}
 }
 
-// endNotes closes the log, and removes it if the record covers it.
-func (p *part) endNotes(recorded bool) (err error) {
+// closeLog closes the log, and removes it if the record covers it.
+func (p *part) closeLog(recorded bool) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.came.file == nil {
