@@ -48,7 +48,7 @@ func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Serve
 		set:          set,
 		portion:      min(set.Network.UpdateFileMaxPortionSize, config.MaxPortion),
 		started:      time.Now(),
-		limiter:      limits.New(set.Limits, time.Now()),
+		limiter:      limits.New(set.Limits),
 		readCounters: readTCPCounters,
 	}
 	s.metrics = metrics.New(s.limiter)

@@ -11,7 +11,7 @@ import (
 // Scan lets addresses come and go at one moment, each with a warning. It returns how many are remembered, how many were refused,
 // and how many warnings were logged.
 func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembered, refused, logged int) {
-	g := New(l, now)
+	g := New(l)
 	for addr := range addrs {
 		taken, why := g.Enter(addr, now)
 		if line, _ := g.Warn(taken.Client, "no_handshake", WarnUnknown, now); line {
@@ -31,7 +31,7 @@ func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembere
 
 // AllowanceBehind is a client's Allowance beside other connections of its address and of other addresses.
 func AllowanceBehind(l config.Limits, most, same, others int, at time.Time) int {
-	g := New(l, at)
+	g := New(l)
 	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})
 	taken, _ := g.Enter(address, at)
 	for range same {

@@ -22,6 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"collet/netproto/server/config"
 )
 
@@ -38,7 +40,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	open     int // connections being served
 	refusing int // connections to which a refusal is being sent
-	arrivals bucket
+	arrivals *rate.Limiter
 	clients  map[netip.Prefix]*client
 	overflow client // shared by all addresses without an entry
 	swept    time.Time
@@ -47,11 +49,11 @@ type Limiter struct {
 // client is one address: an IPv4 address or an IPv6 /64.
 type client struct {
 	conns     int // being served
-	arrivals  bucket
-	refusals  bucket     // refusals that are sent to it
-	manifests bucket     // manifests that are sent to it
-	tokens    bucket     // wrong tokens that it may try
-	bandwidth *Bandwidth // created with the first connection
+	arrivals  *rate.Limiter
+	refusals  *rate.Limiter // refusals that are sent to it
+	manifests *rate.Limiter // manifests that are sent to it
+	tokens    *rate.Limiter // wrong tokens that it may try
+	bandwidth *Bandwidth    // created with the first connection
 	warned    map[Cause]warned
 }
 
@@ -63,8 +65,7 @@ type warned struct {
 }
 
 const (
-	// maxClients is how many addresses are remembered beside the connected ones. At a hundred bytes each they take a few
-	// megabytes. If more arrive within a minute, limits per address help little: those without an entry are subject to the total
+	// maxClients is how many addresses are remembered beside the connected ones. At half a kilobyte each they take 8 MB. If more arrive within a minute, limits per address help little: those without an entry are subject to the total
 	// limits and share one count of warnings.
 	maxClients = 16384
 	// MaxRefusals is how many connections receive a refusal at once; others are closed without one. Each costs its buffers, at
@@ -93,13 +94,14 @@ const (
 )
 
 // New makes a Limiter of validated limits.
-func New(set config.Limits, now time.Time) *Limiter {
+func New(set config.Limits) *Limiter {
 	l := &Limiter{
 		limits:   set,
-		arrivals: newBucket(float64(set.ConnectionsPerSecond), float64(set.ConnectionsPerSecond), now),
+		arrivals: rate.NewLimiter(rate.Limit(set.ConnectionsPerSecond), set.ConnectionsPerSecond),
 		clients:  map[netip.Prefix]*client{},
+		overflow: client{tokens: rate.NewLimiter(rate.Inf, 0)},
 	}
-	l.total = newRateLimiter(set.TotalBandwidth, &l.TotalWaits, now)
+	l.total = newRateLimiter(set.TotalBandwidth, &l.TotalWaits)
 	for _, text := range set.ExemptAddresses {
 		if prefix, err := config.ParsePrefix(text); err == nil {
 			l.exempt = append(l.exempt, prefix)
@@ -108,10 +110,12 @@ func New(set config.Limits, now time.Time) *Limiter {
 	return l
 }
 
-func (l *Limiter) newClient(now time.Time) client {
-	rate := float64(l.limits.ConnectionsPerSecondPerAddress)
-	return client{arrivals: newBucket(rate, rate, now), refusals: newBucket(maxRefusalsPerAddress, maxRefusalsPerAddress, now), manifests: newBucket(manifestRate, maxManifests, now),
-		tokens: newBucket(tokenRate, maxTokens, now)}
+func (l *Limiter) newClient() *client {
+	arrivals := l.limits.ConnectionsPerSecondPerAddress
+	return &client{
+		arrivals: rate.NewLimiter(rate.Limit(arrivals), arrivals), refusals: rate.NewLimiter(maxRefusalsPerAddress, maxRefusalsPerAddress),
+		manifests: rate.NewLimiter(manifestRate, maxManifests), tokens: rate.NewLimiter(tokenRate, maxTokens),
+	}
 }
 
 // Address is a peer's address without its port. It is the zero Addr if addr is not an internet address.
@@ -155,9 +159,7 @@ type Slot struct {
 
 // ArrivalWait is how long the next connection must wait so that connections begin no faster than allowed.
 func (l *Limiter) ArrivalWait(now time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.arrivals.reserve(now, 1)
+	return l.arrivals.ReserveN(now, 1).DelayFrom(now)
 }
 
 // Enter takes a slot for a connection from an address, or returns the cause of its refusal.
@@ -173,7 +175,7 @@ func (l *Limiter) Enter(ip netip.Addr, now time.Time) (Slot, Cause) {
 	}
 	if s.own != nil {
 		switch {
-		case !s.own.arrivals.takeToken(now):
+		case !s.own.arrivals.AllowN(now, 1):
 			return s, CauseAddressRate
 		case s.own.conns >= l.limits.ConnectionsPerAddress:
 			return s, CauseAddress
@@ -184,12 +186,12 @@ func (l *Limiter) Enter(ip netip.Addr, now time.Time) (Slot, Cause) {
 	}
 	l.open++
 	if s.own == nil {
-		s.Bandwidth = newBandwidth(l.limits, l.total, &l.ClientWaits, now)
+		s.Bandwidth = newBandwidth(l.limits, l.total, &l.ClientWaits)
 		return s, ""
 	}
 	s.own.conns++
 	if s.own.bandwidth == nil {
-		s.own.bandwidth = newBandwidth(l.limits, l.total, &l.ClientWaits, now)
+		s.own.bandwidth = newBandwidth(l.limits, l.total, &l.ClientWaits)
 	}
 	s.Bandwidth = s.own.bandwidth
 	return s, ""
@@ -210,7 +212,7 @@ func (l *Limiter) Leave(s Slot) {
 func (l *Limiter) BeginRefusal(s Slot, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refusing >= MaxRefusals || s.own != nil && !s.own.refusals.takeToken(now) {
+	if l.refusing >= MaxRefusals || s.own != nil && !s.own.refusals.AllowN(now, 1) {
 		return false
 	}
 	l.refusing++
@@ -261,9 +263,9 @@ func (l *Limiter) client(from netip.Prefix, now time.Time) *client {
 	if len(l.clients) >= maxClients+l.limits.Connections && !l.sweep(now) {
 		return &l.overflow
 	}
-	c := l.newClient(now)
-	l.clients[from] = &c
-	return &c
+	c := l.newClient()
+	l.clients[from] = c
+	return c
 }
 
 // sweep removes idle addresses and reports whether there is room. It visits all of them, so it runs at most once per sweepPeriod.
@@ -283,21 +285,26 @@ func (c *client) idle(now time.Time) bool {
 			return false
 		}
 	}
-	return c.conns == 0 && c.arrivals.full(now) && c.refusals.full(now) && c.manifests.full(now) && c.tokens.full(now)
+	for _, r := range []*rate.Limiter{c.arrivals, c.refusals, c.manifests, c.tokens} {
+		if r.TokensAt(now) < float64(r.Burst()) {
+			return false
+		}
+	}
+	return c.conns == 0
 }
 
 // AllowToken takes one of an address's tries with a wrong token.
 func (l *Limiter) AllowToken(from netip.Prefix, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.client(from, now).tokens.takeToken(now)
+	return l.client(from, now).tokens.AllowN(now, 1)
 }
 
 // AllowManifest takes one of the manifests that an address may receive.
 func (l *Limiter) AllowManifest(s Slot, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return s.own == nil || s.own.manifests.takeToken(now)
+	return s.own == nil || s.own.manifests.AllowN(now, 1)
 }
 
 // Allowance is how many connections the client of a slot should have in all, at most most. Additional connections take at most
@@ -307,8 +314,7 @@ func (l *Limiter) Allowance(s Slot, most int, now time.Time) int {
 	defer l.mu.Unlock()
 	left := (l.limits.Connections - l.open) / 2
 	if s.own != nil {
-		s.own.arrivals.fill(now)
-		left = min(left, (l.limits.ConnectionsPerAddress-s.own.conns)/2, int(s.own.arrivals.level))
+		left = min(left, (l.limits.ConnectionsPerAddress-s.own.conns)/2, int(s.own.arrivals.TokensAt(now)))
 	}
 	return 1 + max(0, min(most-1, left))
 }

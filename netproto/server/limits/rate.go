@@ -3,60 +3,14 @@ package limits
 import (
 	"context"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"collet/netproto/server/config"
 	"collet/platform/interrupt"
 )
-
-// bucket is a token bucket: it holds at most burst tokens and gains rate tokens per second. A reservation may overdraw it and
-// must then wait. The zero value is unlimited. Not safe for concurrent use.
-type bucket struct {
-	rate, burst float64 // tokens per second, tokens
-	level       float64 // tokens at time at
-	at          time.Time
-}
-
-// newBucket is a full bucket.
-func newBucket(rate, burst float64, now time.Time) bucket {
-	return bucket{rate: rate, burst: burst, level: burst, at: now}
-}
-
-func (b *bucket) fill(now time.Time) {
-	b.level = min(b.burst, b.level+b.rate*now.Sub(b.at).Seconds())
-	b.at = now
-}
-
-// takeToken takes one token if one is available.
-func (b *bucket) takeToken(now time.Time) bool {
-	if b.rate == 0 {
-		return true
-	}
-	b.fill(now)
-	if b.level < 1 {
-		return false
-	}
-	b.level--
-	return true
-}
-
-// reserve takes n tokens and returns how long to wait until they are available.
-func (b *bucket) reserve(now time.Time, n float64) time.Duration {
-	if b.rate == 0 {
-		return 0
-	}
-	b.fill(now)
-	b.level -= n
-	return time.Duration(max(0, -b.level/b.rate) * float64(time.Second))
-}
-
-// full reports whether the bucket equals a new one.
-func (b *bucket) full(now time.Time) bool {
-	b.fill(now)
-	return b.level >= b.burst
-}
 
 // MaxStep is the largest piece in bytes that is written at once.
 const MaxStep = 64 << 10
@@ -67,26 +21,28 @@ const stepSeconds = 0.05
 
 // rateLimiter grants bandwidth in the order of requests. It is safe for concurrent use.
 type rateLimiter struct {
-	waits  *atomic.Uint64 // number of requests that had to wait
-	mu     sync.Mutex
-	bucket bucket
+	*rate.Limiter
+	waits *atomic.Uint64 // number of requests that had to wait
 }
 
-// newRateLimiter allows rate bytes per second; 0 is unlimited.
-func newRateLimiter(rate int64, waits *atomic.Uint64, now time.Time) *rateLimiter {
-	return &rateLimiter{waits: waits, bucket: newBucket(float64(rate), float64(rate)*stepSeconds, now)}
+// newRateLimiter allows bandwidth bytes per second; 0 is unlimited. Its burst admits every piece.
+func newRateLimiter(bandwidth int64, waits *atomic.Uint64) *rateLimiter {
+	if bandwidth == 0 {
+		return &rateLimiter{rate.NewLimiter(rate.Inf, 0), waits}
+	}
+	burst := min(math.MaxInt32, max(minStep, float64(bandwidth)*stepSeconds))
+	return &rateLimiter{rate.NewLimiter(rate.Limit(bandwidth), int(burst)), waits}
 }
 
-// wait waits until n bytes may be sent, or until ctx ends.
+// wait waits until n bytes may be sent, or until ctx ends. It counts the bytes at once, so requests can't overtake one another.
 func (r *rateLimiter) wait(ctx context.Context, n int) error {
-	r.mu.Lock()
-	wait := r.bucket.reserve(time.Now(), float64(n))
-	r.mu.Unlock()
-	if wait == 0 {
+	now := time.Now()
+	delay := r.ReserveN(now, n).DelayFrom(now)
+	if delay == 0 {
 		return nil
 	}
 	r.waits.Add(1)
-	return interrupt.Sleep(ctx, wait)
+	return interrupt.Sleep(ctx, delay)
 }
 
 // Bandwidth limits the rate of one client's bytes: first by its own limit, then by the common one. Only one piece of a client
@@ -99,20 +55,20 @@ type Bandwidth struct {
 }
 
 // newBandwidth is nil without limits. waits counts the waits for the client's own limit.
-func newBandwidth(l config.Limits, total *rateLimiter, waits *atomic.Uint64, now time.Time) *Bandwidth {
+func newBandwidth(l config.Limits, total *rateLimiter, waits *atomic.Uint64) *Bandwidth {
 	slowest := min(orUnlimited(l.ClientBandwidth), orUnlimited(l.TotalBandwidth))
 	if slowest == math.MaxInt64 {
 		return nil
 	}
 	step := int(min(MaxStep, max(minStep, float64(slowest)*stepSeconds)))
-	return &Bandwidth{turn: make(chan struct{}, 1), own: newRateLimiter(l.ClientBandwidth, waits, now), total: total, Step: step}
+	return &Bandwidth{turn: make(chan struct{}, 1), own: newRateLimiter(l.ClientBandwidth, waits), total: total, Step: step}
 }
 
-func orUnlimited(rate int64) int64 {
-	if rate == 0 {
+func orUnlimited(bandwidth int64) int64 {
+	if bandwidth == 0 {
 		return math.MaxInt64
 	}
-	return rate
+	return bandwidth
 }
 
 // minStep is the smallest piece in bytes, so that packets are not tiny.
