@@ -36,10 +36,9 @@ package catalogue
 
 import (
 	"iter"
-	"maps"
-	"slices"
 
 	"collet/netproto/compat"
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/netproto/server/config"
 )
@@ -58,9 +57,8 @@ type Catalogue struct {
 	compatibility  string
 	metadata       string // metadata version of the packs; empty if they have none
 	storage        string
-	files          []*File           // position is the global index
-	offers         map[string]*Offer // by target name
-	common         *Offer            // for targets without a folder
+	files          []*File // position is the global index
+	offers         offers
 	held           holders
 	folder         *Folder // nil: no release folder is offered
 	editions       []edition
@@ -83,7 +81,7 @@ func (c *Catalogue) Declared() *compat.Declared { return &c.declared.Declared }
 func (c *Catalogue) Storage() string { return c.storage }
 
 // Targets are the names of all targets that have files of their own, sorted.
-func (c *Catalogue) Targets() []string { return slices.Sorted(maps.Keys(c.offers)) }
+func (c *Catalogue) Targets() []string { return c.offers.targets() }
 
 // Snapshot judges clients on a server without an operator. It is read-only.
 func (c *Catalogue) Snapshot() *compat.Snapshot { return c.snapshot }
@@ -117,13 +115,11 @@ func (c *Catalogue) Bytes() int64 {
 	return sum
 }
 
-// offerFor is the target's own offer, or the common-only one.
-func (c *Catalogue) offerFor(target string) *Offer {
-	if o, known := c.offers[target]; known {
-		return o
-	}
-	return c.common
-}
+// Game is the name of the game in its modules' names; empty if they differ or there are no modules.
+func (c *Catalogue) Game() string { return c.offers.game() }
+
+// Variants are the game's variants that clients of a target are offered, in the order of the files.
+func (c *Catalogue) Variants(target string) []product.Variant { return c.offers.variants(target) }
 
 // FileAt finds any known index, whatever target it belongs to, as the source does.
 func (c *Catalogue) FileAt(index uint32) (*File, bool) {
@@ -139,39 +135,19 @@ func assemble(set config.Settings, found []*File) (*Catalogue, error) {
 		compatibility: set.CompatibilityVersion,
 		storage:       set.Storage(),
 		files:         found,
-		offers:        map[string]*Offer{},
-		common:        &Offer{},
+		offers:        newOffers(),
 	}
 	c.held.count.Store(1)
 	for i, f := range found {
 		f.Index = uint32(i)
 		if f.Target == "" {
-			c.common.files = append(c.common.files, f)
+			c.offers.common.files = append(c.offers.common.files, f)
 		}
 	}
 	for _, f := range found {
 		if f.Target != "" {
-			c.targetOffer(f.Target).add(f)
+			c.offers.begin(f.Target).add(f)
 		}
 	}
-	return c, c.encode()
-}
-
-// targetOffer is the offer of a target, begun with the common files.
-func (c *Catalogue) targetOffer(target string) *Offer {
-	o, known := c.offers[target]
-	if !known {
-		o = &Offer{target: target, files: slices.Clone(c.common.files)}
-		c.offers[target] = o
-	}
-	return o
-}
-
-// allOffers is the common-only offer and those of the targets, sorted.
-func (c *Catalogue) allOffers() []*Offer {
-	offers := []*Offer{c.common}
-	for _, target := range c.Targets() {
-		offers = append(offers, c.offers[target])
-	}
-	return offers
+	return c, c.offers.encode()
 }

@@ -191,3 +191,15 @@ func (d *declaration) manifestFor(logic int32) *compat.Manifest {
 	}
 	return d.Manifest
 }
+
+// identifyContent derives the identities of the offered packs: the common one, and those of targets with different packs.
+func (d *declaration) identifyContent(all offers) {
+	d.Content = all.common.content()
+	for name, o := range all.byTarget {
+		if own := o.content(); own != d.Content {
+			t := d.Targets[name]
+			t.Content = own
+			d.Targets[name] = t
+		}
+	}
+}

@@ -1,9 +1,12 @@
 package catalogue
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,8 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/product"
-	"collet/netproto/release"
-	"collet/netproto/server/config"
 )
 
 // Describe writes the offered files as tables: one line for each file, then one for each target with what its clients receive.
@@ -30,12 +31,12 @@ func (c *Catalogue) Describe(w io.Writer) error {
 	}
 	fmt.Fprintln(table)
 	fmt.Fprintln(table, "CLIENTS OF\tFILES\tBYTES\tNATIVE UPDATE\tPACKS\tVARIANTS")
-	for _, o := range c.allOffers() {
+	for _, o := range c.offers.all() {
 		name := o.target
 		if name == "" {
 			name = "any other target"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate(), o.content(), c.variantWords(o))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate(), o.content(), c.offers.describeVariants(o))
 	}
 	if len(c.editions) > 0 {
 		fmt.Fprintln(table)
@@ -47,7 +48,7 @@ func (c *Catalogue) Describe(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return c.describePayloads(w)
+	return c.declared.describePayloads(w)
 }
 
 // nativeUpdate describes in a word whether an outdated client of this target can be updated.
@@ -64,65 +65,43 @@ func (o *Offer) nativeUpdate() string {
 	}
 }
 
-// warn logs settings and files that are valid but probably mistakes.
-func (c *Catalogue) warn(log zerolog.Logger) {
-	if len(c.files) == 0 {
-		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
-	}
-	for _, o := range c.allOffers()[1:] {
-		target := product.Target(o.target)
-		switch {
-		case !slices.Contains(targetNames(), o.target):
-			log.Warn().Str("target", o.target).Msg("No client asks for this target" + config.DidYouMean(o.target, targetNames()))
-		case target.CanSelfUpdate() && !o.hasModule:
-			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s", target.LibraryExt())
-		}
-	}
-	c.warnFolders(log)
-	c.warnVariants(log)
-}
-
-// warnFolders warns about packs in subfolders: the engine's clients can't install them.
-func (c *Catalogue) warnFolders(log zerolog.Logger) {
-	warned := 0
-	for _, f := range c.files {
-		if f.Role != release.Resource || !strings.Contains(f.Path, "/") {
-			continue
-		}
-		if warned++; warned <= maxUnmatched {
-			log.Warn().Str("file", f.Path).Msg("The engine's clients can't install this pack: it lies in a subfolder")
-		}
-	}
-	if warned > maxUnmatched {
-		log.Warn().Msgf("The engine's clients can't install %d more packs in subfolders", warned-maxUnmatched)
-	}
-}
-
-// targetNames are the names of all targets.
-func targetNames() (names []string) {
-	for _, t := range product.Targets() {
-		names = append(names, string(t))
-	}
-	return names
-}
-
 // Announce logs what is offered.
 func (c *Catalogue) Announce(log zerolog.Logger) {
+	targets := strings.Join(c.Targets(), " ")
+	if targets == "" {
+		targets = "none"
+	}
 	log.Info().Msgf("Compatibility version: %s", c.compatibility)
 	if c.metadata != "" {
 		log.Info().Msgf("Metadata version: %s", c.metadata)
 	}
-	log.Info().Int("files", len(c.files)).Int64("bytes", c.Bytes()).Str("targets", c.summary()).
+	log.Info().Int("files", len(c.files)).Int64("bytes", c.Bytes()).Str("targets", targets).
 		Msgf("Opened updater backend with client resources using %s", c.storage)
 	for _, e := range c.editions {
 		e.announce(log)
 	}
 }
 
-// summary is the start-up line's list of targets.
-func (c *Catalogue) summary() string {
-	if len(c.offers) == 0 {
-		return "none"
+// describePayloads writes one line for each native module, with the reason if it is not offered. Without logic versions it writes
+// nothing.
+func (d *declaration) describePayloads(w io.Writer) error {
+	if !d.Versioned {
+		return nil
 	}
-	return strings.Join(c.Targets(), " ")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nNATIVE MODULE FOR\tLOGIC\tPATCH\tCOMPONENTS\tBUILD")
+	for _, target := range slices.Sorted(maps.Keys(d.payloads)) {
+		for _, p := range d.payloads[target] {
+			if p.Undeclared {
+				fmt.Fprintf(table, "%s\t-\t-\t-\toffered to nobody: %s\n", target, p.Why)
+				continue
+			}
+			components := "-"
+			if p.Components != 0 {
+				components = fmt.Sprintf("%016x", p.Components)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", target, strconv.Itoa(int(p.Logic)), p.Patch, components, cmp.Or(p.Build.ID, "-"))
+		}
+	}
+	return table.Flush()
 }

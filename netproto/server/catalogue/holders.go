@@ -39,7 +39,8 @@ func (c *Catalogue) Hold() bool {
 // Release removes a holder.
 func (c *Catalogue) Release() {
 	if c.held.count.Add(-1) == 0 {
-		c.close()
+		closeFiles(c.files, c.folder)
+		c.folder.close()
 	}
 }
 
@@ -47,24 +48,6 @@ func (c *Catalogue) Release() {
 func (c *Catalogue) Close() {
 	if !c.held.retired.Swap(true) {
 		c.Release()
-	}
-}
-
-// close closes all files.
-func (c *Catalogue) close() {
-	c.closeFiles()
-	c.folder.close()
-}
-
-// closeFiles closes the offered files, and drops those that were unpacked for this catalogue from the cache.
-func (c *Catalogue) closeFiles() {
-	for _, f := range c.files {
-		if f.in != nil {
-			f.in.Close()
-		}
-		if f.unpacked {
-			c.folder.trust.cache.drop(f.plain)
-		}
 	}
 }
 
@@ -77,8 +60,17 @@ func (f *File) keepOpen(in *os.File, position int) bool {
 	return true
 }
 
-// closeAll closes files that are in no catalogue.
-func closeAll(files []*File) { (&Catalogue{files: files}).close() }
+// closeFiles closes files, and drops those that were unpacked from the cache of their release folder.
+func closeFiles(files []*File, folder *Folder) {
+	for _, f := range files {
+		if f.in != nil {
+			f.in.Close()
+		}
+		if f.unpacked {
+			folder.trust.cache.drop(f.plain)
+		}
+	}
+}
 
 // Check verifies that in, of which a portion has just been read, is the hashed file. The file now at its path does not matter: a
 // publisher renames the next release's files into place before a reload, and clients of this catalogue continue with the open

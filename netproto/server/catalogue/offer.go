@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"collet/netproto"
+	"collet/netproto/compat"
 	"collet/netproto/product"
 	"collet/netproto/release"
 )
@@ -88,4 +89,36 @@ func (o *Offer) bytes() int64 {
 		sum += f.Size
 	}
 	return sum
+}
+
+// bases are the base names of the target's modules.
+func (o *Offer) bases() (bases []string) {
+	target := product.Target(o.target)
+	for _, f := range o.files {
+		if base := target.PayloadBase(f.Path); f.Role == release.Binary && base != "" && target.LibraryName(base) == f.Path {
+			bases = append(bases, base)
+		}
+	}
+	return bases
+}
+
+// unmatched are the target's own files that are not named after a variant of the game.
+func (o *Offer) unmatched(game string) (names []string) {
+	for _, f := range o.files {
+		if _, is := product.ParseVariant(game, product.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" {
+			names = append(names, f.Path)
+		}
+	}
+	return names
+}
+
+// content is the identity of the packs of an offer.
+func (o *Offer) content() string {
+	var packs []compat.Pack
+	for _, f := range o.files {
+		if sum, known := f.Digest.SHA256(); f.Role == release.Resource && known {
+			packs = append(packs, compat.Pack{Path: f.Path, Size: f.Size, Sum: sum})
+		}
+	}
+	return compat.DerivedContent(packs)
 }

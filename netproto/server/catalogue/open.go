@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"collet/netproto/release"
 	"collet/netproto/server/config"
@@ -65,7 +65,7 @@ func Reopen(ctx context.Context, set config.Settings, before *Catalogue, log zer
 		c.Close()
 		return nil, err
 	}
-	c.warnContent(log)
+	warnContent(c, log)
 	return c, nil
 }
 
@@ -84,7 +84,7 @@ func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*C
 		return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, i)
 	}
 	if err := loadAll(ctx, found, load); err != nil {
-		closeAll(found)
+		closeFiles(found, nil)
 		return nil, err
 	}
 	c, err := assemble(set, found)
@@ -92,10 +92,10 @@ func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*C
 		c.metadata, err = metadataOf(set, found, log)
 	}
 	if err != nil {
-		closeAll(found)
+		closeFiles(found, nil)
 		return nil, err
 	}
-	c.warn(log)
+	warn(c, log)
 	return c, nil
 }
 
@@ -239,25 +239,16 @@ const maxHashers = 4
 // loadAll loads the files with a few workers and returns when all of them have stopped. The error is that of the first failed
 // file in the list.
 func loadAll(ctx context.Context, files []*File, load func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(min(maxHashers, runtime.GOMAXPROCS(0)))
 	faults := make([]error, len(files))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(maxHashers, runtime.GOMAXPROCS(0), len(files)) {
-		workers.Go(func() {
-			for i := range next {
-				if faults[i] = load(ctx, i); faults[i] != nil {
-					cancel()
-				}
-			}
+	for i := range files {
+		workers.Go(func() error {
+			faults[i] = load(ctx, i)
+			return faults[i]
 		})
 	}
-	for i := range files {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	_ = workers.Wait() // firstFault chooses among all
 	return firstFault(files, faults)
 }
 

@@ -64,10 +64,10 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 		return err
 	}
 	payloads := map[string][]payload{}
-	for target, o := range c.offers {
+	for target, o := range c.offers.byTarget {
 		payloads[target] = nil
 		if o.hasModule {
-			payloads[target] = []payload{c.payloadOf(o)}
+			payloads[target] = []payload{payloadOf(o, c.editions)}
 		}
 	}
 	if set.Compat.Payloads != "" {
@@ -77,7 +77,7 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 	}
 	d.offerTo(payloads)
 	if set.Compat.Content == config.ContentOfPacks {
-		c.identify(&d)
+		d.identifyContent(c.offers)
 	}
 	c.declared = d
 	c.snapshot = configured(d.Declared)
@@ -85,9 +85,9 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 		return nil
 	}
 	c.compatibility, _ = d.CompatibilityVersion()
-	c.resourceOffers = map[string]*Offer{"": c.common}
-	for target := range c.offers {
-		c.resourceOffers[target] = c.resources(target)
+	c.resourceOffers = map[string]*Offer{"": c.offers.common}
+	for target := range c.offers.byTarget {
+		c.resourceOffers[target] = c.offers.withoutModules(target)
 		if err := c.resourceOffers[target].encode(); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func configured(d compat.Declared) *compat.Snapshot {
 func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j compat.Judgement) *Offer {
 	target := hello.Target
 	if !snapshot.Versioned {
-		return c.offerFor(target)
+		return c.offers.get(target)
 	}
 	if j.Verdict == compat.Maintenance {
 		open, again := *snapshot, hello
@@ -122,10 +122,13 @@ func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j com
 	case j.Plays() && !snapshot.Development:
 		found = c.declared.successor(target, hello)
 	}
-	if found == nil {
-		return c.resourcesFor(target)
+	if found != nil {
+		return found
 	}
-	return found
+	if o, known := c.resourceOffers[target]; known {
+		return o
+	}
+	return c.offers.common
 }
 
 // successor is the newest module for a client's own logic version that is not older than the client's, or nil.
@@ -140,24 +143,16 @@ func (d *declaration) successor(target string, h compat.Hello) *Offer {
 	return nil
 }
 
-// resourcesFor is the offer for clients of a target without a suitable native module.
-func (c *Catalogue) resourcesFor(target string) *Offer {
-	if o, known := c.resourceOffers[target]; known {
-		return o
-	}
-	return c.common
-}
-
-// payloadOf reads the sidecars of an offer's modules.
-func (c *Catalogue) payloadOf(o *Offer) payload {
+// payloadOf reads the sidecars of an offer's modules. A module of a release without one has the version of its edition.
+func payloadOf(o *Offer, editions []edition) payload {
 	p := undeclared(o, "")
 	for _, f := range o.files {
 		if f.Role != release.Binary || !strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 			continue
 		}
 		one, err := f.sidecar(o)
-		if errors.Is(err, fs.ErrNotExist) && c.folder != nil && o.folder == "" {
-			one, err = c.ofRelease(o.target)
+		if errors.Is(err, fs.ErrNotExist) && o.folder == "" {
+			one, err = payloadOfRelease(o.target, editions)
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -196,9 +191,9 @@ func (f *File) sidecar(o *Offer) (compat.Payload, error) {
 	return parseSidecar(data)
 }
 
-// ofRelease derives a module's payload from the release's compatibility version, if that is a derived one.
-func (c *Catalogue) ofRelease(target string) (compat.Payload, error) {
-	for _, e := range c.editions {
+// payloadOfRelease derives a module's payload from the release's compatibility version, if that is a derived one.
+func payloadOfRelease(target string, editions []edition) (compat.Payload, error) {
+	for _, e := range editions {
 		if logic, sum, derived := compat.ParseDerived(e.head.Compatibility); derived && e.Target == target {
 			build := compat.Build{Logic: logic, Components: sum, ID: text.Clip(e.head.Version, text.MaxQuoted)}
 			return compat.Payload{Logic: logic, Components: sum, Build: build}, nil
@@ -244,7 +239,9 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 		}
 		for _, f := range withoutSidecars(files) {
 			if len(offers) == 0 || offers[len(offers)-1].folder != filepath.Dir(f.path) {
-				offers = append(offers, c.olderOffer(f.Target, filepath.Dir(f.path)))
+				older := c.offers.withoutModules(f.Target)
+				older.folder = filepath.Dir(f.path)
+				offers = append(offers, older)
 			}
 			offers[len(offers)-1].add(f)
 			found = append(found, f)
@@ -267,30 +264,13 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 		if err := errors.Join(o.check(), o.encode()); err != nil {
 			return err
 		}
-		p := c.payloadOf(o)
+		p := payloadOf(o, c.editions)
 		if logic := filepath.Base(filepath.Dir(o.folder)); !p.Undeclared && strconv.Itoa(int(p.Logic)) != logic {
 			return &Error{Subject: "payload", Path: o.folder, Err: fmt.Errorf("is of logic version %d by its sidecar", p.Logic), Hint: "move it to the folder of that number"}
 		}
 		payloads[o.target] = append(payloads[o.target], p)
 	}
 	return nil
-}
-
-// olderOffer is a new offer with the target's files except native modules.
-func (c *Catalogue) olderOffer(target, folder string) *Offer {
-	o := c.resources(target)
-	return &Offer{target: target, folder: folder, files: o.files}
-}
-
-// resources is the offer of a target's files except native modules.
-func (c *Catalogue) resources(target string) *Offer {
-	o := &Offer{target: target}
-	for _, f := range c.offerFor(target).files {
-		if f.Role != release.Binary {
-			o.files = append(o.files, f)
-		}
-	}
-	return o
 }
 
 // logicFolders lists the folders of logic versions in Compat.Payloads.

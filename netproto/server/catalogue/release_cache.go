@@ -195,13 +195,13 @@ func writeUnpacked(path string, unpack func(out io.Writer) error) error {
 	return errors.Join(unpack(out), out.Close())
 }
 
-// unpackFrom unpacks a blob from its whole object. The caller hashes the result when it loads it.
-func (f *Folder) unpackFrom(ctx context.Context, s release.Source, size int64, out io.Writer) error {
+// unpackObject unpacks a blob from its whole object. The caller hashes the result when it loads it.
+func (d diskStore) unpackObject(ctx context.Context, s release.Source, size int64, out io.Writer) error {
 	encoding, known := chunk.ParseEncoding(string(s.Encoding))
 	if !known {
 		return fmt.Errorf("object %s is of encoding %q, which this program does not know", s.Whole.Path(), s.Encoding)
 	}
-	in, err := f.root.Open(filepath.FromSlash(s.Whole.Path()))
+	in, err := d.root.Open(filepath.FromSlash(s.Whole.Path()))
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 // half-copied file therefore counts as missing.
 type Folder struct {
 	path   string
-	root   *os.Root
+	store  diskStore
 	trust  *trustState
 	small  map[string]Blob    // verified metadata by name
 	newest map[string]int64   // by role: the highest version that is served
@@ -98,7 +98,7 @@ func (f *Folder) RootVersion() uint64 { return uint64(f.newest["root.json"]) }
 
 // openSequel opens an unsigned file that every publication replaces.
 func (f *Folder) openSequel(name string) (Blob, error) {
-	in, info, err := openRegular(f.root, name)
+	in, info, err := openRegular(f.store.root, name)
 	if err != nil {
 		return Blob{}, err
 	}
@@ -118,7 +118,7 @@ func (f *Folder) openDocument(name, document string) (Blob, error) {
 	if err != nil || version > f.newest[role] {
 		return Blob{}, fs.ErrNotExist
 	}
-	data, err := diskStore{f.root}.Load(name, trust.MaxTargets)
+	data, err := f.store.Load(name, trust.MaxTargets)
 	if errors.Is(err, trust.ErrTooLong) {
 		err = fs.ErrNotExist
 	}
@@ -134,7 +134,7 @@ func (f *Folder) openNamed(name string) (Blob, error) {
 	if err != nil {
 		return Blob{}, err
 	}
-	in, info, err := openRegular(f.root, name)
+	in, info, err := openRegular(f.store.root, name)
 	if err != nil {
 		return Blob{}, err
 	}
@@ -186,11 +186,11 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 // close closes the folder.
 func (f *Folder) close() {
 	if f != nil {
-		f.root.Close()
+		f.store.root.Close()
 	}
 }
 
-// diskStore reads a release folder. It implements trust.Store; Save fails, because the folder is only read.
+// diskStore reads the documents of a release folder. It implements trust.Store; Save fails, because the folder is only read.
 type diskStore struct{ root *os.Root }
 
 // Load implements trust.Store.

@@ -38,47 +38,46 @@ func openRelease(ctx context.Context, set config.Settings, before *Catalogue, lo
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.catalogue(ctx, set, entries, before, log)
+	c, err := buildRelease(ctx, f, set, entries, before, log)
 	if err != nil {
 		f.close()
 		return nil, err
 	}
-	f.warnExpiry(ctx, c, log)
+	warnExpiry(ctx, f, c, log)
 	return c, nil
 }
 
-// catalogue builds a catalogue from the current releases of the configured channel.
-func (f *Folder) catalogue(ctx context.Context, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
-	editions, err := f.editions(set.Release, entries, log)
+// buildRelease builds a catalogue from the current releases of the configured channel.
+func buildRelease(ctx context.Context, f *Folder, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
+	editions, err := readEditions(f, set.Release, entries, log)
 	if err != nil {
 		return nil, err
 	}
-	if set.CompatibilityVersion, err = f.compatibility(editions); err != nil {
+	if set.CompatibilityVersion, err = commonCompatibility(f.path, editions); err != nil {
 		return nil, err
 	}
-	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: map[string]*Offer{}, common: &Offer{}, folder: f}
+	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: newOffers(), folder: f}
 	c.held.count.Store(1)
-	c.arrange(editions)
-	sources := contents(editions)
-	if err := c.loadPlain(ctx, set, before, sources); err != nil {
-		c.closeFiles()
+	arrange(c, editions)
+	if err := loadPlain(ctx, c.files, newPlainLoader(f, set, before, editions)); err != nil {
+		closeFiles(c.files, f)
 		return nil, err
 	}
-	if err = c.encode(); err == nil {
+	if err = c.offers.encode(); err == nil {
 		c.metadata, err = metadataOf(set, c.files, log)
 	}
 	if err != nil {
-		c.closeFiles()
+		closeFiles(c.files, f)
 		return nil, err
 	}
 	c.editions = editions
-	c.warn(log)
+	warn(c, log)
 	return c, nil
 }
 
-// editions finds the current release of every target of the channel.
-func (f *Folder) editions(r config.Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
-	product, err := f.product(r, entries)
+// readEditions finds the current release of every target of the channel.
+func readEditions(f *Folder, r config.Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
+	product, err := chooseProduct(r, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (f *Folder) editions(r config.Release, entries []release.Entry, log zerolog
 			log.Warn().Str("target", l.target).Msg("No release of this target is for everybody: clients that know nothing of releases are offered none")
 			continue
 		}
-		one, err := f.edition(e)
+		one, err := f.store.readEdition(e)
 		if err != nil {
 			return nil, &Error{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"}
 		}
@@ -115,8 +114,8 @@ func tracksOf(entries []release.Entry) map[track]bool {
 	return lines
 }
 
-// product is the configured product, or the only one of the channel.
-func (f *Folder) product(r config.Release, entries []release.Entry) (string, error) {
+// chooseProduct is the configured product, or the only one of the channel.
+func chooseProduct(r config.Release, entries []release.Entry) (string, error) {
 	products, channels := map[string]bool{}, map[string]bool{}
 	for _, e := range entries {
 		channels[e.Channel] = true
@@ -127,34 +126,34 @@ func (f *Folder) product(r config.Release, entries []release.Entry) (string, err
 	names := slices.Sorted(maps.Keys(products))
 	switch {
 	case len(names) == 0:
-		return "", &Error{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no channel %q", r.Channel),
+		return "", &Error{Subject: "release folder", Path: r.Folder, Err: fmt.Errorf("has no channel %q", r.Channel),
 			Hint: "it has " + cmp.Or(strings.Join(slices.Sorted(maps.Keys(channels)), ", "), "no releases yet")}
 	case r.Product == "" && len(names) > 1:
-		return "", &Error{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has several products in channel %q", r.Channel),
+		return "", &Error{Subject: "release folder", Path: r.Folder, Err: fmt.Errorf("has several products in channel %q", r.Channel),
 			Hint: "set Release.Product to one of " + strings.Join(names, ", ")}
 	case r.Product != "" && !products[r.Product]:
-		return "", &Error{Subject: "release folder", Path: f.path, Err: fmt.Errorf("has no product %q in channel %q", r.Product, r.Channel),
+		return "", &Error{Subject: "release folder", Path: r.Folder, Err: fmt.Errorf("has no product %q in channel %q", r.Product, r.Channel),
 			Hint: "it has " + strings.Join(names, ", ")}
 	default:
 		return cmp.Or(r.Product, names[0]), nil
 	}
 }
 
-// edition reads head, listing and sources of a release.
-func (f *Folder) edition(e release.Entry) (one edition, err error) {
+// readEdition reads head, listing and sources of a release.
+func (d diskStore) readEdition(e release.Entry) (one edition, err error) {
 	one.Entry = e
-	if one.head, err = f.head(e); err != nil {
+	if one.head, err = d.readHead(e); err != nil {
 		return one, err
 	}
-	if one.listing, err = f.listing(one.head); err != nil {
+	if one.listing, err = d.readListing(one.head); err != nil {
 		return one, err
 	}
-	one.sources, err = f.sources(one.head)
+	one.sources, err = d.readSources(one.head)
 	return one, err
 }
 
-// compatibility is the common compatibility version of all editions.
-func (f *Folder) compatibility(editions []edition) (string, error) {
+// commonCompatibility is the common compatibility version of all editions.
+func commonCompatibility(folder string, editions []edition) (string, error) {
 	first := editions[0].head.Compatibility
 	var each []string
 	apart := false
@@ -164,7 +163,7 @@ func (f *Folder) compatibility(editions []edition) (string, error) {
 	}
 	switch {
 	case apart:
-		return "", &Error{Subject: "release folder", Path: f.path,
+		return "", &Error{Subject: "release folder", Path: folder,
 			Err:  errors.New("its releases are for different compatibility versions: " + strings.Join(each, ", ")),
 			Hint: "publish the targets together, or hold back those that are ahead"}
 	case first == "" || len(first) > config.MaxCompatibility || strings.ContainsFunc(first, config.IsControl):
@@ -177,7 +176,7 @@ func (f *Folder) compatibility(editions []edition) (string, error) {
 }
 
 // arrange creates the files and offers: files that all targets share, and each target's own.
-func (c *Catalogue) arrange(editions []edition) {
+func arrange(c *Catalogue, editions []edition) {
 	alike := map[release.ListedFile]int{}
 	for _, e := range editions {
 		for _, l := range e.listing {
@@ -195,13 +194,13 @@ func (c *Catalogue) arrange(editions []edition) {
 				f = newListed(l, e.Target)
 				if alike[l] == len(editions) {
 					f.Target, shared[l] = "", f
-					c.common.files = append(c.common.files, f)
+					c.offers.common.files = append(c.offers.common.files, f)
 				}
 				c.files = append(c.files, f)
 			}
 			own.add(f)
 		}
-		c.offers[e.Target] = own
+		c.offers.byTarget[e.Target] = own
 	}
 	slices.SortStableFunc(c.files, func(a, b *File) int { return cmp.Compare(a.Target, b.Target) })
 	for i, f := range c.files {
@@ -216,76 +215,62 @@ func newListed(l release.ListedFile, target string) *File {
 	return f
 }
 
-// contents maps each blob to its source.
-func contents(editions []edition) map[release.Digest]release.Source {
-	all := map[release.Digest]release.Source{}
-	for _, e := range editions {
-		for _, s := range e.sources {
-			all[s.Content] = s
+// plainLoader finds or unpacks the plain files of a release.
+type plainLoader struct {
+	folder   *Folder
+	inMemory bool
+	known    map[string]*File                  // hashed files of the catalogue before, by path
+	sources  map[release.Digest]release.Source // of each blob
+}
+
+func newPlainLoader(f *Folder, set config.Settings, before *Catalogue, editions []edition) *plainLoader {
+	l := &plainLoader{folder: f, inMemory: set.ServerNetwork.UpdateFilesInMemory, known: map[string]*File{}, sources: map[release.Digest]release.Source{}}
+	if before != nil {
+		for _, f := range before.files {
+			l.known[f.path] = f
 		}
 	}
-	return all
+	for _, e := range editions {
+		for _, s := range e.sources {
+			l.sources[s.Content] = s
+		}
+	}
+	return l
 }
 
 // loadPlain finds every file as a plain one, or unpacks it. Earlier publishers had no separate folder for plain files.
-func (c *Catalogue) loadPlain(ctx context.Context, set config.Settings, before *Catalogue, sources map[release.Digest]release.Source) error {
-	known := before.byPath()
-	return loadAll(ctx, c.files, func(ctx context.Context, i int) error {
-		f := c.files[i]
+func loadPlain(ctx context.Context, files []*File, l *plainLoader) error {
+	return loadAll(ctx, files, func(ctx context.Context, i int) error {
+		f := files[i]
 		f.plain = f.Digest
 		for _, folder := range []string{release.PlainFolder, ""} {
-			f.path = filepath.Join(c.folder.path, folder, filepath.FromSlash(release.PlainPath(f.Role, f.Target, f.Path)))
-			fits, err := f.loadAs(ctx, set.ServerNetwork.UpdateFilesInMemory, i, known)
+			f.path = filepath.Join(l.folder.path, folder, filepath.FromSlash(release.PlainPath(f.Role, f.Target, f.Path)))
+			fits, err := f.loadAs(ctx, l.inMemory, i, l.known)
 			if err != nil || fits {
 				return err
 			}
 		}
-		return c.unpack(ctx, f, i, set.ServerNetwork.UpdateFilesInMemory, sources)
+		return l.unpack(ctx, f, i)
 	})
 }
 
 // unpack unpacks a file from its object.
-func (c *Catalogue) unpack(ctx context.Context, f *File, position int, inMemory bool, sources map[release.Digest]release.Source) error {
-	source, found := sources[f.plain]
+func (l *plainLoader) unpack(ctx context.Context, f *File, position int) error {
+	source, found := l.sources[f.plain]
 	if !found {
 		return errors.New("the release does not say where its content comes from")
 	}
 	size := f.Size
-	path, err := c.folder.trust.cache.hold(f.plain, size, func(out io.Writer) error { return c.folder.unpackFrom(ctx, source, size, out) })
+	path, err := l.folder.trust.cache.hold(f.plain, size, func(out io.Writer) error { return l.folder.store.unpackObject(ctx, source, size, out) })
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
 	f.path, f.unpacked = path, true
-	if err := f.load(ctx, inMemory, position); err != nil {
+	if err := f.load(ctx, l.inMemory, position); err != nil {
 		return err
 	}
 	if f.Digest != f.plain || f.Size != size {
 		return fmt.Errorf("what object %s holds is another content", source.Whole.Path())
-	}
-	return nil
-}
-
-// byPath maps paths to the hashed files of a catalogue, which may be nil.
-func (c *Catalogue) byPath() map[string]*File {
-	known := map[string]*File{}
-	if c == nil {
-		return known
-	}
-	for _, f := range c.files {
-		known[f.path] = f
-	}
-	return known
-}
-
-// encode checks and encodes all offers.
-func (c *Catalogue) encode() error {
-	for _, o := range c.allOffers() {
-		if err := o.check(); err != nil {
-			return err
-		}
-		if err := o.encode(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -297,9 +282,9 @@ func (e edition) announce(log zerolog.Logger) {
 }
 
 // warnExpiry warns if the folder's signatures have expired or expire soon.
-func (f *Folder) warnExpiry(ctx context.Context, c *Catalogue, log zerolog.Logger) {
+func warnExpiry(ctx context.Context, f *Folder, c *Catalogue, log zerolog.Logger) {
 	first := c.editions[0].Entry
-	current, err := f.trust.client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
+	current, err := f.trust.client.Refresh(ctx, trust.StoreFetcher{Store: f.store}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
 	if err == nil && !current.Fresh {
 		log.Warn().Time("expired", current.Expires).Msgf("Players are told that they may not be up to date: %s; sign the metadata anew with collet release refresh", current.Why)
 	}

@@ -103,7 +103,7 @@ func openFolder(ctx context.Context, r config.Release, before *Folder, log zerol
 			root.Close()
 		}
 	}()
-	f = &Folder{path: r.Folder, root: root}
+	f = &Folder{path: r.Folder, store: diskStore{root}}
 	if before != nil && before.trust.continues(r) {
 		f.trust, f.parts = before.trust, before.parts
 	} else if f.trust, err = newTrustState(r, root); err != nil {
@@ -121,7 +121,7 @@ func openFolder(ctx context.Context, r config.Release, before *Folder, log zerol
 // verify verifies the metadata from the root to the list of releases.
 func (f *Folder) verify(ctx context.Context) ([]release.Entry, error) {
 	client := f.trust.client
-	_, err := client.Refresh(ctx, trust.StoreFetcher{Store: diskStore{f.root}}, release.Query{})
+	_, err := client.Refresh(ctx, trust.StoreFetcher{Store: f.store}, release.Query{})
 	if err != nil && !errors.Is(err, release.ErrNoRelease) {
 		return nil, f.refused(err)
 	}
@@ -177,7 +177,7 @@ func (f *Folder) checkObjects(ctx context.Context, entries []release.Entry, log 
 		p, found := known[sum]
 		if !found {
 			var err error
-			if p, err = f.partsOf(e, log); err != nil {
+			if p, err = f.store.readParts(e, log); err != nil {
 				if needed(e) {
 					faults = append(faults, &Error{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"})
 				}
@@ -238,7 +238,7 @@ func (f *Folder) addSizes(head release.Object, p parts) error {
 func (f *Folder) checkComplete(e release.Entry, p parts) error {
 	var missing []string
 	for _, o := range p.objects {
-		if info, err := f.root.Stat(filepath.FromSlash(o.Path())); err != nil || info.Size() != o.Size {
+		if info, err := f.store.root.Stat(filepath.FromSlash(o.Path())); err != nil || info.Size() != o.Size {
 			missing = append(missing, o.Path())
 		}
 	}
@@ -253,36 +253,36 @@ func (f *Folder) checkComplete(e release.Entry, p parts) error {
 	return &Error{Subject: "release", Path: e.Path(), Err: fmt.Errorf("%s is not there, or not whole", text), Hint: "finish copying the release folder"}
 }
 
-// head reads the head of an entry.
-func (f *Folder) head(e release.Entry) (release.Head, error) {
-	data, err := diskStore{f.root}.Load(e.Head.HeadPath(), e.Head.Size)
+// readHead reads the head of an entry.
+func (d diskStore) readHead(e release.Entry) (release.Head, error) {
+	data, err := d.Load(e.Head.HeadPath(), e.Head.Size)
 	if err != nil {
 		return release.Head{}, err
 	}
 	return trust.OpenHead(trust.UnverifiedBytes(data), e)
 }
 
-// sources reads the sources of a release's blobs.
-func (f *Folder) sources(h release.Head) (release.Sources, error) {
-	data, err := diskStore{f.root}.Load(h.Sources.Path(), h.Sources.Size)
+// readSources reads the sources of a release's blobs.
+func (d diskStore) readSources(h release.Head) (release.Sources, error) {
+	data, err := d.Load(h.Sources.Path(), h.Sources.Size)
 	if err != nil {
 		return nil, err
 	}
 	return release.UnpackSources(data, h.Sources)
 }
 
-// listing reads the file list of a release.
-func (f *Folder) listing(h release.Head) (release.Listing, error) {
-	data, err := diskStore{f.root}.Load(h.Listing.Object.Path(), h.Listing.Object.Size)
+// readListing reads the file list of a release.
+func (d diskStore) readListing(h release.Head) (release.Listing, error) {
+	data, err := d.Load(h.Listing.Object.Path(), h.Listing.Object.Size)
 	if err != nil {
 		return nil, err
 	}
 	return release.UnpackListing(data, h.Listing)
 }
 
-// partsOf reads the files that an entry references.
-func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
-	h, err := f.head(e)
+// readParts reads the files that an entry references.
+func (d diskStore) readParts(e release.Entry, log zerolog.Logger) (parts, error) {
+	h, err := d.readHead(e)
 	if err != nil {
 		return parts{}, err
 	}
@@ -299,7 +299,7 @@ func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	for _, o := range h.Notes {
 		add(o)
 	}
-	sources, err := f.sources(h)
+	sources, err := d.readSources(h)
 	if err != nil {
 		return parts{}, err
 	}
@@ -312,7 +312,7 @@ func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	}
 	for index, used := range indexes {
 		add(index)
-		if err := f.packsOf(index, used, add); err != nil {
+		if err := d.addPacks(index, used, add); err != nil {
 			log.Warn().Err(err).Str("release", e.Path()).Str("file", index.Path()).Msg("A chunk index can't be read; whether its packs are there is not known")
 		}
 	}
@@ -324,12 +324,12 @@ func (f *Folder) partsOf(e release.Entry, log zerolog.Logger) (parts, error) {
 	return p, nil
 }
 
-// packsOf adds the packs of the used entries of a set of chunk indexes.
-func (f *Folder) packsOf(index release.Object, used []uint32, add func(release.Object)) error {
+// addPacks adds the packs of the used entries of a set of chunk indexes.
+func (d diskStore) addPacks(index release.Object, used []uint32, add func(release.Object)) error {
 	if index.Size > maxIndex {
 		return fmt.Errorf("it has %d bytes, more than %d", index.Size, maxIndex)
 	}
-	data, err := diskStore{f.root}.Load(index.Path(), index.Size)
+	data, err := d.Load(index.Path(), index.Size)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // checkComplete reports it as missing
 	}
