@@ -29,7 +29,10 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 		addr = p.find(ts, port+`=([^" \n]+)`)[1]
 	}
 	said, client := "", &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	eventually(ts, func() bool {
+	for end, pattern := time.Now().Add(patience), regexp.MustCompile(args[1]); !pattern.MatchString(said); {
+		if time.Now().After(end) {
+			ts.Fatalf("%s has no %s in\n%s", args[0], args[1], said)
+		}
 		ask, err := http.NewRequest(http.MethodGet, "http://"+addr+args[0], nil)
 		ts.Check(err)
 		ask.Header.Set("Authorization", "Bearer "+ts.Getenv("TOKEN"))
@@ -39,16 +42,6 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 		answer.Body.Close()
 		ts.Check(err)
 		said = string(text)
-		return regexp.MustCompile(args[1]).Match(text)
-	}, func() string { return args[0] + " has no " + args[1] + " in\n" + said })
-}
-
-// eventually waits for what a server in another process does and logs nothing about.
-func eventually(ts *testscript.TestScript, done func() bool, fault func() string) {
-	for end := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			ts.Fatalf("%s", fault())
-		}
 	}
 }
 
