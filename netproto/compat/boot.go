@@ -168,7 +168,7 @@ func (b *booting) warn() {
 			b.d.Build.Components, b.d.Build.Logic, released))
 	}
 	if missing := s.missingBaselines(); len(missing) > 0 && b.Components != PolicyOff {
-		b.changed("B6", "", fmt.Sprintf("nobody knows the components of logic version %s: its clients are not compared", ranges(missing)))
+		b.changed("B6", "", fmt.Sprintf("the components of logic version %s are unknown: its clients are not compared", ranges(missing)))
 	}
 	for _, u := range s.Unserved() {
 		b.changed("B7", "", fmt.Sprintf("clients of %s can't be updated here: %s", u.Target, u.Why))

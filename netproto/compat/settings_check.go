@@ -152,7 +152,7 @@ func (r RedirectSettings) leadsTo(address string) bool {
 func (c *checker) maintenance() {
 	m := c.Maintenance
 	year := m.Until.UTC().Year()
-	c.need(m.Until.IsZero() || year >= 1970 && year <= lastYear, "maintenance.until", "the year %d can't be meant", year)
+	c.need(m.Until.IsZero() || year >= 1970 && year <= lastYear, "maintenance.until", "the year %d is out of range", year)
 	c.need(len(m.Targets) <= MaxTargeted, "maintenance.targets", "%d patterns, at most %d are possible", len(m.Targets), MaxTargeted)
 	for i, pattern := range m.Targets {
 		c.pattern(fmt.Sprintf("maintenance.targets[%d]", i), pattern, false)

@@ -30,7 +30,7 @@ func (s Settings) Hints(d Declared) (all []Mistake) {
 	}
 	snapshot := d.snapshot(s)
 	if missing := snapshot.missingBaselines(); len(missing) > 0 && s.Components != PolicyOff {
-		hint("components", "not compared for logic version %s, whose components nobody knows", ranges(missing))
+		hint("components", "not compared for logic version %s, whose components are unknown", ranges(missing))
 	}
 	for _, u := range snapshot.Unserved() {
 		hint("active_max", "clients of %s can't be updated: %s", u.Target, u.Why)

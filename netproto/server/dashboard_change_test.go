@@ -26,7 +26,7 @@ func TestDashboardChanges(t *testing.T) {
 		reviews []string
 		holds   func(compat.Settings) bool
 	}{
-		{"range", []string{"active_min", "6", "active_max", "8", "auto_upgrade", "1"}, []string{"active_min", "auto_upgrade", "UPDATE_BINARIES", "1 client could not come back", "<td>5</td><td>Linux-x64</td>"},
+		{"range", []string{"active_min", "6", "active_max", "8", "auto_upgrade", "1"}, []string{"active_min", "auto_upgrade", "UPDATE_BINARIES", "1 client could not reconnect", "<td>5</td><td>Linux-x64</td>"},
 			func(s compat.Settings) bool { return s.ActiveMin == 6 && s.ActiveMax == 8 && s.AutoUpgrade }},
 		{"patch", []string{"rule_logic", "7", "rule_target", "Windows-*", "rule_patch", "2", "rule_logic", "", "rule_target", "", "rule_patch", "", "rule_logic", "6", "rule_target", "", "rule_patch", "0"},
 			[]string{"7 on Windows-* ≥ 2, 6 on * ≥ 0", "redundant: every client has patch 0 or more"}, func(s compat.Settings) bool { return len(s.PatchRules) == 2 && s.PatchRules[0].MinPatch == 2 }},
@@ -93,7 +93,7 @@ func TestDashboardLowering(t *testing.T) {
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
 	b.shows("This lowers the active range", "Clients of older versions may connect again", `name="confirm" value="1" required`)
-	b.lacks("Players who have played with a newer version can’t")
+	b.lacks("Players who have played a newer version can’t")
 }
 
 // TestDashboardStale shows what has changed since somebody looked, and changes nothing before it was seen.
@@ -103,7 +103,7 @@ func TestDashboardStale(t *testing.T) {
 	b.send(200, "/admin/review", "section", "policy", "components", "enforce", "manifest", "full")
 	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
 	b.apply(409, "comment", "mine")
-	b.shows("The settings have changed meanwhile", "revision 1; it is 2", "a test", "active_min", "mine</textarea>")
+	b.shows("The settings have changed meanwhile", "revision 1; the current one is 2", "a test", "active_min", "mine</textarea>")
 	if o.Settings().Manifest != compat.ManifestNone {
 		t.Fatal("applied on top of what nobody saw")
 	}
@@ -114,7 +114,7 @@ func TestDashboardStale(t *testing.T) {
 	b.get(200, "/admin")
 	change(t, o, func(s *compat.Settings) { s.ActiveMin = 7 })
 	b.send(409, "/admin/review", "section", "policy", "components", "enforce", "manifest", "none")
-	b.shows("The settings have changed meanwhile", "revision 3; it is 4")
+	b.shows("The settings have changed meanwhile", "revision 3; the current one is 4")
 	b.apply(303)
 }
 
@@ -142,9 +142,9 @@ func TestDashboardMistakes(t *testing.T) {
 		shows  []string
 	}{
 		{[]string{"section", "range", "active_min", "8", "active_max", "6"}, []string{"8 is above active_max 6", `name="active_min" value="8"`}},
-		{[]string{"section", "range", "active_min", "many", "active_max", "6"}, []string{`"many" is no number`}},
+		{[]string{"section", "range", "active_min", "many", "active_max", "6"}, []string{`"many" is no valid number`}},
 		{[]string{"section", "range", "active_min", "1", "active_max", "99"}, []string{"99 is not in the supported range"}},
-		{[]string{"section", "patch", "rule_logic", "7", "rule_target", "[", "rule_patch", "-1"}, []string{"is no pattern", "is no number"}},
+		{[]string{"section", "patch", "rule_logic", "7", "rule_target", "[", "rule_patch", "-1"}, []string{"is no pattern", "is no valid number"}},
 		{[]string{"section", "redirect", "enabled", "1", "host", "", "port", "70000"}, []string{"redirect.host", "it is empty", "redirect.port"}},
 		{[]string{"section", "maintenance", "until", "tomorrow"}, []string{"is no date and time"}},
 		{[]string{"section", "policy", "components", "off", "manifest", "some"}, []string{"only a developer's server", "none of none, hashes and full"}},
@@ -184,7 +184,7 @@ func TestDashboardTriesWhileTyping(t *testing.T) {
 		return url.Values{"csrf": {seal}, "revision": {"1"}, "section": {"range"}, "active_min": {min}, "active_max": {"8"}}
 	}
 	b.do(200, "POST", "/admin/review", form("6"), "Collet-Fragment", "1")
-	b.shows("UPDATE_BINARIES", "1 client could not come back")
+	b.shows("UPDATE_BINARIES", "1 client could not reconnect")
 	b.lacks("<html", "<form")
 	b.do(200, "POST", "/admin/review", form("9"), "Collet-Fragment", "1")
 	b.shows("These settings are not valid", "9 is above active_max")
@@ -195,7 +195,7 @@ func TestDashboardRollback(t *testing.T) {
 	_, o, b := governed(t)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 7, 7 })
 	b.get(200, "/admin/rollback?to=1")
-	b.shows("Go back to revision 1", "This lowers the active range", "active_max", "(needed)")
+	b.shows("Go back to revision 1", "This lowers the active range", "active_max", "(required)")
 	b.send(422, "/admin/rollback", "to", "1", "confirm", "1")
 	b.shows("a comment")
 	b.send(303, "/admin/rollback", "to", "1", "confirm", "1", "comment", "too early")
@@ -260,7 +260,7 @@ func TestDashboardNothingToDo(t *testing.T) {
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "8")
-	b.shows("Nothing: this is what is in force")
+	b.shows("No changes: these settings are in force")
 	b.lacks("/admin/apply")
 	b.get(200, "/admin")
 	b.send(303, "/admin/apply", "section", "range", "document", `{"active_min": 5}`)
@@ -294,7 +294,7 @@ func TestDashboardEndsSessions(t *testing.T) {
 	fine := h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "6", "active_max", "8")
-	b.shows("End those that would not be let in again at once", `value="3600"`)
+	b.shows("End sessions that could not reconnect, at once", `value="3600"`)
 	b.apply(303, "kick", "0")
 	old.gone()
 	fine.send(&netproto.Ping{})

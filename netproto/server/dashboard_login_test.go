@@ -93,7 +93,7 @@ func TestDashboardLogin(t *testing.T) {
 	stranger.get(200, "/admin/login")
 	before := stranger.http.Jar.Cookies(mustURL(t, b.at+"/admin"))[0].Value
 	stranger.send(401, "/admin/login", "token", "collet_wrong")
-	stranger.shows("not known")
+	stranger.shows("Unknown token")
 	stranger.send(303, "/admin/login", "token", view)
 	if after := stranger.http.Jar.Cookies(mustURL(t, b.at+"/admin"))[0].Value; after == before {
 		t.Error("a cookie from before the login is good after it")
@@ -101,14 +101,14 @@ func TestDashboardLogin(t *testing.T) {
 	stranger.get(200, "/admin")
 	stranger.shows("view only", "board", "Log out")
 	stranger.send(200, "/admin/review", "section", "policy", "components", "enforce", "manifest", "full")
-	stranger.shows("Changing needs the role")
+	stranger.shows("Changes need the role")
 	stranger.lacks("/admin/apply")
 	stranger.get(200, "/admin")
 	stranger.send(403, "/admin/apply", "section", "policy", "document", `{"manifest": "full"}`)
 	stranger.get(200, "/admin")
 	stranger.send(403, "/admin/access", "name", "x", "role", "edit")
 	stranger.get(200, "/admin/access")
-	stranger.lacks("Make token", "Take away</button>")
+	stranger.lacks("Create token", "Remove</button>")
 	stranger.get(200, "/admin")
 	stranger.send(403, "/admin/access/drop", "name", "ops")
 	b.get(200, "/admin/access")
@@ -184,7 +184,7 @@ func TestDashboardCookieOverTLS(t *testing.T) {
 	}
 	m := administered(h)
 	m.Watch(h.Server)
-	const warning = "came without TLS"
+	const warning = "loaded without TLS"
 	for _, c := range []struct {
 		host, proto   string
 		tls           bool

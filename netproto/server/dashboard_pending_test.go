@@ -50,7 +50,7 @@ func TestDashboardKeepsWhatWasTyped(t *testing.T) {
 	b.lacks(secret)
 	pending := b.hidden("pending")
 	b.send(401, "/admin/login", "token", "collet_wrong", "pending", pending)
-	b.shows("not known", `name="pending"`)
+	b.shows("Unknown token", `name="pending"`)
 	b.send(200, "/admin/login", "token", secret, "pending", pending)
 	b.shows("You are logged in again", "8 loses items</textarea>", "This lowers the active range", `value="300" selected`)
 	b.lacks("checked")

@@ -26,11 +26,11 @@ func floors(t testing.TB, o *operator.Operator, all map[string]int32) {
 func TestDashboardListsPlayers(t *testing.T) {
 	_, o, b := governed(t)
 	b.get(200, "/admin/players")
-	b.shows("Nobody has a floor yet", "No such account has a floor")
+	b.shows("No account has a floor yet", "No such account has a floor")
 	floors(t, o, map[string]int32{"ann": 8, "anton": 6, "bob": 5, "zoë & <b>": 8, "1": 7})
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
 	b.get(200, "/admin/players")
-	b.shows("ann", "anton", "bob", "zoë & <b>", "above the active range", "shut out", "any active version", "only from its floor on", "/admin/player?id=zo%c3%ab%20%26%20%3cb%3e")
+	b.shows("ann", "anton", "bob", "zoë & <b>", "above the active range", "locked out", "any active version", "only from its floor on", "/admin/player?id=zo%c3%ab%20%26%20%3cb%3e")
 	if strings.Contains(b.last, "& <b>") || strings.Index(b.last, ">ann<") > strings.Index(b.last, ">bob<") {
 		t.Error("names are not text, or not in order")
 	}
@@ -79,7 +79,7 @@ func TestDashboardFloor(t *testing.T) {
 	stays(t, h.expect(t, client(7, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.UpdateBinaries, compat.RuleFloor)
 	b.get(200, "/admin/player?id=ann")
-	b.shows("May not play with less than version 7", `max="8"`)
+	b.shows("The oldest version that it may play is 7", `max="8"`)
 	b.send(200, "/admin/player/review", "id", "ann", "was", b.hidden("was"), "floor", "6")
 	b.shows("This lowers the floor", "required", "I know that its state may not fit", "danger")
 	fields := []string{"id", "ann", "was", "7", "floor", "6"}
@@ -94,7 +94,7 @@ func TestDashboardFloor(t *testing.T) {
 	}
 	b.send(303, "/admin/player/apply", append(fields, "confirm", "1", "comment", "restored from a backup")...)
 	b.get(200, b.head.Get("Location"))
-	b.shows("Saved. It counts", "less than version 6")
+	b.shows("Saved. It applies", "may play is 6")
 	stays(t, h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
 
 	b.send(200, "/admin/player/review", "id", "ann", "was", "6", "floor", "8")
@@ -108,7 +108,7 @@ func TestDashboardFloor(t *testing.T) {
 		t.Errorf("the log: %+v, %v", records, err)
 	}
 	b.get(200, "/admin/audit?verify=1")
-	b.shows("floors.ann", "All 3 records are as they were written")
+	b.shows("floors.ann", "3 records, all unaltered")
 }
 
 // TestDashboardFloorStale changes nothing that has moved meanwhile, and keeps what was typed.
@@ -119,7 +119,7 @@ func TestDashboardFloorStale(t *testing.T) {
 	b.send(200, "/admin/player/review", "id", "ann", "was", "6", "floor", "5")
 	floors(t, o, map[string]int32{"ann": 7})
 	b.send(409, "/admin/player/apply", "id", "ann", "was", "6", "floor", "5", "comment", "mine", "confirm", "1")
-	b.shows("The floor has changed meanwhile", "looked at 6; it is 7", "mine</textarea>", `name="was" value="7"`)
+	b.shows("The floor has changed meanwhile", "edited the floor 6; it is 7", "mine</textarea>", `name="was" value="7"`)
 	if floor, _ := o.Floors.Get("ann"); floor != 7 {
 		t.Fatal("applied on top of what nobody saw")
 	}
@@ -136,7 +136,7 @@ func TestDashboardFloorMistakes(t *testing.T) {
 	}
 	b.shows()
 	b.get(200, "/admin/player?id=ann")
-	b.shows("It has no floor")
+	b.shows("No floor: it may")
 	b.send(422, "/admin/player/review", "id", "ann", "was", "0", "floor", "99")
 	b.shows("is between 0 and 8")
 	b.send(422, "/admin/player/apply", "id", "ann", "was", "0", "floor", "99")
@@ -167,7 +167,7 @@ func TestDashboardFloorRoles(t *testing.T) {
 	floors(t, o, map[string]int32{"ann": 7})
 	change(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
 	b.get(200, "/admin/player?id=ann")
-	b.shows("It is a developer’s account")
+	b.shows("A developer’s account")
 	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestDashboardFloorRoles(t *testing.T) {
 	b.get(200, "/admin/players")
 	b.shows(">ann<")
 	b.get(200, "/admin/player?id=ann")
-	b.shows("Your token may look")
+	b.shows("Your token is read-only")
 	b.lacks("/admin/player/review", `name="floor"`)
 	b.get(200, "/admin")
 	b.send(403, "/admin/player/apply", "id", "ann", "was", "7", "floor", "8")

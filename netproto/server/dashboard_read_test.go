@@ -27,8 +27,8 @@ func TestDashboardReads(t *testing.T) {
 	h.expect(t, client(9, "Linux-x64"), compat.Redirect, compat.RuleRedirect)
 	b.get(200, "/admin")
 	b.shows("Versions 6 to 7 may connect", "supports 5 to 8", `data-logic="5"`, `data-logic="8"`, "active first", "active last", "no baseline",
-		"Older", "below 6", "Can’t be helped", "Sent to the store", "Update in place", "to next.example:4000, once", "redundant: patch_rules[0] asks for as much",
-		"no module", "version 7, patch 2", "Who is connected", "Linux-x64", "REDIRECT", "a test", "rev 2", "Android-*",
+		"Older", "below 6", "Can’t be updated", "Sent to the store", "Update in place", "to next.example:4000, once", "redundant: patch_rules[0] asks for as much",
+		"no module", "version 7, patch 2", "Connected clients", "Linux-x64", "REDIRECT", "a test", "rev 2", "Android-*",
 		"https://store.example/game", `<textarea name="message_P-MAINT"`)
 	b.lacks("Back <soon>", "style=", "onclick")
 	if !strings.Contains(b.last, "Back &lt;soon&gt;") {
@@ -38,7 +38,7 @@ func TestDashboardReads(t *testing.T) {
 		t.Errorf("the live part: %.200s", got)
 	}
 	b.get(200, "/admin/audit?verify=1")
-	b.shows("All 2 records are as they were written", "active_min", "Go back to this", "in force", "boot")
+	b.shows("2 records, all unaltered", "active_min", "Restore this", "in force", "boot")
 	b.do(303, "GET", "/admin/", nil)
 	b.get(404, "/admin/nothing")
 	b.get(400, "/admin/audit?before=x")

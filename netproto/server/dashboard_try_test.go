@@ -30,12 +30,12 @@ func TestDashboardTries(t *testing.T) {
 		shows  []string
 	}{
 		{[]string{"target", "Linux-x64", "logic", "7", "of", "own", "packs", "1"}, []string{"Plays", "0 ACCEPT", "decided by rule R11"}},
-		{[]string{"target", "Linux-x64", "logic", "5", "of", "own"}, []string{"2 UPDATE_BINARIES", "rule R5", "version 7, patch 2", "Other packs than are served"}},
+		{[]string{"target", "Linux-x64", "logic", "5", "of", "own"}, []string{"2 UPDATE_BINARIES", "rule R5", "version 7, patch 2", "Packs other than those"}},
 		{[]string{"target", "Android-arm64", "logic", "7", "patch", "2"}, []string{"3 UPDATE_VIA_STORE", "rule R6", "https://store.example/game", "Get <b>it</b>", "P-STORE"}},
 		{[]string{"target", "Windows-win64", "logic", "5"}, []string{"4 NO_NATIVE_UPDATE", "P-NOBIN"}},
 		{[]string{"target", "Linux-x64", "logic", "8"}, []string{"5 CLIENT_TOO_NEW", "rule R4", "P-NEWER"}},
 		{[]string{"target", "Linux-x64", "logic", "6", "account", "ann"}, []string{"2 UPDATE_BINARIES", "rule R7", "P-PIN"}},
-		{[]string{"target", "Linux-x64", "logic", "6", "account", "dev", "packs", "1"}, []string{"0 ACCEPT", "that a newer version is active", "that nobody knows the components"}},
+		{[]string{"target", "Linux-x64", "logic", "6", "account", "dev", "packs", "1"}, []string{"0 ACCEPT", "that a newer version is active", "that the components of its version are unknown"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "updater", "older"}, []string{"7 UPDATER_MISMATCH", "rule R1"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "branch", "main", "seq", "12", "time", "2026-01-02T03:04", "dev", "1", "redirected", "1", "retried", "1", "packs", "1"}, []string{"0 ACCEPT", "<details class=\"more\" open>", `value="12"`}},
 		{[]string{"target", "Linux-x64", "compatibility", "of old"}, []string{"rule R5"}},
@@ -82,11 +82,11 @@ func TestDashboardTryMistakes(t *testing.T) {
 		fields []string
 		shows  []string
 	}{
-		{[]string{"target", "Linux-x64", "logic", "x"}, []string{`"x" is no number`, `name="logic" value="x"`}},
-		{[]string{"target", "Linux-x64", "logic", "99999999999"}, []string{"is no number"}},
+		{[]string{"target", "Linux-x64", "logic", "x"}, []string{`"x" is no valid number`, `name="logic" value="x"`}},
+		{[]string{"target", "Linux-x64", "logic", "99999999999"}, []string{"is no valid number"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "of", "typed", "components", "<x>"}, []string{"is not 16 hex digits", `value="<x>"`}},
 		{[]string{"target", "Linux-x64", "logic", "7", "time", "noon"}, []string{"is no date and time"}},
-		{[]string{"target", "Linux-x64", "logic", "7", "seq", "-1"}, []string{"is no number"}},
+		{[]string{"target", "Linux-x64", "logic", "7", "seq", "-1"}, []string{"is no valid number"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "updater", "odd"}, []string{"none of same, older and newer"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "account", strings.Repeat("x", 65)}, []string{"hello"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "branch", strings.Repeat("x", 33)}, []string{"hello"}},
@@ -110,7 +110,7 @@ func TestDashboardTriesWhileSomebodyTypes(t *testing.T) {
 	b.lacks("<html", "<form")
 	form.Set("logic", "many")
 	b.do(200, "POST", "/admin/try", form, "Collet-Fragment", "1")
-	b.shows("is no number")
+	b.shows("is no valid number")
 }
 
 // TestDashboardTryWithoutVersions knows nothing but compatibility versions.

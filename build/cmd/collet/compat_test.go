@@ -262,7 +262,7 @@ func TestCompatHistory(t *testing.T) {
 	g.says(1, []string{`"good": false`}, "verify", altered, "--json")
 	g.says(0, []string{"revision 5", "messages"}, "rollback", "2", "--comment", "the text was better")
 	g.says(0, []string{"Text 0."}, "show")
-	g.says(1, []string{"there is none"}, "rollback", "77", "--comment", "x")
+	g.says(1, []string{"not found"}, "rollback", "77", "--comment", "x")
 	g.says(1, []string{"revision 5"}, "rollback", "3", "--comment", "x", "--revision", "2")
 }
 

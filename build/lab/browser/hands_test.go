@@ -112,7 +112,7 @@ func TestDashboardSessionEnds(t *testing.T) {
 		chromedp.Focus(chromedp.CSS("#range input[name=active_min]")), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), picture("session-login"),
 		chromedp.KeyEvent(secret+kb.Enter), chromedp.WaitVisible(chromedp.CSS("form.apply textarea")), into(&again, chromedp.Text(chromedp.CSS("main"))),
 		chromedp.SendKeys(chromedp.CSS("form.apply textarea"), "after a break"))
-	if !strings.Contains(away, "not logged in any more") || !strings.Contains(again, "You are logged in again") || o.Settings().ActiveMin != 6 {
+	if !strings.Contains(away, "no longer logged in") || !strings.Contains(again, "You are logged in again") || o.Settings().ActiveMin != 6 {
 		t.Fatalf("told %q, then %q", away, again)
 	}
 	if _, err := o.Tokens.Create(editor(), "third", operator.RoleEdit); err != nil {

@@ -19,25 +19,25 @@ import (
 
 // options is the command line.
 type options struct {
-	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"What to do: serve (default), check settings and files and print what would be offered, or make the running server reload."`
-	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it is there and nothing else says what to serve."`
-	SubConfig      string           `group:"what" placeholder:"NAME" help:"Lay the settings of [SubConfig.NAME] over those of the file."`
+	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"serve (default), check (check settings and files, and print the offer), or reload (make the running server read them again)."`
+	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it exists and no other option says what to serve."`
+	SubConfig      string           `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
 	Root           string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
 	Compat         string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
 	Release        releases         `embed:""`
-	Metadata       string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, else what the packs carry."`
-	NoZlib         bool             `name:"no-zlib" group:"what" help:"Send uncompressed to the engine's clients, as Network.DisableZlibCompression; they must be set the same way."`
-	Listen         string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of every address at Network.ServerPort; port 0 takes a free one and the log says which."`
+	Metadata       string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, or else of the packs."`
+	NoZlib         bool             `name:"no-zlib" group:"what" help:"Send uncompressed data to the engine's clients, as Network.DisableZlibCompression; they need the same setting."`
+	Listen         string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of all addresses at Network.ServerPort. Port 0 chooses a free one; the log names it."`
 	Transport      transport        `embed:""`
 	HTTP           string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve health, the dashboard and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
 	Metrics        string           `group:"where" placeholder:"ADDR" help:"Serve metrics over HTTP at HOST:PORT, as Operations.MetricsAddress; without HOST on loopback; http is the port of --http."`
 	Control        string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
-	AcceptRollback bool             `name:"accept-rollback" group:"what" help:"Start although logic versions were active that this server can't serve: they are shut out from now on, with a record in the audit log."`
-	Check          bool             `group:"do" help:"Check settings and files, print what would be offered, and end."`
-	PrintConfig    bool             `name:"print-config" group:"do" help:"Print all settings as they take effect, each with where it came from, and end."`
-	Version        kong.VersionFlag `group:"do" help:"Print the version and end."`
-	LogFormat      string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"How log lines look on standard error (default: console)."`
-	LogLevel       string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"The least important line to log: debug, info, warn or error (default: info)."`
+	AcceptRollback bool             `name:"accept-rollback" group:"what" help:"Start even if logic versions are active that this server does not support. They are deactivated, with a record in the audit log."`
+	Check          bool             `group:"do" help:"Check settings and files, print the offer, and exit."`
+	PrintConfig    bool             `name:"print-config" group:"do" help:"Print all effective settings with their origins, and exit."`
+	Version        kong.VersionFlag `group:"do" help:"Print the version and exit."`
+	LogFormat      string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"Format of the log on standard error (default: console)."`
+	LogLevel       string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"Lowest level to log: debug, info, warn or error (default: info)."`
 }
 
 const description = `Offers a game's resource packs and native modules to its clients.
@@ -48,9 +48,9 @@ const description = `Offers a game's resource packs and native modules to its cl
   collet-server check --config server.toml
   collet-server reload --control /run/collet-server/control
 
-SIGINT or SIGTERM stops it once the answers that are under way are finished, a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if they are wrong, what was offered before stays.
+SIGINT or SIGTERM stops the server after its pending answers; a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if these are invalid, the old offer stays.
 
-It ends with 0 when asked to stop or after a good check or reload, 1 when it could not do its work, 2 when the command line makes no sense.`
+Exit codes: 0 stopped on request, checked or reloaded; 1 failed; 2 invalid command line.`
 
 // Commands other than serving.
 const (

@@ -10,9 +10,9 @@ import (
 
 // releases is the part of the command line about a release folder.
 type releases struct {
-	Folder    string `name:"release" group:"what" placeholder:"DIR" help:"Serve a release folder, as Release.Folder: the current releases of one channel. It says the compatibility version itself."`
+	Folder    string `name:"release" group:"what" placeholder:"DIR" help:"Serve a release folder, as Release.Folder: the current releases of one channel. Releases have their own compatibility version."`
 	Channel   string `name:"channel" group:"what" placeholder:"NAME" help:"The channel, as Release.Channel (default: stable)."`
-	TrustRoot string `name:"trust-root" group:"what" placeholder:"FILE" help:"The root.json that must vouch for the release folder, as Release.TrustRoot. Default: its own first one."`
+	TrustRoot string `name:"trust-root" group:"what" placeholder:"FILE" help:"Root of trust of the release folder (root.json), as Release.TrustRoot. Default: the folder's own first one."`
 }
 
 // serviceCache is the variable with the service's cache folders, set by the service manager; several are separated by colons.

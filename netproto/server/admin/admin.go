@@ -54,7 +54,7 @@ const (
 type ChangeRequest struct {
 	Settings    json.RawMessage `json:"settings"`
 	Comment     string          `json:"comment"`
-	Confirm     bool            `json:"confirm"`      // a lowering is meant
+	Confirm     bool            `json:"confirm"`      // confirms a lowering
 	KickSeconds *int            `json:"kick_seconds"` // null: sessions stay
 }
 
@@ -95,7 +95,7 @@ type TokenAnswer struct {
 // FloorRequest is the body of POST /api/players/{id}/floor.
 type FloorRequest struct {
 	Floor   int32  `json:"floor"`
-	Lower   bool   `json:"lower"` // lowering is meant; otherwise it is refused
+	Lower   bool   `json:"lower"` // allows lowering
 	Comment string `json:"comment"`
 }
 
@@ -182,12 +182,12 @@ func authenticate(door Door, op *operator.Operator, r *http.Request) (operator.A
 	case !op.Tokens.Exist():
 		return operator.Actor{}, &accessFault{http.StatusUnauthorized, noTokenYet}
 	default:
-		return operator.Actor{}, &accessFault{http.StatusUnauthorized, "say who you are with: Authorization: Bearer TOKEN"}
+		return operator.Actor{}, &accessFault{http.StatusUnauthorized, "the request has no token: send Authorization: Bearer TOKEN"}
 	}
 }
 
 // noTokenYet is what to do on a server that has no token.
-const noTokenYet = "this server has no token yet: make the first one on its machine with collet compat token NAME --control SOCKET, or --config FILE"
+const noTokenYet = "this server has no token yet: create the first one on its machine with collet compat token NAME --control SOCKET, or --config FILE"
 
 // RemoteOf is the address of a request for the audit log; empty where there is none.
 func RemoteOf(r *http.Request) string {

@@ -93,7 +93,7 @@ func (d *declaration) describePayloads(w io.Writer) error {
 	for _, target := range slices.Sorted(maps.Keys(d.payloads)) {
 		for _, p := range d.payloads[target] {
 			if p.Undeclared {
-				fmt.Fprintf(table, "%s\t-\t-\t-\toffered to nobody: %s\n", target, p.Why)
+				fmt.Fprintf(table, "%s\t-\t-\t-\tnot offered: %s\n", target, p.Why)
 				continue
 			}
 			components := "-"

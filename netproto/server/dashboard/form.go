@@ -102,7 +102,7 @@ func decodeMembers(document []byte) (members map[string]json.RawMessage) {
 func (f *formReader) number(digits, field string, bits int) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, bits)
 	if err != nil || n < 0 {
-		f.mistakes = append(f.mistakes, compat.Mistake{Field: field, Why: fmt.Sprintf("%s is no number that can be meant", text.Quote(digits))})
+		f.mistakes = append(f.mistakes, compat.Mistake{Field: field, Why: fmt.Sprintf("%s is no valid number", text.Quote(digits))})
 		return 0
 	}
 	return n

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrStoreFull says that no more accounts can have a floor.
-var ErrStoreFull = errors.New("the compatibility store has the most floors that it takes")
+var ErrStoreFull = errors.New("the compatibility store is full: it has the largest number of floors")
 
 // Floors are the lowest logic versions with which accounts may play. They are kept in the store.
 type Floors struct {
@@ -55,7 +55,7 @@ func (f *Floors) Accounts(q AccountQuery) (accounts []AccountFloor, next string,
 func (f *Floors) Set(by Actor, account string, floor int32, comment string, lower bool) (was int32, err error) {
 	return f.change(by, account, floor, comment, func(was int32) error {
 		if floor < was && !lower {
-			return &InputError{Field: "floor", Why: fmt.Sprintf("the account has played with %d: lowering it must be asked for", was)}
+			return &InputError{Field: "floor", Why: fmt.Sprintf("the account has played version %d: lowering the floor must be requested", was)}
 		}
 		return nil
 	})
@@ -65,7 +65,7 @@ func (f *Floors) Set(by Actor, account string, floor int32, comment string, lowe
 type FloorMovedError struct{ Asked, Current int32 }
 
 func (e *FloorMovedError) Error() string {
-	return fmt.Sprintf("the floor is %d by now, not %d: look at it again", e.Current, e.Asked)
+	return fmt.Sprintf("the floor is %d, not %d: read it again", e.Current, e.Asked)
 }
 
 // Move is Set for a caller that knows the current floor: if it is no longer from, the error is a *FloorMovedError. It

@@ -74,14 +74,14 @@ const (
 type ForbiddenError struct{ Actor Actor }
 
 func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("%q may only look: this needs the role %q", e.Actor.Name, RoleEdit)
+	return fmt.Sprintf("%q is read-only: this needs the role %q", e.Actor.Name, RoleEdit)
 }
 
 // StaleError says that the settings have changed since the caller read them. The call changed nothing.
 type StaleError struct{ Asked, Current uint64 } // revisions
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("the settings are at revision %d by now, not %d: look at them again", e.Current, e.Asked)
+	return fmt.Sprintf("the settings are at revision %d, not %d: read them again", e.Current, e.Asked)
 }
 
 // ConfirmError says that a change lowers an end of the active range, and lacks a confirmation, a comment, or both.
@@ -99,7 +99,7 @@ func (e *ConfirmError) Error() string {
 	if e.NeedsComment {
 		lacks = append(lacks, "a comment")
 	}
-	return fmt.Sprintf("lowering the active range needs %s: %d connected clients would not be let in again, %d players have played with a newer version",
+	return fmt.Sprintf("lowering the active range needs %s: %d connected clients could not reconnect, %d players have played a newer version",
 		strings.Join(lacks, " and "), e.Impact.Sessions, e.Impact.Floors)
 }
 
@@ -109,7 +109,7 @@ type InputError struct{ Field, Why string }
 func (e *InputError) Error() string { return e.Field + ": " + e.Why }
 
 // ErrUnknown says that the requested name or number was not found.
-var ErrUnknown = errors.New("there is none")
+var ErrUnknown = errors.New("not found")
 
 // Change is a requested change of the settings.
 type Change struct {

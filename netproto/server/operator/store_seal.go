@@ -45,7 +45,7 @@ func seal(bucket, key, value []byte) []byte {
 // unseal is the value without its hash, which must match.
 func unseal(bucket, key, sealed []byte) ([]byte, error) {
 	if len(sealed) < sumSize || !bytes.Equal(seal(bucket, key, sealed[sumSize:]), sealed[:sumSize]) {
-		return nil, fmt.Errorf("what it says under %s %x is not what was written", bucket, key)
+		return nil, fmt.Errorf("the value of %s %x is not the one that was written", bucket, key)
 	}
 	return sealed[sumSize:], nil
 }

@@ -110,15 +110,15 @@ func (t *Tokens) Create(by Actor, name string, role Role) (secret string, err er
 func checkToken(all []Token, name string, role Role) error {
 	switch {
 	case role != RoleView && role != RoleEdit:
-		return &InputError{Field: "role", Why: fmt.Sprintf("%q is none: %q or %q", role, RoleView, RoleEdit)}
+		return &InputError{Field: "role", Why: fmt.Sprintf("%q is unknown: use %q or %q", role, RoleView, RoleEdit)}
 	case len(all) == 0 && role != RoleEdit:
-		return &InputError{Field: "role", Why: fmt.Sprintf("the first token needs the role %q, or nobody could change anything", RoleEdit)}
+		return &InputError{Field: "role", Why: fmt.Sprintf("the first token needs the role %q, or no token could change anything", RoleEdit)}
 	case len(all) >= MaxTokens:
-		return &InputError{Field: "name", Why: fmt.Sprintf("there are %d tokens, which is the most: take one away first", MaxTokens)}
+		return &InputError{Field: "name", Why: fmt.Sprintf("there are %d tokens, the largest number: remove one first", MaxTokens)}
 	case compat.CheckName(name) != nil || len(name) > MaxActor:
-		return &InputError{Field: "name", Why: fmt.Sprintf("1 to %d ASCII letters, digits, '_', '.' and '-' make one", MaxActor)}
+		return &InputError{Field: "name", Why: fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", MaxActor)}
 	case slices.ContainsFunc(all, func(t Token) bool { return t.Name == name }):
-		return &InputError{Field: "name", Why: fmt.Sprintf("there is a token %q already: take it away first", name)}
+		return &InputError{Field: "name", Why: fmt.Sprintf("token %q exists: remove it first", name)}
 	default:
 		return nil
 	}
@@ -138,7 +138,7 @@ func (t *Tokens) Drop(by Actor, name string) error {
 	case len(all) == len(before):
 		return fmt.Errorf("token %q: %w", name, ErrUnknown)
 	case len(all) > 0 && !slices.ContainsFunc(all, edits):
-		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: make another one first", RoleEdit)}
+		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: create another one first", RoleEdit)}
 	}
 	return t.save(by, all, "tokens."+name, nil)
 }
