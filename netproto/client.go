@@ -20,8 +20,7 @@ import (
 //
 // List and Fetch are for one goroutine at a time; Judgement and Close may be called at any time. A session has two
 // goroutines, a reader and a writer, so that pings are answered while the caller processes data; Close waits for both.
-// Received but undelivered data is bounded by the requested ranges. If the server requests several connections (see
-// MaxLines), the session has two more goroutines for each, and two that manage them.
+// Received but undelivered data is bounded by the requested ranges.
 //
 // An error other than a misuse ends the session; later calls return the error that ended it.
 type Client struct {
@@ -35,20 +34,14 @@ type Client struct {
 	differences compat.Differences // the same
 	transfers   bool               // the same
 	offers      []Offer            // what List returned
-	lines       []*line            // C1: the connections that Fetch uses, beginning with this one; for Fetch only
-	wanted      bool               // C1: the server requested more of them; for Fetch only
-	spreads     bool               // C1: the server may request more; for the reader only
-	request     uint32             // number of the last requested range
-	objects     objectDesk
+	requests    requests
 	idleBytes   float64   // of unsolicited messages, see idle; for the reader only
 	idleAt      time.Time // when idleBytes was computed
 
 	greeting chan arrival
 	manifest chan arrival
 	list     chan arrival
-	data     chan arrival // from all connections
-	events   chan event
-	widen    chan []Offer // sent once when more connections pay off: the offers that they must have
+	data     chan arrival
 
 	once sync.Once
 	err  error         // what ended the session; read after done
@@ -116,10 +109,7 @@ func open(ctx context.Context, opt ClientOptions) (*Client, error) {
 func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
 	c := &Client{opt: opt, stream: &idleConn{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
 	c.greeting, c.manifest, c.list = make(chan arrival, 1), make(chan arrival, 1), make(chan arrival, 1)
-	if c.data = opt.data; c.data == nil {
-		c.data = make(chan arrival, opt.Window+(opt.Lines-1)*lineRequests)
-	}
-	c.events, c.widen = make(chan event, maxEvents), make(chan []Offer, 1)
+	c.data = make(chan arrival, opt.Window)
 	c.conn = NewConn(c.stream, ClientSide, opt.Limits)
 	c.conn.in.spare.keep, c.conn.in.offering = opt.Window, opt.Auto && opt.Generation.Engine()
 	return c, c.conn.SetGeneration(opt.Generation)

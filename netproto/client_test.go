@@ -179,7 +179,7 @@ func TestWindow(t *testing.T) {
 			most, total := 0, 0
 			opt, wait := play(t, netproto.C1, func(p *peer) {
 				m, err := p.conn.Read()
-				if err != nil || m.(*netproto.Handshake).Capabilities != netproto.CapPipeline|netproto.CapSpread {
+				if err != nil || m.(*netproto.Handshake).Capabilities != netproto.CapPipeline {
 					t.Errorf("hello %+v, %v", m, err)
 				}
 				answer := netproto.NewAnswer(accept)

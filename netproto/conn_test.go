@@ -309,7 +309,6 @@ func TestRoundTrip(t *testing.T) {
 			&netproto.RangeData{Request: math.MaxUint32, Offset: math.MaxUint64, Data: long},
 			&netproto.FileList{Files: []netproto.ListedFile{{Path: "a/b", Size: 1 << 60, Role: 200, Index: 7, Tags: tags}}, Tags: tags},
 			&netproto.Refuse{Reason: 255, Request: 1, Text: "x"},
-			&netproto.Spread{Connections: 255},
 			&netproto.NoObject{Request: math.MaxUint32},
 			&netproto.Ping{},
 		},

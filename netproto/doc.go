@@ -17,8 +17,7 @@
 //
 //	          cipher                             compression             requests in flight
 //	engine's  one key byte a field, from MT19937  zlib, server to client  one
-//	C1        none                                none                    as many as both sides allow, on one connection or,
-//	                                                                      where the line loses packets, on several
+//	C1        none                                none                    as many as both sides allow
 //
 // The cipher gives no confidentiality against an observer of the whole connection; it exists for compatibility with the
 // engine. Each direction has its own key, which is sent in the clear: the client's in Handshake, the server's in

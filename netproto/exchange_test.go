@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/platform/testlevel"
 )
 
 // meeting is a scripted server that judges by rules and exchanges manifests as the reference demands, with its results.
@@ -473,65 +471,4 @@ func TestT15NoHelloIsTakenBeforeSeal(t *testing.T) {
 			t.Errorf("%v after Seal: %+v, %v", g, m, err)
 		}
 	}
-}
-
-// TestFurtherConnectionsExchangeNothing uses several connections to a server that shows its components: the further ones
-// send the same identity, but no manifest.
-func TestFurtherConnectionsExchangeNothing(t *testing.T) {
-	testlevel.Slow(t)
-	bubble(t, "", func(t *testing.T) {
-		s := newThreads(t, 8<<20)
-		snapshot := development()
-		snapshot.Policy = compat.PolicyWarn
-		s.greet = func(p *peer, n int) bool {
-			m, err := p.conn.Read()
-			if err != nil {
-				t.Error(err)
-				return false
-			}
-			hello := m.(*netproto.Handshake)
-			s.mu.Lock()
-			s.hellos = append(s.hellos, *hello)
-			s.mu.Unlock()
-			snapshot.Revision++ // an irrelevant change of the rules
-			h := hello.Hello(netproto.C1)
-			h.Now = time.Now()
-			j := compat.Evaluate(snapshot, &h)
-			answer := netproto.NewAnswer(j)
-			if err := answer.Tell(netproto.TagsFor(snapshot, &h, j)); err != nil {
-				t.Error(err)
-			}
-			answer.Capabilities, answer.MaxPortion, answer.MaxInFlight = netproto.CapPipeline|netproto.CapSpread&hello.Capabilities, threadPortion, threadRequests
-			p.say(answer)
-			if answer.Told().Manifest {
-				p.say(shown(t, serverManifest(), compat.ManifestFull))
-			}
-			p.list(s.files)
-			if n == 0 {
-				if _, isManifest := p.next().(*netproto.ComponentManifest); !isManifest {
-					t.Error("the client shows nothing")
-				}
-			}
-			return true
-		}
-		opt := s.options()
-		opt.Manifest, opt.Target = clientManifest(), "Windows-win64"
-		c, _ := listed(t, opt)
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 8 << 20}}); !bytes.Equal(got[0], s.files[0].data) {
-			t.Errorf("%d bytes", len(got[0]))
-		}
-		c.Close()
-		s.work.Wait()
-		if len(s.hellos) != 4 {
-			t.Fatalf("%d connections", len(s.hellos))
-		}
-		first := s.hellos[0].Said()
-		if first.Flags != compat.FlagManifest {
-			t.Errorf("the first says %+v", first)
-		}
-		first.Flags = 0
-		if slices.ContainsFunc(s.hellos[1:], func(h netproto.Handshake) bool { return h.Said() != first }) {
-			t.Errorf("the others say %+v", s.hellos[1:])
-		}
-	})
 }

@@ -65,13 +65,13 @@ func Kinds() map[MessageID]func() Message {
 type Window struct{ window }
 
 // NewWindow is one at its start.
-func NewWindow(top int64) *Window { return &Window{newWindow(top)} }
+func NewWindow(top int64) *Window { return &Window{newWindow(1, 0, top, nil)} }
 
 // Round ends a round.
-func (w *Window) Round(took time.Duration) { w.round(took) }
+func (w *Window) Round(took time.Duration) { w.adjust(took) }
 
 // Came notes bytes of an answer.
-func (w *Window) Came(n int64, now time.Time) { w.came(n, now) }
+func (w *Window) Came(n int64, now time.Time) { w.receive(n, time.Time{}, now) }
 
 // Bound is how many bytes may be asked for.
 func (w *Window) Bound() int64 { return w.bound() }

@@ -6,7 +6,8 @@ import "collet/netproto/compat"
 const (
 	// CapPipeline is the ability to have several requests in flight.
 	CapPipeline uint32 = 1
-	// CapSpread is the ability to fetch files over several connections if the server requests it.
+	// CapSpread was the ability to fetch files over several connections when the server sends Spread. Earlier versions use
+	// it; this one neither advertises nor grants it.
 	CapSpread uint32 = 2
 	// CapObjects is the ability to request files of a release folder by name, and to serve them.
 	CapObjects uint32 = 4

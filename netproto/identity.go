@@ -44,11 +44,5 @@ func (o ClientOptions) checkIdentity() error {
 	return nil
 }
 
-// anonymous is o without a manifest: further connections of a session send none.
-func (o ClientOptions) anonymous() ClientOptions {
-	o.Manifest = nil
-	return o.identified()
-}
-
 // says reports whether the hello has tags.
 func (o ClientOptions) says() bool { return o.Identity != nil && o.Identity.any() }

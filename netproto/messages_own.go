@@ -44,8 +44,8 @@ type Refuse struct {
 	Text    string // for the client's log
 }
 
-// Spread requests more connections, because the path from the server loses packets, which one connection can't
-// compensate. It is sent at most once, and only to a client with CapSpread.
+// Spread requested more connections, because the path from the server loses packets. Earlier servers send it to clients
+// with CapSpread; readers skip it.
 type Spread struct {
 	Connections uint8 // in total, including this one
 }

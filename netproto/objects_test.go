@@ -399,12 +399,12 @@ func TestWhoHasObjects(t *testing.T) {
 		caps, says      uint32
 		has, lists      bool
 	}{
-		{"nobody asks", netproto.C1, false, false, false, pipeline | netproto.CapObjects | netproto.CapUnlisted, 3, false, true},
-		{"asked", netproto.C1, false, true, false, pipeline | netproto.CapObjects, 7, true, true},
-		{"asked of one that has none", netproto.C1, false, true, false, pipeline, 7, false, true},
-		{"without a list", netproto.C1, false, false, true, pipeline | netproto.CapObjects | netproto.CapUnlisted, 15, true, false},
-		{"without a list, of an older one", netproto.C1, false, false, true, pipeline | netproto.CapObjects, 15, true, true},
-		{"offered", netproto.G2a, true, false, true, pipeline | netproto.CapObjects | netproto.CapUnlisted, 15, true, false},
+		{"nobody asks", netproto.C1, false, false, false, pipeline | netproto.CapObjects | netproto.CapUnlisted, 1, false, true},
+		{"asked", netproto.C1, false, true, false, pipeline | netproto.CapObjects, 5, true, true},
+		{"asked of one that has none", netproto.C1, false, true, false, pipeline, 5, false, true},
+		{"without a list", netproto.C1, false, false, true, pipeline | netproto.CapObjects | netproto.CapUnlisted, 13, true, false},
+		{"without a list, of an older one", netproto.C1, false, false, true, pipeline | netproto.CapObjects, 13, true, true},
+		{"offered", netproto.G2a, true, false, true, pipeline | netproto.CapObjects | netproto.CapUnlisted, 13, true, false},
 	} {
 		bubble(t, test.name, func(t *testing.T) {
 			s := newStore()
@@ -443,7 +443,7 @@ func TestWhoHasObjects(t *testing.T) {
 
 // TestObjectStride requests less if the connection breaks within an answer.
 func TestObjectStride(t *testing.T) {
-	stride := new(netproto.Stride)
+	stride := new(netproto.RequestSize)
 	for i, want := range []uint32{1 << 20, 256 << 10, 64 << 10, 16 << 10, 16 << 10} {
 		bubble(t, fmt.Sprint(i), func(t *testing.T) {
 			s := newStore()
@@ -453,7 +453,7 @@ func TestObjectStride(t *testing.T) {
 				s.welcome(p)
 				asked = p.next().(*netproto.GetObject).Length
 			})
-			opt.Objects, opt.Stride = true, stride
+			opt.Objects, opt.RequestSize = true, stride
 			c := dial(t, opt)
 			var closed *netproto.ClosedError
 			if _, err := get(t.Context(), c, objectName(4), 0, 1<<20); !errors.As(err, &closed) || asked != want {

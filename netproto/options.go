@@ -31,15 +31,8 @@ const (
 	DefaultBuffer = 24 << 20
 )
 
-const (
-	// largestPortion is the size of the largest request of C1, in bytes. Larger ones were not faster on any measured
-	// link, and make progress less smooth.
-	largestPortion = 1 << 20
-	// smallestPortion is the size of the smallest request, in bytes: below, the requests would cost more than their data.
-	smallestPortion = 16 << 10
-	// writeGrace is how long a client continues to read after a failed write, to receive the server's reason.
-	writeGrace = 2 * time.Second
-)
+// writeGrace is how long a client continues to read after a failed write, to receive the server's reason.
+const writeGrace = 2 * time.Second
 
 // ClientOptions configure a session. The zero value of every field but Addr is a sensible default.
 type ClientOptions struct {
@@ -69,13 +62,11 @@ type ClientOptions struct {
 	AnswerTimeout  time.Duration // 0 is DefaultAnswerTimeout; checked when the next ping is answered
 	Window         int           // C1: outstanding requests at most; 0 is DefaultWindow
 	Buffer         int           // C1: bytes requested and not delivered at most; 0 is DefaultBuffer
-	Lines          int           // C1: connections at most, if the server requests several; 0 is MaxLines, 1 is never more than one
 	Objects        bool          // C1: the client may request files of the server's release folder, see Client.Object
 	Unlisted       bool          // C1: the same, and servers with objects need not send a list; then List is an error
-	Stride         *Stride       // C1: request sizes proven in earlier sessions with this server; nil is none
+	RequestSize    *RequestSize  // C1: request sizes proven in earlier sessions with this server; nil is none
 
 	newKey func() uint32 // draws the keys of engine generations; tests use recorded ones
-	data   chan arrival  // receives answers to ranges; nil: the connection has its own channel
 }
 
 // withDefaults fills in the zero fields.
@@ -110,9 +101,6 @@ func (o ClientOptions) withDefaults() ClientOptions {
 	if o.Buffer <= 0 {
 		o.Buffer = DefaultBuffer
 	}
-	if o.Lines <= 0 || o.Lines > MaxLines {
-		o.Lines = MaxLines
-	}
 	return o.identified()
 }
 
@@ -138,9 +126,6 @@ func (o ClientOptions) capabilities() uint32 {
 		can |= CapObjects | CapUnlisted
 	case o.Objects:
 		can |= CapObjects
-	}
-	if o.Lines > 1 {
-		can |= CapSpread
 	}
 	return can
 }

@@ -3,6 +3,7 @@ package netproto_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"hash/fnv"
 	"io"
@@ -192,3 +193,15 @@ func everyGeneration(t *testing.T, test func(t *testing.T, g netproto.Generation
 		bubble(t, g.String(), func(t *testing.T) { test(t, g) })
 	}
 }
+
+// longest is the largest file of these tests. It is made once, because the race detector looks at every byte.
+var longest = sync.OnceValue(func() []byte {
+	data := make([]byte, 0, 24<<20)
+	for i := uint64(0); len(data) < cap(data); i++ {
+		data = binary.LittleEndian.AppendUint64(data, i*0x9E3779B97F4A7C15)
+	}
+	return data
+})
+
+// numbered is size bytes with different values at different offsets. They are read-only.
+func numbered(size int) []byte { return longest()[:size:size] }

@@ -184,7 +184,7 @@ func TestProbingEnds(t *testing.T) {
 
 // TestOfferKey: offers differ from keys of engine clients, and are accepted by engine servers.
 func TestOfferKey(t *testing.T) {
-	if got := netproto.OfferKey(); got != 0xC1000103 {
+	if got := netproto.OfferKey(); got != 0xC1000101 {
 		t.Errorf("an offer has key %#08x", got)
 	}
 	for range 1000 {
@@ -192,13 +192,13 @@ func TestOfferKey(t *testing.T) {
 			t.Fatalf("key %#08x of an engine client is an offer", key)
 		}
 	}
-	offer := &netproto.Handshake{Version: 2, Compatibility: "compat-A", Target: "Linux-x64", Key: 0xC1000103}
+	offer := &netproto.Handshake{Version: 2, Compatibility: "compat-A", Target: "Linux-x64", Key: 0xC1000101}
 	m, err := serverConn(frame(t, netproto.G2a, offer), nil).Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := m.(*netproto.Handshake)
-	want := netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline | netproto.CapSpread, Compatibility: "compat-A", Target: "Linux-x64", Offer: netproto.G2a}
+	want := netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline, Compatibility: "compat-A", Target: "Linux-x64", Offer: netproto.G2a}
 	if got.Version != want.Version || got.Capabilities != want.Capabilities || got.Key != 0 || got.Offer != want.Offer {
 		t.Errorf("read as %+v, want %+v", got, want)
 	}

@@ -156,8 +156,6 @@ func (c *Client) take(m Message, frame []byte) error {
 		return errGoodbye
 	case *AskHello:
 		return c.introduce(m, len(frame))
-	case *Spread:
-		return c.spread(m, len(frame))
 	case *TimeSync:
 	case *InfoMessage:
 		c.opt.Log.Info().Str("peer", c.opt.Addr).Uint16("code", m.Code).Str("text", m.Text).Msg("message from the server")
@@ -216,12 +214,10 @@ func (c *Client) settle(m Message, frame []byte) error {
 	case *InitData, *FileList:
 		ch = c.list
 	case *RangeData:
-		if m.Request >= firstObjectRequest {
-			c.objects.arrived(m.Request, m.Data, frame)
-			return nil
-		}
+		c.requests.arrive(m.Request, m.Data, frame)
+		return nil
 	case *NoObject:
-		c.objects.missing(m.Request)
+		c.requests.miss(m.Request)
 		return nil
 	}
 	ch <- arrival{m, frame}
@@ -245,7 +241,6 @@ func (c *Client) greeted(m *HandshakeAnswer) error {
 	if !c.unlisted(m) {
 		c.ledger.expect(ask{id: IDFileList}, due{})
 	}
-	c.spreads = m.Capabilities&c.opt.capabilities()&CapSpread != 0
 	if m.MaxPortion == 0 || m.MaxInFlight == 0 {
 		err := fmt.Errorf("%d bytes in %d requests move nothing", m.MaxPortion, m.MaxInFlight)
 		return &FormatError{Message: m.ID(), Field: "max portion", Offset: frameHeader + maxPortionAt, Err: err}

@@ -55,7 +55,7 @@ func newSource(u *updates, compatibility string) *source {
 		servers: &servers{fs: u.fs, name: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), serversFile), log: u.log},
 		options: netproto.ClientOptions{
 			Addr: u.route.addr, Dial: u.route.dial, Generation: generation, Auto: generation == 0,
-			Compatibility: compatibility, Target: string(u.target), Log: u.log, Stride: new(netproto.Stride),
+			Compatibility: compatibility, Target: string(u.target), Log: u.log, RequestSize: new(netproto.RequestSize),
 			Identity: identity, Manifest: manifest,
 		},
 	}

@@ -42,9 +42,6 @@
 // Requests are answered in order of arrival. An engine's client that pipelines requests is read no faster than it is answered. A
 // C1 client with more unanswered requests than its handshake allowed is refused.
 //
-// A C1 client on a line that loses packets without being full is asked, once, for several connections, unless the congestion
-// control of its connection tolerates losses.
-//
 // # Limits
 //
 // Limits has a setting, a default and a reason for everything that a client can make the server spend. Every connection of every

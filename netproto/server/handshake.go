@@ -155,7 +155,7 @@ func (h *handshake) buildAnswer() (messages []netproto.Message, last bool) {
 	}
 	manifest := h.addReasons(answer)
 	folder, requested := c.catalogue.Folder(), h.message.Capabilities
-	answer.Capabilities = requested&netproto.CapPipeline | c.spreadCapability(requested) | objectCapabilities(folder, requested)
+	answer.Capabilities = requested&netproto.CapPipeline | objectCapabilities(folder, requested)
 	addReleaseTags(answer, folder)
 	answer.MaxPortion = uint32(max(c.server.portion, 0))
 	if answer.Capabilities&netproto.CapPipeline == 0 {

@@ -24,32 +24,30 @@ import (
 
 // Server serves the files of a catalogue. New makes one; all methods are safe for concurrent use.
 type Server struct {
-	log          zerolog.Logger
-	set          config.Settings // the argument of New
-	portion      int             // bytes
-	started      time.Time
-	catalogue    atomic.Pointer[catalogue.Catalogue]
-	operator     atomic.Pointer[operator.Operator] // nil: no settings change at run time
-	onVerdict    func(compat.Meeting)              // nil: verdicts are not reported
-	sealed       <-chan struct{}                   // closed when hellos may be accepted; nil: always
-	reloading    sync.Mutex
-	limiter      *limits.Limiter
-	metrics      *metrics.Metrics
-	ready        atomic.Bool
-	writing      netproto.Buffers
-	readCounters func(net.Conn) (tcpCounters, bool) // the system's counters of a connection, if available
+	log       zerolog.Logger
+	set       config.Settings // the argument of New
+	portion   int             // bytes
+	started   time.Time
+	catalogue atomic.Pointer[catalogue.Catalogue]
+	operator  atomic.Pointer[operator.Operator] // nil: no settings change at run time
+	onVerdict func(compat.Meeting)              // nil: verdicts are not reported
+	sealed    <-chan struct{}                   // closed when hellos may be accepted; nil: always
+	reloading sync.Mutex
+	limiter   *limits.Limiter
+	metrics   *metrics.Metrics
+	ready     atomic.Bool
+	writing   netproto.Buffers
 }
 
 // New makes a server of an opened catalogue and takes ownership of it. Of the settings it uses the network and the limits; they
 // are fixed for its lifetime. A portion size of 0 or less is not refused here but, as in the source, at each request for a file.
 func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Server {
 	s := &Server{
-		log:          log,
-		set:          set,
-		portion:      min(set.Network.UpdateFileMaxPortionSize, config.MaxPortion),
-		started:      time.Now(),
-		limiter:      limits.New(set.Limits),
-		readCounters: readTCPCounters,
+		log:     log,
+		set:     set,
+		portion: min(set.Network.UpdateFileMaxPortionSize, config.MaxPortion),
+		started: time.Now(),
+		limiter: limits.New(set.Limits),
 	}
 	s.metrics = metrics.New(s.limiter)
 	s.catalogue.Store(c)

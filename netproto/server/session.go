@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,9 +25,6 @@ type session struct {
 	out    *writer
 	pings  *pings
 
-	lossTolerant bool          // the connection's congestion control tolerates losses
-	losses       *lossDetector // nil: this client is not asked for more connections
-
 	// Set by the handshake, then fixed.
 	generation netproto.Generation
 	catalogue  *catalogue.Catalogue // nil: no handshake
@@ -48,6 +44,7 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 	s := v.server
 	defer conn.Close()
 	defer context.AfterFunc(v.hard, func() { conn.Close() })()
+	tune(conn, s.set.Network.CongestionControl)
 	peer := conn.RemoteAddr().String()
 	paced := &limits.Conn{Conn: conn, Progress: s.set.Limits.ProgressTime, Bandwidth: taken.Bandwidth, Broken: v.hard}
 	wire, pings := s.newWire(paced), &pings{period: s.set.Limits.PingTime, started: s.started}
@@ -61,8 +58,6 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 		out:    &writer{wire: wire, sendfile: newFileSender(paced), pings: pings},
 		pings:  pings,
 		kicked: make(chan struct{}),
-
-		lossTolerant: strings.HasPrefix(tune(conn, s.set.Network.CongestionControl), "bbr"),
 	}
 	c.run(v.ctx)
 }
@@ -176,16 +171,10 @@ func (c *session) handleMessage(m netproto.Message) *ending {
 		return c.serveRange(request{index: m.Index, offset: m.Offset, length: c.server.portion})
 	case *netproto.GetRange:
 		c.inbox.unanswered.Add(-1)
-		if end := c.serveRange(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.server.limitLength(m.Length), own: true}); end != nil {
-			return end
-		}
-		return c.requestConnections()
+		return c.serveRange(request{number: m.Request, index: m.Index, offset: m.Offset, length: c.server.limitLength(m.Length), own: true})
 	case *netproto.GetObject:
 		c.inbox.unanswered.Add(-1)
-		if end := c.serveObject(m); end != nil {
-			return end
-		}
-		return c.requestConnections()
+		return c.serveObject(m)
 	case *netproto.ComponentManifest:
 		return c.receiveManifest(m)
 	default:

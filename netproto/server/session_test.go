@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"collet/netproto"
@@ -309,4 +310,22 @@ func TestUnknownMessagesAndTagsAreSkipped(t *testing.T) {
 			t.Errorf("%v: %d bytes after unknown messages", g, len(got))
 		}
 	}
+}
+
+// TestSpreadIsNotGranted serves a client of an earlier version, which offers several connections.
+func TestSpreadIsNotGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipes := newPipes()
+		h := open(t, settings(t))
+		h.serve(t, pipes)
+		p := newPeer(t, pipes.connectFrom("192.0.2.1:1"), netproto.C1)
+		greeting := hello(netproto.C1)
+		greeting.Capabilities |= netproto.CapSpread
+		answer, files := p.greet(greeting)
+		if answer.Capabilities != netproto.CapPipeline {
+			t.Errorf("capabilities %#x", answer.Capabilities)
+		}
+		p.send(&netproto.GetRange{Request: 1, Index: files[0].Index, Length: 10})
+		next[*netproto.RangeData](p)
+	})
 }

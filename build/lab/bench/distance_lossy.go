@@ -22,8 +22,7 @@ const (
 	lossyShare  = 0.01 // each way
 	lossyRate   = 100e6 / 8
 	lossyQueue  = 100 * time.Millisecond
-	// lossySize is how much is taken, in bytes: at some 1 MB/s of one connection that is enough to open more of them and to
-	// see what they bring.
+	// lossySize is the size of the file in bytes: many round trips of a connection that carries 1 MB/s.
 	lossySize = 16 << 20
 	// usualCongestion is what a server has whose system was not told otherwise.
 	usualCongestion = "cubic"
@@ -36,17 +35,14 @@ const (
 type contender struct {
 	name       string
 	congestion string
-	spread     int
 
 	process *process.Process
 	address string
 	took    []spent
-	dials   []float64
 }
 
-// lossy takes a file over a line of 20 ms round trip that loses one packet of a hundred: with BBR, with what systems have
-// by default over one connection, and over several. Each round takes it once by each, and once as a plain stream of TCP with
-// the system's default. It needs the privileges of root, for networks of its own; without them it says so.
+// lossy takes a file over a line of 20 ms round trip that loses one packet of a hundred: with BBR, and with what systems
+// have by default. Each round takes it once by each, and once as a plain stream of TCP with the system's default. It needs the privileges of root, for networks of its own; without them it says so.
 func (b *bench) lossy(ctx context.Context) error {
 	line, err := startLink(linkOptions{delay: lossyOneWay, rate: lossyRate, queue: lossyQueue, loss: lossyShare, seed: 1})
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported) {
@@ -72,9 +68,8 @@ func (b *bench) lossy(ctx context.Context) error {
 	}
 	defer plain.stop()
 	all := []*contender{
-		{name: "bbr", congestion: "bbr", spread: 4},
-		{name: "cubic, one connection", congestion: usualCongestion, spread: 1},
-		{name: "cubic, four connections", congestion: usualCongestion, spread: 4},
+		{name: "bbr", congestion: "bbr"},
+		{name: usualCongestion, congestion: usualCongestion},
 	}
 	for i, c := range all {
 		if err := c.start(ctx, b, line, folder, i); err != nil {
@@ -106,8 +101,8 @@ func (b *bench) race(ctx context.Context, line *link, plain *plain, all []*conte
 		lossySize>>20, b.Pairs, usualCongestion, speed(lossySize, median(walls(copied))))
 	for _, c := range all {
 		all := ratios(copied, c.took)
-		fmt.Fprintf(b.out, "  %-24s %6.2f MB/s, ratio to that stream %5.2f (%.2f to %.2f), connections %.0f at least\n",
-			c.name, speed(lossySize, median(walls(c.took))), middle(all), slices.Min(all), slices.Max(all), slices.Min(c.dials))
+		fmt.Fprintf(b.out, "  %-24s %6.2f MB/s, ratio to that stream %5.2f (%.2f to %.2f)\n",
+			c.name, speed(lossySize, median(walls(c.took))), middle(all), slices.Min(all), slices.Max(all))
 	}
 	return nil
 }
@@ -138,8 +133,8 @@ func (l *link) plain(ctx context.Context, file string) (p *plain, err error) {
 // start runs the server of a contender at the far end.
 func (c *contender) start(ctx context.Context, b *bench, line *link, folder string, i int) error {
 	settings := filepath.Join(folder, fmt.Sprintf("server%d.toml", i))
-	text := fmt.Sprintf("CompatibilityVersion = %q\n[Network]\nCongestionControl = %q\nSpreadConnections = %d\n[Baking]\nClientResources = \"Resources\"\n",
-		benchCompatibility, c.congestion, c.spread)
+	text := fmt.Sprintf("CompatibilityVersion = %q\n[Network]\nCongestionControl = %q\n[Baking]\nClientResources = \"Resources\"\n",
+		benchCompatibility, c.congestion)
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return err
 	}
@@ -170,16 +165,12 @@ func (c *contender) start(ctx context.Context, b *bench, line *link, folder stri
 
 // take gets the file once.
 func (c *contender) take(ctx context.Context, b *bench, line *link) error {
-	dials := 0
 	s, err := b.taken(lossySize, c.process.PID(), func(to string) (time.Duration, error) {
 		return fetch(ctx, c.address, to, func(o *netproto.ClientOptions) {
-			o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-				dials++ // one at a time: further connections are opened by one goroutine
-				return line.dial(ctx, network, address)
-			}
+			o.Dial = line.dial
 		})
 	})
-	c.took, c.dials = append(c.took, s), append(c.dials, float64(dials))
+	c.took = append(c.took, s)
 	return err
 }
 

@@ -8,8 +8,8 @@
 //	loopback speed of a large file from the server's disk into a file, against curl from nginx with sendfile; at least
 //	         0.85 of it; and the server's processor time for each byte, at most 1.3 times that of nginx
 //	distance the same over a round trip of 100 ms, against one stream of TCP over the same link; at least 0.9 of it
-//	lossy    the same over a link of 20 ms that loses one packet of a hundred: with BBR, and over one and over four
-//	         connections without it, against one stream of TCP; it needs the privileges of root
+//	lossy    the same over a link of 20 ms that loses one packet of a hundred: with BBR and without it, against one
+//	         stream of TCP; it needs the privileges of root
 //	delta    bytes of updates between published versions of real modules and packs, against bsdiff, xdelta3, zstd, casync,
 //	         rsync and zsync, as far as they are installed; time and memory of making and applying patches; time of
 //	         publishing what is unchanged. Every result is compared with the new version byte for byte

@@ -71,8 +71,8 @@ func (s Settings) portionFault() (key, fault string) {
 }
 
 func (s Settings) spreadFault() (key, fault string) {
-	if n := s.Network.SpreadConnections; n < 1 || n > netproto.MaxLines {
-		fault = fmt.Sprintf("must be between 1 and %d connections; 1 is never more than one", netproto.MaxLines)
+	if n := s.Network.SpreadConnections; n < 1 || n > maxSpread {
+		fault = fmt.Sprintf("must be between 1 and %d connections", maxSpread)
 	}
 	return "Network.SpreadConnections", fault
 }

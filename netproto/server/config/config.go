@@ -18,8 +18,9 @@ import "path/filepath"
 const (
 	// DefaultPort is the source's default of Network.ServerPort.
 	DefaultPort = 4000
-	// DefaultSpread is the default of Network.SpreadConnections.
-	DefaultSpread = 4
+	// defaultSpread and maxSpread are the default and the largest value of Network.SpreadConnections.
+	defaultSpread = 4
+	maxSpread     = 8
 	// DefaultPortion is the source's default of Network.UpdateFileMaxPortionSize, in bytes.
 	DefaultPortion = 1_000_000
 	// MaxPortion is the largest configurable portion in bytes: a client must receive a portion as one frame. The source's largest
@@ -60,9 +61,7 @@ type Network struct {
 	// CongestionControl is CongestionAuto, CongestionSystem, or the name of an algorithm of the operating system. It has an
 	// effect on Linux only.
 	CongestionControl string
-	// SpreadConnections is how many connections a C1 client is asked to open if its line loses packets and the congestion control
-	// is not BBR, 1..netproto.MaxLines; 1 disables the request. Four carried five times as much as one over a link of 100 ms that
-	// loses 1 % (perf reference, section 5).
+	// SpreadConnections is accepted and unused. Earlier versions requested so many connections of a C1 client, 1..maxSpread.
 	SpreadConnections int
 
 	// ForceMetadataVersion is sent to G2b clients instead of the packs' own version; empty: the packs' own.
@@ -91,7 +90,7 @@ type Baking struct {
 // Defaults returns the source's defaults. Folders are relative; CompatibilityVersion is empty and must be set.
 func Defaults() Settings {
 	return Settings{
-		Network: Network{ServerPort: DefaultPort, UpdateFileMaxPortionSize: DefaultPortion, CongestionControl: CongestionAuto, SpreadConnections: DefaultSpread},
+		Network: Network{ServerPort: DefaultPort, UpdateFileMaxPortionSize: DefaultPortion, CongestionControl: CongestionAuto, SpreadConnections: defaultSpread},
 		Baking:  Baking{PlatformBinaries: "PlatformBinaries", ClientResources: "Resources", CacheResources: "Cache"},
 		Release: Release{Channel: DefaultChannel, CacheSize: DefaultCacheSize, HTTPPrefix: DefaultHTTPPrefix},
 		Limits:  DefaultLimits(),

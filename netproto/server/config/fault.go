@@ -35,7 +35,7 @@ func kinds() []kind {
 		{"Network.UpdateFileMaxPortionSize", aNumber, "1000000", "most bytes in one answer"},
 		{"Network.DisableZlibCompression", aTruth, "false", "engine generations: send uncompressed data; clients need the same setting"},
 		{"Network.CongestionControl", aText, `"auto"`, "auto, system, or an algorithm's name; auto is bbr for clients that are far away (Linux)"},
-		{"Network.SpreadConnections", aNumber, "4", "connections that a C1 client is asked to open when packets are lost and bbr is missing; 1 turns this off"},
+		{"Network.SpreadConnections", aNumber, "4", "accepted, unused: a client has one connection"},
 		{"Network.ForceMetadataVersion", aText, "(of the packs)", "metadata version for G2b clients, whatever the packs say"},
 		{"ServerNetwork.TlsCertificate", aText, `""`, "PEM file of the certificate chain for TLS; a changed one is used within seconds"},
 		{"ServerNetwork.TlsPrivateKey", aText, `""`, "PEM file of its key"},

@@ -28,17 +28,3 @@ func Scan(l config.Limits, addrs iter.Seq[netip.Addr], now time.Time) (remembere
 	g.client(Client(netip.AddrFrom4([4]byte{255, 0, 0, 1})), later)
 	return len(g.clients), refused, logged
 }
-
-// AllowanceBehind is a client's Allowance beside other connections of its address and of other addresses.
-func AllowanceBehind(l config.Limits, most, same, others int, at time.Time) int {
-	g := New(l)
-	address := netip.AddrFrom4([4]byte{192, 0, 2, 1})
-	taken, _ := g.Enter(address, at)
-	for range same {
-		g.Enter(address, at)
-	}
-	for i := range others {
-		g.Enter(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), at)
-	}
-	return g.Allowance(taken, most, at)
-}

@@ -306,15 +306,3 @@ func (l *Limiter) AllowManifest(s Slot, now time.Time) bool {
 	defer l.mu.Unlock()
 	return s.own == nil || s.own.manifests.AllowN(now, 1)
 }
-
-// Allowance is how many connections the client of a slot should have in all, at most most. Additional connections take at most
-// half of the free slots, so one client on a bad line does not block others.
-func (l *Limiter) Allowance(s Slot, most int, now time.Time) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := (l.limits.Connections - l.open) / 2
-	if s.own != nil {
-		left = min(left, (l.limits.ConnectionsPerAddress-s.own.conns)/2, int(s.own.arrivals.TokensAt(now)))
-	}
-	return 1 + max(0, min(most-1, left))
-}

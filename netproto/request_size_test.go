@@ -34,13 +34,13 @@ const whole = 1 << 40
 // line is one file on a server behind a line that may break.
 type line struct {
 	t      *testing.T
-	stride *netproto.Stride
+	proven *netproto.RequestSize
 	data   []byte
 	got    bytes.Buffer // what was delivered, over all sessions
 }
 
 func newLine(t *testing.T, size int) *line {
-	return &line{t: t, stride: new(netproto.Stride), data: numbered(size)}
+	return &line{t: t, proven: new(netproto.RequestSize), data: numbered(size)}
 }
 
 // session asks for what is missing over a connection that breaks after some bytes, and returns what was asked for and
@@ -62,7 +62,7 @@ func (l *line) session(breakAt int, deliver func([]byte) error) (asked []uint32,
 		conn, err := inner(ctx, network, addr)
 		return &breaking{conn, breakAt}, err
 	}
-	opt.Stride, opt.Buffer = l.stride, 8<<20 // a window that does not grow
+	opt.RequestSize, opt.Buffer = l.proven, 8<<20 // a window that does not grow
 	client, _ := listed(l.t, opt)
 	missing := netproto.FetchRange{Index: 10, Offset: int64(l.got.Len()), Size: int64(len(l.data))}
 	err = client.Fetch(l.t.Context(), []netproto.FetchRange{missing}, func(_ int, data []byte) error {
@@ -116,7 +116,7 @@ func TestBreakingLineMakesProgress(t *testing.T) {
 	})
 	bubble(t, "without one", func(t *testing.T) {
 		l := newLine(t, 600_000)
-		l.stride = nil
+		l.proven = nil
 		for range 4 {
 			if first, gained := l.broke(badLine); first != usual || gained != 0 {
 				t.Errorf("asks for %d and gains %d bytes", first, gained)
@@ -125,8 +125,8 @@ func TestBreakingLineMakesProgress(t *testing.T) {
 	})
 }
 
-// TestStrideGrowsAgain lets the line recover.
-func TestStrideGrowsAgain(t *testing.T) {
+// TestRequestSizeGrowsAgain lets the line recover.
+func TestRequestSizeGrowsAgain(t *testing.T) {
 	testlevel.Slow(t)
 	bubble(t, "", func(t *testing.T) {
 		l := newLine(t, 20_000_000)
@@ -148,8 +148,8 @@ func TestStrideGrowsAgain(t *testing.T) {
 	})
 }
 
-// TestStrideKeepsWhatIsProven breaks a session after something was gained: the next one asks for as much as arrived.
-func TestStrideKeepsWhatIsProven(t *testing.T) {
+// TestRequestSizeKeepsWhatIsProven breaks a session after something was gained: the next one asks for as much as arrived.
+func TestRequestSizeKeepsWhatIsProven(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		l := newLine(t, 20_000_000)
 		l.broke(badLine)
@@ -165,8 +165,8 @@ func TestStrideKeepsWhatIsProven(t *testing.T) {
 	})
 }
 
-// TestStrideBlamesOnlyTheLine ends sessions for other reasons, and on a good line.
-func TestStrideBlamesOnlyTheLine(t *testing.T) {
+// TestRequestSizeBlamesOnlyTheLine ends sessions for other reasons, and on a good line.
+func TestRequestSizeBlamesOnlyTheLine(t *testing.T) {
 	bubble(t, "", func(t *testing.T) {
 		l := newLine(t, 20_000_000)
 		full := errors.New("the disk is full")
