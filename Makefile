@@ -43,7 +43,7 @@ check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C
 	$(GO) test -short -vet=off $(FLAGS) . $(TABLE) $(checked)
 
 # Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
-RACED := ./app ./app/acquire ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/publish ./build/remote ./netproto ./netproto/den \
+RACED := ./app ./app/acquire ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/publish ./build/remote ./netproto ./netproto/session ./netproto/den \
 	./netproto/dial ./netproto/launcher/... ./netproto/server/... ./platform
 # Libraries that only compute, and the delta engine, which has tests without the race detector: it would watch every byte of theirs,
 # which takes five times as long. One with a sync.Map does not belong here: the program may get its copy of that generic code, and with

@@ -27,38 +27,38 @@ const (
 // Buffers is memory that connections need only while they write. A server's connections share one, so an idle connection
 // holds none of it. It is safe for concurrent use; the zero value is ready, and must not be copied.
 type Buffers struct {
-	desks     sync.Pool // *desk
+	batches   sync.Pool // *batch
 	deflaters sync.Pool // *flate.Writer
 }
 
 // WithBuffers makes a Conn take its memory for writing from b. By default it has its own Buffers.
 func WithBuffers(b *Buffers) Option { return func(c *Conn) { c.out.buffers = b } }
 
-// desk is the buffer in which one batch is assembled.
-type desk struct {
+// batch is the buffer in which one batch is assembled.
+type batch struct {
 	to      *bufio.Writer
 	scratch []byte       // for enciphering; nil until needed
 	packed  bytes.Buffer // a compressed piece
 }
 
-// take returns an empty desk that writes to w.
-func (b *Buffers) take(w io.Writer) *desk {
-	d, found := b.desks.Get().(*desk)
+// take returns an empty batch that writes to w.
+func (b *Buffers) take(w io.Writer) *batch {
+	d, found := b.batches.Get().(*batch)
 	if !found {
-		return &desk{to: bufio.NewWriterSize(w, ioBuffer)}
+		return &batch{to: bufio.NewWriterSize(w, ioBuffer)}
 	}
 	d.to.Reset(w)
 	return d
 }
 
-// give returns a desk, whatever the outcome of its batch.
-func (b *Buffers) give(d *desk) {
+// give returns a batch, whatever the outcome of its batch.
+func (b *Buffers) give(d *batch) {
 	d.to.Reset(nil)
-	b.desks.Put(d)
+	b.batches.Put(d)
 }
 
 // cipherRoom returns the buffer for enciphering.
-func (d *desk) cipherRoom() []byte {
+func (d *batch) cipherRoom() []byte {
 	if d.scratch == nil {
 		d.scratch = make([]byte, cipherScratch)
 	}

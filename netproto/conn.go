@@ -12,8 +12,8 @@ import (
 const (
 	// frameSignature begins every frame.
 	frameSignature uint32 = 0x011E9422
-	// frameHeader is the size of signature, length and id, in bytes.
-	frameHeader = 4 + 4 + 1
+	// HeaderSize is the size of signature, length and id, in bytes.
+	HeaderSize = 4 + 4 + 1
 )
 
 // Conn carries messages over a byte stream. One goroutine may Read at a time; Write may be called from several.
@@ -51,11 +51,17 @@ func WithAsking(wanted func() bool) Option { return func(c *Conn) { c.asks = wan
 // connection with compat.ErrUnsealed, because it would be judged by an incomplete set of components.
 func WithSeal(sealed <-chan struct{}) Option { return func(c *Conn) { c.seal = sealed } }
 
+// WithReuse makes a Conn keep up to n unused buffers of ReadFrame, as many as may be in use. By default it keeps none.
+func WithReuse(n int) Option { return func(c *Conn) { c.in.spare.keep = n } }
+
+// WithOffer tells a client's Conn that its hello is an offer of C1. A refusal is then accepted even before it is sent.
+func WithOffer() Option { return func(c *Conn) { c.in.offering = true } }
+
 // NewConn makes a Conn on rw, which Close closes. A client calls SetGeneration before anything else. Zero fields of lim
 // have the defaults of side.
 func NewConn(rw io.ReadWriteCloser, side Side, lim Limits, options ...Option) *Conn {
 	c := &Conn{rw: rw, side: side}
-	c.in = inbound{from: bufio.NewReaderSize(rw, side.readBuffer()), lim: lim.orDefault(side)}
+	c.in = inbound{from: bufio.NewReaderSize(rw, side.readBuffer()), lim: lim.OrDefault(side)}
 	c.out.to = rw
 	for _, option := range options {
 		option(c)
@@ -77,7 +83,7 @@ func (s Side) readBuffer() int {
 // SetGeneration sets the generation of a client. An unsupported one is an error, and so is a second call, or a call on a
 // server's side, which detects it from the hello.
 func (c *Conn) SetGeneration(g Generation) error {
-	if err := g.check(); err != nil {
+	if err := g.Check(); err != nil {
 		return err
 	}
 	if c.side != ClientSide || !c.gen.CompareAndSwap(0, uint32(g)) {

@@ -28,7 +28,7 @@ func ParseDescriptor(descriptor []byte, lim Limits) ([]Entry, error) {
 	if len(descriptor) == 0 {
 		return nil, nil
 	}
-	c := &coder{Coder: wire.Reader(descriptor), lim: lim.orDefault(ClientSide), id: IDInitData}
+	c := &coder{Coder: wire.Reader(descriptor), lim: lim.OrDefault(ClientSide), id: IDInitData}
 	entries := codeEntries(c, nil)
 	if err := c.finish(); err != nil {
 		return nil, err

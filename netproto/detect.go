@@ -20,8 +20,8 @@ const (
 	offerMinor = 8
 )
 
-// offerKey is the key of an offer.
-func offerKey(capabilities uint32) uint32 {
+// OfferKey is the key of an offer of C1 with these capabilities; an offer has room for the lowest eight bits.
+func OfferKey(capabilities uint32) uint32 {
 	return offerMark<<16 | VersionC1&0xFF<<offerMinor | capabilities&0xFF
 }
 

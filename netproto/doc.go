@@ -1,4 +1,5 @@
-// Package netproto is the protocol between client and server: frames, messages, generations, and the client's session.
+// Package netproto is the protocol between client and server: frames, messages, generations and the cipher. Package
+// session below it is the client's session; package server has the other side.
 //
 // # Frame
 //
@@ -13,7 +14,7 @@
 // A Generation is a protocol version: it defines the messages, their layouts, the cipher and the compression. G1 is the
 // engine's updater version 1 (fonline reference, section 2); G2a and G2b are its version 2 in two layouts; C1 is our
 // own. A server detects the generation from the hello, the first frame, which is never enciphered. A client is
-// configured with it, or probes with hellos that are harmless to every server and offer C1 (ClientOptions.Auto).
+// configured with it, or probes with hellos that are harmless to every server and offer C1 (session.Options.Auto).
 //
 //	          cipher                             compression             requests in flight
 //	engine's  one key byte a field, from MT19937  zlib, server to client  one
@@ -39,7 +40,7 @@
 // with HelloTags, and the server's answer has AnswerTags; an engine generation carries what its fields have room for
 // (NewAnswer). An offer has no room for tags, so a server that needs them requests a hello of C1 (AskHello). If the
 // components of the two builds differ, and the server shows its own, both ends exchange their manifests once and compute
-// the same differences (ComponentManifest, Client.Differences). Dial passes them to ClientOptions.OnVerdict.
+// the same differences (ComponentManifest, session.Client.Differences).
 //
 // # Messages
 //

@@ -2,7 +2,6 @@ package netproto
 
 import (
 	"bytes"
-	"time"
 
 	"collet/netproto/wire"
 )
@@ -61,36 +60,6 @@ func Kinds() map[MessageID]func() Message {
 	return all
 }
 
-// Window is the window of a client of C1.
-type Window struct{ window }
-
-// NewWindow is one at its start.
-func NewWindow(top int64) *Window { return &Window{newWindow(1, 0, top, nil)} }
-
-// Round ends a round.
-func (w *Window) Round(took time.Duration) { w.adjust(took) }
-
-// Came notes bytes of an answer.
-func (w *Window) Came(n int64, now time.Time) { w.receive(n, time.Time{}, now) }
-
-// Bound is how many bytes may be asked for.
-func (w *Window) Bound() int64 { return w.bound() }
-
-// Size is its size in bytes.
-func (w *Window) Size() int64 { return w.size }
-
-// Pace is how a client with opt would size its requests behind answer.
-func Pace(opt ClientOptions, answer *HandshakeAnswer) (window int, portion int64) {
-	c := &Client{opt: opt.withDefaults(), answer: answer}
-	return c.pace()
-}
-
-// WithKeys makes a client of an engine generation use a recorded key.
-func WithKeys(opt ClientOptions, key uint32) ClientOptions {
-	opt.newKey = func() uint32 { return key }
-	return opt
-}
-
 // Offered is the engine hello that a hello of C1 came as, or m itself: the inverse of accepted.
 func Offered(m *Handshake) *Handshake {
 	if m.Offer == 0 {
@@ -101,6 +70,3 @@ func Offered(m *Handshake) *Handshake {
 	sent.Key = offerMark<<16 | m.Version&0xFF<<offerMinor | m.Capabilities&0xFF
 	return &sent
 }
-
-// OfferKey is the key of an offer of C1.
-func OfferKey() uint32 { return offerKey(ClientOptions{}.withDefaults().capabilities()) }

@@ -222,21 +222,14 @@ func TestTransferVerdicts(t *testing.T) {
 func TestErrorTexts(t *testing.T) {
 	cause := errors.New("cause")
 	for want, err := range map[string]error{
-		"frame at byte 4: length: cause":                                 &netproto.FormatError{Field: "length", Offset: 4, Err: cause},
-		"RangeData (66) at byte 9: offset: cause":                        &netproto.FormatError{Message: 66, Field: "offset", Offset: 9, Err: cause},
-		"message 200 at byte 9: x: cause":                                &netproto.FormatError{Message: 200, Field: "x", Offset: 9, Err: cause},
-		"reach example.org:4000: cause":                                  &netproto.UnreachableError{Addr: "example.org:4000", Err: cause},
-		"connection ended before the server's answer: cause":             &netproto.ClosedError{Err: cause},
-		"connection ended after the server's answer: cause":              &netproto.ClosedError{Answered: true, Err: cause},
-		`the server refused: file changed on the server: "Core.zip"`:     &netproto.RefusedError{Reason: netproto.RefuseChanged, Text: "Core.zip"},
-		`the server refused: reason 200: ""`:                             &netproto.RefusedError{Reason: 200},
-		`the server refused: server is going down: "back in ten\nwords"`: &netproto.RefusedError{Reason: netproto.RefuseGoingDown, Text: "back in ten\nwords"},
+		"frame at byte 4: length: cause":          &netproto.FormatError{Field: "length", Offset: 4, Err: cause},
+		"RangeData (66) at byte 9: offset: cause": &netproto.FormatError{Message: 66, Field: "offset", Offset: 9, Err: cause},
+		"message 200 at byte 9: x: cause":         &netproto.FormatError{Message: 200, Field: "x", Offset: 9, Err: cause},
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err, want)
 		}
-		var refused *netproto.RefusedError
-		if !errors.As(err, &refused) && !errors.Is(err, cause) {
+		if !errors.Is(err, cause) {
 			t.Errorf("%q hides its cause", err)
 		}
 	}
@@ -318,4 +311,29 @@ func protocolDoc(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return strings.ReplaceAll(string(text), "\r", "")
+}
+
+// TestOfferKey: offers differ from keys of engine clients, and are accepted by engine servers.
+func TestOfferKey(t *testing.T) {
+	if got := netproto.OfferKey(netproto.CapPipeline); got != 0xC1000101 {
+		t.Errorf("an offer has key %#08x", got)
+	}
+	for range 1000 {
+		if key := netproto.NewKey(); key>>16 == 0xC100 {
+			t.Fatalf("key %#08x of an engine client is an offer", key)
+		}
+	}
+	offer := &netproto.Handshake{Version: 2, Compatibility: "compat-A", Target: "Linux-x64", Key: 0xC1000101}
+	m, err := serverConn(frame(t, netproto.G2a, offer), nil).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := m.(*netproto.Handshake)
+	want := netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline, Compatibility: "compat-A", Target: "Linux-x64", Offer: netproto.G2a}
+	if got.Version != want.Version || got.Capabilities != want.Capabilities || got.Key != 0 || got.Offer != want.Offer {
+		t.Errorf("read as %+v, want %+v", got, want)
+	}
+	if again := frame(t, netproto.G2a, netproto.Offered(got)); !slices.Equal(again, frame(t, netproto.G2a, offer)) {
+		t.Errorf("back to %x", again)
+	}
 }

@@ -73,7 +73,7 @@ func FuzzServer(f *testing.F) {
 		f.Add(v.data)
 	}
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
-		offer := &netproto.Handshake{Version: g.Version(), Compatibility: "compat-A", Target: "Linux-x64", Key: netproto.OfferKey()}
+		offer := &netproto.Handshake{Version: g.Version(), Compatibility: "compat-A", Target: "Linux-x64", Key: netproto.OfferKey(netproto.CapPipeline)}
 		f.Add(append(frame(f, g, offer), frame(f, netproto.C1, &netproto.Ping{})...))
 	}
 	for _, v := range readVectors(f, "vectors/c1/handshake*.txt") {

@@ -88,14 +88,14 @@ func (g Generation) String() string {
 func ParseGeneration(name string) (Generation, error) {
 	for _, g := range []Generation{G1, G2a, G2b, C1} {
 		if g.String() == name {
-			return g, g.check()
+			return g, g.Check()
 		}
 	}
 	return 0, fmt.Errorf("generation %q is unknown; there are G1, G2a, G2b and C1", name)
 }
 
-// check is the error for an unsupported generation.
-func (g Generation) check() error {
+// Check is the error for an unsupported generation.
+func (g Generation) Check() error {
 	if g.Spoken() {
 		return nil
 	}

@@ -1,7 +1,5 @@
 package netproto
 
-import "fmt"
-
 // AskHello is the response of a server that accepts an offer but needs the client's tags, which an offer has no room
 // for. The client then sends a hello of C1 on the same connection, which is answered. It has no fields.
 //
@@ -34,26 +32,4 @@ func (c *Conn) askHello(offer *Handshake) (*Handshake, error) {
 	}
 	in.greet(C1, hello)
 	return hello, nil
-}
-
-// introduce answers AskHello. It runs on the session's reader.
-func (c *Client) introduce(m *AskHello, size int) error {
-	if fault := c.ledger.settle(m); fault != nil {
-		fault.Message, fault.Field, fault.Offset = m.ID(), "message", c.conn.in.offset-int64(size)
-		return fault
-	}
-	hello, err := c.hello(C1)
-	if err != nil {
-		return fmt.Errorf("say hello: %w", err)
-	}
-	c.out.add(hello)
-	return nil
-}
-
-// offered are the capabilities of an offer.
-func (o ClientOptions) offered() uint32 {
-	if o.says() {
-		return o.capabilities() | CapTags
-	}
-	return o.capabilities()
 }

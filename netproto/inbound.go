@@ -42,12 +42,13 @@ type inbound struct {
 // *Unknown. A fault of the peer is a *FormatError; io.EOF is the peer's close between two frames and io.ErrUnexpectedEOF
 // inside one; other errors are the stream's. The caller owns the message and its bytes.
 func (c *Conn) Read() (Message, error) {
-	m, _, err := c.readFrame()
+	m, _, err := c.ReadFrame()
 	return m, err
 }
 
-// readFrame is Read, and returns the buffer that holds the message's bytes, for reuse by spare.
-func (c *Conn) readFrame() (m Message, frame []byte, err error) {
+// ReadFrame is Read. It also returns the buffer that holds the message's bytes, nil if there is none. When the message is
+// no longer used, Reuse may take the buffer.
+func (c *Conn) ReadFrame() (m Message, frame []byte, err error) {
 	in := &c.in
 	if in.err != nil {
 		return nil, nil, in.err
@@ -66,6 +67,13 @@ func (c *Conn) readFrame() (m Message, frame []byte, err error) {
 	}
 	return c.message()
 }
+
+// Reuse takes a buffer of ReadFrame back, for a later frame. WithReuse sets how many are kept. It may be called by several
+// goroutines.
+func (c *Conn) Reuse(frame []byte) { c.in.spare.give(frame) }
+
+// Received is how many bytes of the peer's stream were read, decompressed. Only the reader may call it.
+func (c *Conn) Received() int64 { return c.in.offset }
 
 // hello reads a client's first frame and detects the generation.
 func (c *Conn) hello() (Message, error) {
@@ -166,7 +174,7 @@ func (in *inbound) greet(g Generation, m Message) {
 
 // fault is the error for a bad header.
 func (h header) fault(field string, err error) error {
-	e := &FormatError{Field: field, Offset: h.at - frameHeader, Err: err}
+	e := &FormatError{Field: field, Offset: h.at - HeaderSize, Err: err}
 	switch field {
 	case "length":
 		e.Offset += 4
@@ -251,7 +259,7 @@ func (in *inbound) translate(err error) error {
 
 // header reads the header of the next frame, which may have at most limit bytes.
 func (in *inbound) header(limit int) (header, error) {
-	var raw [frameHeader]byte
+	var raw [HeaderSize]byte
 	if err := in.read(raw[:], false); err != nil {
 		return header{}, err
 	}
@@ -262,12 +270,12 @@ func (in *inbound) header(limit int) (header, error) {
 	switch {
 	case head.signature != frameSignature:
 		return h, h.fault("signature", fmt.Errorf("%#08x %w", head.signature, errSignature))
-	case head.size < frameHeader:
-		return h, h.fault("length", fmt.Errorf("%d is below the %d of a header", head.size, frameHeader))
+	case head.size < HeaderSize:
+		return h, h.fault("length", fmt.Errorf("%d is below the %d of a header", head.size, HeaderSize))
 	case uint64(head.size) > uint64(limit):
 		return h, h.fault("length", wire.TooLarge(uint64(head.size), uint64(limit)))
 	}
-	h.size = int(head.size) - frameHeader
+	h.size = int(head.size) - HeaderSize
 	return h, nil
 }
 

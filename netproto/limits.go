@@ -36,8 +36,8 @@ func DefaultClientLimits() Limits {
 	return Limits{Hello: maxHello, Frame: maxClientFrame, String: maxString, List: maxList}
 }
 
-// orDefault fills in the zero fields.
-func (l Limits) orDefault(side Side) Limits {
+// OrDefault is l with the defaults of side in its zero fields.
+func (l Limits) OrDefault(side Side) Limits {
 	d := DefaultClientLimits()
 	if side == ServerSide {
 		d = DefaultServerLimits()

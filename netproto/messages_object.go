@@ -1,9 +1,6 @@
 package netproto
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // MaxObjectName is the length of the longest name of a file in a release folder, in bytes: an object's has 75; the rest
 // is for later kinds of names.
@@ -81,20 +78,3 @@ func isMetadataName(name string) bool {
 
 // isSum reports whether s is a SHA-256 in hex.
 func isSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
-
-// MissingObjectError says that the server does not have the requested file. The session continues.
-type MissingObjectError struct{ Name string }
-
-func (e *MissingObjectError) Error() string { return fmt.Sprintf("the server has no %q", e.Name) }
-
-// ObjectEndError says that a file of the server's release folder ends before the requested range. The existing part was
-// delivered, and the session continues.
-type ObjectEndError struct {
-	Name string
-	At   int64 // where the range ended, in bytes from the file's start; the file ends there or before
-	Want int64 // where it should have ended
-}
-
-func (e *ObjectEndError) Error() string {
-	return fmt.Sprintf("%q ends at byte %d of the server's, before %d", e.Name, e.At, e.Want)
-}

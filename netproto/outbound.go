@@ -64,10 +64,10 @@ func frameSize(g Generation, m Message) (uint32, error) {
 	if err := c.run(m); err != nil {
 		return 0, err
 	}
-	if uint64(c.Size()) > math.MaxUint32-frameHeader {
-		return 0, fmt.Errorf("%v: %w", m.ID(), wire.TooLarge(uint64(c.Size()), math.MaxUint32-frameHeader))
+	if uint64(c.Size()) > math.MaxUint32-HeaderSize {
+		return 0, fmt.Errorf("%v: %w", m.ID(), wire.TooLarge(uint64(c.Size()), math.MaxUint32-HeaderSize))
 	}
-	return uint32(c.Size() + frameHeader), nil
+	return uint32(c.Size() + HeaderSize), nil
 }
 
 // send writes measured messages and flushes. Only the stream can fail.
@@ -86,7 +86,7 @@ func (o *outbound) send(g Generation, ms []Message, sizes []uint32, compress boo
 }
 
 // frame writes one message and starts the cipher after a greeting.
-func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
+func (o *outbound) frame(d *batch, g Generation, m Message, size uint32) error {
 	if err := writeFrame(o.fields(d), g, m, size); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (o *outbound) frame(d *desk, g Generation, m Message, size uint32) error {
 }
 
 // fields is where the fields of a batch go.
-func (o *outbound) fields(d *desk) io.Writer {
+func (o *outbound) fields(d *batch) io.Writer {
 	if !o.ks.on {
 		return d.to
 	}

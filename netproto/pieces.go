@@ -33,7 +33,7 @@ func (c *Conn) WritePieces(m Message, size int, next func(piece []byte) error) e
 	}
 	measured := writer(wire.Meter(), g, m.ID())
 	p.head(measured, size)
-	frame := frameHeader + measured.Size() + size
+	frame := HeaderSize + measured.Size() + size
 	if size < 0 || uint64(frame) > math.MaxInt32 {
 		return fmt.Errorf("%v: %d bytes are more than a frame holds", m.ID(), size)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // rangeHead is the size of a RangeData before its data: the frame's header, request, offset and length, in bytes.
-const rangeHead = frameHeader + 4 + 8 + 4
+const rangeHead = HeaderSize + 4 + 8 + 4
 
 // errNotOwn is the caller's fault: engine data is enciphered, so it has to pass through the Conn.
 var errNotOwn = errors.New("data that does not pass through the connection is for C1 only")

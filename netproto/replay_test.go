@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // recorded is what the engine's own client asked for in a trace.
-var recorded = map[string][]netproto.FetchRange{
+var recorded = map[string][]session.FetchRange{
 	"G1 cold-download": {{Index: 0, Size: 257}, {Index: 1, Size: 1016}, {Index: 2, Size: 1616}, {Index: 3, Size: 102}, {Index: 5}},
 	"G1 binary-update": {{Index: 5}, {Index: 6, Size: 700}},
 
@@ -44,15 +46,23 @@ func TestReplayServer(t *testing.T) {
 			near, far := net.Pipe()
 			done := make(chan struct{})
 			go func() { defer close(done); defer far.Close(); script(t, far) }()
-			c := dial(t, netproto.WithKeys(netproto.ClientOptions{
-				Addr: "update.example:4000", Generation: tr.generation, Compatibility: hello.Compatibility, Target: hello.Target,
+			c, err := session.Dial(t.Context(), session.Options{
+				NewKey: func() uint32 { return hello.Key },
+				Addr:   "update.example:4000", Generation: tr.generation, Compatibility: hello.Compatibility, Target: hello.Target,
 				Dial: func(context.Context, string, string) (net.Conn, error) { return near, nil },
-			}, hello.Key))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if _, err := c.List(t.Context()); err != nil {
 				t.Error(err)
 			}
 			var sums []uint32
-			for _, data := range fetchAll(t, c, ranges) {
+			got := make([][]byte, len(ranges))
+			if err := c.Fetch(t.Context(), ranges, func(i int, data []byte) error { got[i] = append(got[i], data...); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			for _, data := range got {
 				sums = append(sums, crc32.ChecksumIEEE(data))
 			}
 			if want := tr.sums(t, ranges); !slices.Equal(sums, want) {
@@ -65,7 +75,7 @@ func TestReplayServer(t *testing.T) {
 }
 
 // sums are those of the ranges, put together from the recorded portions.
-func (tr trace) sums(t *testing.T, ranges []netproto.FetchRange) (sums []uint32) {
+func (tr trace) sums(t *testing.T, ranges []session.FetchRange) (sums []uint32) {
 	var portions [][]byte
 	for _, m := range readAll(t, clientConn(t, tr.generation, tr.server, nil)) {
 		if data, is := m.(*netproto.UpdateFileData); is {
@@ -184,4 +194,9 @@ func TestOtherRevisionsHello(t *testing.T) {
 	if len(said) != 2 || conn.Generation() != netproto.G2b || said[0].(*netproto.Handshake).Version != 2 || said[1].(*netproto.Ping).Answer {
 		t.Errorf("%v says %+v", conn.Generation(), said)
 	}
+}
+
+// bubble runs a subtest in fake time; it ends only when every goroutine has.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }

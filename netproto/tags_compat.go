@@ -136,7 +136,7 @@ func (m *Handshake) Hello(g Generation) compat.Hello {
 	h := compat.Hello{Target: m.Target, Store: !product.Target(m.Target).CanSelfUpdate(), Build: compat.Build{Logic: compat.NoLogic}}
 	if !g.Engine() {
 		said := m.Said()
-		h.Build, h.Patch, h.Content, h.Flags, h.Tagged = said.Build, said.Patch, said.Content, said.Flags, said.any()
+		h.Build, h.Patch, h.Content, h.Flags, h.Tagged = said.Build, said.Patch, said.Content, said.Flags, !said.Empty()
 	}
 	h.Build.Compatibility = m.Compatibility
 	switch ours := g.Version(); {
@@ -148,14 +148,14 @@ func (m *Handshake) Hello(g Generation) compat.Hello {
 	return h
 }
 
-// any reports whether t has any value.
-func (t HelloTags) any() bool {
+// Empty reports whether t has no value.
+func (t HelloTags) Empty() bool {
 	t.Build.Compatibility = ""
-	return t != HelloTags{Build: compat.Build{Logic: compat.NoLogic}}
+	return t == HelloTags{Build: compat.Build{Logic: compat.NoLogic}}
 }
 
-// check is the error for values that can't be encoded.
-func (t HelloTags) check() error {
+// Check is the error for values that can't be encoded.
+func (t HelloTags) Check() error {
 	if err := t.code(&tagCoder{}); err != nil {
 		return fmt.Errorf("what the client says of itself: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Patience is how long a request may deliver no byte before it counts as stalled: the same as on the updater connection
-// (netproto.DefaultIdleTimeout).
+// (session.DefaultIdleTimeout).
 const Patience = 30 * time.Second
 
 // ErrClosed says that the Fetcher was closed.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
 	"collet/netproto/dial"
 )
 
@@ -127,14 +126,14 @@ func (w *HTTPMirror) newTransport(o HTTPOptions) *http.Transport {
 	return t
 }
 
-// dial connects within netproto.DefaultConnectTimeout and registers the connection, so that Close can end it.
+// dial connects within dial.ConnectTimeout and registers the connection, so that Close can end it.
 func (w *HTTPMirror) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if conn := w.warm.takeConnection(ctx, addr); conn != nil {
 			return w.watch(conn)
 		}
-		limited, cancel := context.WithTimeout(ctx, netproto.DefaultConnectTimeout)
+		limited, cancel := context.WithTimeout(ctx, dial.ConnectTimeout)
 		defer cancel()
 		conn, err := d.DialContext(limited, network, addr)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/dial"
 )
 
 // firstConnections is how many requests a start makes at once: the next root, the timestamp, and the sequel. Without HTTP/2 each needs
@@ -153,7 +153,7 @@ func (b *eagerBody) Total() int64 {
 
 // openConnections opens n connections in the background.
 func (w *warmth) openConnections(ctx context.Context, addr string, n int) {
-	ctx, w.cancel = context.WithTimeout(context.WithoutCancel(ctx), netproto.DefaultConnectTimeout)
+	ctx, w.cancel = context.WithTimeout(context.WithoutCancel(ctx), dial.ConnectTimeout)
 	w.addr, w.begun, w.made, w.left = addr, time.Now(), make(chan net.Conn, n), n
 	for range n {
 		w.run.Go(func() {

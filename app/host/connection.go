@@ -12,6 +12,7 @@ import (
 	"collet/app/download"
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // connection is the updater connection as a source of signed releases. Only signed files are accepted from it, so its own file list is
@@ -59,7 +60,7 @@ func (l *connection) Close() error {
 
 // objectWay is a session as a download.Mirror. The caller of newObjectWay closes it.
 type objectWay struct {
-	client *netproto.Client
+	client *session.Client
 	name   string
 	life   context.Context // ended by close
 	end    context.CancelFunc
@@ -69,7 +70,7 @@ type objectWay struct {
 	reading sync.WaitGroup // incremented under mu, and not after closed is set
 }
 
-func newObjectWay(client *netproto.Client, name string) *objectWay {
+func newObjectWay(client *session.Client, name string) *objectWay {
 	w := &objectWay{client: client, name: name}
 	w.life, w.end = context.WithCancel(context.Background())
 	return w
@@ -135,8 +136,8 @@ func (w *objectWay) Get(ctx context.Context, name string, from, to int64, limit 
 
 // fault maps an error of the session to a mirror's error. nil is the end of the object.
 func (w *objectWay) fault(ctx context.Context, name string, err error) error {
-	var missing *netproto.MissingObjectError
-	var short *netproto.ObjectEndError
+	var missing *session.MissingObjectError
+	var short *session.ObjectEndError
 	var wrong *download.WrongError
 	var format *netproto.FormatError
 	switch {

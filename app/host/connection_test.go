@@ -15,6 +15,7 @@ import (
 	"collet/app/download"
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // objectServer answers every connection as a server with one release folder does: each file of it holds the same bytes.
@@ -71,7 +72,7 @@ func (s *objectServer) serve(conn *netproto.Conn) {
 }
 
 func (s *objectServer) connection() *connection {
-	return &connection{source: &source{options: netproto.ClientOptions{
+	return &connection{source: &source{options: session.Options{
 		Addr: "there:1", Generation: netproto.C1, Compatibility: "1", Target: "Linux-x64", Dial: s.dial,
 	}}}
 }

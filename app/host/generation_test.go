@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // TestForcedGenerationIsNamed: a server that speaks another generation than the one asked for closes, or calls the client
@@ -83,7 +84,7 @@ func TestMisspelledEntryIsLeftOut(t *testing.T) {
 		}
 	})
 	var log bytes.Buffer
-	s := &source{options: netproto.ClientOptions{
+	s := &source{options: session.Options{
 		Addr: "pipe:1", Generation: netproto.G1, Compatibility: testCompatibility, Target: "Linux-x64", Log: zerolog.New(&log),
 		Dial: func(context.Context, string, string) (net.Conn, error) { return ours, nil },
 	}}

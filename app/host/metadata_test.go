@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // packOf is a pack with a metadata version; "" is a pack without.
@@ -69,7 +70,7 @@ func TestContentMismatch(t *testing.T) {
 		status, _ := play.sync(false)
 		h := hostWith(setup{paths: paths{install: play.dir, data: play.dir}, log: zerolog.Nop()})
 		h.settings.Baking.ClientResources = "Resources"
-		s := &source{options: netproto.ClientOptions{Addr: play.addr, Generation: netproto.G2b, Compatibility: testCompatibility, Target: "Linux-x64"}}
+		s := &source{options: session.Options{Addr: play.addr, Generation: netproto.G2b, Compatibility: testCompatibility, Target: "Linux-x64"}}
 		if _, err := s.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}

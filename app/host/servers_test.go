@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 	"collet/platform"
 )
 
@@ -97,7 +98,7 @@ func TestNextStartDoesNotProbe(t *testing.T) {
 	for start, want := range []int{2, 3, 4} {
 		s := &source{
 			servers: &servers{fs: folder, name: filepath.ToSlash(filepath.Join("Cache", serversFile)), log: zerolog.Nop()},
-			options: netproto.ClientOptions{Addr: listener.Addr().String(), Auto: true, Compatibility: "compat-A", Target: "Linux-x64"},
+			options: session.Options{Addr: listener.Addr().String(), Auto: true, Compatibility: "compat-A", Target: "Linux-x64"},
 		}
 		judgement, err := s.Connect(context.Background())
 		if err != nil || judgement.Verdict != compat.Accept || s.session().Generation() != netproto.G2b {

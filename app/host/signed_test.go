@@ -12,7 +12,7 @@ import (
 	"collet/app/download"
 	"collet/app/settings"
 	"collet/app/update"
-	"collet/netproto"
+	"collet/netproto/session"
 )
 
 func TestLanguageTag(t *testing.T) {
@@ -93,10 +93,10 @@ func TestObjectWayFaults(t *testing.T) {
 	var missing *download.MissingError
 	var wrong *download.WrongError
 	var net *download.NetError
-	if err := w.fault(t.Context(), "a", &netproto.MissingObjectError{Name: "a"}); !errors.As(err, &missing) || !errors.Is(err, os.ErrNotExist) {
+	if err := w.fault(t.Context(), "a", &session.MissingObjectError{Name: "a"}); !errors.As(err, &missing) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if err := w.fault(t.Context(), "a", &netproto.ObjectEndError{Name: "a", At: 1, Want: 2}); !errors.As(err, &wrong) || wrong.Kind != download.WrongShort {
+	if err := w.fault(t.Context(), "a", &session.ObjectEndError{Name: "a", At: 1, Want: 2}); !errors.As(err, &wrong) || wrong.Kind != download.WrongShort {
 		t.Errorf("short: %v", err)
 	}
 	if err := w.fault(t.Context(), "a", errors.New("reset")); !errors.As(err, &net) || net.Kind != download.NetReset {

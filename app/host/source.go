@@ -14,6 +14,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/dial"
 	"collet/netproto/release"
+	"collet/netproto/session"
 	"collet/platform"
 	"collet/platform/text"
 )
@@ -21,7 +22,7 @@ import (
 // source is an update server as an update.Source, implemented by netproto's client. It maps errors of the protocol to causes for
 // players. One Updater uses it at a time; Close may be called from any goroutine.
 type source struct {
-	options netproto.ClientOptions
+	options session.Options
 	servers *servers       // remembered generations of servers; nil remembers nothing
 	secure  bool           // TLS authenticates the server
 	met     meeting        // with the server of the last Connect
@@ -31,9 +32,9 @@ type source struct {
 	received atomic.Int64 // bytes of all sessions, as received
 
 	mu      sync.Mutex
-	client  *netproto.Client // of the last Connect; nil before the first
-	closed  int              // number of Close calls
-	dialing func()           // ends the Connect under way; nil without one
+	client  *session.Client // of the last Connect; nil before the first
+	closed  int             // number of Close calls
+	dialing func()          // ends the Connect under way; nil without one
 }
 
 var (
@@ -53,23 +54,23 @@ func newSource(u *updates, compatibility string) *source {
 	return &source{
 		secure:  u.secure(),
 		servers: &servers{fs: u.fs, name: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), serversFile), log: u.log},
-		options: netproto.ClientOptions{
+		options: session.Options{
 			Addr: u.route.addr, Dial: u.route.dial, Generation: generation, Auto: generation == 0,
-			Compatibility: compatibility, Target: string(u.target), Log: u.log, RequestSize: new(netproto.RequestSize),
+			Compatibility: compatibility, Target: string(u.target), Log: u.log, RequestSize: new(session.RequestSize),
 			Identity: identity, Manifest: manifest,
 		},
 	}
 }
 
 // session is the session of the last Connect, or nil. It may be closed.
-func (s *source) session() *netproto.Client {
+func (s *source) session() *session.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.client
 }
 
-// dial is netproto.Dial for the one Connect under way. Close ends it; it then leaves no session open and returns net.ErrClosed.
-func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*netproto.Client, error) {
+// dial is session.Dial for the one Connect under way. Close ends it; it then leaves no session open and returns net.ErrClosed.
+func (s *source) dial(ctx context.Context, options session.Options) (*session.Client, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.mu.Lock()
@@ -77,7 +78,7 @@ func (s *source) dial(ctx context.Context, options netproto.ClientOptions) (*net
 	options.Dial = s.count(options.Dial)
 	s.dialing = cancel
 	s.mu.Unlock()
-	client, err := netproto.Dial(ctx, options)
+	client, err := session.Dial(ctx, options)
 	s.mu.Lock()
 	closed := s.closed != before
 	s.dialing = nil
@@ -100,7 +101,7 @@ func (s *source) progress() progress {
 	return progress{answers: int(s.answers.Load()), bytes: s.received.Load(), waiting: true}
 }
 
-// dialer opens a connection, as in netproto.ClientOptions.
+// dialer opens a connection, as in session.Options.
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // count wraps dial so that received bytes are counted.
@@ -188,7 +189,7 @@ func (s *source) Fetch(ctx context.Context, wants []update.Want, to update.Deliv
 
 // rangesOf lists the ranges to request, and for each range the index of its want. A want without missing ranges has an empty range at
 // its end.
-func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) {
+func rangesOf(wants []update.Want) (ranges []session.FetchRange, owners []int) {
 	for i, w := range wants {
 		size := w.File.Size
 		missing := w.Missing
@@ -196,7 +197,7 @@ func rangesOf(wants []update.Want) (ranges []netproto.FetchRange, owners []int) 
 			missing = []update.Range{{Start: size, End: size}}
 		}
 		for _, r := range missing {
-			ranges = append(ranges, netproto.FetchRange{Index: w.File.Index, Offset: r.Start, End: r.End, Size: size})
+			ranges = append(ranges, session.FetchRange{Index: w.File.Index, Offset: r.Start, End: r.End, Size: size})
 			owners = append(owners, i)
 		}
 	}
@@ -222,8 +223,8 @@ func (s *source) Close() error {
 func (s *source) fault(err error) error {
 	var known *update.Fault
 	var format *netproto.FormatError
-	var refused *netproto.RefusedError
-	var unreachable *netproto.UnreachableError
+	var refused *session.RefusedError
+	var unreachable *session.UnreachableError
 	var untrusted *dial.TLSError
 	var route *routeError
 	switch {

@@ -19,6 +19,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/session"
 	"collet/platform"
 )
 
@@ -30,7 +31,7 @@ func TestRangesOfWants(t *testing.T) {
 		{File: file(9, 90), Missing: []update.Range{{Start: 0, End: 10}, {Start: 80, End: 90}}},
 		{File: file(10, 0)},
 	})
-	want := []netproto.FetchRange{
+	want := []session.FetchRange{
 		{Index: 7, Offset: 30, End: 100, Size: 100}, {Index: 8, Offset: 50, End: 50, Size: 50},
 		{Index: 9, Offset: 0, End: 10, Size: 90}, {Index: 9, Offset: 80, End: 90, Size: 90}, {Index: 10},
 	}
@@ -117,7 +118,7 @@ func (g served) sync(verify bool) (update.Status, int64) {
 		g.t.Fatal(err)
 	}
 	var arrived atomic.Int64
-	source := &source{options: netproto.ClientOptions{
+	source := &source{options: session.Options{
 		Addr: g.addr, Generation: g.generation, Compatibility: testCompatibility, Target: "Linux-x64",
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)

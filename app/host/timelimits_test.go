@@ -16,6 +16,7 @@ import (
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // TestTimeLimits: only complete answers count, a slow line is no reason to give up, and a drip is.
@@ -175,7 +176,7 @@ func TestServerThatHoldsTheStartUp(t *testing.T) {
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &source{options: netproto.ClientOptions{
+				s := &source{options: session.Options{
 					Addr: "there:1", Generation: netproto.C1, Compatibility: "1", Target: "Linux-x64", Dial: drippingServer(script),
 				}}
 				u, err := update.New(update.Config{Source: s, Stage: idleStage{}})

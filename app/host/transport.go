@@ -29,7 +29,7 @@ func (e *routeError) Error() string { return e.err.Error() }
 
 func (e *routeError) Unwrap() error { return e.err }
 
-// dial fits netproto.ClientOptions.
+// dial fits session.Options.
 func (r route) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if r.err != nil {
 		return nil, &routeError{r.err}

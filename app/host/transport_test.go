@@ -16,6 +16,7 @@ import (
 	"collet/assets"
 	"collet/netproto"
 	"collet/netproto/dial"
+	"collet/netproto/session"
 	"collet/netproto/transporttest"
 )
 
@@ -141,7 +142,7 @@ func refusedConnection(t *testing.T) error {
 
 // TestFaultsOfRoutes: each fault of a connection has the cause that is shown to players.
 func TestFaultsOfRoutes(t *testing.T) {
-	reach := func(err error) error { return &netproto.UnreachableError{Addr: "game.test:1", Err: err} }
+	reach := func(err error) error { return &session.UnreachableError{Addr: "game.test:1", Err: err} }
 	tests := []struct {
 		err       error
 		cause     update.Cause
@@ -154,9 +155,9 @@ func TestFaultsOfRoutes(t *testing.T) {
 		{reach(&dial.WebSocketError{Status: 404}), update.Unreachable, true, false},
 		{reach(&routeError{errProxyOnly}), update.Unreachable, false, false},
 		{reach(refusedConnection(t)), update.Unreachable, true, true},
-		{&netproto.RefusedError{Reason: netproto.RefuseGoingDown}, update.ServerFault, true, true},
-		{&netproto.RefusedError{Reason: netproto.RefuseBusy}, update.ServerFault, true, true},
-		{&netproto.RefusedError{Reason: netproto.RefuseChanged}, update.ServerFault, true, false},
+		{&session.RefusedError{Reason: netproto.RefuseGoingDown}, update.ServerFault, true, true},
+		{&session.RefusedError{Reason: netproto.RefuseBusy}, update.ServerFault, true, true},
+		{&session.RefusedError{Reason: netproto.RefuseChanged}, update.ServerFault, true, false},
 	}
 	for _, test := range tests {
 		var fault *update.Fault

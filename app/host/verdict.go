@@ -11,6 +11,7 @@ import (
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // meeting is the rest of the last server's answer, beside its verdict. The zero value means no answer.
@@ -22,7 +23,7 @@ type meeting struct {
 }
 
 // meet records a server's answer.
-func (s *source) meet(c *netproto.Client) {
+func (s *source) meet(c *session.Client) {
 	s.met = meeting{told: c.Told(), differences: c.Differences(), updater: c.Updater(), secure: s.secure}
 }
 

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // callers is how many members of the crowd connect at a time.
@@ -16,8 +16,8 @@ const callers = 4
 type member struct {
 	pair   pair
 	stays  bool // with the catalogue that it was told of first
-	client *netproto.Client
-	offers []netproto.Offer
+	client *session.Client
+	offers []session.Offer
 	files  []*version
 	number int // of its publication
 }
@@ -71,7 +71,7 @@ func (c *crowd) call(ctx context.Context) error {
 func (m *member) join(ctx context.Context, s *shelf) error {
 	m.leave()
 	since := s.look()
-	client, err := netproto.Dial(ctx, m.pair.options(linux))
+	client, err := session.Dial(ctx, m.pair.options(linux))
 	if err != nil {
 		return fmt.Errorf("one of the crowd, %v: connect: %w", m.pair, err)
 	}

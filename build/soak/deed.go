@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/dial"
+	"collet/netproto/session"
 	"collet/platform/interrupt"
 )
 
@@ -52,8 +53,8 @@ func (h *host) pairs() (all []pair) {
 }
 
 // options are a client's.
-func (p pair) options(target string) netproto.ClientOptions {
-	return netproto.ClientOptions{
+func (p pair) options(target string) session.Options {
+	return session.Options{
 		Addr: p.way.addr, Dial: p.way.dialer.DialContext, Generation: p.generation, Compatibility: compatibility, Target: target,
 		Log: zerolog.Nop(),
 	}
@@ -132,10 +133,10 @@ func (w *worker) download(ctx context.Context, p pair, between func() error) {
 }
 
 // fetch is one session. It returns nil without an error if the server reported that the client can't update here.
-func (w *worker) fetch(ctx context.Context, o netproto.ClientOptions, since view, between func() error) (*checked, error) {
+func (w *worker) fetch(ctx context.Context, o session.Options, since view, between func() error) (*checked, error) {
 	ctx, cancel := context.WithTimeout(ctx, deedTime)
 	defer cancel()
-	client, err := netproto.Dial(ctx, o)
+	client, err := session.Dial(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
@@ -168,10 +169,10 @@ func (w *worker) fetch(ctx context.Context, o netproto.ClientOptions, since view
 }
 
 // wholes requests every file completely.
-func wholes(offers []netproto.Offer) []netproto.FetchRange {
-	var ranges []netproto.FetchRange
+func wholes(offers []session.Offer) []session.FetchRange {
+	var ranges []session.FetchRange
 	for _, o := range offers {
-		ranges = append(ranges, netproto.FetchRange{Index: o.Index, Size: o.Size})
+		ranges = append(ranges, session.FetchRange{Index: o.Index, Size: o.Size})
 	}
 	return ranges
 }
@@ -227,7 +228,7 @@ func (d dawdler) Read(data []byte) (int, error) {
 func (w *worker) ping(ctx context.Context, p pair) {
 	o := p.options(linux)
 	o.PingPeriod = busyPing
-	client, err := netproto.Dial(ctx, o)
+	client, err := session.Dial(ctx, o)
 	if err != nil {
 		if ctx.Err() == nil {
 			w.tally.fault("%v, to ask pings: connect: %v", p, err)

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/session"
 )
 
 const (
@@ -80,7 +80,7 @@ func newVersion(s shape, r *rand.Rand) *version {
 }
 
 // is reports whether the server's offer is this content.
-func (v *version) is(o netproto.Offer) bool {
+func (v *version) is(o session.Offer) bool {
 	return o.Path == v.name && o.Size == int64(len(v.data)) && (o.Role == uint8(release.Binary)) == (v.target != "") &&
 		(o.HasSHA256 && o.SHA256 == v.sha || !o.HasSHA256 && o.FNV == v.fnv)
 }
@@ -92,7 +92,7 @@ type publication struct {
 }
 
 // told reports whether a client of the target was told of exactly this publication, and gives its files in that order.
-func (p *publication) told(target string, offers []netproto.Offer) ([]*version, bool) {
+func (p *publication) told(target string, offers []session.Offer) ([]*version, bool) {
 	var files []*version
 	for _, v := range p.files {
 		if v.target == "" || v.target == target {
@@ -207,7 +207,7 @@ func (s *shelf) calm(since view) bool { return since.moves%2 == 0 && s.look().mo
 func (s *shelf) newest() int { return s.look().offers }
 
 // find is the publication that a client was told of, which looked at the shelf before it connected.
-func (s *shelf) find(since view, target string, offers []netproto.Offer) (*publication, []*version, error) {
+func (s *shelf) find(since view, target string, offers []session.Offer) (*publication, []*version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range slices.Backward(s.recent) {

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/session"
 )
 
 // offersOf is what a server tells of a publication: with its own indexes, in C1 or in an engine's generation.
-func offersOf(p *publication, target string, own bool) (offers []netproto.Offer) {
+func offersOf(p *publication, target string, own bool) (offers []session.Offer) {
 	for i, v := range p.files {
 		if v.target != "" && v.target != target {
 			continue
 		}
-		o := netproto.Offer{Path: v.name, Size: int64(len(v.data)), Index: uint32(i), HasSHA256: own}
+		o := session.Offer{Path: v.name, Size: int64(len(v.data)), Index: uint32(i), HasSHA256: own}
 		if v.target != "" {
 			o.Role = uint8(release.Binary)
 		}
@@ -90,15 +90,15 @@ func TestShelfForgets(t *testing.T) {
 
 func TestWrongListsAreFound(t *testing.T) {
 	s := shelfOf(t)
-	for name, change := range map[string]func(o []netproto.Offer) []netproto.Offer{
-		"size":         func(o []netproto.Offer) []netproto.Offer { o[0].Size++; return o },
-		"digest":       func(o []netproto.Offer) []netproto.Offer { o[3].SHA256[31]++; return o },
-		"name":         func(o []netproto.Offer) []netproto.Offer { o[0].Path = "core.zip"; return o },
-		"role":         func(o []netproto.Offer) []netproto.Offer { o[0].Role = uint8(release.Binary); return o },
-		"order":        func(o []netproto.Offer) []netproto.Offer { o[0], o[1] = o[1], o[0]; return o },
-		"one less":     func(o []netproto.Offer) []netproto.Offer { return o[1:] },
-		"one too many": func(o []netproto.Offer) []netproto.Offer { return append(o, o[0]) },
-		"another's":    func([]netproto.Offer) []netproto.Offer { return offersOf(s.first, windows, true) },
+	for name, change := range map[string]func(o []session.Offer) []session.Offer{
+		"size":         func(o []session.Offer) []session.Offer { o[0].Size++; return o },
+		"digest":       func(o []session.Offer) []session.Offer { o[3].SHA256[31]++; return o },
+		"name":         func(o []session.Offer) []session.Offer { o[0].Path = "core.zip"; return o },
+		"role":         func(o []session.Offer) []session.Offer { o[0].Role = uint8(release.Binary); return o },
+		"order":        func(o []session.Offer) []session.Offer { o[0], o[1] = o[1], o[0]; return o },
+		"one less":     func(o []session.Offer) []session.Offer { return o[1:] },
+		"one too many": func(o []session.Offer) []session.Offer { return append(o, o[0]) },
+		"another's":    func([]session.Offer) []session.Offer { return offersOf(s.first, windows, true) },
 	} {
 		if _, _, err := s.find(s.look(), linux, change(offersOf(s.first, linux, true))); err == nil {
 			t.Errorf("%s: nothing was noticed", name)

@@ -32,8 +32,12 @@ type Dialer struct {
 }
 
 // DefaultProxyTimeout limits the connection through a proxy, as in the source (fonline reference, section 2.1). It
-// leaves a third of netproto.DefaultConnectTimeout for the direct attempt.
+// leaves a third of ConnectTimeout for the direct attempt.
 const DefaultProxyTimeout = 10 * time.Second
+
+// ConnectTimeout is how long a client tries to connect, with the lookup of the name. Systems give up after two minutes,
+// users earlier; a lost first packet is sent again after 1, 3 and 7 s, which fits.
+const ConnectTimeout = 15 * time.Second
 
 // DialContext connects to addr, host:port. The error is ctx's, a *ProxyError, a *TLSError, a *WebSocketError or the
 // network's.

@@ -11,6 +11,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/operator"
+	"collet/netproto/session"
 )
 
 // firsts counts connections, and notes the number of the first message that each of them brought from the server.
@@ -48,12 +49,12 @@ func (c *firstFrame) Read(p []byte) (int, error) {
 // say. Only the former spend a round trip on asking, and they learn all of it.
 func TestAskingForTags(t *testing.T) {
 	said := netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sums[6]}, Patch: 1}
-	opt := netproto.ClientOptions{Auto: true, Compatibility: compatibility, Target: "Linux-x64", Identity: &said}
+	opt := session.Options{Auto: true, Compatibility: compatibility, Target: "Linux-x64", Identity: &said}
 
 	h := start(t, settings(t))
 	var seen firsts
 	opt.Addr, opt.Dial = h.addr, seen.dial
-	c, err := netproto.Dial(t.Context(), opt)
+	c, err := session.Dial(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestAskingForTags(t *testing.T) {
 		seen = firsts{}
 		said.Patch = patch
 		opt.Addr, opt.Compatibility = h.addr, compat.Derived(6, sums[6])
-		c, err := netproto.Dial(t.Context(), opt)
+		c, err := session.Dial(t.Context(), opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestT5OverTheNetwork(t *testing.T) {
 		for _, mode := range []compat.ManifestMode{compat.ManifestFull, compat.ManifestHashes, compat.ManifestNone} {
 			change(t, o, func(s *compat.Settings) { s.Components, s.Manifest = policy, mode })
 			told := 0
-			c, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+			c, err := session.Dial(t.Context(), session.Options{
 				Addr: h.addr, Auto: true, Compatibility: compat.Derived(7, theirs.Build.Components), Target: "Linux-x64", Manifest: &theirs,
 				OnVerdict: func(compat.Judgement, compat.Differences) { told++ },
 			})

@@ -12,6 +12,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -32,7 +33,7 @@ func overs() []over {
 
 // turnedAway dials until the server refuses, which a limit of connections in a second may do only at the second try, and
 // returns how many connections the refused try took, and its error.
-func turnedAway(t *testing.T, w way, opt netproto.ClientOptions) (int, error) {
+func turnedAway(t *testing.T, w way, opt session.Options) (int, error) {
 	t.Helper()
 	opt.Addr, opt.Compatibility, opt.Target = w.addr, compatibility, "Linux-x64"
 	for range 20 { // on a machine on which each takes longer than a second there is never a refusal
@@ -41,7 +42,7 @@ func turnedAway(t *testing.T, w way, opt netproto.ClientOptions) (int, error) {
 			dials++
 			return w.dialer.DialContext(ctx, network, addr)
 		}
-		client, err := netproto.Dial(t.Context(), opt)
+		client, err := session.Dial(t.Context(), opt)
 		if err != nil {
 			return dials, err
 		}
@@ -67,8 +68,8 @@ func TestFullServerSaysSo(t *testing.T) {
 		for _, w := range h.ways(t) {
 			for _, auto := range []bool{false, true} {
 				t.Run(strings.Join([]string{o.limit, w.name, map[bool]string{true: "auto"}[auto]}, " "), func(t *testing.T) {
-					dials, err := turnedAway(t, w, netproto.ClientOptions{Auto: auto})
-					var refused *netproto.RefusedError
+					dials, err := turnedAway(t, w, session.Options{Auto: auto})
+					var refused *session.RefusedError
 					if !errors.As(err, &refused) || refused.Reason != netproto.RefuseBusy || !strings.Contains(err.Error(), "server is full") || dials != 1 {
 						t.Errorf("after %d connections: %v", dials, err)
 					}
@@ -91,8 +92,8 @@ func TestEngineClientOfAFullServer(t *testing.T) {
 	h.dial(t, netproto.C1).greet(hello(netproto.C1))
 	for _, w := range h.ways(t) {
 		for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
-			_, err := turnedAway(t, w, netproto.ClientOptions{Generation: g})
-			var closed *netproto.ClosedError
+			_, err := turnedAway(t, w, session.Options{Generation: g})
+			var closed *session.ClosedError
 			if !errors.As(err, &closed) || closed.Answered || !strings.Contains(err.Error(), "EOF") {
 				t.Errorf("%s %v: %v", w.name, g, err)
 			}
@@ -110,14 +111,14 @@ func TestCrowdAtAFullServer(t *testing.T) {
 		var crowd sync.WaitGroup
 		for i := range 256 {
 			crowd.Go(func() {
-				client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+				client, err := session.Dial(t.Context(), session.Options{
 					Addr: "full.test:4000", Auto: i%2 == 0, Compatibility: compatibility, Target: "Linux-x64",
 					Dial: func(context.Context, string, string) (net.Conn, error) { return pipes.connect(), nil },
 				})
 				if err == nil {
 					client.Close()
 				}
-				var refused *netproto.RefusedError
+				var refused *session.RefusedError
 				if !errors.As(err, &refused) || refused.Reason != netproto.RefuseBusy {
 					t.Errorf("client %d: %v", i, err)
 				}

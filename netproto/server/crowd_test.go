@@ -16,6 +16,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -48,7 +49,7 @@ func TestManyClientsWhileReloading(t *testing.T) {
 
 // fetchAll gets everything from an offset and compares content and digests with the fixture.
 func fetchAll(t *testing.T, addr string, g netproto.Generation, from int64) error {
-	client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+	client, err := session.Dial(t.Context(), session.Options{
 		Addr: addr, Generation: g, Compatibility: compatibility, Target: "Linux-x64", Log: zerolog.Nop(),
 	})
 	if err != nil {
@@ -59,9 +60,9 @@ func fetchAll(t *testing.T, addr string, g netproto.Generation, from int64) erro
 	if err != nil {
 		return err
 	}
-	var ranges []netproto.FetchRange
+	var ranges []session.FetchRange
 	for _, o := range offers {
-		ranges = append(ranges, netproto.FetchRange{Index: o.Index, Offset: min(from, o.Size), Size: o.Size})
+		ranges = append(ranges, session.FetchRange{Index: o.Index, Offset: min(from, o.Size), Size: o.Size})
 	}
 	got := make([]bytes.Buffer, len(offers))
 	if err := client.Fetch(t.Context(), ranges, func(i int, data []byte) error {

@@ -16,6 +16,7 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -30,12 +31,12 @@ func workshop(t testing.TB) config.Settings {
 }
 
 // developer connects with a real client whose components are others, and gives back what it made of the server.
-func developer(t testing.TB, addr string, m compat.Manifest) (*netproto.Client, *logBook) {
+func developer(t testing.TB, addr string, m compat.Manifest) (*session.Client, *logBook) {
 	t.Helper()
 	log := &logBook{}
 	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
 	defer end()
-	c, err := netproto.Dial(ctx, netproto.ClientOptions{
+	c, err := session.Dial(ctx, session.Options{
 		Addr: addr, Compatibility: compat.Derived(m.Build.Logic, m.Build.Components), Target: "Linux-x64", Manifest: &m, Log: zerolog.New(log),
 	})
 	if err != nil {

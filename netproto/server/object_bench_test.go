@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"collet/netproto"
 	"collet/netproto/release"
+	"collet/netproto/session"
 )
 
 // benchObject is a release folder with one large object.
@@ -26,7 +26,7 @@ func benchObject(b *testing.B) (s *site, name string, size int64) {
 // BenchmarkObject takes 128 MiB of a release folder over the updater connection, on the loopback interface.
 func BenchmarkObject(b *testing.B) {
 	s, name, size := benchObject(b)
-	client, err := netproto.Dial(b.Context(), netproto.ClientOptions{Addr: s.addr, Compatibility: "compat-1", Target: "Linux-x64", Unlisted: true})
+	client, err := session.Dial(b.Context(), session.Options{Addr: s.addr, Compatibility: "compat-1", Target: "Linux-x64", Unlisted: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"collet/netproto/release/trust"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/session"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -39,7 +40,7 @@ func TestObjectsOverEveryTransport(t *testing.T) {
 	h := dock(t, set)
 	for _, by := range h.ways(t) {
 		t.Run(by.name, func(t *testing.T) {
-			client, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: by.addr, Compatibility: "compat-2", Target: "Linux-x64", Dial: by.dialer.DialContext, Unlisted: true})
+			client, err := session.Dial(t.Context(), session.Options{Addr: by.addr, Compatibility: "compat-2", Target: "Linux-x64", Dial: by.dialer.DialContext, Unlisted: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,15 +63,15 @@ func TestObjectsOverEveryTransport(t *testing.T) {
 }
 
 // clientFetcher brings metadata by an updater connection.
-type clientFetcher struct{ *netproto.Client }
+type clientFetcher struct{ *session.Client }
 
 func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
 	var got bytes.Buffer
 	err := c.Object(ctx, name, 0, limit+1, func(data []byte) error { got.Write(data); return nil })
 	switch err.(type) {
-	case *netproto.MissingObjectError:
+	case *session.MissingObjectError:
 		return trust.Unverified{}, os.ErrNotExist
-	case *netproto.ObjectEndError:
+	case *session.ObjectEndError:
 		err = nil
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func TestUpToDate(t *testing.T) {
 		requests string
 	}{{"for the first time", "2"}, {"up to date", "2"}} {
 		var line counting
-		client, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: h.addr, Auto: true, Compatibility: "compat-2", Target: "Linux-x64", Unlisted: true, Dial: line.dial})
+		client, err := session.Dial(t.Context(), session.Options{Addr: h.addr, Auto: true, Compatibility: "compat-2", Target: "Linux-x64", Unlisted: true, Dial: line.dial})
 		if err != nil {
 			t.Fatal(err)
 		}

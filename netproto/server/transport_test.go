@@ -17,6 +17,7 @@ import (
 	"collet/netproto/dial"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/session"
 	"collet/netproto/transporttest"
 )
 
@@ -90,7 +91,7 @@ func (h *harbour) ways(t testing.TB) []way {
 // takeAll takes every file that is offered, by name.
 func takeAll(t *testing.T, g netproto.Generation, addr string, dialer *dial.Dialer) map[string]string {
 	t.Helper()
-	client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+	client, err := session.Dial(t.Context(), session.Options{
 		Addr: addr, Generation: g, Compatibility: compatibility, Target: "Linux-x64", Dial: dialer.DialContext,
 	})
 	if err != nil {
@@ -101,9 +102,9 @@ func takeAll(t *testing.T, g netproto.Generation, addr string, dialer *dial.Dial
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := make([]netproto.FetchRange, len(offers))
+	asks := make([]session.FetchRange, len(offers))
 	for i, o := range offers {
-		asks[i] = netproto.FetchRange{Index: o.Index, End: o.Size, Size: o.Size}
+		asks[i] = session.FetchRange{Index: o.Index, End: o.Size, Size: o.Size}
 	}
 	got := make([]bytes.Buffer, len(offers))
 	if err := client.Fetch(t.Context(), asks, func(i int, data []byte) error {
@@ -186,7 +187,7 @@ func TestPortionsLargerThanRecords(t *testing.T) {
 func TestRenewedCertificate(t *testing.T) {
 	h := dock(t, settings(t))
 	before := h.serial(t, h.tls)
-	early, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+	early, err := session.Dial(t.Context(), session.Options{
 		Addr: h.tls, Compatibility: compatibility, Target: "Linux-x64", Dial: (&dial.Dialer{TLS: h.trust(t)}).DialContext,
 	})
 	if err != nil {
@@ -308,7 +309,7 @@ func TestLimitsHoldForAll(t *testing.T) {
 	h := dock(t, set)
 	ways := h.ways(t)
 	for _, way := range ways[1:3] { // one by TLS, one by WebSocket
-		client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+		client, err := session.Dial(t.Context(), session.Options{
 			Addr: way.addr, Compatibility: compatibility, Target: "Linux-x64", Dial: way.dialer.DialContext,
 		})
 		if err != nil {
@@ -317,7 +318,7 @@ func TestLimitsHoldForAll(t *testing.T) {
 		defer client.Close()
 	}
 	for _, way := range ways {
-		client, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+		client, err := session.Dial(t.Context(), session.Options{
 			Addr: way.addr, Compatibility: compatibility, Target: "Linux-x64", Dial: way.dialer.DialContext,
 		})
 		if err == nil {

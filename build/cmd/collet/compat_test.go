@@ -25,6 +25,7 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
+	"collet/netproto/session"
 )
 
 // governed is a real server with an operator, and what a person types on its machine.
@@ -231,9 +232,9 @@ func TestCompatVerdictAndDryRun(t *testing.T) {
 }
 
 // connect is a client of a logic version that stays.
-func (g *governed) connect(logic int32) *netproto.Client {
+func (g *governed) connect(logic int32) *session.Client {
 	g.t.Helper()
-	client, err := netproto.Dial(g.t.Context(), netproto.ClientOptions{
+	client, err := session.Dial(g.t.Context(), session.Options{
 		Addr: g.listener.Addr().String(), Target: "Linux-x64", Compatibility: compat.Derived(logic, 0x6666),
 		Identity: &netproto.HelloTags{Build: compat.Build{Logic: logic, Components: 0x6666}},
 	})

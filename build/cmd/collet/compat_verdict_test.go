@@ -9,6 +9,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
+	"collet/netproto/session"
 )
 
 // TestT13CommandLine asks the command line and a connection of a real client the same questions, by chance, under changing settings: they
@@ -43,7 +44,7 @@ func TestT13CommandLine(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &told); code != 0 || err != nil {
 				t.Fatalf("code %d, %v: %s%s", code, err, out, errs)
 			}
-			c, err := netproto.Dial(t.Context(), netproto.ClientOptions{
+			c, err := session.Dial(t.Context(), session.Options{
 				Addr: g.listener.Addr().String(), Compatibility: compat.Derived(tags.Build.Logic, tags.Build.Components), Target: target, Identity: &tags,
 			})
 			if err != nil {

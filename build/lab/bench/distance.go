@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"collet/build/qa/proxy"
-	"collet/netproto"
+	"collet/netproto/session"
 )
 
 const (
@@ -85,14 +85,14 @@ func (b *bench) single(ctx context.Context, o *origin) (float64, error) {
 		return 0, err
 	}
 	defer link.Close()
-	client, err := netproto.Dial(ctx, netproto.ClientOptions{Addr: link.Addr(), Compatibility: benchCompatibility, Target: "Linux-x64", Window: 1})
+	client, err := session.Dial(ctx, session.Options{Addr: link.Addr(), Compatibility: benchCompatibility, Target: "Linux-x64", Window: 1})
 	if err != nil {
 		return 0, err
 	}
 	defer client.Close()
 	began := time.Now()
-	part := netproto.FetchRange{Size: o.size, End: o.size / farShare}
-	err = client.Fetch(ctx, []netproto.FetchRange{part}, func(int, []byte) error { return nil })
+	part := session.FetchRange{Size: o.size, End: o.size / farShare}
+	err = client.Fetch(ctx, []session.FetchRange{part}, func(int, []byte) error { return nil })
 	return speed(part.End, time.Since(began)), err
 }
 

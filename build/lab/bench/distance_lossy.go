@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"collet/build/qa/process"
-	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // The line of the measurement under loss: that of a player at home with a bad wireless network.
@@ -166,7 +166,7 @@ func (c *contender) start(ctx context.Context, b *bench, line *link, folder stri
 // take gets the file once.
 func (c *contender) take(ctx context.Context, b *bench, line *link) error {
 	s, err := b.taken(lossySize, c.process.PID(), func(to string) (time.Duration, error) {
-		return fetch(ctx, c.address, to, func(o *netproto.ClientOptions) {
+		return fetch(ctx, c.address, to, func(o *session.Options) {
 			o.Dial = line.dial
 		})
 	})

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"collet/build/qa/process"
-	"collet/netproto"
+	"collet/netproto/session"
 )
 
 const (
@@ -91,11 +91,11 @@ func writeNoise(path string, size int64) (err error) {
 
 // fetch takes the file into a new file by C1, as the client does before it checks what it got. The time is that from the
 // connection to the last byte written, as curl counts it.
-func fetch(ctx context.Context, address, to string, change func(*netproto.ClientOptions)) (time.Duration, error) {
+func fetch(ctx context.Context, address, to string, change func(*session.Options)) (time.Duration, error) {
 	began := time.Now()
-	options := netproto.ClientOptions{Addr: address, Compatibility: benchCompatibility, Target: "Linux-x64"}
+	options := session.Options{Addr: address, Compatibility: benchCompatibility, Target: "Linux-x64"}
 	change(&options)
-	client, err := netproto.Dial(ctx, options)
+	client, err := session.Dial(ctx, options)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func fetch(ctx context.Context, address, to string, change func(*netproto.Client
 	if err != nil {
 		return 0, err
 	}
-	ranges := []netproto.FetchRange{{Index: offers[0].Index, Size: offers[0].Size}}
+	ranges := []session.FetchRange{{Index: offers[0].Index, Size: offers[0].Size}}
 	err = client.Fetch(ctx, ranges, func(_ int, data []byte) error {
 		_, err := f.Write(data)
 		return err
@@ -116,7 +116,7 @@ func fetch(ctx context.Context, address, to string, change func(*netproto.Client
 	return time.Since(began), errors.Join(err, f.Close())
 }
 
-func asItIs(*netproto.ClientOptions) {}
+func asItIs(*session.Options) {}
 
 // curl takes a file into a new file and returns the time that curl counts.
 func curl(ctx context.Context, url, to string) (time.Duration, error) {

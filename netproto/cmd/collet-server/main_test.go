@@ -20,6 +20,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/releasetest"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -168,13 +169,13 @@ func failed(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // connect opens a session as a client of a generation.
-func connect(ts *testscript.TestScript, generation, compatibility, target string) (*netproto.Client, context.Context) {
+func connect(ts *testscript.TestScript, generation, compatibility, target string) (*session.Client, context.Context) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	ts.Defer(cancel)
 	g, err := netproto.ParseGeneration(generation)
 	ts.Check(err)
 	dialer, addr := dialerTo(ts, ts.Getenv("ADDR"))
-	client, err := netproto.Dial(ctx, netproto.ClientOptions{
+	client, err := session.Dial(ctx, session.Options{
 		Addr: addr, Generation: g, Compatibility: compatibility, Target: target, Dial: dialer.DialContext,
 	})
 	ts.Check(err)
@@ -186,7 +187,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	defer client.Close()
 	offers, err := client.List(ctx)
 	ts.Check(err)
-	at := slices.IndexFunc(offers, func(o netproto.Offer) bool { return o.Path == args[3] })
+	at := slices.IndexFunc(offers, func(o session.Offer) bool { return o.Path == args[3] })
 	if (at < 0) != neg {
 		ts.Fatalf("offered: %v", offers)
 	}
@@ -194,7 +195,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	var content strings.Builder
-	ask := []netproto.FetchRange{{Index: offers[at].Index, Size: offers[at].Size}}
+	ask := []session.FetchRange{{Index: offers[at].Index, Size: offers[at].Size}}
 	ts.Check(client.Fetch(ctx, ask, func(_ int, data []byte) error {
 		content.Write(data)
 		return nil

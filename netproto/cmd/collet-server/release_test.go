@@ -12,9 +12,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"collet/netproto"
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
+	"collet/netproto/session"
 )
 
 // folders finds a script's release folders in its environment.
@@ -69,7 +69,7 @@ func expired(ts *testscript.TestScript, neg bool, args []string) {
 func object(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	client, err := netproto.Dial(ctx, netproto.ClientOptions{Addr: ts.Getenv("ADDR"), Compatibility: args[0], Target: "Linux-x64", Unlisted: true})
+	client, err := session.Dial(ctx, session.Options{Addr: ts.Getenv("ADDR"), Compatibility: args[0], Target: "Linux-x64", Unlisted: true})
 	ts.Check(err)
 	defer client.Close()
 	var got bytes.Buffer

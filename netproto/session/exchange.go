@@ -1,9 +1,10 @@
-package netproto
+package session
 
 import (
 	"context"
 	"time"
 
+	"collet/netproto"
 	"collet/netproto/compat"
 )
 
@@ -11,80 +12,74 @@ import (
 // client's manifest and close. A server waits for 2 s (compat reference, section 3.6); the rest is for slow connections.
 const exchangeWait = 4 * time.Second
 
-// shows reports whether the server's manifest follows the answer and ours is expected: the server announces it, and this
-// client has one and announced it.
-func (c *Client) shows(m *HandshakeAnswer) bool {
-	return !c.Generation().Engine() && c.opt.Manifest != nil && m.Version == VersionC1 && m.Told().Manifest
-}
-
 // exchange reads the server's manifest, if one was announced, computes the differences, and sends ours. A missing
 // manifest delays the session by at most exchangeWait; then the differences are unknown.
 func (c *Client) exchange(ctx context.Context) error {
-	c.differences = c.unexchanged()
-	if !c.shows(c.answer) {
+	c.differences = c.differencesUnseen()
+	if !c.link.announcesManifest(c.answer) {
 		return nil
 	}
 	patience := time.NewTimer(exchangeWait)
 	defer patience.Stop()
-	got, err := c.awaitUntil(ctx, c.manifest, patience.C)
+	got, err := c.awaitManifest(ctx, patience.C)
 	if err != nil || got.message == nil {
 		return err
 	}
-	theirs := &got.message.(*ComponentManifest).Manifest
+	theirs := &got.message.(*netproto.ComponentManifest).Manifest
 	c.differences = compat.DiffManifests(theirs, c.opt.Manifest)
 	meeting := compat.Meeting{Judgement: c.judgement, Peer: c.opt.Addr, Target: c.opt.Target, Differences: c.differences}
 	c.opt.Log.Warn().Msg(meeting.Line())
-	ours, err := NewComponentManifest(c.opt.Manifest, theirs.Mode)
+	ours, err := netproto.NewComponentManifest(c.opt.Manifest, theirs.Mode)
 	if err != nil {
 		return err // Dial has checked it: a bug
 	}
-	if err := c.show(ctx, ours); err != nil || c.Transfers() {
+	if err := c.sendManifest(ctx, ours); err != nil || c.Transfers() {
 		return err
 	}
-	return c.seeOff(ctx)
+	return c.awaitClose(ctx)
 }
 
-// show sends our manifest directly and returns when it was written. A caller without transfers closes at once, and a message
+// sendManifest sends our manifest directly and returns when it was written. A caller without transfers closes at once, and a message
 // still queued for the session's writer would be lost. Errors of writing are also seen by the writer and the reader.
-func (c *Client) show(ctx context.Context, ours *ComponentManifest) error {
-	stop := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
+func (c *Client) sendManifest(ctx context.Context, ours *netproto.ComponentManifest) error {
+	stop := context.AfterFunc(ctx, func() { c.link.end(ctx.Err()) })
 	defer stop()
-	if err := c.conn.Write(ours); err != nil {
+	if err := c.link.conn.Write(ours); err != nil {
 		c.opt.Log.Info().Err(err).Str("peer", c.opt.Addr).Msg("the server can't be shown our components")
 	}
 	return ctx.Err()
 }
 
-// seeOff waits until the server closes, which it does after reading our manifest: closing first could lose the manifest on the way.
-func (c *Client) seeOff(ctx context.Context) error {
+// awaitClose waits until the server closes, which it does after reading our manifest: closing first could lose the manifest on the way.
+func (c *Client) awaitClose(ctx context.Context) error {
 	patience := time.NewTimer(exchangeWait)
 	defer patience.Stop()
 	select {
-	case <-c.done:
+	case <-c.link.done:
 	case <-patience.C:
 	case <-ctx.Done():
-		c.end(ctx.Err())
+		c.link.end(ctx.Err())
 		return ctx.Err()
 	}
 	return nil
 }
 
-// awaitUntil is await with a time limit. At the limit it returns an empty arrival without an error.
-func (c *Client) awaitUntil(ctx context.Context, ch <-chan arrival, end <-chan time.Time) (arrival, error) {
+// awaitManifest returns the server's manifest. At the end of the time it returns an empty arrival without an error.
+func (c *Client) awaitManifest(ctx context.Context, end <-chan time.Time) (arrival, error) {
 	select {
-	case got := <-ch:
+	case got := <-c.link.manifests:
 		return got, nil
 	case <-end:
 		c.opt.Log.Info().Str("peer", c.opt.Addr).Msg("the server announced its components and did not show them")
 		return arrival{}, nil
-	case <-c.done:
+	case <-c.link.done:
 	case <-ctx.Done():
 	}
-	return c.await(ctx, ch)
+	return c.link.await(ctx, c.link.manifests)
 }
 
-// unexchanged is the difference of the two builds as known without manifests.
-func (c *Client) unexchanged() compat.Differences {
+// differencesUnseen are the differences of the two builds, as far as known without manifests.
+func (c *Client) differencesUnseen() compat.Differences {
 	d := compat.Differences{Server: compat.Build{Logic: compat.NoLogic}, Client: compat.Build{Logic: compat.NoLogic}, Age: c.judgement.Age, Untold: true}
 	if !c.Generation().Engine() {
 		d.Server = c.answer.Told().Server
@@ -101,9 +96,9 @@ func (c *Client) unexchanged() compat.Differences {
 func (c *Client) Differences() compat.Differences { return c.differences }
 
 // Told is the server's description of its verdict. It is empty in an engine generation.
-func (c *Client) Told() AnswerTags {
-	if c.Generation().Engine() || c.answer.Version != VersionC1 {
-		return (&HandshakeAnswer{}).Told()
+func (c *Client) Told() netproto.AnswerTags {
+	if c.Generation().Engine() || c.answer.Version != netproto.VersionC1 {
+		return (&netproto.HandshakeAnswer{}).Told()
 	}
 	return c.answer.Told()
 }

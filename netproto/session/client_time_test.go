@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/dial"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -43,7 +45,7 @@ func TestPingsAreAnsweredWhileDeliveringIsSlow(t *testing.T) {
 			p.serve(files, 1000)
 		})
 		c, _ := listed(t, opt)
-		err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 2000}}, func(int, []byte) error {
+		err := c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 2000}}, func(int, []byte) error {
 			time.Sleep(61 * time.Second)
 			synctest.Wait()
 			if seen.pongs < 6 || seen.pongs != asked {
@@ -128,7 +130,7 @@ func TestPingFlood(t *testing.T) {
 			p.serve(files, 1000)
 		})
 		c, _ := listed(t, opt)
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 100_123}}); len(got[0]) != 100_123 {
+		if got := fetchAll(t, c, []session.FetchRange{{Index: 10, Size: 100_123}}); len(got[0]) != 100_123 {
 			t.Errorf("%d bytes", len(got[0]))
 		}
 		time.Sleep(time.Second)
@@ -141,9 +143,9 @@ func TestPingFlood(t *testing.T) {
 }
 
 // closed checks that err is a ClosedError, and whether the hello had been answered.
-func closed(t *testing.T, err error, answered bool) *netproto.ClosedError {
+func closed(t *testing.T, err error, answered bool) *session.ClosedError {
 	t.Helper()
-	var end *netproto.ClosedError
+	var end *session.ClosedError
 	if !errors.As(err, &end) {
 		t.Fatalf("error %v, want a ClosedError", err)
 	}
@@ -158,9 +160,9 @@ func TestSilence(t *testing.T) {
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
 		opt, wait := play(t, g, func(p *peer) { _, _ = io.Copy(io.Discard, p.net) })
 		start := time.Now()
-		_, err := netproto.Dial(t.Context(), opt)
+		_, err := session.Dial(t.Context(), opt)
 		end := closed(t, err, false)
-		if !errors.Is(end, os.ErrDeadlineExceeded) || time.Since(start) != netproto.DefaultIdleTimeout {
+		if !errors.Is(end, os.ErrDeadlineExceeded) || time.Since(start) != session.DefaultIdleTimeout {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		wait()
@@ -174,7 +176,7 @@ func TestSilence(t *testing.T) {
 		opt.IdleTimeout = 7 * time.Second
 		c, _ := listed(t, opt)
 		start = time.Now()
-		err = c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 9}}, nil)
+		err = c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 9}}, nil)
 		if !errors.Is(closed(t, err, true), os.ErrDeadlineExceeded) || time.Since(start) != 7*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
@@ -192,8 +194,8 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 		stop := make(chan struct{})
 		opt, wait := play(t, netproto.C1, func(*peer) { <-stop })
 		start := time.Now()
-		_, err := netproto.Dial(t.Context(), opt)
-		if !errors.Is(closed(t, err, false), os.ErrDeadlineExceeded) || time.Since(start) > netproto.DefaultIdleTimeout+2*time.Second {
+		_, err := session.Dial(t.Context(), opt)
+		if !errors.Is(closed(t, err, false), os.ErrDeadlineExceeded) || time.Since(start) > session.DefaultIdleTimeout+2*time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		close(stop)
@@ -213,9 +215,9 @@ func TestStalledServer(t *testing.T) {
 		c, _ := listed(t, opt)
 		time.Sleep(10 * time.Minute / time.Duration(testlevel.Stride(4, 5))) // a session may be idle longer than the answer timeout: no answer is owed
 		start := time.Now()
-		err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 9}}, nil)
+		err := c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 9}}, nil)
 		closed(t, err, true)
-		if waited := time.Since(start); waited <= netproto.DefaultAnswerTimeout || waited > netproto.DefaultAnswerTimeout+2*netproto.DefaultPingPeriod {
+		if waited := time.Since(start); waited <= session.DefaultAnswerTimeout || waited > session.DefaultAnswerTimeout+2*session.DefaultPingPeriod {
 			t.Errorf("%v after %v", err, waited)
 		}
 		c.Close()
@@ -235,10 +237,10 @@ func TestSlowLinkIsNoStall(t *testing.T) {
 		}
 		c, _ := listed(t, opt)
 		start := time.Now()
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 12, Size: 700}}); len(got[0]) != 700 {
+		if got := fetchAll(t, c, []session.FetchRange{{Index: 12, Size: 700}}); len(got[0]) != 700 {
 			t.Errorf("%d bytes", len(got[0]))
 		}
-		if time.Since(start) < 2*netproto.DefaultAnswerTimeout {
+		if time.Since(start) < 2*session.DefaultAnswerTimeout {
 			t.Errorf("the link was not slow: %v", time.Since(start))
 		}
 		c.Close()
@@ -264,14 +266,14 @@ func TestCancel(t *testing.T) {
 
 		opt, _ := play(t, g, nil)
 		opt.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
-		cancelled(t, func(ctx context.Context) error { _, err := netproto.Dial(ctx, opt); return err })
+		cancelled(t, func(ctx context.Context) error { _, err := session.Dial(ctx, opt); return err })
 
 		opt, wait := play(t, g, silent)
-		cancelled(t, func(ctx context.Context) error { _, err := netproto.Dial(ctx, opt); return err })
+		cancelled(t, func(ctx context.Context) error { _, err := session.Dial(ctx, opt); return err })
 		wait()
 
 		opt, wait = play(t, g, answering)
-		c := dial(t, opt)
+		c := connect(t, opt)
 		cancelled(t, func(ctx context.Context) error { _, err := c.List(ctx); return err })
 		c.Close()
 		wait()
@@ -279,9 +281,9 @@ func TestCancel(t *testing.T) {
 		opt, wait = play(t, g, listing)
 		c, _ = listed(t, opt)
 		cancelled(t, func(ctx context.Context) error {
-			return c.Fetch(ctx, []netproto.FetchRange{{Index: 10, Size: 100_123}}, nil)
+			return c.Fetch(ctx, []session.FetchRange{{Index: 10, Size: 100_123}}, nil)
 		})
-		closed(t, c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 9}}, nil), true)
+		closed(t, c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 9}}, nil), true)
 		c.Close()
 		wait()
 	})
@@ -313,22 +315,22 @@ func TestUnreachable(t *testing.T) {
 		"refused": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			opt := netproto.ClientOptions{Addr: "update.example:4000"}
+			opt := session.Options{Addr: "update.example:4000"}
 			opt.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, cause }
-			_, err := netproto.Dial(t.Context(), opt)
-			var unreachable *netproto.UnreachableError
+			_, err := session.Dial(t.Context(), opt)
+			var unreachable *session.UnreachableError
 			if !errors.As(err, &unreachable) || unreachable.Addr != opt.Addr || !errors.Is(err, cause) {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 	bubble(t, "timeout", func(t *testing.T) {
-		opt := netproto.ClientOptions{Addr: "update.example:4000"}
+		opt := session.Options{Addr: "update.example:4000"}
 		opt.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 		start := time.Now()
-		_, err := netproto.Dial(t.Context(), opt)
-		var unreachable *netproto.UnreachableError
-		if !errors.As(err, &unreachable) || time.Since(start) != netproto.DefaultConnectTimeout {
+		_, err := session.Dial(t.Context(), opt)
+		var unreachable *session.UnreachableError
+		if !errors.As(err, &unreachable) || time.Since(start) != dial.ConnectTimeout {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
@@ -344,7 +346,7 @@ func TestCloseEndsCalls(t *testing.T) {
 			time.Sleep(time.Second)
 			c.Close()
 		}()
-		err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 9}}, nil)
+		err := c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 9}}, nil)
 		if !errors.Is(closed(t, err, true), net.ErrClosed) {
 			t.Errorf("error %v", err)
 		}
@@ -356,7 +358,7 @@ func TestCloseEndsCalls(t *testing.T) {
 		opt, wait = play(t, g, func(p *peer) { p.greet(accept); p.list(files); p.serve(files, 1000) })
 		c, _ = listed(t, opt)
 		calls := 0
-		err = c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 100_123}}, func(int, []byte) error {
+		err = c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 100_123}}, func(int, []byte) error {
 			calls++
 			return c.Close()
 		})

@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"collet/netproto"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -34,13 +35,13 @@ const whole = 1 << 40
 // line is one file on a server behind a line that may break.
 type line struct {
 	t      *testing.T
-	proven *netproto.RequestSize
+	proven *session.RequestSize
 	data   []byte
 	got    bytes.Buffer // what was delivered, over all sessions
 }
 
 func newLine(t *testing.T, size int) *line {
-	return &line{t: t, proven: new(netproto.RequestSize), data: numbered(size)}
+	return &line{t: t, proven: new(session.RequestSize), data: numbered(size)}
 }
 
 // session asks for what is missing over a connection that breaks after some bytes, and returns what was asked for and
@@ -64,8 +65,8 @@ func (l *line) session(breakAt int, deliver func([]byte) error) (asked []uint32,
 	}
 	opt.RequestSize, opt.Buffer = l.proven, 8<<20 // a window that does not grow
 	client, _ := listed(l.t, opt)
-	missing := netproto.FetchRange{Index: 10, Offset: int64(l.got.Len()), Size: int64(len(l.data))}
-	err = client.Fetch(l.t.Context(), []netproto.FetchRange{missing}, func(_ int, data []byte) error {
+	missing := session.FetchRange{Index: 10, Offset: int64(l.got.Len()), Size: int64(len(l.data))}
+	err = client.Fetch(l.t.Context(), []session.FetchRange{missing}, func(_ int, data []byte) error {
 		if deliver != nil {
 			return deliver(data)
 		}
@@ -82,7 +83,7 @@ func (l *line) broke(breakAt int) (first uint32, gained int) {
 	l.t.Helper()
 	before := l.got.Len()
 	asked, err := l.session(breakAt, nil)
-	var closed *netproto.ClosedError
+	var closed *session.ClosedError
 	if !errors.As(err, &closed) {
 		l.t.Fatalf("got %v", err)
 	}

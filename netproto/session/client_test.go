@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // bubble runs a subtest in fake time; it ends only when every goroutine has.
@@ -60,7 +61,7 @@ func TestSession(t *testing.T) {
 		if again, err := c.List(t.Context()); err != nil || !reflect.DeepEqual(again, offers) {
 			t.Errorf("listed again: %v, %v", again, err)
 		}
-		reqs := []netproto.FetchRange{
+		reqs := []session.FetchRange{
 			{Index: 10, Size: 100_123}, {Index: 11}, {Index: 12, Offset: 699, Size: 700},
 			{Index: 12, Offset: 700, Size: 700}, {Index: 10, Offset: 50_000, Size: 100_123}, {Index: 14, Size: 1},
 			{Index: 10, Offset: 0, End: 1, Size: 100_123}, {Index: 10, Offset: 999, End: 3001, Size: 100_123},
@@ -86,14 +87,14 @@ func TestSession(t *testing.T) {
 	})
 }
 
-func checkOffers(t *testing.T, g netproto.Generation, offers []netproto.Offer, files []file) {
+func checkOffers(t *testing.T, g netproto.Generation, offers []session.Offer, files []file) {
 	t.Helper()
-	var want []netproto.Offer
+	var want []session.Offer
 	for i, f := range files {
 		if f.role > 1 {
 			continue // an unknown role is left out
 		}
-		o := netproto.Offer{Path: f.path, Size: int64(len(f.data)), Role: f.role, Index: uint32(10 + i)}
+		o := session.Offer{Path: f.path, Size: int64(len(f.data)), Role: f.role, Index: uint32(10 + i)}
 		if g.Engine() {
 			o.FNV = f.fnv()
 		} else {
@@ -107,7 +108,7 @@ func checkOffers(t *testing.T, g netproto.Generation, offers []netproto.Offer, f
 }
 
 // fetchAll collects every range and checks the order of delivery and that each range is delivered at all.
-func fetchAll(t *testing.T, c *netproto.Client, reqs []netproto.FetchRange) [][]byte {
+func fetchAll(t *testing.T, c *session.Client, reqs []session.FetchRange) [][]byte {
 	t.Helper()
 	got, calls, last := make([][]byte, len(reqs)), make([]int, len(reqs)), 0
 	err := c.Fetch(t.Context(), reqs, func(i int, data []byte) error {
@@ -150,7 +151,7 @@ func TestEngineRequestsAsRecorded(t *testing.T) {
 			}
 		})
 		c, _ := listed(t, opt)
-		fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 257}, {Index: 11, Size: 1016}, {Index: 12}, {Index: 13, Offset: 5, Size: 5}})
+		fetchAll(t, c, []session.FetchRange{{Index: 10, Size: 257}, {Index: 11, Size: 1016}, {Index: 12}, {Index: 13, Offset: 5, Size: 5}})
 		c.Close()
 		wait()
 		want := []netproto.GetUpdateFile{{Index: 10}, {Index: 11}, {Index: 11, Offset: 1000}, {Index: 12}, {Index: 13, Offset: 5}}
@@ -190,7 +191,7 @@ func TestWindow(t *testing.T) {
 			})
 			opt.Window = test.window
 			c, _ := listed(t, opt)
-			reqs := []netproto.FetchRange{{Index: 10, Size: 100_123}, {Index: 14, Size: 1}, {Index: 12, Size: 700}, {Index: 11}, {Index: 10, Offset: 99_000, Size: 100_123}}
+			reqs := []session.FetchRange{{Index: 10, Size: 100_123}, {Index: 14, Size: 1}, {Index: 12, Size: 700}, {Index: 11}, {Index: 10, Offset: 99_000, Size: 100_123}}
 			for i, got := range fetchAll(t, c, reqs) {
 				if !bytes.Equal(got, files[reqs[i].Index-10].data[reqs[i].Offset:]) {
 					t.Errorf("range %d is damaged", i)
@@ -253,9 +254,9 @@ func TestPace(t *testing.T) {
 		{32, 8 << 20, 32 << 20, 32, 1, 32, 1},
 	}
 	for _, test := range tests {
-		opt := netproto.ClientOptions{Window: test.window, Buffer: test.buffer, Limits: netproto.Limits{Frame: test.frame}}
+		opt := session.Options{Window: test.window, Buffer: test.buffer, Limits: netproto.Limits{Frame: test.frame}}
 		answer := &netproto.HandshakeAnswer{Capabilities: netproto.CapPipeline, MaxInFlight: test.maxInFlight, MaxPortion: test.maxPortion}
-		if w, p := netproto.Pace(opt, answer); w != test.wantWindow || p != test.wantPortion {
+		if w, p := session.RequestBounds(opt, answer); w != test.wantWindow || p != test.wantPortion {
 			t.Errorf("%+v: %d requests of %d bytes", test, w, p)
 		}
 	}
@@ -269,7 +270,7 @@ func TestRefusedVerdicts(t *testing.T) {
 			opt, wait := play(t, netproto.C1, func(p *peer) {
 				p.answer(compat.Judgement{Verdict: v, Rule: compat.RuleMaintenance, Compatibility: "B", RetryAfter: 60}, 0, 0)
 			})
-			c := dial(t, opt)
+			c := connect(t, opt)
 			defer wait()
 			defer c.Close()
 			want := compat.Judgement{Verdict: v, Rule: compat.RuleMaintenance, Compatibility: "B", RetryAfter: 60}
@@ -290,7 +291,7 @@ func TestRefusedVerdicts(t *testing.T) {
 			p.say(&netproto.Disconnect{})
 			p.waitForClient()
 		})
-		c := dial(t, opt)
+		c := connect(t, opt)
 		if c.Judgement().Verdict != compat.UpdaterMismatch {
 			t.Errorf("judgement %+v", c.Judgement())
 		}
@@ -301,13 +302,13 @@ func TestRefusedVerdicts(t *testing.T) {
 
 // TestDialNeedsASpokenGeneration checks that an unsupported generation is not dialled, and that C1 is the default.
 func TestDialNeedsASpokenGeneration(t *testing.T) {
-	opt := netproto.ClientOptions{Addr: "x:1", Dial: func(context.Context, string, string) (net.Conn, error) {
+	opt := session.Options{Addr: "x:1", Dial: func(context.Context, string, string) (net.Conn, error) {
 		t.Error("dialled")
 		return nil, errors.New("no")
 	}}
 	for _, g := range []netproto.Generation{5, 9} {
 		opt.Generation = g
-		if _, err := netproto.Dial(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "not spoken") {
+		if _, err := session.Dial(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "not spoken") {
 			t.Errorf("%v: %v", g, err)
 		}
 	}
@@ -325,7 +326,7 @@ func TestDialNeedsASpokenGeneration(t *testing.T) {
 // TestRangesAskForNoMore counts the requested bytes when only parts of a file are missing: exactly those in C1, and in
 // an engine generation no portion after the last needed one.
 func TestRangesAskForNoMore(t *testing.T) {
-	ask := []netproto.FetchRange{
+	ask := []session.FetchRange{
 		{Index: 10, Offset: 100, End: 2350, Size: 100_123}, {Index: 10, Offset: 99_000, End: 100_123, Size: 100_123}, {Index: 12, Offset: 1, End: 2, Size: 700},
 	}
 	everyGeneration(t, func(t *testing.T, g netproto.Generation) {
@@ -369,16 +370,16 @@ func TestFetchChecksItsRanges(t *testing.T) {
 		files := testFiles()
 		opt, wait := play(t, g, func(p *peer) { p.greet(accept); p.list(files); p.serve(files, 1000) })
 		c, _ := listed(t, opt)
-		for _, bad := range []netproto.FetchRange{{Offset: -1, Size: 5}, {Offset: 6, Size: 5}, {Offset: math.MinInt64, Size: math.MaxInt64}, {Size: -1},
+		for _, bad := range []session.FetchRange{{Offset: -1, Size: 5}, {Offset: 6, Size: 5}, {Offset: math.MinInt64, Size: math.MaxInt64}, {Size: -1},
 			{Size: 5, End: 6}, {Size: 5, End: -1}, {Offset: 4, Size: 5, End: 3}, {Offset: 1, Size: 5, End: math.MinInt64}} {
-			if err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 12, Size: 700}, bad}, nil); err == nil {
+			if err := c.Fetch(t.Context(), []session.FetchRange{{Index: 12, Size: 700}, bad}, nil); err == nil {
 				t.Errorf("%+v was taken", bad)
 			}
 		}
 		if err := c.Fetch(t.Context(), nil, nil); err != nil {
 			t.Errorf("no ranges: %v", err)
 		}
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 12, Size: 700}}); len(got[0]) != 700 {
+		if got := fetchAll(t, c, []session.FetchRange{{Index: 12, Size: 700}}); len(got[0]) != 700 {
 			t.Errorf("%d bytes", len(got[0]))
 		}
 		c.Close()

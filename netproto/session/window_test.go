@@ -1,10 +1,10 @@
-package netproto_test
+package session_test
 
 import (
 	"testing"
 	"time"
 
-	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // TestWindowFindsTheLine lets windows live on lines of which the speed and the shortest round trip are known: a request of
@@ -25,7 +25,7 @@ func TestWindowFindsTheLine(t *testing.T) {
 		{"a telephone", 300 * time.Millisecond, 100 << 10, 24 * mb, mb, mb},
 		{"a small buffer", 100 * time.Millisecond, 100 * mb, 64 << 10, 64 << 10, 64 << 10},
 	} {
-		w := netproto.NewWindow(test.top)
+		w := session.NewWindow(test.top)
 		for i := range 200 {
 			took := test.trip + time.Duration(float64(w.Size())/float64(test.rate)*float64(time.Second))
 			if i == 0 {
@@ -44,7 +44,7 @@ func TestWindowFindsTheLine(t *testing.T) {
 
 // TestWindowComesBack slows a line down and speeds it up again.
 func TestWindowComesBack(t *testing.T) {
-	w := netproto.NewWindow(24 << 20)
+	w := session.NewWindow(24 << 20)
 	rounds := func(n int, took time.Duration) {
 		for range n {
 			w.Round(took)
@@ -87,7 +87,7 @@ func TestWindowIsBoundByWhatComes(t *testing.T) {
 		{"across the street", time.Millisecond, 900 * mb, 24 * mb, 24 * mb, 24 * mb},
 		{"a small buffer", 100 * time.Millisecond, 100 * mb, 64 * kb, 64 * kb, 64 * kb},
 	} {
-		w := netproto.NewWindow(test.top)
+		w := session.NewWindow(test.top)
 		for range 5 {
 			w.Round(test.trip)
 		}
@@ -100,7 +100,7 @@ func TestWindowIsBoundByWhatComes(t *testing.T) {
 			t.Errorf("%s: %d bytes, want %d to %d", test.name, got, test.least, test.most)
 		}
 	}
-	w := netproto.NewWindow(24 << 20)
+	w := session.NewWindow(24 << 20)
 	w.Round(100 * time.Millisecond)
 	w.Came(24<<20, time.Unix(1000, 0))
 	fast := w.Bound()

@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -50,7 +51,7 @@ func TestLargestListIsBounded(t *testing.T) {
 	runtime.GC()
 	var before, after, left runtime.MemStats
 	runtime.ReadMemStats(&before)
-	c, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "there:1", Generation: netproto.C1, Compatibility: "1", Target: "Linux-x64", Dial: dial})
+	c, err := session.Dial(t.Context(), session.Options{Addr: "there:1", Generation: netproto.C1, Compatibility: "1", Target: "Linux-x64", Dial: dial})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"bytes"
@@ -6,15 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/session"
 )
 
 const timestampName = "metadata/timestamp.json"
@@ -118,16 +116,16 @@ func (s *store) next() netproto.Message {
 }
 
 // objects connects to a peer that plays script and may be asked for objects.
-func objects(t *testing.T, script func(p *peer)) (*netproto.Client, func()) {
+func objects(t *testing.T, script func(p *peer)) (*session.Client, func()) {
 	t.Helper()
 	opt, wait := play(t, netproto.C1, script)
 	opt.Objects = true
-	c := dial(t, opt)
+	c := connect(t, opt)
 	return c, func() { c.Close(); wait() }
 }
 
 // get is what Object delivers.
-func get(ctx context.Context, c *netproto.Client, name string, offset, length int64) ([]byte, error) {
+func get(ctx context.Context, c *session.Client, name string, offset, length int64) ([]byte, error) {
 	var got []byte
 	err := c.Object(ctx, name, offset, length, func(data []byte) error {
 		if len(data) == 0 {
@@ -184,7 +182,7 @@ func TestObjects(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Errorf("%d bytes, want %d", len(got), len(want))
 				}
-				var end *netproto.ObjectEndError
+				var end *session.ObjectEndError
 				switch {
 				case !test.end && err != nil:
 					t.Error(err)
@@ -214,7 +212,7 @@ func TestObjectsTogether(t *testing.T) {
 			calls.Go(func() {
 				name := objectName(i % 6) // the last one is missing
 				got, err := get(t.Context(), c, name, 0, -1)
-				var missing *netproto.MissingObjectError
+				var missing *session.MissingObjectError
 				if want, found := s.files[name]; found && (err != nil || !bytes.Equal(got, want)) {
 					t.Errorf("%s: %d bytes, %v", name, len(got), err)
 				} else if !found && (!errors.As(err, &missing) || missing.Name != name) {
@@ -236,7 +234,7 @@ func TestSlowDelivery(t *testing.T) {
 		s := newStore()
 		opt, wait := play(t, netproto.C1, s.script)
 		opt.Objects, opt.Buffer = true, 128<<10
-		c := dial(t, opt)
+		c := connect(t, opt)
 		defer wait()
 		defer c.Close()
 		release, began := make(chan struct{}), make(chan struct{})
@@ -308,13 +306,13 @@ func TestObjectsOfAnEndedSession(t *testing.T) {
 			s.welcome(p)
 			for range 2 {
 				m := p.next().(*netproto.GetObject)
-				p.say(&netproto.RangeData{Request: m.Request, Offset: m.Offset, Data: text(int(m.Length), 1)})
+				p.say(&netproto.RangeData{Request: m.Request, Offset: m.Offset, Data: numbered(int(m.Length))})
 			}
 			p.say(&netproto.Refuse{Reason: netproto.RefuseGoingDown, Text: "bye"})
 		})
 		defer done()
 		got, err := get(t.Context(), c, objectName(4), 0, 1<<20)
-		var refused *netproto.RefusedError
+		var refused *session.RefusedError
 		if !errors.As(err, &refused) || refused.Reason != netproto.RefuseGoingDown || len(got) != 32<<10 {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
@@ -337,10 +335,10 @@ func TestObjectFaults(t *testing.T) {
 		{"another offset", "offset", netproto.IDRangeData, func(m *netproto.GetObject) netproto.Message {
 			return &netproto.RangeData{Request: m.Request, Offset: m.Offset + 1}
 		}},
-		{"another request", "nobody asked", netproto.IDRangeData, func(m *netproto.GetObject) netproto.Message {
+		{"another request", "was not requested", netproto.IDRangeData, func(m *netproto.GetObject) netproto.Message {
 			return &netproto.RangeData{Request: m.Request + 1000, Offset: m.Offset}
 		}},
-		{"no object of another request", "nobody asked", netproto.IDNoObject, func(m *netproto.GetObject) netproto.Message {
+		{"no object of another request", "was not requested", netproto.IDNoObject, func(m *netproto.GetObject) netproto.Message {
 			return &netproto.NoObject{Request: m.Request + 1000}
 		}},
 	} {
@@ -362,8 +360,8 @@ func TestObjectFaults(t *testing.T) {
 			p.waitForClient()
 		})
 		defer done()
-		err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 5}}, func(int, []byte) error { return nil })
-		wantFault(t, err, netproto.IDNoObject, "nobody asked")
+		err := c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 5}}, func(int, []byte) error { return nil })
+		wantFault(t, err, netproto.IDNoObject, "was not requested")
 	})
 }
 
@@ -424,7 +422,7 @@ func TestWhoHasObjects(t *testing.T) {
 			}
 			opt, wait := play(t, test.g, script)
 			opt.Auto, opt.Objects, opt.Unlisted = test.auto, test.objects, test.unlist
-			c := dial(t, opt)
+			c := connect(t, opt)
 			offers, err := c.List(t.Context())
 			if c.Objects() != test.has || (err == nil) != test.lists || test.lists && len(offers) != 4 {
 				t.Errorf("objects %t, %d files, %v", c.Objects(), len(offers), err)
@@ -443,7 +441,7 @@ func TestWhoHasObjects(t *testing.T) {
 
 // TestObjectStride requests less if the connection breaks within an answer.
 func TestObjectStride(t *testing.T) {
-	stride := new(netproto.RequestSize)
+	stride := new(session.RequestSize)
 	for i, want := range []uint32{1 << 20, 256 << 10, 64 << 10, 16 << 10, 16 << 10} {
 		bubble(t, fmt.Sprint(i), func(t *testing.T) {
 			s := newStore()
@@ -454,8 +452,8 @@ func TestObjectStride(t *testing.T) {
 				asked = p.next().(*netproto.GetObject).Length
 			})
 			opt.Objects, opt.RequestSize = true, stride
-			c := dial(t, opt)
-			var closed *netproto.ClosedError
+			c := connect(t, opt)
+			var closed *session.ClosedError
 			if _, err := get(t.Context(), c, objectName(4), 0, 1<<20); !errors.As(err, &closed) || asked != want {
 				t.Errorf("asks for %d, want %d: %v", asked, want, err)
 			}
@@ -463,91 +461,6 @@ func TestObjectStride(t *testing.T) {
 			wait()
 		})
 	}
-}
-
-// TestObjectNames is the table of PROTOCOL.md, with similar invalid names.
-func TestObjectNames(t *testing.T) {
-	sum := strings.Repeat("0123456789abcdef", 4)
-	for name, want := range map[string]bool{
-		"metadata/timestamp.json":                       true,
-		"metadata/1.root.json":                          true,
-		"metadata/9007199254740991.targets.json":        true,
-		"metadata/10.snapshot.json":                     true,
-		"releases/" + sum + ".release":                  true,
-		"objects/01/" + sum:                             true,
-		"sequels/" + sum + ".sequel":                    true,
-		"sequels/" + sum:                                false,
-		"sequels/" + sum[:2] + "/" + sum + ".sequel":    false,
-		"sequels/" + sum[1:] + ".sequel":                false,
-		"":                                              false,
-		"/metadata/timestamp.json":                      false,
-		"metadata":                                      false,
-		"metadata/":                                     false,
-		"metadata/root.json":                            false,
-		"metadata/0.root.json":                          false,
-		"metadata/01.root.json":                         false,
-		"metadata/-1.root.json":                         false,
-		"metadata/1.timestamp.json":                     false,
-		"metadata/1.root.json.unverified":               false,
-		"metadata/1.mirrors.json":                       false,
-		"metadata/1.root.json/":                         false,
-		"metadata/12345678901234567.root.json":          false,
-		"metadata/../metadata/timestamp.json":           false,
-		"Metadata/timestamp.json":                       false,
-		"releases/" + sum:                               false,
-		"releases/" + sum[1:] + ".release":              false,
-		"releases/" + strings.ToUpper(sum) + ".release": false,
-		"releases/x/" + sum + ".release":                false,
-		"objects/" + sum:                                false,
-		"objects/02/" + sum:                             false,
-		"objects/01/" + sum + "0":                       false,
-		"objects/01/" + sum + "/":                       false,
-		"objects/01/" + sum[:63] + "G":                  false,
-		"objects/01/../01/" + sum:                       false,
-		"objects//" + sum:                               false,
-		"Resources/Core.zip":                            false,
-		".collet-server/" + sum:                         false,
-		"objects/01/" + sum[:62] + "\x00a":              false,
-	} {
-		if netproto.IsObjectName(name) != want {
-			t.Errorf("%q: %t", name, !want)
-		}
-		if want && len(name) > netproto.MaxObjectName {
-			t.Errorf("%q has %d bytes", name, len(name))
-		}
-	}
-}
-
-// TestLongObjectNames are refused on both sides.
-func TestLongObjectNames(t *testing.T) {
-	if _, err := netproto.EncodeFrame(netproto.C1, 0, 0, &netproto.GetObject{Name: strings.Repeat("a", netproto.MaxObjectName+1)}); err == nil {
-		t.Error("a long name was written")
-	}
-	data, err := netproto.EncodeFrame(netproto.C1, 0, 0, &netproto.GetObject{Name: strings.Repeat("a", netproto.MaxObjectName)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	longer := append(bytes.Clone(data), 'a')
-	longer[4]++
-	longer[9+4]++
-	_, err = netproto.DecodeFrame(netproto.C1, 0, 0, netproto.DefaultServerLimits(), longer)
-	wantFault(t, err, netproto.IDGetObject, "name")
-}
-
-// FuzzObjectName lets no name pass that leads out of a folder or means two files.
-func FuzzObjectName(f *testing.F) {
-	sum := strings.Repeat("0123456789abcdef", 4)
-	for _, name := range []string{timestampName, "metadata/1.root.json", "objects/01/" + sum, "releases/" + sum + ".release", "sequels/" + sum + ".sequel", "metadata/../x", "objects/01/..", ""} {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		if !netproto.IsObjectName(name) {
-			return
-		}
-		if path.Clean(name) != name || !filepath.IsLocal(name) || len(name) > netproto.MaxObjectName || strings.ToLower(name) != name {
-			t.Fatalf("%q passes", name)
-		}
-	})
 }
 
 // TestObjectsToldInTheAnswer need no request: the timestamp, and that there is no newer root.
@@ -581,8 +494,8 @@ func TestObjectsToldInTheAnswer(t *testing.T) {
 			c, done := objects(t, s.script)
 			for range 2 {
 				got, err := get(t.Context(), c, test.asked, test.offset, test.length)
-				var missing *netproto.MissingObjectError
-				var end *netproto.ObjectEndError
+				var missing *session.MissingObjectError
+				var end *session.ObjectEndError
 				if string(got) != test.want || errors.As(err, &missing) != test.missing || errors.As(err, &end) != test.end || err != nil && !test.missing && !test.end {
 					t.Errorf("%q, %v", got, err)
 				}

@@ -1,8 +1,10 @@
-package netproto
+package session
 
 import (
 	"context"
 	"fmt"
+
+	"collet/netproto"
 )
 
 // FetchRange requests the bytes [Offset, End) of a file. Size is the file's whole size as listed.
@@ -43,8 +45,8 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 		return err
 	}
 	select {
-	case <-c.done: // the channels may still hold answers to an earlier call
-		return c.err
+	case <-c.link.done: // the channels may still hold answers to an earlier call
+		return c.link.err
 	default:
 	}
 	for i, r := range reqs {
@@ -60,10 +62,10 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 		for i, r := range reqs {
 			spans[i] = span{index: r.Index, next: r.Offset, end: r.end()}
 		}
-		err = c.requests.run(ctx, c, &call{spans: spans}, deliver)
+		err = c.link.requests.run(ctx, &call{spans: spans}, deliver)
 	}
 	if err != nil {
-		c.end(err)
+		c.link.end(err)
 	}
 	return err
 }
@@ -72,18 +74,18 @@ func (c *Client) Fetch(ctx context.Context, reqs []FetchRange, deliver func(i in
 func (c *Client) fetchPortions(ctx context.Context, reqs []FetchRange, deliver func(i int, data []byte) error) error {
 	for i, r := range reqs {
 		for offset, first := r.Offset, true; first || offset < r.end(); first = false {
-			c.ledger.expect(ask{id: IDUpdateFileData}, due{length: r.Size - offset})
-			c.out.add(&GetUpdateFile{Index: r.Index, Offset: uint64(offset)})
-			got, err := c.await(ctx, c.data)
+			c.link.ledger.expect(replyKey{id: netproto.IDUpdateFileData}, reply{length: r.Size - offset})
+			c.link.out.add(&netproto.GetUpdateFile{Index: r.Index, Offset: uint64(offset)})
+			got, err := c.link.await(ctx, c.link.portions)
 			if err != nil {
 				return err
 			}
-			data := got.message.(*UpdateFileData).Data
+			data := got.message.(*netproto.UpdateFileData).Data
 			data = data[:min(int64(len(data)), r.end()-offset)]
 			if err := deliver(i, noBytes(data)); err != nil {
 				return err
 			}
-			c.conn.in.spare.give(got.frame)
+			c.link.conn.Reuse(got.frame)
 			offset += int64(len(data))
 		}
 	}

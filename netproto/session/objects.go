@@ -1,4 +1,4 @@
-package netproto
+package session
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"collet/netproto"
 )
 
 var (
@@ -16,20 +18,15 @@ var (
 	errNoObjects = errors.New("this server hands out no release folder")
 )
 
-// unlisted reports whether no list follows the answer: this client requested that, and the server agreed.
-func (c *Client) unlisted(m *HandshakeAnswer) bool {
-	return !c.Generation().Engine() && m.Capabilities&c.opt.capabilities()&CapUnlisted != 0
-}
-
 // Objects reports whether the server serves a release folder, so that Object may be called. It is false unless the options enable it.
 func (c *Client) Objects() bool {
 	return !c.Generation().Engine() && c.Transfers() &&
-		c.answer.Capabilities&c.opt.capabilities()&CapObjects != 0
+		c.answer.Capabilities&c.opt.capabilities()&netproto.CapObjects != 0
 }
 
 // Object fetches length bytes from offset of a file of the server's release folder, and delivers them in order; a length
 // below 0 means the rest of the file. deliver runs on the caller's goroutine and must not keep data. The data is not
-// verified. name must pass IsObjectName.
+// verified. name must pass netproto.IsObjectName.
 //
 // The timestamp, and the absence of a next root, are known from the server's answer and need no request.
 //
@@ -40,12 +37,12 @@ func (c *Client) Object(ctx context.Context, name string, offset, length int64, 
 	switch {
 	case !c.Objects():
 		return errNoObjects
-	case !IsObjectName(name):
+	case !netproto.IsObjectName(name):
 		return fmt.Errorf("%q is no name of a file in a release folder", name)
 	case offset < 0 || length > math.MaxInt64-offset:
 		return fmt.Errorf("%q: %d bytes from %d are no range", name, length, offset)
 	}
-	if told, err := c.told(name, offset, length, deliver); told {
+	if known, err := c.serveFromAnswer(name, offset, length, deliver); known {
 		return err
 	}
 	want := int64(math.MaxInt64)
@@ -53,7 +50,7 @@ func (c *Client) Object(ctx context.Context, name string, offset, length int64, 
 		want = offset + length
 	}
 	at := offset
-	err := c.requests.run(ctx, c, &call{spans: []span{{name: name, next: offset, end: want, open: length < 0}}}, func(_ int, data []byte) error {
+	err := c.link.requests.run(ctx, &call{spans: []span{{name: name, next: offset, end: want, open: length < 0}}}, func(_ int, data []byte) error {
 		if len(data) == 0 {
 			return nil
 		}
@@ -73,23 +70,23 @@ func (c *Client) Object(ctx context.Context, name string, offset, length int64, 
 const (
 	timestampName = "metadata/timestamp.json"
 	rootSuffix    = ".root.json"
-	// maxTold is the size of the largest accepted timestamp in an answer, in bytes; a release folder's has less than 4 KiB.
-	maxTold = 16 << 10
+	// maxTimestamp is the size of the largest accepted timestamp in an answer, in bytes; a release folder's has less than 4 KiB.
+	maxTimestamp = 16 << 10
 )
 
-// told serves a request from the server's answer: the timestamp, and the absence of a root. Both belong to the catalogue
+// serveFromAnswer serves a request from the server's answer: the timestamp, and the absence of a root. Both belong to the catalogue
 // at the time of the handshake, and stay the same for the session.
-func (c *Client) told(name string, offset, length int64, deliver func(data []byte) error) (told bool, err error) {
+func (c *Client) serveFromAnswer(name string, offset, length int64, deliver func(data []byte) error) (known bool, err error) {
 	if number, isRoot := strings.CutSuffix(strings.TrimPrefix(name, "metadata/"), rootSuffix); isRoot {
-		newest, known := c.answer.Tags.Get(TagRoot)
+		newest, known := c.answer.Tags.Get(netproto.TagRoot)
 		version, err := strconv.ParseUint(number, 10, 64)
 		if known && len(newest) == 8 && err == nil && version > binary.LittleEndian.Uint64(newest) {
 			return true, &MissingObjectError{Name: name}
 		}
 		return false, nil
 	}
-	data, known := c.answer.Tags.Get(TagTimestamp)
-	if name != timestampName || !known || len(data) > maxTold {
+	data, known := c.answer.Tags.Get(netproto.TagTimestamp)
+	if name != timestampName || !known || len(data) > maxTimestamp {
 		return false, nil
 	}
 	size := int64(len(data))

@@ -1,4 +1,4 @@
-package netproto
+package session
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"collet/netproto"
 )
 
 // maxQueue is the largest number of parts that a call has requested and not delivered. Without it, ranges of few bytes
@@ -16,10 +18,11 @@ const maxQueue = 2048
 var errAbsent = errors.New("no such object")
 
 // requests are the requests of a C1 session. All calls of Fetch and Object share its window. The session's reader passes
-// responses to it and never blocks. The zero value is ready.
+// responses to it and never blocks.
 type requests struct {
+	link *link
+
 	mu     sync.Mutex
-	spare  *spare
 	window window
 	most   int64  // bytes requested and not delivered at most; each call may exceed it by one request
 	held   int64  // bytes requested and not delivered
@@ -59,19 +62,42 @@ type part struct {
 	arrived      bool
 }
 
+// newRequests are those of a session in which the server has given this answer.
+func newRequests(l *link, answer *netproto.HandshakeAnswer) *requests {
+	count, portion := requestBounds(l.opt, answer)
+	l.opt.RequestSize.beginSession()
+	return &requests{
+		link: l, window: newWindow(count, portion, int64(l.opt.Buffer), l.opt.RequestSize), most: int64(l.opt.Buffer),
+		asked: make(map[uint32]*part), calls: make(map[*call]struct{}),
+	}
+}
+
+// requestBounds returns how many requests of C1 may be outstanding and how many bytes each asks for: within the server's
+// limits, and together within the buffer.
+func requestBounds(o Options, answer *netproto.HandshakeAnswer) (count int, portion int64) {
+	count = min(o.Window, int(answer.MaxInFlight))
+	if answer.Capabilities&netproto.CapPipeline == 0 {
+		count = 1
+	}
+	const overhead = netproto.HeaderSize + 4 + 8 + 4
+	portion = min(max(int64(o.Buffer/count), smallestPortion), largestPortion)
+	portion = min(portion, int64(answer.MaxPortion), max(int64(o.Limits.Frame-overhead), 1), math.MaxUint32)
+	return count, portion
+}
+
 // run requests the spans of a call and delivers their bytes in order, on the caller's goroutine. An empty span is
 // delivered once, with nil. For a missing object the error is errAbsent.
-func (r *requests) run(ctx context.Context, c *Client, o *call, deliver func(i int, data []byte) error) error {
-	r.begin(c, o)
+func (r *requests) run(ctx context.Context, o *call, deliver func(i int, data []byte) error) error {
+	r.begin(o)
 	defer r.leave(o)
 	var last error // what ended the session; data that arrived before is still delivered
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		batch, head, over, err := r.step(c, o)
+		batch, head, over, err := r.step(o)
 		if len(batch) > 0 {
-			c.out.add(batch...)
+			r.link.out.add(batch...)
 		}
 		switch {
 		case head != nil:
@@ -84,29 +110,22 @@ func (r *requests) run(ctx context.Context, c *Client, o *call, deliver func(i i
 		case over:
 			return err
 		case last != nil:
-			r.fail(c, last)
+			r.fail(last)
 			return last
 		}
 		select {
 		case <-o.wake:
 		case <-ctx.Done():
-		case <-c.done:
-			last = c.err
+		case <-r.link.done:
+			last = r.link.err
 		}
 	}
 }
 
 // begin registers a call.
-func (r *requests) begin(c *Client, o *call) {
+func (r *requests) begin(o *call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.asked == nil {
-		r.asked, r.calls = make(map[uint32]*part), make(map[*call]struct{})
-		count, portion := c.pace()
-		r.most, r.spare = int64(c.opt.Buffer), &c.conn.in.spare
-		r.window = newWindow(count, portion, r.most, c.opt.RequestSize)
-		c.opt.RequestSize.beginSession()
-	}
 	o.wake = make(chan struct{}, 1)
 	r.calls[o] = struct{}{}
 }
@@ -119,7 +138,7 @@ func (r *requests) leave(o *call) {
 	r.held -= o.held
 	for _, p := range o.queue {
 		p.call = nil
-		r.spare.give(p.frame)
+		r.link.conn.Reuse(p.frame)
 	}
 	r.wakeAll()
 }
@@ -135,13 +154,13 @@ func (r *requests) wakeAll() {
 }
 
 // step returns the next actions of a call: requests to send, and a part to deliver, or that the call is over.
-func (r *requests) step(c *Client, o *call) (batch []Message, head *part, over bool, err error) {
+func (r *requests) step(o *call) (batch []netproto.Message, head *part, over bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o.absent {
 		return nil, nil, true, errAbsent
 	}
-	batch = r.fill(c, o)
+	batch = r.fill(o)
 	if len(o.queue) == 0 {
 		return batch, nil, o.span() == nil, nil
 	}
@@ -158,7 +177,7 @@ func (r *requests) step(c *Client, o *call) (batch []Message, head *part, over b
 
 // fill requests as much as the call's share of the window allows, once a quarter of it is free. For a file of unknown
 // size it sends a single request first: most such files are small.
-func (r *requests) fill(c *Client, o *call) (batch []Message) {
+func (r *requests) fill(o *call) (batch []netproto.Message) {
 	w, sharers := &r.window, max(len(r.calls), 1)
 	count, room := max(w.count/sharers, 1), w.bound()/int64(sharers)
 	if o.requests > 0 && (o.requests > count*3/4 || o.bytes > room*3/4) {
@@ -170,7 +189,7 @@ func (r *requests) fill(c *Client, o *call) (batch []Message) {
 		if s == nil || s.open && s.begun {
 			break
 		}
-		if m := r.plan(c, o, s); m != nil {
+		if m := r.plan(o, s); m != nil {
 			batch = append(batch, m)
 		}
 	}
@@ -188,7 +207,7 @@ func (o *call) span() *span {
 }
 
 // plan queues the next part of a span, and returns its request. An empty range has none.
-func (r *requests) plan(c *Client, o *call, s *span) Message {
+func (r *requests) plan(o *call, s *span) netproto.Message {
 	s.begun = true
 	p := &part{call: o, span: o.current, offset: s.next}
 	o.queue = append(o.queue, p)
@@ -202,11 +221,11 @@ func (r *requests) plan(c *Client, o *call, s *span) Message {
 	o.requests, o.bytes, o.held, r.held = o.requests+1, o.bytes+p.size, o.held+p.size, r.held+p.size
 	r.number++
 	r.asked[r.number] = p
-	c.ledger.expect(ask{id: IDRangeData, request: r.number}, due{offset: uint64(p.offset), length: p.size, named: s.name != ""})
+	r.link.ledger.expect(replyKey{id: netproto.IDRangeData, request: r.number}, reply{offset: uint64(p.offset), length: p.size, named: s.name != ""})
 	if s.name != "" {
-		return &GetObject{Request: r.number, Name: s.name, Offset: uint64(p.offset), Length: uint32(p.size)}
+		return &netproto.GetObject{Request: r.number, Name: s.name, Offset: uint64(p.offset), Length: uint32(p.size)}
 	}
-	return &GetRange{Request: r.number, Index: s.index, Offset: uint64(p.offset), Length: uint32(p.size)}
+	return &netproto.GetRange{Request: r.number, Index: s.index, Offset: uint64(p.offset), Length: uint32(p.size)}
 }
 
 // settle removes an outstanding request. The lock is held.
@@ -229,7 +248,7 @@ func (r *requests) arrive(number uint32, data, frame []byte) {
 	p := r.settle(number)
 	r.window.receive(int64(len(data)), p.asked, time.Now())
 	if p.call == nil {
-		r.spare.give(frame)
+		r.link.conn.Reuse(frame)
 		return
 	}
 	p.data, p.frame, p.arrived = data, frame, true
@@ -253,28 +272,15 @@ func (r *requests) miss(number uint32) {
 func (r *requests) release(o *call, p *part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.spare.give(p.frame)
+	r.link.conn.Reuse(p.frame)
 	r.window.proven.recordDelivery(p.size)
 	o.held, r.held = o.held-p.size, r.held-p.size
 	r.wakeAll()
 }
 
 // fail records how the session ended.
-func (r *requests) fail(c *Client, err error) {
+func (r *requests) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.opt.RequestSize.endSession(err)
-}
-
-// pace returns how many requests of C1 may be outstanding and how many bytes each asks for: within the server's limits,
-// and together within the buffer.
-func (c *Client) pace() (window int, portion int64) {
-	window = min(c.opt.Window, int(c.answer.MaxInFlight))
-	if c.answer.Capabilities&CapPipeline == 0 {
-		window = 1
-	}
-	const overhead = frameHeader + 4 + 8 + 4
-	portion = min(max(int64(c.opt.Buffer/window), smallestPortion), largestPortion)
-	portion = min(portion, int64(c.answer.MaxPortion), max(int64(c.opt.Limits.Frame-overhead), 1), math.MaxUint32)
-	return window, portion
+	r.window.proven.endSession(err)
 }

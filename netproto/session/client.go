@@ -1,4 +1,4 @@
-package netproto
+package session
 
 import (
 	"context"
@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"sync"
-	"time"
 
+	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/wire"
 )
@@ -24,35 +23,13 @@ import (
 //
 // An error other than a misuse ends the session; later calls return the error that ended it.
 type Client struct {
-	opt         ClientOptions
-	stream      *idleConn
-	conn        *Conn
-	out         *outbox
-	ledger      ledger
-	answer      *HandshakeAnswer   // set before Dial returns
-	judgement   compat.Judgement   // the same
-	differences compat.Differences // the same
-	transfers   bool               // the same
-	offers      []Offer            // what List returned
-	requests    requests
-	idleBytes   float64   // of unsolicited messages, see idle; for the reader only
-	idleAt      time.Time // when idleBytes was computed
-
-	greeting chan arrival
-	manifest chan arrival
-	list     chan arrival
-	data     chan arrival
-
-	once sync.Once
-	err  error         // what ended the session; read after done
-	done chan struct{} // closed when the session has ended
-	work sync.WaitGroup
-}
-
-// arrival is a requested message, with the buffer that holds its bytes.
-type arrival struct {
-	message Message
-	frame   []byte
+	opt         Options
+	link        *link
+	answer      *netproto.HandshakeAnswer // set before Dial returns
+	judgement   compat.Judgement          // the same
+	differences compat.Differences        // the same
+	transfers   bool                      // the same
+	offers      []Offer                   // what List returned
 }
 
 // Offer is one file of the server's list. Path is untrusted until release.CheckPath passed it.
@@ -69,9 +46,9 @@ type Offer struct {
 // Dial connects and performs the handshake. It returns once the server has given its verdict, whatever that is. Errors
 // are *UnreachableError, *ClosedError, *RefusedError, *FormatError, ctx's own, or a mistake in opt: an unsupported
 // generation, an identity that can't be encoded, an incomplete manifest (a *compat.ManifestError).
-func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
+func Dial(ctx context.Context, opt Options) (*Client, error) {
 	opt = opt.withDefaults()
-	if err := opt.Generation.check(); err != nil {
+	if err := opt.Generation.Check(); err != nil {
 		return nil, err
 	}
 	if err := opt.checkIdentity(); err != nil {
@@ -89,80 +66,56 @@ func Dial(ctx context.Context, opt ClientOptions) (*Client, error) {
 }
 
 // open makes one attempt in the generation that opt names.
-func open(ctx context.Context, opt ClientOptions) (*Client, error) {
+func open(ctx context.Context, opt Options) (*Client, error) {
 	nc, err := opt.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(opt, nc)
+	l, err := newLink(opt, nc)
 	if err != nil {
 		return nil, errors.Join(err, nc.Close())
 	}
-	c.start()
-	if err := c.shake(ctx); err != nil {
+	c := &Client{opt: opt, link: l}
+	l.start()
+	if err := c.handshake(ctx); err != nil {
 		_ = c.Close() // always nil
 		return nil, err
 	}
 	return c, nil
 }
 
-func newClient(opt ClientOptions, nc net.Conn) (*Client, error) {
-	c := &Client{opt: opt, stream: &idleConn{Conn: nc, idle: opt.IdleTimeout}, out: newOutbox(), done: make(chan struct{})}
-	c.greeting, c.manifest, c.list = make(chan arrival, 1), make(chan arrival, 1), make(chan arrival, 1)
-	c.data = make(chan arrival, opt.Window)
-	c.conn = NewConn(c.stream, ClientSide, opt.Limits)
-	c.conn.in.spare.keep, c.conn.in.offering = opt.Window, opt.Auto && opt.Generation.Engine()
-	return c, c.conn.SetGeneration(opt.Generation)
-}
-
-// shake sends the hello and reads the answer. An engine client's first ping follows at once, as recorded, unless the
+// handshake sends the hello and reads the answer. An engine client's first ping follows at once, as recorded, unless the
 // hello is an offer: then the answer decides the layout of a ping.
-func (c *Client) shake(ctx context.Context) error {
-	c.ledger.expect(ask{id: IDHandshakeAnswer}, due{})
-	if c.opt.Auto && c.opt.says() {
-		c.ledger.expect(ask{id: IDAskHello}, due{})
+func (c *Client) handshake(ctx context.Context) error {
+	l := c.link
+	l.ledger.expect(replyKey{id: netproto.IDHandshakeAnswer}, reply{})
+	if c.opt.Auto && c.opt.isTagged() {
+		l.ledger.expect(replyKey{id: netproto.IDAskHello}, reply{})
 	}
-	hello, err := c.hello(c.opt.Generation)
+	hello, err := c.opt.hello(c.opt.Generation)
 	if err != nil {
 		return err // Dial has checked it: a bug
 	}
-	c.out.add(hello)
+	l.out.add(hello)
 	if c.opt.Generation.Engine() && !c.opt.Auto {
-		c.out.question()
+		l.out.addPing()
 	}
-	got, err := c.await(ctx, c.greeting)
+	got, err := l.await(ctx, l.answers)
 	if err != nil {
 		return err
 	}
 	g := c.Generation()
 	if g.Engine() && c.opt.Auto {
-		c.out.question()
+		l.out.addPing()
 	}
-	c.answer = got.message.(*HandshakeAnswer)
+	c.answer = got.message.(*netproto.HandshakeAnswer)
 	c.judgement, c.transfers = c.answer.Judgement(g), c.answer.Transfers(g)
+	if c.transfers && !g.Engine() {
+		l.requests = newRequests(l, c.answer)
+	}
 	c.opt.Log.Debug().Str("peer", c.opt.Addr).Str("target", c.opt.Target).Stringer("generation", g).
 		Stringer("verdict", c.judgement.Verdict).Uint8("rule", uint8(c.judgement.Rule)).Msg("server answered")
 	return c.exchange(ctx)
-}
-
-// hello returns this client's hello in g.
-func (c *Client) hello(g Generation) (*Handshake, error) {
-	hello := &Handshake{Version: g.Version(), Compatibility: c.opt.Compatibility, Target: c.opt.Target}
-	if g.Metadata() && !c.opt.Auto {
-		hello.Metadata = c.opt.Metadata
-	}
-	switch {
-	case !g.Engine():
-		hello.Capabilities = c.opt.capabilities()
-		if c.opt.says() {
-			return hello, hello.Say(*c.opt.Identity)
-		}
-	case c.opt.Auto:
-		hello.Key = offerKey(c.opt.offered())
-	default:
-		hello.Key = c.opt.newKey()
-	}
-	return hello, nil
 }
 
 // Judgement is the server's verdict. A server of an engine generation gives UpdaterMismatch, UpdateBinaries,
@@ -171,7 +124,21 @@ func (c *Client) hello(g Generation) (*Handshake, error) {
 func (c *Client) Judgement() compat.Judgement { return c.judgement }
 
 // Generation is the protocol version of this session.
-func (c *Client) Generation() Generation { return c.conn.Generation() }
+func (c *Client) Generation() netproto.Generation { return c.link.conn.Generation() }
+
+// Updater says which side is outdated after a verdict of UpdaterMismatch, as far as the answer tells. If a C1 server has
+// an older minor version, the client waits for the server's update. Any other server needs a newer client. For an
+// engine's server, which gives no version, and after other verdicts it is compat.UpdaterSame.
+func (c *Client) Updater() compat.Updater {
+	switch {
+	case c.judgement.Verdict != compat.UpdaterMismatch || c.Generation().Engine():
+		return compat.UpdaterSame
+	case c.answer.Version < netproto.VersionC1:
+		return compat.UpdaterNewer
+	default:
+		return compat.UpdaterOlder
+	}
+}
 
 // Metadata is the server's metadata version; only a server of G2b sends one.
 func (c *Client) Metadata() string { return c.answer.Metadata }
@@ -181,16 +148,16 @@ func (c *Client) List(ctx context.Context) ([]Offer, error) {
 	if err := c.mayTransfer(); err != nil || c.offers != nil {
 		return c.offers, err
 	}
-	if c.unlisted(c.answer) {
+	if c.link.omitsList(c.answer) {
 		return nil, errUnlisted
 	}
-	got, err := c.await(ctx, c.list)
+	got, err := c.link.await(ctx, c.link.lists)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := c.offersOf(got.message)
+	offers, err := offersOf(got.message, c.opt.Limits)
 	if err != nil {
-		c.end(err)
+		c.link.end(err)
 		return nil, err
 	}
 	c.offers = offers
@@ -210,11 +177,11 @@ func (c *Client) mayTransfer() error {
 }
 
 // offersOf converts a list of either kind. The result is not nil.
-func (c *Client) offersOf(m Message) ([]Offer, error) {
+func offersOf(m netproto.Message, lim netproto.Limits) ([]Offer, error) {
 	offers := []Offer{}
 	add := func(o Offer, size uint64) error {
 		if size > math.MaxInt64 {
-			return &FormatError{Message: m.ID(), Field: "size", Err: fmt.Errorf("%q: %w", o.Path, wire.TooLarge(size, math.MaxInt64))}
+			return &netproto.FormatError{Message: m.ID(), Field: "size", Err: fmt.Errorf("%q: %w", o.Path, wire.TooLarge(size, math.MaxInt64))}
 		}
 		if o.Size = int64(size); o.Role <= maxRole {
 			offers = append(offers, o)
@@ -222,8 +189,8 @@ func (c *Client) offersOf(m Message) ([]Offer, error) {
 		return nil
 	}
 	switch m := m.(type) {
-	case *InitData:
-		entries, err := ParseDescriptor(m.Descriptor, c.opt.Limits)
+	case *netproto.InitData:
+		entries, err := netproto.ParseDescriptor(m.Descriptor, lim)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +200,7 @@ func (c *Client) offersOf(m Message) ([]Offer, error) {
 				return nil, err
 			}
 		}
-	case *FileList:
+	case *netproto.FileList:
 		offers = make([]Offer, 0, len(m.Files))
 		for _, f := range m.Files {
 			if err := add(Offer{Path: f.Path, SHA256: f.SHA256, HasSHA256: true, Role: f.Role, Index: f.Index}, f.Size); err != nil {
@@ -249,7 +216,7 @@ const maxRole = 1
 
 // Close ends the session and waits for its goroutines. Calls in progress return a *ClosedError. Closing again does nothing.
 func (c *Client) Close() error {
-	c.end(net.ErrClosed)
-	c.work.Wait()
+	c.link.end(net.ErrClosed)
+	c.link.work.Wait()
 	return nil
 }

@@ -1,4 +1,4 @@
-package netproto
+package session
 
 import (
 	"context"
@@ -6,11 +6,12 @@ import (
 	"io"
 	"syscall"
 
+	"collet/netproto"
 	"collet/netproto/compat"
 )
 
 // A client that does not know its server's generation tries one after the other, each on a new connection. Every hello
-// is an offer of C1 (see offerMark), so the first one finds our servers. Reactions of the engine's servers to a hello of
+// is an offer of C1 (netproto.OfferKey), so the first one finds our servers. Reactions of the engine's servers to a hello of
 // another generation (fonline reference, sections 0 and 2.6; fonline trace, reactions to odd input):
 //
 //	hello        G1 server            G2a server           G2b server
@@ -20,12 +21,12 @@ import (
 //
 // So the layout that G1 and G2a share comes first, and that of G2b only if a server closed without an answer. A real C1
 // hello is never tried: engine servers read its beginning as a string length of 1.1 GB, and old ones allocate it.
-const firstProbe = G2a
+const firstProbe = netproto.G2a
 
 // probe detects the generation. It makes at most one attempt in each engine generation: two for a new server, and three
 // for a server that has changed its generation.
-func probe(ctx context.Context, opt ClientOptions) (*Client, error) {
-	tried := map[Generation]bool{}
+func probe(ctx context.Context, opt Options) (*Client, error) {
+	tried := map[netproto.Generation]bool{}
 	for {
 		g := opt.Generation
 		tried[g] = true
@@ -43,20 +44,20 @@ func probe(ctx context.Context, opt ClientOptions) (*Client, error) {
 }
 
 // probeAfter returns the next generation to try after an attempt in g with this result; 0 is none.
-func probeAfter(g Generation, c *Client, err error) Generation {
+func probeAfter(g netproto.Generation, c *Client, err error) netproto.Generation {
 	switch {
 	case err == nil && (!c.Generation().Engine() || c.judgement.Verdict != compat.UpdaterMismatch):
 		return 0
-	case err == nil && g == G1:
-		return G2a
-	case err == nil && g == G2a:
-		return G1
+	case err == nil && g == netproto.G1:
+		return netproto.G2a
+	case err == nil && g == netproto.G2a:
+		return netproto.G1
 	case err == nil:
 		return 0 // a later version of G2b's layout
-	case g == G2b && (unanswered(err) || misread(err)):
-		return G2a
+	case g == netproto.G2b && (unanswered(err) || misread(err)):
+		return netproto.G2a
 	case unanswered(err):
-		return G2b
+		return netproto.G2b
 	default:
 		return 0
 	}
@@ -74,6 +75,6 @@ func unanswered(err error) bool {
 
 // misread reports whether the answer has another layout.
 func misread(err error) bool {
-	var format *FormatError
-	return errors.As(err, &format) && format.Message == IDHandshakeAnswer
+	var format *netproto.FormatError
+	return errors.As(err, &format) && format.Message == netproto.IDHandshakeAnswer
 }

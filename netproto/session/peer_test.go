@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // peer is a scripted server. It uses our own Conn, whose bytes the vectors verify.
@@ -30,10 +31,10 @@ type peer struct {
 
 // play returns options whose Dial reaches a peer that runs script, once, and compresses in two generations of four. The
 // peer hangs up when script returns; wait returns when it has.
-func play(t *testing.T, g netproto.Generation, script func(p *peer)) (opt netproto.ClientOptions, wait func()) {
+func play(t *testing.T, g netproto.Generation, script func(p *peer)) (opt session.Options, wait func()) {
 	t.Helper()
 	var work sync.WaitGroup
-	opt = netproto.ClientOptions{Addr: "update.example:4000", Generation: g, Compatibility: "compat-A", Target: "Linux-x64"}
+	opt = session.Options{Addr: "update.example:4000", Generation: g, Compatibility: "compat-A", Target: "Linux-x64"}
 	opt.Dial = func(_ context.Context, network, addr string) (net.Conn, error) {
 		if network != "tcp" || addr != "update.example:4000" {
 			t.Errorf("dials %s %s", network, addr)
@@ -166,10 +167,10 @@ func rangeOf(files []file, m *netproto.GetRange) *netproto.RangeData {
 	return &netproto.RangeData{Request: m.Request, Offset: m.Offset, Data: data[:min(len(data), int(m.Length))]}
 }
 
-// dial connects or fails the test.
-func dial(t *testing.T, opt netproto.ClientOptions) *netproto.Client {
+// connect connects or fails the test.
+func connect(t *testing.T, opt session.Options) *session.Client {
 	t.Helper()
-	c, err := netproto.Dial(t.Context(), opt)
+	c, err := session.Dial(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,9 +178,9 @@ func dial(t *testing.T, opt netproto.ClientOptions) *netproto.Client {
 }
 
 // listed connects and lists, or fails the test.
-func listed(t *testing.T, opt netproto.ClientOptions) (*netproto.Client, []netproto.Offer) {
+func listed(t *testing.T, opt session.Options) (*session.Client, []session.Offer) {
 	t.Helper()
-	c := dial(t, opt)
+	c := connect(t, opt)
 	offers, err := c.List(t.Context())
 	if err != nil {
 		t.Fatal(err)

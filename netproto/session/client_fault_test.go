@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"bytes"
@@ -15,12 +15,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // TestServerFaults covers messages that a server must not send, or not at that time.
 func TestServerFaults(t *testing.T) {
 	files := []file{{"Core.zip", 0, make([]byte, 2500)}}
-	ask := []netproto.FetchRange{{Index: 10, Size: 2500}}
+	ask := []session.FetchRange{{Index: 10, Size: 2500}}
 	request := func(p *peer) *netproto.GetRange { m, _ := p.next().(*netproto.GetRange); return m }
 	tests := []struct {
 		name    string
@@ -29,24 +30,24 @@ func TestServerFaults(t *testing.T) {
 		message netproto.MessageID
 		text    string
 	}{
-		{"data before the answer", netproto.C1, func(p *peer) { p.next(); p.say(&netproto.RangeData{}) }, 66, "nobody asked"},
-		{"list before the answer", netproto.G1, func(p *peer) { p.next(); p.say(&netproto.InitData{}) }, 4, "nobody asked"},
+		{"data before the answer", netproto.C1, func(p *peer) { p.next(); p.say(&netproto.RangeData{}) }, 66, "was not requested"},
+		{"list before the answer", netproto.G1, func(p *peer) { p.next(); p.say(&netproto.InitData{}) }, 4, "was not requested"},
 		{"an answer that moves nothing", netproto.C1, func(p *peer) { p.answer(accept, 0, 4) }, 3, "move nothing"},
 		{"no requests allowed", netproto.C1, func(p *peer) { p.answer(accept, 1000, 0) }, 3, "move nothing"},
-		{"two lists", netproto.C1, func(p *peer) { p.greet(accept); p.list(files); p.list(files) }, 64, "nobody asked"},
-		{"two lists", netproto.G1, func(p *peer) { p.greet(accept); p.list(files); p.list(files) }, 4, "nobody asked"},
-		{"data unasked", netproto.G1, func(p *peer) { p.greet(accept); p.say(&netproto.UpdateFileData{}); p.list(files) }, 23, "nobody asked"},
+		{"two lists", netproto.C1, func(p *peer) { p.greet(accept); p.list(files); p.list(files) }, 64, "was not requested"},
+		{"two lists", netproto.G1, func(p *peer) { p.greet(accept); p.list(files); p.list(files) }, 4, "was not requested"},
+		{"data unasked", netproto.G1, func(p *peer) { p.greet(accept); p.say(&netproto.UpdateFileData{}); p.list(files) }, 23, "was not requested"},
 		{"another request's number", netproto.C1, func(p *peer) {
 			p.greet(accept)
 			p.list(files)
 			p.say(&netproto.RangeData{Request: request(p).Request + 99})
-		}, 66, "nobody asked"},
+		}, 66, "was not requested"},
 		{"the same answer twice", netproto.C1, func(p *peer) {
 			p.greet(accept)
 			p.list(files)
 			m := request(p)
 			p.say(rangeOf(files, m), rangeOf(files, m))
-		}, 66, "nobody asked"},
+		}, 66, "was not requested"},
 		{"another offset", netproto.C1, func(p *peer) {
 			p.greet(accept)
 			p.list(files)
@@ -110,9 +111,9 @@ func TestServerFaults(t *testing.T) {
 }
 
 // updateWith takes an update and returns what ends it.
-func updateWith(t *testing.T, opt netproto.ClientOptions, reqs []netproto.FetchRange) error {
+func updateWith(t *testing.T, opt session.Options, reqs []session.FetchRange) error {
 	t.Helper()
-	c, err := netproto.Dial(t.Context(), opt)
+	c, err := session.Dial(t.Context(), opt)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func TestServerHangsUp(t *testing.T) {
 			"in the middle of all": {func(p *peer) { p.greet(accept); p.list(files); p.next(); p.net.Write([]byte{0x22}) }, true},
 		} {
 			opt, wait := play(t, g, test.script)
-			err := updateWith(t, opt, []netproto.FetchRange{{Index: 10, Size: 100_123}})
+			err := updateWith(t, opt, []session.FetchRange{{Index: 10, Size: 100_123}})
 			wait()
 			end := closed(t, err, test.answered)
 			if !errors.Is(end, io.EOF) && !errors.Is(end, io.ErrUnexpectedEOF) && !errors.Is(end, io.ErrClosedPipe) {
@@ -154,7 +155,7 @@ func TestServerHangsUp(t *testing.T) {
 // TestGoodbye covers the two orderly ends. Messages before them still count.
 func TestGoodbye(t *testing.T) {
 	files := testFiles()
-	ask := []netproto.FetchRange{{Index: 12, Size: 700}, {Index: 10, Size: 100_123}}
+	ask := []session.FetchRange{{Index: 12, Size: 700}, {Index: 10, Size: 100_123}}
 	bubble(t, "Disconnect", func(t *testing.T) {
 		opt, wait := play(t, netproto.G1, func(p *peer) {
 			p.greet(accept)
@@ -183,7 +184,7 @@ func TestGoodbye(t *testing.T) {
 		c, _ := listed(t, opt)
 		got := 0
 		err := c.Fetch(t.Context(), ask, func(_ int, data []byte) error { got += len(data); return nil })
-		var refused *netproto.RefusedError
+		var refused *session.RefusedError
 		if !errors.As(err, &refused) || got != 700 {
 			t.Fatalf("%d bytes, then %v", got, err)
 		}
@@ -198,8 +199,8 @@ func TestGoodbye(t *testing.T) {
 			p.conn.Read()
 			p.say(&netproto.Refuse{Reason: netproto.RefuseGoingDown})
 		})
-		_, err := netproto.Dial(t.Context(), opt)
-		var refused *netproto.RefusedError
+		_, err := session.Dial(t.Context(), opt)
+		var refused *session.RefusedError
 		if !errors.As(err, &refused) || refused.Reason != netproto.RefuseGoingDown {
 			t.Errorf("error %v", err)
 		}
@@ -241,8 +242,8 @@ func TestWritingFailsFirst(t *testing.T) {
 				return &halfClosed{Conn: nc, writes: 1}, err
 			}
 			start := time.Now()
-			err := updateWith(t, opt, []netproto.FetchRange{{Index: 10, Size: 100_123}})
-			var refused *netproto.RefusedError
+			err := updateWith(t, opt, []session.FetchRange{{Index: 10, Size: 100_123}})
+			var refused *session.RefusedError
 			if errors.As(err, &refused) != reason {
 				t.Errorf("error %v", err)
 			}
@@ -265,7 +266,7 @@ func TestDeliverFails(t *testing.T) {
 		c, _ := listed(t, opt)
 		full := errors.New("disk full")
 		calls := 0
-		ask := []netproto.FetchRange{{Index: 10, Size: 100_123}}
+		ask := []session.FetchRange{{Index: 10, Size: 100_123}}
 		err := c.Fetch(t.Context(), ask, func(int, []byte) error { calls++; return full })
 		if err != full || calls != 1 {
 			t.Errorf("%v after %d deliveries", err, calls)
@@ -302,7 +303,7 @@ func TestNoiseIsPassedOver(t *testing.T) {
 		var text bytes.Buffer
 		opt.Log = zerolog.New(zerolog.SyncWriter(&text)) // both goroutines of a session and its caller log
 		c, _ := listed(t, opt)
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 100_123}}); len(got[0]) != 100_123 {
+		if got := fetchAll(t, c, []session.FetchRange{{Index: 10, Size: 100_123}}); len(got[0]) != 100_123 {
 			t.Errorf("%d bytes", len(got[0]))
 		}
 		c.Close()

@@ -1,4 +1,4 @@
-package netproto
+package session
 
 import (
 	"errors"

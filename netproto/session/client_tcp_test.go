@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/netproto"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -78,7 +79,7 @@ func zeros(conn *netproto.Conn, size int64, portion int) error {
 // take fetches the one file of a tcpPeer and returns how many bytes came.
 func take(t testing.TB, addr string, g netproto.Generation) (got int64) {
 	t.Helper()
-	c, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: addr, Generation: g})
+	c, err := session.Dial(t.Context(), session.Options{Addr: addr, Generation: g})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func take(t testing.TB, addr string, g netproto.Generation) (got int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = c.Fetch(t.Context(), []netproto.FetchRange{{Index: offers[0].Index, Size: offers[0].Size}}, func(_ int, data []byte) error {
+	err = c.Fetch(t.Context(), []session.FetchRange{{Index: offers[0].Index, Size: offers[0].Size}}, func(_ int, data []byte) error {
 		got += int64(len(data))
 		return nil
 	})
@@ -128,8 +129,8 @@ func TestRefusedPort(t *testing.T) {
 	}
 	addr := ln.Addr().String()
 	ln.Close()
-	_, err = netproto.Dial(t.Context(), netproto.ClientOptions{Addr: addr})
-	var unreachable *netproto.UnreachableError
+	_, err = session.Dial(t.Context(), session.Options{Addr: addr})
+	var unreachable *session.UnreachableError
 	if !errors.As(err, &unreachable) || unreachable.Addr != addr {
 		t.Fatalf("error %v", err)
 	}

@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // meeting is a scripted server that judges by rules and exchanges manifests as the reference demands, with its results.
@@ -89,14 +90,14 @@ func (v *verdicts) take(j compat.Judgement, d compat.Differences) {
 }
 
 // meet dials s with a manifest and returns the client, its verdict, and its log.
-func meet(t *testing.T, s *meeting, own *compat.Manifest) (c *netproto.Client, told *verdicts, log *bytes.Buffer, wait func()) {
+func meet(t *testing.T, s *meeting, own *compat.Manifest) (c *session.Client, told *verdicts, log *bytes.Buffer, wait func()) {
 	t.Helper()
 	s.t = t
 	opt, wait := play(t, netproto.C1, s.play)
 	told, log = new(verdicts), new(bytes.Buffer)
 	opt.Compatibility, opt.Target = "L7-536c49c90dc3ebf0", "Windows-win64"
 	opt.Manifest, opt.OnVerdict, opt.Log = own, told.take, zerolog.New(zerolog.SyncWriter(log))
-	return dial(t, opt), told, log, wait
+	return connect(t, opt), told, log, wait
 }
 
 // fourDifferences is a client's manifest with every kind of difference from a server's.
@@ -201,7 +202,7 @@ func TestT5NoNamesLeak(t *testing.T) {
 				return &tapped{Conn: nc, mu: &mu, to: &wire}, err
 			}
 			opt.Manifest = clientManifest()
-			dial(t, opt).Close()
+			connect(t, opt).Close()
 			wait()
 			for _, name := range []string{"Camera", "Wallet"} {
 				if bytes.Contains(wire.Bytes(), []byte(name)) != leaks {
@@ -261,7 +262,7 @@ func TestExchangeAndPlay(t *testing.T) {
 		if _, err := c.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 12, Size: 700}}); len(got[0]) != 700 {
+		if got := fetchAll(t, c, []session.FetchRange{{Index: 12, Size: 700}}); len(got[0]) != 700 {
 			t.Errorf("%d bytes", len(got[0]))
 		}
 		c.Close()
@@ -330,7 +331,7 @@ func TestT5Silence(t *testing.T) {
 			opt, wait := play(t, netproto.C1, s.play)
 			opt.Manifest, opt.OnVerdict = clientManifest(), func(compat.Judgement, compat.Differences) { t.Error("told") }
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if _, err := netproto.Dial(ctx, opt); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := session.Dial(ctx, opt); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s the manifest: %v", name, err)
 			}
 			cancel()
@@ -362,14 +363,15 @@ func TestT5Unsolicited(t *testing.T) {
 			}}
 			c, _, _, wait := meet(t, s, test.own)
 			time.Sleep(time.Second)
-			err := c.Fetch(t.Context(), []netproto.FetchRange{{Index: 10, Size: 1}}, nil)
-			wantFault(t, err, netproto.IDComponentManifest, "nobody asked for it")
+			err := c.Fetch(t.Context(), []session.FetchRange{{Index: 10, Size: 1}}, nil)
+			wantFault(t, err, netproto.IDComponentManifest, "was not requested")
 			c.Close()
 			wait()
 		})
 	}
 	bubble(t, "broken", func(t *testing.T) {
-		unsorted := rawFrame(netproto.IDComponentManifest, manifestBody(2, serverSet, 2, entryBody("Wallet", 2, walletHash), entryBody("Camera", 1, cameraHash)))
+		swapped := strings.NewReplacer("Camera", "Wallet", "Wallet", "Camera")
+		unsorted := []byte(swapped.Replace(string(frame(t, netproto.C1, shown(t, serverManifest(), compat.ManifestFull)))))
 		s := &meeting{t: t, snapshot: development(), behind: func(p *peer) {
 			if _, err := p.net.Write(unsorted); err != nil {
 				t.Error(err)
@@ -378,7 +380,7 @@ func TestT5Unsolicited(t *testing.T) {
 		}}
 		opt, wait := play(t, netproto.C1, s.play)
 		opt.Manifest = clientManifest()
-		_, err := netproto.Dial(t.Context(), opt)
+		_, err := session.Dial(t.Context(), opt)
 		wantFault(t, err, netproto.IDComponentManifest, "before its place in the order")
 		wait()
 	})
@@ -393,7 +395,7 @@ func TestFlagIsOurs(t *testing.T) {
 			said := fullHello()
 			said.Flags, said.Count = compat.FlagManifest|compat.FlagRedirected|compat.FlagAfterUpdate, 9
 			opt.Identity, opt.Manifest = &said, own
-			dial(t, opt).Close()
+			connect(t, opt).Close()
 			wait()
 			want := fullHello()
 			if want.Flags, want.Count = 4|8, 9; own != nil {
@@ -415,12 +417,12 @@ func TestT15NoHandshakeBeforeSeal(t *testing.T) {
 		t.Errorf("a manifest before Seal: %v", err)
 	}
 	dialled := 0
-	opt := netproto.ClientOptions{Addr: "x:1", Manifest: &early, Dial: func(context.Context, string, string) (net.Conn, error) {
+	opt := session.Options{Addr: "x:1", Manifest: &early, Dial: func(context.Context, string, string) (net.Conn, error) {
 		dialled++
 		return nil, io.ErrClosedPipe
 	}}
 	var broken *compat.ManifestError
-	if _, err := netproto.Dial(t.Context(), opt); !errors.As(err, &broken) || dialled != 0 {
+	if _, err := session.Dial(t.Context(), opt); !errors.As(err, &broken) || dialled != 0 {
 		t.Errorf("dialled %d times, %v", dialled, err)
 	}
 	registry.Register(compat.Component{Entry: compat.Entry{Name: "Wallet", WireID: 2, Hash: walletHash}})
@@ -432,43 +434,17 @@ func TestT15NoHandshakeBeforeSeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt.Manifest = &late
-	var unreachable *netproto.UnreachableError
-	if _, err := netproto.Dial(t.Context(), opt); !errors.As(err, &unreachable) || dialled != 1 {
+	var unreachable *session.UnreachableError
+	if _, err := session.Dial(t.Context(), opt); !errors.As(err, &unreachable) || dialled != 1 {
 		t.Errorf("after Seal: dialled %d times, %v", dialled, err)
 	}
 	other := netproto.HelloTags{Build: compat.Build{Logic: 7, Components: clientSet}}
 	opt.Identity = &other
-	if _, err := netproto.Dial(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "4c37681f163b1204") || dialled != 1 {
+	if _, err := session.Dial(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "4c37681f163b1204") || dialled != 1 {
 		t.Errorf("a manifest of another build: dialled %d times, %v", dialled, err)
 	}
 	other.Account, opt.Manifest = strings.Repeat("a", 65), nil
-	if _, err := netproto.Dial(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "account") || dialled != 1 {
+	if _, err := session.Dial(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "account") || dialled != 1 {
 		t.Errorf("an account that is too long: dialled %d times, %v", dialled, err)
-	}
-}
-
-// TestT15NoHelloIsTakenBeforeSeal connects clients of every generation before a server's components are complete, and after.
-func TestT15NoHelloIsTakenBeforeSeal(t *testing.T) {
-	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
-		var registry compat.Registry
-		var out bytes.Buffer
-		registry.Register(compat.Component{Entry: compat.Entry{Name: "Camera", WireID: 1, Hash: cameraHash}})
-		early := serverConn(frame(t, g, hello(g)), &out, netproto.WithSeal(registry.Sealed()))
-		for range 2 {
-			if m, err := early.Read(); m != nil || !errors.Is(err, compat.ErrUnsealed) || out.Len() != 0 {
-				t.Errorf("%v before Seal: %+v, %v, says %x", g, m, err, out.Bytes())
-			}
-		}
-		var fault *netproto.FormatError
-		if _, err := early.Read(); errors.As(err, &fault) {
-			t.Errorf("it is the peer's fault: %v", err)
-		}
-		late := serverConn(frame(t, g, hello(g)), nil, netproto.WithSeal(registry.Sealed()))
-		if err := registry.Seal(0); err != nil {
-			t.Fatal(err)
-		}
-		if m, err := late.Read(); err != nil || m.ID() != netproto.IDHandshake || late.Generation() != g {
-			t.Errorf("%v after Seal: %+v, %v", g, m, err)
-		}
 	}
 }

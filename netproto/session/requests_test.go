@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/session"
 )
 
 // TestRequestsStayWithinTheBuffer withholds an answer: the client requests no more than its buffer, and goes on behind it.
@@ -30,7 +31,7 @@ func TestRequestsStayWithinTheBuffer(t *testing.T) {
 				waiting = append(waiting, m.(*netproto.GetRange))
 				if len(waiting) == 1 {
 					answering.Go(func() {
-						time.Sleep(netproto.DefaultAnswerTimeout / 2)
+						time.Sleep(session.DefaultAnswerTimeout / 2)
 						mu.Lock()
 						batch, sum := waiting, int64(0)
 						waiting = nil
@@ -49,7 +50,7 @@ func TestRequestsStayWithinTheBuffer(t *testing.T) {
 		})
 		opt.Buffer, opt.Window = buffer, 256
 		c, _ := listed(t, opt)
-		if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 8 << 20}}); !bytes.Equal(got[0], files[0].data) {
+		if got := fetchAll(t, c, []session.FetchRange{{Index: 10, Size: 8 << 20}}); !bytes.Equal(got[0], files[0].data) {
 			t.Errorf("%d bytes", len(got[0]))
 		}
 		c.Close()
@@ -76,9 +77,9 @@ func TestManyEmptyRanges(t *testing.T) {
 			}
 		})
 		c, offers := listed(t, opt)
-		var ranges []netproto.FetchRange
+		var ranges []session.FetchRange
 		for _, o := range offers {
-			ranges = append(ranges, netproto.FetchRange{Index: o.Index, Size: o.Size})
+			ranges = append(ranges, session.FetchRange{Index: o.Index, Size: o.Size})
 		}
 		next, sum := 0, 0
 		err := c.Fetch(t.Context(), ranges, func(i int, data []byte) error {
@@ -123,7 +124,7 @@ func TestSpreadIsSkipped(t *testing.T) {
 				return dial(ctx, network, addr)
 			}
 			c, _ := listed(t, opt)
-			if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: int64(len(files[0].data))}}); !bytes.Equal(got[0], files[0].data) {
+			if got := fetchAll(t, c, []session.FetchRange{{Index: 10, Size: int64(len(files[0].data))}}); !bytes.Equal(got[0], files[0].data) {
 				t.Errorf("%d bytes", len(got[0]))
 			}
 			c.Close()

@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
 
@@ -102,12 +102,12 @@ func TestProbing(t *testing.T) {
 	for _, test := range tests {
 		bubble(t, test.name, func(t *testing.T) {
 			p := &probed{t: t, only: test.only}
-			c, offers := listed(t, netproto.ClientOptions{Addr: "x:1", Auto: true, Generation: test.remember, Compatibility: "compat-A", Target: "Linux-x64", Dial: p.dial})
+			c, offers := listed(t, session.Options{Addr: "x:1", Auto: true, Generation: test.remember, Compatibility: "compat-A", Target: "Linux-x64", Dial: p.dial})
 			if c.Generation() != test.want || len(offers) != 1 {
 				t.Errorf("speaks %v, want %v; offers %v", c.Generation(), test.want, offers)
 			}
-			time.Sleep(5 * netproto.DefaultPingPeriod) // pings go in the generation that was found
-			if got := fetchAll(t, c, []netproto.FetchRange{{Index: 10, Size: 2500}}); len(got[0]) != 2500 {
+			time.Sleep(5 * session.DefaultPingPeriod) // pings go in the generation that was found
+			if got := fetchAll(t, c, []session.FetchRange{{Index: 10, Size: 2500}}); len(got[0]) != 2500 {
 				t.Errorf("%d bytes", len(got[0]))
 			}
 			if c.Metadata() != "" != (test.want == netproto.G2b) {
@@ -149,7 +149,7 @@ func TestProbingEnds(t *testing.T) {
 	for _, test := range tests {
 		bubble(t, test.name, func(t *testing.T) {
 			dials, work := 0, sync.WaitGroup{}
-			c, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "x:1", Auto: true, Compatibility: "compat-A", Target: "Linux-x64",
+			c, err := session.Dial(t.Context(), session.Options{Addr: "x:1", Auto: true, Compatibility: "compat-A", Target: "Linux-x64",
 				Dial: func(context.Context, string, string) (net.Conn, error) {
 					dials++
 					near, far := net.Pipe()
@@ -173,36 +173,11 @@ func TestProbingEnds(t *testing.T) {
 	}
 	bubble(t, "unreachable", func(t *testing.T) {
 		dials := 0
-		_, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "x:1", Auto: true,
+		_, err := session.Dial(t.Context(), session.Options{Addr: "x:1", Auto: true,
 			Dial: func(context.Context, string, string) (net.Conn, error) { dials++; return nil, os.ErrPermission }})
-		var unreachable *netproto.UnreachableError
+		var unreachable *session.UnreachableError
 		if !errors.As(err, &unreachable) || dials != 1 {
 			t.Errorf("%v after %d", err, dials)
 		}
 	})
-}
-
-// TestOfferKey: offers differ from keys of engine clients, and are accepted by engine servers.
-func TestOfferKey(t *testing.T) {
-	if got := netproto.OfferKey(); got != 0xC1000101 {
-		t.Errorf("an offer has key %#08x", got)
-	}
-	for range 1000 {
-		if key := netproto.NewKey(); key>>16 == 0xC100 {
-			t.Fatalf("key %#08x of an engine client is an offer", key)
-		}
-	}
-	offer := &netproto.Handshake{Version: 2, Compatibility: "compat-A", Target: "Linux-x64", Key: 0xC1000101}
-	m, err := serverConn(frame(t, netproto.G2a, offer), nil).Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := m.(*netproto.Handshake)
-	want := netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline, Compatibility: "compat-A", Target: "Linux-x64", Offer: netproto.G2a}
-	if got.Version != want.Version || got.Capabilities != want.Capabilities || got.Key != 0 || got.Offer != want.Offer {
-		t.Errorf("read as %+v, want %+v", got, want)
-	}
-	if again := frame(t, netproto.G2a, netproto.Offered(got)); !slices.Equal(again, frame(t, netproto.G2a, offer)) {
-		t.Errorf("back to %x", again)
-	}
 }

@@ -1,4 +1,4 @@
-package netproto_test
+package session_test
 
 import (
 	"compress/zlib"
@@ -13,6 +13,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/session"
 )
 
 // stranger answers a client of G1 with a compressed stream: the answer, and then the same frame forever, with pauses. It
@@ -87,7 +88,7 @@ func TestStrangersBombEndsSoon(t *testing.T) {
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, err := netproto.Dial(t.Context(), netproto.ClientOptions{Addr: "there:1", Generation: netproto.G1, Compatibility: "1", Target: "Linux-x64", Dial: s.dial})
+				c, err := session.Dial(t.Context(), session.Options{Addr: "there:1", Generation: netproto.G1, Compatibility: "1", Target: "Linux-x64", Dial: s.dial})
 				if err == nil {
 					_, err = c.List(t.Context())
 					c.Close()
@@ -108,7 +109,7 @@ func TestStrangersBombEndsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
-		c, err := netproto.Dial(ctx, netproto.ClientOptions{Addr: "there:1", Generation: netproto.G1, Compatibility: "1", Target: "Linux-x64", Dial: talkative.dial})
+		c, err := session.Dial(ctx, session.Options{Addr: "there:1", Generation: netproto.G1, Compatibility: "1", Target: "Linux-x64", Dial: talkative.dial})
 		if err != nil {
 			t.Fatal(err)
 		}
