@@ -84,7 +84,7 @@ func (c *connecting) listingOf(ctx context.Context, patch io.Reader, size int64)
 	if err != nil {
 		return nil, err
 	}
-	if !p.Known() {
+	if !p.HasListing() {
 		return c.compute(ctx, p, size)
 	}
 	return p.Listing(), nil

@@ -62,7 +62,7 @@ type patchSink struct {
 func (s *patchSink) apply(ctx context.Context, patch *download.Spooled) error {
 	p, err := delta.OpenSetPatch(io.NewSectionReader(patch, 0, patch.Size()), s.e.old, s.e.head.Listing.Sum)
 	if err == nil {
-		err = p.Know(s.e.listing)
+		err = p.SetListing(s.e.listing)
 	}
 	if err != nil {
 		return err

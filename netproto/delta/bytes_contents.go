@@ -42,8 +42,8 @@ func (c *contents) size() int64 {
 	return c.ends[len(c.ends)-1]
 }
 
-// part is the number of the part with the byte at an offset, which the caller has checked.
-func (c *contents) part(at int64) int {
+// partAt is the number of the part with the byte at an offset, which the caller has checked.
+func (c *contents) partAt(at int64) int {
 	return sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > at })
 }
 
@@ -62,7 +62,7 @@ func (c *contents) readPart(b []byte, i int, at int64) (int, error) {
 
 // readAt fills b from an offset, which the caller has checked. A part shorter than its declared size is an error.
 func (c *contents) readAt(b []byte, at int64) error {
-	for i := c.part(at); len(b) > 0; i++ {
+	for i := c.partAt(at); len(b) > 0; i++ {
 		want := b[:min(int64(len(b)), c.ends[i]-at)]
 		if len(want) == 0 { // an empty part
 			continue
@@ -76,8 +76,8 @@ func (c *contents) readAt(b []byte, at int64) error {
 	return nil
 }
 
-// all reads everything into memory.
-func (c *contents) all() ([]byte, error) {
+// readAll reads everything into memory.
+func (c *contents) readAll() ([]byte, error) {
 	b := make([]byte, c.size())
 	return b, c.readAt(b, 0)
 }

@@ -19,8 +19,8 @@ type diffWriter struct {
 // diffGap is how many matching bytes do not end a run of mismatches: a new run costs about two bytes.
 const diffGap = 1
 
-// add encodes how got differs from want, which has the same length.
-func (d *diffWriter) add(want, got []byte) {
+// encode encodes how got differs from want, which has the same length.
+func (d *diffWriter) encode(want, got []byte) {
 	for i := 0; i < len(got); {
 		if n := common(want[i:], got[i:]); n > 0 {
 			d.zero += n

@@ -24,8 +24,8 @@ type coded struct {
 	data []byte
 }
 
-// code compresses a stream as small as possible. If ctx ends, the result is useless.
-func code(ctx context.Context, raw []byte, window int) coded {
+// compressStream compresses a stream as small as possible. If ctx ends, the result is useless.
+func compressStream(ctx context.Context, raw []byte, window int) coded {
 	c := coded{raw: len(raw), code: codeStored, data: raw}
 	if len(raw) > 0 {
 		if data := deflated(ctx, raw, window); len(data) < len(raw) {
@@ -35,8 +35,8 @@ func code(ctx context.Context, raw []byte, window int) coded {
 	return c
 }
 
-// row appends the header entry of a stream.
-func (c coded) row(b []byte) []byte {
+// appendRow appends the header entry of a stream.
+func (c coded) appendRow(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(c.raw))
 	if c.raw == 0 {
 		return b
@@ -44,8 +44,8 @@ func (c coded) row(b []byte) []byte {
 	return binary.AppendUvarint(b, uint64(len(c.data))<<1|uint64(c.code))
 }
 
-// decode returns the decoded bytes of a stream: exactly raw of them, or an error.
-func decode(r io.Reader, code byte, raw int64, window int) (io.Reader, error) {
+// decompressStream returns the decoded bytes of a stream: exactly raw of them, or an error.
+func decompressStream(r io.Reader, code byte, raw int64, window int) (io.Reader, error) {
 	if code == codeBrotli {
 		var err error
 		if r, err = chunk.Inflate(new(brotli.Reader), r, window); err != nil {

@@ -46,12 +46,12 @@ func TestExactly(t *testing.T) {
 // TestStreams: a stream of each kind comes back in its code, and is refused in a smaller window, cut off or swapped.
 func TestStreams(t *testing.T) {
 	for name, raw := range map[string][]byte{"text": words(1, 40_000), "noise": noise(1, 40_000), "one byte": {7}, "zeros": make([]byte, 40_000)} {
-		c := code(t.Context(), raw, 20)
+		c := compressStream(t.Context(), raw, 20)
 		if want := byte(codeBrotli); c.raw != len(raw) || (c.code == want) != (len(c.data) < len(raw)) {
 			t.Errorf("%s: %d bytes, code %d, %d raw", name, len(c.data), c.code, c.raw)
 		}
 		read := func(data []byte, code byte, raw, window int) ([]byte, error) {
-			r, err := decode(bytes.NewReader(data), code, int64(raw), window)
+			r, err := decompressStream(bytes.NewReader(data), code, int64(raw), window)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s: in a small window: %v", name, err)
 		}
 	}
-	if c := code(t.Context(), nil, 20); c.raw != 0 || len(c.data) != 0 || !bytes.Equal(c.row(nil), []byte{0}) {
+	if c := compressStream(t.Context(), nil, 20); c.raw != 0 || len(c.data) != 0 || !bytes.Equal(c.appendRow(nil), []byte{0}) {
 		t.Errorf("nothing: %+v", c)
 	}
 }
@@ -88,7 +88,7 @@ func TestRow(t *testing.T) {
 		{coded{raw: 5, code: codeStored, data: make([]byte, 5)}, []byte{5, 10}},
 		{coded{raw: 300, code: codeBrotli, data: make([]byte, 9)}, []byte{0xac, 2, 19}},
 	} {
-		if got := c.coded.row([]byte{}); !bytes.Equal(got, c.want) {
+		if got := c.coded.appendRow([]byte{}); !bytes.Equal(got, c.want) {
 			t.Errorf("% x, want % x", got, c.want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestDiffProperty(t *testing.T) {
 		var d diffWriter
 		for i := 0; i < len(got); {
 			n := rapid.IntRange(1, len(got)-i).Draw(t, "piece")
-			d.add(want[i:i+n], got[i:i+n])
+			d.encode(want[i:i+n], got[i:i+n])
 			i += n
 		}
 		d.endRun()
@@ -151,7 +151,7 @@ func TestDiffGolden(t *testing.T) {
 		{"\x00\xff\x00", "\xff\x00\x01", "\x00", "\x02", "\xff\x01\x01"}, // modulo 256
 	} {
 		var d diffWriter
-		d.add([]byte(c.want), []byte(c.got))
+		d.encode([]byte(c.want), []byte(c.got))
 		d.endRun()
 		if string(d.zeros) != c.zeros || string(d.wrongs) != c.wrongs || string(d.bytes) != c.bytes {
 			t.Errorf("%q to %q: %q, %q, %q", c.want, c.got, d.zeros, d.wrongs, d.bytes)
@@ -195,7 +195,7 @@ func TestDiff(t *testing.T) {
 		var d diffWriter
 		for i := 0; i < len(want); i += cut {
 			end := min(i+cut, len(want))
-			d.add(want[i:end], got[i:end])
+			d.encode(want[i:end], got[i:end])
 		}
 		d.endRun()
 		r := newDiffReader(bytes.NewReader(d.zeros), bytes.NewReader(d.wrongs), bytes.NewReader(d.bytes))

@@ -111,14 +111,14 @@ func ReadChangesTable(data []byte) (*Changes, error) {
 	if !bytes.HasPrefix(data, []byte(changesMagic)) {
 		return nil, changesFault(0, "is no list of changes")
 	}
-	in := &setNumbers{b: data[len(changesMagic):]}
-	count := in.next("number of older listings", MaxChangeSteps)
+	in := &numberParser{b: data[len(changesMagic):]}
+	count := in.number("number of older listings", MaxChangeSteps)
 	c := &Changes{}
 	left := int64(release.MaxChanges)
 	for range count {
 		var b changeBlock
-		copy(b.from[:], in.take(int64(len(b.from))))
-		b.size = in.next("size of a block", left)
+		copy(b.from[:], in.bytes(int64(len(b.from))))
+		b.size = in.number("size of a block", left)
 		left -= b.size
 		if in.err != nil {
 			break
@@ -198,7 +198,7 @@ func (c *Changes) Steps(object []byte) ([]ChangeStep, error) {
 	r := newChangesReader()
 	for i, b := range c.steps {
 		before := len(r.paths)
-		if err := r.block(object, c.end(i)-b.size, c.end(i)); err != nil {
+		if err := r.readBlock(object, c.end(i)-b.size, c.end(i)); err != nil {
 			return nil, err
 		}
 		steps = append(steps, ChangeStep{b.from, slices.Clone(r.paths[before:])})
@@ -210,7 +210,7 @@ func (c *Changes) Steps(object []byte) ([]ChangeStep, error) {
 func (c *Changes) read(data []byte, blocks int) (*changesReader, error) {
 	r := newChangesReader()
 	for i, b := range c.steps[:blocks] {
-		if err := r.block(data, c.end(i)-b.size, c.end(i)); err != nil {
+		if err := r.readBlock(data, c.end(i)-b.size, c.end(i)); err != nil {
 			return nil, err
 		}
 	}

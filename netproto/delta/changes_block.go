@@ -30,11 +30,11 @@ func changesBlock(paths []string, to release.Listing, sources release.Sources) (
 		s, found := sources.Find(f.Sum)
 		switch {
 		case !stays:
-			w.name(changeGone, p)
+			w.writePath(changeGone, p)
 		case !found:
 			return nil, fmt.Errorf("the sources lack the content of %q", p)
 		default:
-			w.file(f, s)
+			w.writeFile(f, s)
 		}
 	}
 	body := binary.AppendUvarint(nil, uint64(len(w.ops)))
@@ -53,31 +53,31 @@ func codeChanges(body []byte) []byte {
 	return codeDelta(nil, body, brotli.DefaultCompression)
 }
 
-func (w *changesWriter) name(kind byte, name string) {
+func (w *changesWriter) writePath(kind byte, name string) {
 	shared := sharedHead(w.before, name)
 	w.ops = append(w.ops, kind)
-	w.number(int64(shared))
-	w.number(int64(len(name) - shared))
+	w.writeNumber(int64(shared))
+	w.writeNumber(int64(len(name) - shared))
 	w.text = append(w.text, name[shared:]...)
 	w.before = name
 }
 
-func (w *changesWriter) number(n int64) { w.ops = binary.AppendUvarint(w.ops, uint64(n)) }
+func (w *changesWriter) writeNumber(n int64) { w.ops = binary.AppendUvarint(w.ops, uint64(n)) }
 
-func (w *changesWriter) object(o release.Object) {
-	w.number(o.Size)
+func (w *changesWriter) writeObject(o release.Object) {
+	w.writeNumber(o.Size)
 	sum, _ := o.Sum.SHA256()
 	w.sums = append(w.sums, sum[:]...)
 }
 
-func (w *changesWriter) file(f release.ListedFile, s release.Source) {
+func (w *changesWriter) writeFile(f release.ListedFile, s release.Source) {
 	kind := byte(slices.Index(setUses(), f.Use)) << 1
 	if f.Mode == release.ProgramMode {
 		kind |= changeRuns
 	}
 	if at, again := w.known[f.Sum]; again {
-		w.name(kind|changeAgain<<4, f.Path)
-		w.number(int64(len(w.known) - 1 - at))
+		w.writePath(kind|changeAgain<<4, f.Path)
+		w.writeNumber(int64(len(w.known) - 1 - at))
 		return
 	}
 	w.known[f.Sum] = len(w.known)
@@ -85,22 +85,22 @@ func (w *changesWriter) file(f release.ListedFile, s release.Source) {
 	if !s.Index.IsZero() {
 		kind |= changeIndex
 	}
-	w.name(kind, f.Path)
-	w.object(release.Object{Sum: f.Sum, Size: f.Size})
+	w.writePath(kind, f.Path)
+	w.writeObject(release.Object{Sum: f.Sum, Size: f.Size})
 	if s.Encoding != release.EncodedStored {
-		w.object(s.Whole)
+		w.writeObject(s.Whole)
 	}
 	if s.Index.IsZero() {
 		return
 	}
 	if at := slices.Index(w.indexes, s.Index); at >= 0 {
-		w.number(int64(len(w.indexes) - at))
+		w.writeNumber(int64(len(w.indexes) - at))
 	} else {
-		w.number(0)
-		w.object(s.Index)
+		w.writeNumber(0)
+		w.writeObject(s.Index)
 		w.indexes = append(w.indexes, s.Index)
 	}
-	w.number(int64(s.Entry))
+	w.writeNumber(int64(s.Entry))
 }
 
 // changesReader decodes blocks.
@@ -111,7 +111,7 @@ type changesReader struct {
 	from  []release.Source
 	raw   int64 // decoded bytes that bodies may still have
 
-	ops, text, sums *setNumbers // of the current block
+	ops, text, sums *numberParser // of the current block
 	before          string
 	begin           int // of the block's contents, in from
 	indexes         []release.Object
@@ -122,14 +122,14 @@ func newChangesReader() *changesReader {
 	return &changesReader{named: map[string]bool{}, raw: maxChangesRaw}
 }
 
-// block decodes the block between two offsets of the object.
-func (r *changesReader) block(data []byte, from, to int64) error {
+// readBlock decodes the block between two offsets of the object.
+func (r *changesReader) readBlock(data []byte, from, to int64) error {
 	if from == to {
 		return nil
 	}
-	body, sums, err := r.body(data[from:to])
+	body, sums, err := r.decodeBody(data[from:to])
 	if err == nil {
-		err = r.all(body, sums)
+		err = r.readOps(body, sums)
 	}
 	if err != nil {
 		return changesFault(int(from), "a block %v", err)
@@ -137,15 +137,15 @@ func (r *changesReader) block(data []byte, from, to int64) error {
 	return nil
 }
 
-// body decompresses the body of a block.
-func (r *changesReader) body(block []byte) (body, sums []byte, err error) {
-	in := &setNumbers{b: block}
-	coded := in.next("size of the body", 2*maxChangesRaw+1)
+// decodeBody decompresses the body of a block.
+func (r *changesReader) decodeBody(block []byte) (body, sums []byte, err error) {
+	in := &numberParser{b: block}
+	coded := in.number("size of the body", 2*maxChangesRaw+1)
 	raw := coded >> 1
 	if coded&1 == 1 {
-		raw = in.next("decoded size of the body", maxChangesRaw)
+		raw = in.number("decoded size of the body", maxChangesRaw)
 	}
-	body = in.take(coded >> 1)
+	body = in.bytes(coded >> 1)
 	if in.err != nil {
 		return nil, nil, in.err
 	}
@@ -159,17 +159,17 @@ func (r *changesReader) body(block []byte) (body, sums []byte, err error) {
 	return body, in.b, err
 }
 
-// all decodes the ops of a body.
-func (r *changesReader) all(body, sums []byte) error {
-	in := &setNumbers{b: body}
-	ops := in.take(in.next("size of the ops", maxChangesRaw))
-	r.ops, r.text, r.sums = &setNumbers{b: ops}, &setNumbers{b: in.b}, &setNumbers{b: sums}
+// readOps decodes the ops of a body.
+func (r *changesReader) readOps(body, sums []byte) error {
+	in := &numberParser{b: body}
+	ops := in.bytes(in.number("size of the ops", maxChangesRaw))
+	r.ops, r.text, r.sums = &numberParser{b: ops}, &numberParser{b: in.b}, &numberParser{b: sums}
 	r.before, r.begin, r.indexes, r.sizes = "", len(r.from), nil, nil
 	if in.err != nil {
 		return in.err
 	}
 	for r.fault() == nil && len(r.ops.b) > 0 {
-		r.op()
+		r.readOp()
 	}
 	if err := r.fault(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (r *changesReader) all(body, sums []byte) error {
 }
 
 func (r *changesReader) fault() error {
-	for _, in := range []*setNumbers{r.ops, r.text, r.sums} {
+	for _, in := range []*numberParser{r.ops, r.text, r.sums} {
 		if in.err != nil {
 			return in.err
 		}
@@ -189,9 +189,9 @@ func (r *changesReader) fault() error {
 	return nil
 }
 
-func (r *changesReader) op() {
-	kind := r.ops.next("an op", 0x7f)
-	name := r.path()
+func (r *changesReader) readOp() {
+	kind := r.ops.number("an op", 0x7f)
+	name := r.readPath()
 	if r.fault() != nil {
 		return
 	}
@@ -211,16 +211,16 @@ func (r *changesReader) op() {
 	if kind&changeRuns != 0 {
 		f.Mode = release.ProgramMode
 	}
-	r.content(&f, kind>>4&3, kind&changeIndex != 0)
+	r.readContent(&f, kind>>4&3, kind&changeIndex != 0)
 	if r.fault() == nil {
 		r.files = append(r.files, f)
 	}
 }
 
-// path decodes the path of an op.
-func (r *changesReader) path() string {
-	shared := r.ops.next("what a path shares", int64(len(r.before)))
-	rest := r.text.take(r.ops.next("the rest of a path", release.MaxPath))
+// readPath decodes the path of an op.
+func (r *changesReader) readPath() string {
+	shared := r.ops.number("what a path shares", int64(len(r.before)))
+	rest := r.text.bytes(r.ops.number("the rest of a path", release.MaxPath))
 	name := r.before[:shared] + string(rest)
 	switch {
 	case r.fault() != nil:
@@ -236,10 +236,10 @@ func (r *changesReader) path() string {
 	return name
 }
 
-// content decodes the content of a file and its source.
-func (r *changesReader) content(f *release.ListedFile, encoding int64, indexed bool) {
+// readContent decodes the content of a file and its source.
+func (r *changesReader) readContent(f *release.ListedFile, encoding int64, indexed bool) {
 	if encoding == changeAgain {
-		ago := r.ops.next("an earlier content", release.MaxSet)
+		ago := r.ops.number("an earlier content", release.MaxSet)
 		at := len(r.from) - 1 - int(ago)
 		if at < r.begin || indexed {
 			r.ops.fail("repeats a content that does not exist")
@@ -248,33 +248,33 @@ func (r *changesReader) content(f *release.ListedFile, encoding int64, indexed b
 		f.Sum, f.Size = r.from[at].Content, r.sizes[at-r.begin]
 		return
 	}
-	o := r.object("a file", release.MaxFile)
+	o := r.readObject("a file", release.MaxFile)
 	f.Sum, f.Size = o.Sum, o.Size
 	s := release.Source{Content: o.Sum, Whole: o, Encoding: changeEncodings()[encoding]}
 	if s.Encoding != release.EncodedStored {
-		s.Whole = r.object("a whole object", release.MaxObject)
+		s.Whole = r.readObject("a whole object", release.MaxObject)
 	}
 	if indexed {
-		s.Index, s.Entry = r.index()
+		s.Index, s.Entry = r.readIndex()
 	}
 	r.from, r.sizes = append(r.from, s), append(r.sizes, f.Size)
 }
 
-func (r *changesReader) index() (o release.Object, entry uint32) {
-	switch ago := r.ops.next("an object with indexes", int64(len(r.indexes))); {
+func (r *changesReader) readIndex() (o release.Object, entry uint32) {
+	switch ago := r.ops.number("an object with indexes", int64(len(r.indexes))); {
 	case ago > 0:
 		o = r.indexes[len(r.indexes)-int(ago)]
 	default:
-		o = r.object("an object with indexes", release.MaxObject)
+		o = r.readObject("an object with indexes", release.MaxObject)
 		r.indexes = append(r.indexes, o)
 	}
-	return o, uint32(r.ops.next("an entry of an index", release.MaxIndexFiles-1))
+	return o, uint32(r.ops.number("an entry of an index", release.MaxIndexFiles-1))
 }
 
-func (r *changesReader) object(what string, limit int64) (o release.Object) {
-	o.Size = r.ops.next("the size of "+what, limit)
+func (r *changesReader) readObject(what string, limit int64) (o release.Object) {
+	o.Size = r.ops.number("the size of "+what, limit)
 	var sum [32]byte
-	copy(sum[:], r.sums.take(int64(len(sum))))
+	copy(sum[:], r.sums.bytes(int64(len(sum))))
 	o.Sum = release.SHA256Digest(sum)
 	return o
 }

@@ -85,7 +85,7 @@ func (p *pricing) literal(quick *sizer, fresh []byte, at int) (cost int32, noisy
 
 // literals calls literal for each segment of the new contents.
 func (p *pricing) literals(ctx context.Context, m *maker) (costs []int32, noisy []bool, err error) {
-	at, parts := m.cuts()
+	at, parts := m.segmentBounds()
 	costs, noisy = make([]int32, len(at)-1), make([]bool, len(at)-1)
 	err = m.parallel(ctx, len(parts)-1, func(part int) {
 		quick := newSizer(zstd.SpeedDefault)
@@ -100,9 +100,9 @@ func (p *pricing) literals(ctx context.Context, m *maker) (costs []int32, noisy 
 // every machine makes the same patch.
 const partSize = 8 << 20
 
-// cuts divides the new contents. at has the begin of each segment, and the end. parts has the first segment of each
+// segmentBounds divides the new contents. at has the begin of each segment, and the end. parts has the first segment of each
 // part, and the number of segments. Parts have similar sizes, and each begins with a new segment.
-func (m *maker) cuts() (at, parts []int) {
+func (m *maker) segmentBounds() (at, parts []int) {
 	n := len(m.new)/partSize + 1
 	for i := range n {
 		parts = append(parts, len(at))
@@ -117,12 +117,12 @@ func (m *maker) cuts() (at, parts []int) {
 	return append(at, len(m.new)), append(parts, len(at))
 }
 
-// match finds the matches between the new and the old contents, in order of the new ones.
-func (m *maker) match(ctx context.Context) ([]predict.Match, error) {
+// findMatches finds the matches between the new and the old contents, in order of the new ones.
+func (m *maker) findMatches(ctx context.Context) ([]predict.Match, error) {
 	if len(m.old) == 0 || len(m.new) == 0 {
 		return nil, nil
 	}
-	old, fresh := m.masked()
+	old, fresh := m.maskReferences()
 	price := m.pricing()
 	literal, noisy, err := price.literals(ctx, m)
 	if err != nil {
@@ -134,14 +134,14 @@ func (m *maker) match(ctx context.Context) ([]predict.Match, error) {
 	}
 	find := newFinder(old)
 	m.progress.add(partSort)
-	at, parts := m.cuts()
+	at, parts := m.segmentBounds()
 	found := make([][]predict.Match, len(parts)-1)
 	err = m.parallel(ctx, len(found), func(i int) {
 		p := &pathfinder{old: old, new: fresh, find: find, minimum: 8, costs: price.costs}
 		shift := 0
 		for k := parts[i]; k < parts[i+1] && ctx.Err() == nil; k++ {
 			if p.costs.literal = literal[k]; !skip[k] {
-				found[i] = join(found[i], p.run(at[k], at[k+1], shift))
+				found[i] = joinMatches(found[i], p.findMatches(at[k], at[k+1], shift))
 			}
 			m.progress.add(partMatch * float64(at[k+1]-at[k]) / float64(len(m.new)))
 			if n := len(found[i]); n > 0 {
@@ -154,7 +154,7 @@ func (m *maker) match(ctx context.Context) ([]predict.Match, error) {
 	}
 	var all []predict.Match
 	for _, f := range found {
-		all = join(all, f)
+		all = joinMatches(all, f)
 	}
 	return all, nil
 }
@@ -167,8 +167,8 @@ func newFinder(old []byte) finder {
 	return newSearcher(old)
 }
 
-// join appends matches, and merges two that continue each other.
-func join(a, b []predict.Match) []predict.Match {
+// joinMatches appends matches, and merges two that continue each other.
+func joinMatches(a, b []predict.Match) []predict.Match {
 	if len(a) > 0 && len(b) > 0 && a[len(a)-1].End() == b[0].At && a[len(a)-1].OldEnd() == b[0].Old {
 		a[len(a)-1].Size += b[0].Size
 		b = b[1:]
@@ -190,8 +190,8 @@ func (m *maker) parallel(ctx context.Context, n int, do func(i int)) error {
 	return ctx.Err()
 }
 
-// masked returns the contents with masked references of native code, for the match search.
-func (m *maker) masked() (old, fresh []byte) {
+// maskReferences returns the contents with masked references of native code, for the match search.
+func (m *maker) maskReferences() (old, fresh []byte) {
 	if m.modules == nil {
 		return m.old, m.new
 	}

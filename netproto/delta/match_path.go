@@ -75,16 +75,16 @@ type mark struct {
 	last int
 }
 
-// run returns the matches of new[from:to], in order. The path begins as if a match of the given shift had just ended.
-func (p *pathfinder) run(from, to, shift int) []predict.Match {
+// findMatches returns the matches of new[from:to], in order. The path begins as if a match of the given shift had just ended.
+func (p *pathfinder) findMatches(from, to, shift int) []predict.Match {
 	p.end = to
 	p.tree = p.tree[:0]
 	p.paths = append(p.paths[:0], matchPath{shift: literals, start: from, parent: none, node: none, last: shift})
-	p.enter(from, p.costs.resume, shift, none)
+	p.addPath(from, p.costs.resume, shift, none)
 	p.since, p.trail, p.next = from, p.trail[:0], from
 	for at := from; at < to; {
 		best := p.cheapest()
-		if n := p.runAhead(best, at); n >= skipFrom || at+n == to && n > 0 {
+		if n := p.matchLength(best, at); n >= skipFrom || at+n == to && n > 0 {
 			b := p.paths[best]
 			b.cost += int32(n) * p.costs.equal
 			b.wrong = false
@@ -93,13 +93,13 @@ func (p *pathfinder) run(from, to, shift int) []predict.Match {
 			p.since, p.trail, p.next = at, p.trail[:0], at
 			continue
 		}
-		if at >= p.next && !p.bridges(best, at) {
-			p.search(at, best)
+		if at >= p.next && !p.bridgesMismatch(best, at) {
+			p.searchMatch(at, best)
 		}
-		p.step(at)
+		p.advance(at)
 		at++
 	}
-	return p.trace(from, to)
+	return p.tracePath(from, to)
 }
 
 func (p *pathfinder) cheapest() int {
@@ -112,8 +112,8 @@ func (p *pathfinder) cheapest() int {
 	return best
 }
 
-// runAhead is how many bytes from at on the path's match has right.
-func (p *pathfinder) runAhead(i, at int) int {
+// matchLength is how many bytes from at on the path's match has right.
+func (p *pathfinder) matchLength(i, at int) int {
 	shift := p.paths[i].shift
 	if shift == literals || at+shift < 0 || at+shift >= len(p.old) {
 		return 0
@@ -121,8 +121,8 @@ func (p *pathfinder) runAhead(i, at int) int {
 	return common(p.new[at:p.end], p.old[at+shift:])
 }
 
-// bridges reports whether the path's match has a long equal stretch after a few bytes, so that no search is needed.
-func (p *pathfinder) bridges(i, at int) bool {
+// bridgesMismatch reports whether the path's match has a long equal stretch after a few bytes, so that no search is needed.
+func (p *pathfinder) bridgesMismatch(i, at int) bool {
 	shift := p.paths[i].shift
 	if shift == literals || at+shift < 0 {
 		return false
@@ -135,8 +135,8 @@ func (p *pathfinder) bridges(i, at int) bool {
 	return false
 }
 
-// search adds the longest match at a position.
-func (p *pathfinder) search(at, best int) {
+// searchMatch adds the longest match at a position.
+func (p *pathfinder) searchMatch(at, best int) {
 	length, place := p.find.nearest(p.new[at:min(p.end, at+searchReach)], at+p.paths[best].last, p.minimum)
 	p.next = at + 1
 	if length == 0 {
@@ -145,18 +145,18 @@ func (p *pathfinder) search(at, best int) {
 	if length > 2*skipFrom {
 		p.next = at + length/2
 	}
-	p.add(at, place-at, best)
+	p.addMatch(at, place-at, best)
 }
 
-// add adds a match to the paths, starting where leaving the others is cheapest.
-func (p *pathfinder) add(at, shift, best int) {
+// addMatch adds a match to the paths, starting where leaving the others is cheapest.
+func (p *pathfinder) addMatch(at, shift, best int) {
 	for i := range p.paths {
 		if p.paths[i].shift == shift {
 			return
 		}
 	}
 	b := p.paths[best]
-	cost := b.cost + p.change(b.last, shift)
+	cost := b.cost + p.changeCost(b.last, shift)
 	start, parent := at, none
 	behind := int32(0)
 	for back := at - 1; back >= p.since && back >= at-backReach && back+shift >= 0; back-- {
@@ -166,7 +166,7 @@ func (p *pathfinder) add(at, shift, best int) {
 		} else {
 			behind += p.costs.again
 		}
-		c := m.cost + p.change(m.last, shift) + behind
+		c := m.cost + p.changeCost(m.last, shift) + behind
 		if c > cost+hopeless {
 			break
 		}
@@ -175,27 +175,27 @@ func (p *pathfinder) add(at, shift, best int) {
 		}
 	}
 	if start == at {
-		parent = int(p.name(best))
+		parent = int(p.nodeOf(best))
 	}
-	p.enter(start, cost, shift, int32(parent))
+	p.addPath(start, cost, shift, int32(parent))
 }
 
-// change is the cost of changing to another match.
-func (p *pathfinder) change(last, shift int) int32 {
+// changeCost is the cost of changing to another match.
+func (p *pathfinder) changeCost(last, shift int) int32 {
 	if last == shift {
 		return p.costs.resume
 	}
-	return p.costs.jump + int32(bits.Len(uint(far(last, shift))))*bit
+	return p.costs.jump + int32(bits.Len(uint(distance(last, shift))))*bit
 }
 
-func (p *pathfinder) enter(start int, cost int32, shift int, parent int32) {
+func (p *pathfinder) addPath(start int, cost int32, shift int, parent int32) {
 	if len(p.paths) < maxPaths {
 		p.paths = append(p.paths, matchPath{shift: shift, cost: cost, start: start, parent: parent, node: none, last: shift})
 	}
 }
 
-// name gives a path's stretch its tree node.
-func (p *pathfinder) name(i int) int32 {
+// nodeOf gives a path's stretch its tree node.
+func (p *pathfinder) nodeOf(i int) int32 {
 	q := &p.paths[i]
 	if q.node == none {
 		q.node = int32(len(p.tree))
@@ -204,11 +204,11 @@ func (p *pathfinder) name(i int) int32 {
 	return q.node
 }
 
-// step advances every path by one byte, drops hopeless ones, and starts a new path of literals.
-func (p *pathfinder) step(at int) {
+// advance advances every path by one byte, drops hopeless ones, and starts a new path of literals.
+func (p *pathfinder) advance(at int) {
 	best := p.cheapest()
 	b := p.paths[best]
-	p.trail = append(p.trail, mark{cost: b.cost, node: p.name(best), last: b.last})
+	p.trail = append(p.trail, mark{cost: b.cost, node: p.nodeOf(best), last: b.last})
 	kept := p.paths[:0]
 	low := int32(1<<31 - 1)
 	literal := matchPath{shift: literals, cost: b.cost + p.costs.leave, start: at, parent: p.paths[best].node, node: none, last: b.last}
@@ -260,10 +260,10 @@ func (p *pathfinder) dropWorst() {
 	p.paths = p.paths[:len(p.paths)-1]
 }
 
-// trace follows the cheapest path back and returns its matches.
-func (p *pathfinder) trace(from, to int) []predict.Match {
+// tracePath follows the cheapest path back and returns its matches.
+func (p *pathfinder) tracePath(from, to int) []predict.Match {
 	var found []predict.Match
-	for n, end := p.name(p.cheapest()), to; n != none; n = p.tree[n].parent {
+	for n, end := p.nodeOf(p.cheapest()), to; n != none; n = p.tree[n].parent {
 		s := p.tree[n]
 		if s.shift != literals && s.start < end {
 			found = append(found, predict.Match{At: uint32(s.start), Size: uint32(end - s.start), Old: uint32(s.start + s.shift)})

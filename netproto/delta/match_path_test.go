@@ -69,7 +69,7 @@ func TestSparsePatch(t *testing.T) {
 	p := &pathfinder{old: old, new: fresh, find: newSparse(old), minimum: 8, costs: textCosts}
 	p.costs.literal = 8 * bit
 	covered := 0
-	for _, m := range p.run(0, len(fresh), 0) {
+	for _, m := range p.findMatches(0, len(fresh), 0) {
 		covered += int(m.Size)
 	}
 	if covered < len(fresh)-600 {
@@ -85,7 +85,7 @@ func TestPath(t *testing.T) {
 		p := &pathfinder{old: old, new: fresh, find: newSearcher(old), minimum: 8, costs: nativeCosts}
 		p.costs.literal = int32(rapid.IntRange(bit, 8*bit).Draw(t, "literal"))
 		at := uint32(0)
-		for _, m := range p.run(0, len(fresh), rapid.IntRange(-9000, 9000).Draw(t, "shift")) {
+		for _, m := range p.findMatches(0, len(fresh), rapid.IntRange(-9000, 9000).Draw(t, "shift")) {
 			if m.At < at || m.Size == 0 || int(m.End()) > len(fresh) || int(m.OldEnd()) > len(old) {
 				t.Fatalf("match %+v after %d, of %d and %d bytes", m, at, len(old), len(fresh))
 			}
@@ -103,14 +103,14 @@ func TestPathIsCheap(t *testing.T) {
 	}
 	p := &pathfinder{old: old, new: fresh, find: newSearcher(old), minimum: 8, costs: nativeCosts}
 	p.costs.literal = 8 * bit
-	if found := p.run(0, len(fresh), 0); len(found) != 1 || found[0].Size != uint32(len(fresh)) {
+	if found := p.findMatches(0, len(fresh), 0); len(found) != 1 || found[0].Size != uint32(len(fresh)) {
 		t.Errorf("single wrong bytes cut a match: %d matches", len(found))
 	}
 	other := noise(2, 20_000)
 	copy(other[5000:], old[700:709])
 	p = &pathfinder{old: old, new: other, find: newSearcher(old), minimum: 8, costs: nativeCosts}
 	p.costs.literal = 2 * bit
-	if found := p.run(0, len(other), 0); len(found) != 0 {
+	if found := p.findMatches(0, len(other), 0); len(found) != 0 {
 		t.Errorf("9 bytes that cost more as a match than as literals are a match: %v", found)
 	}
 }

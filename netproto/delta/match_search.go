@@ -111,24 +111,24 @@ func (s *searcher) nearest(b []byte, near, minimum int) (length, place int) {
 		return 0, 0
 	}
 	place = int(s.order[at])
-	distance := far(place, near)
+	least := distance(place, near)
 	for _, step := range []int{-1, 1} {
 		for i, k := at+step, 0; k < neighbours && i >= 0 && i < len(s.order); i, k = i+step, k+1 {
 			v := int(s.order[i])
-			d := far(v, near)
-			if d >= distance {
+			d := distance(v, near)
+			if d >= least {
 				continue
 			}
 			if common(b[:length], s.text[v:]) < length {
 				break
 			}
-			place, distance = v, d
+			place, least = v, d
 		}
 	}
 	return length, place
 }
 
-func far(a, b int) int {
+func distance(a, b int) int {
 	if a < b {
 		return b - a
 	}

@@ -67,7 +67,7 @@ func (m *maker) skippedSegments(ctx context.Context, old, fresh []byte, noisy []
 	}
 	table := newAnchors(old)
 	known := make([]bool, len(noisy))
-	at, _ := m.cuts()
+	at, _ := m.segmentBounds()
 	err := m.parallel(ctx, len(noisy), func(i int) {
 		known[i] = !noisy[i] || table.in(fresh[at[i]:min(at[i+1]+anchorSize-1, len(fresh))])
 	})

@@ -16,7 +16,7 @@ func skippedOf(t *testing.T, old, fresh []byte, noisy ...bool) []bool {
 	t.Helper()
 	m := &maker{old: old, new: fresh, options: PatchOptions{Workers: 2}}
 	b, err := m.skippedSegments(t.Context(), old, fresh, noisy)
-	if at, _ := m.cuts(); err != nil || len(b) != len(at)-1 {
+	if at, _ := m.segmentBounds(); err != nil || len(b) != len(at)-1 {
 		t.Fatalf("%v, %d of %d segments", err, len(b), len(at)-1)
 	}
 	return b
@@ -136,7 +136,7 @@ func TestDivision(t *testing.T) {
 	testlevel.Slow(t)
 	for _, size := range []int{1, segment - 1, segment, segment + 1, partSize - 1, partSize, partSize + 1, 100<<20 + 5} {
 		m := &maker{new: make([]byte, size)}
-		at, parts := m.cuts()
+		at, parts := m.segmentBounds()
 		if at[0] != 0 || at[len(at)-1] != size || parts[0] != 0 || parts[len(parts)-1] != len(at)-1 {
 			t.Errorf("%d bytes: segments %v, parts %v", size, at, parts)
 		}
@@ -183,15 +183,15 @@ func TestJoin(t *testing.T) {
 		b    predict.Match
 		want int
 	}{{predict.Match{At: 5, Size: 3, Old: 105}, 1}, {predict.Match{At: 6, Size: 3, Old: 106}, 2}, {predict.Match{At: 5, Size: 3, Old: 106}, 2}, {predict.Match{At: 5, Size: 3, Old: 5}, 2}} {
-		got := join(slices.Clone(a), []predict.Match{c.b})
+		got := joinMatches(slices.Clone(a), []predict.Match{c.b})
 		if len(got) != c.want || c.want == 1 && got[0] != (predict.Match{At: 0, Size: 8, Old: 100}) {
 			t.Errorf("%+v: %+v", c.b, got)
 		}
 	}
-	if got := join(nil, a); len(got) != 1 {
+	if got := joinMatches(nil, a); len(got) != 1 {
 		t.Errorf("behind nothing: %+v", got)
 	}
-	if got := join(a, nil); len(got) != 1 {
+	if got := joinMatches(a, nil); len(got) != 1 {
 		t.Errorf("nothing more: %+v", got)
 	}
 }

@@ -45,7 +45,7 @@ func MakePatch(ctx context.Context, out io.Writer, old []Old, fresh []New, o Pat
 	if err != nil {
 		return PatchStats{}, err
 	}
-	if err := m.make(ctx); err != nil {
+	if err := m.encode(ctx); err != nil {
 		return PatchStats{}, err
 	}
 	n, err := out.Write(m.out)
@@ -81,10 +81,10 @@ func newMaker(old []Old, fresh []New, o PatchOptions) (*maker, error) {
 	}
 	m := &maker{options: o, progress: progress{report: o.Progress}}
 	var err error
-	if m.old, err = a.all(); err != nil {
+	if m.old, err = a.readAll(); err != nil {
 		return nil, err
 	}
-	if m.new, err = b.all(); err != nil {
+	if m.new, err = b.readAll(); err != nil {
 		return nil, fmt.Errorf("of the new contents: %w", err)
 	}
 	m.oldEnds, m.newEnds = a.ends, b.ends
@@ -92,12 +92,12 @@ func newMaker(old []Old, fresh []New, o PatchOptions) (*maker, error) {
 	return m, nil
 }
 
-func (m *maker) make(ctx context.Context) error {
+func (m *maker) encode(ctx context.Context) error {
 	m.out = append(m.out, patchMagic...)
 	m.out = binary.AppendUvarint(m.out, uint64(len(m.old)))
 	m.out = binary.AppendUvarint(m.out, uint64(len(m.new)))
 	m.modules = predict.FindModules(m.old, m.oldEnds, m.new, m.newEnds)
-	matches, err := m.match(ctx)
+	matches, err := m.findMatches(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (m *maker) make(ctx context.Context) error {
 	}
 	for from := 0; from < len(m.new); from += maxFrame {
 		to := min(from+maxFrame, len(m.new))
-		if err := m.frames(ctx, from, to, within(matches, from, to)); err != nil {
+		if err := m.encodeFrames(ctx, from, to, clipMatches(matches, from, to)); err != nil {
 			return err
 		}
 	}
@@ -118,8 +118,8 @@ func (m *maker) make(ctx context.Context) error {
 	return nil
 }
 
-// within clips matches to new[from:to].
-func within(matches []predict.Match, from, to int) []predict.Match {
+// clipMatches clips matches to new[from:to].
+func clipMatches(matches []predict.Match, from, to int) []predict.Match {
 	var cut []predict.Match
 	for _, m := range matches {
 		a, b := max(int(m.At), from), min(int(m.End()), to)
@@ -130,23 +130,23 @@ func within(matches []predict.Match, from, to int) []predict.Match {
 	return cut
 }
 
-// frames writes new[from:to] as one frame, or as several to stay within the applier's caps.
-func (m *maker) frames(ctx context.Context, from, to int, matches []predict.Match) error {
+// encodeFrames writes new[from:to] as one frame, or as several to stay within the applier's caps.
+func (m *maker) encodeFrames(ctx context.Context, from, to int, matches []predict.Match) error {
 	if len(matches) <= maxMatches {
-		b, err := m.best(ctx, from, to, matches)
+		b, err := m.bestFrame(ctx, from, to, matches)
 		if err != nil {
 			return err
 		}
 		if b.held <= maxHeld {
-			m.keep(b)
+			m.appendFrame(b)
 			return nil
 		}
 	}
 	middle := (to - from) / 2
-	if err := m.frames(ctx, from, from+middle, within(matches, 0, middle)); err != nil {
+	if err := m.encodeFrames(ctx, from, from+middle, clipMatches(matches, 0, middle)); err != nil {
 		return err
 	}
-	return m.frames(ctx, from+middle, to, within(matches, middle, to-from))
+	return m.encodeFrames(ctx, from+middle, to, clipMatches(matches, middle, to-from))
 }
 
 // built is one encoded frame.
@@ -156,8 +156,8 @@ type built struct {
 	held  int // bytes of it that an applier keeps in memory
 }
 
-// keep makes b the result.
-func (m *maker) keep(b built) {
+// appendFrame makes b the result.
+func (m *maker) appendFrame(b built) {
 	m.out = append(m.out, b.data...)
 	m.stats.Predicted = m.stats.Predicted || b.frame.flags&flagPredicted != 0
 	m.stats.Matches += len(b.frame.matches)
@@ -168,50 +168,50 @@ func (m *maker) keep(b built) {
 // mapsMatter is the size in bytes below which a frame's address maps may cost more than prediction saves.
 const mapsMatter = 16 << 10
 
-// best tries the encodings of new[from:to] and returns the smallest.
-func (m *maker) best(ctx context.Context, from, to int, matches []predict.Match) (built, error) {
+// bestFrame tries the encodings of new[from:to] and returns the smallest.
+func (m *maker) bestFrame(ctx context.Context, from, to int, matches []predict.Match) (built, error) {
 	if m.modules == nil {
-		return m.frame(ctx, m.new[from:to], matches, nil)
+		return m.encodeFrame(ctx, m.new[from:to], matches, nil)
 	}
-	b, err := m.frame(ctx, m.new[from:to], matches, m.modules.Within(from, to))
+	b, err := m.encodeFrame(ctx, m.new[from:to], matches, m.modules.Within(from, to))
 	if err != nil || len(b.data) > mapsMatter {
 		return b, err
 	}
-	plain, err := m.frame(ctx, m.new[from:to], matches, nil)
+	plain, err := m.encodeFrame(ctx, m.new[from:to], matches, nil)
 	if len(plain.data) < len(b.data) {
 		b = plain
 	}
 	return b, err
 }
 
-// frame encodes one frame, with its streams joined or separate, whichever is smaller; s is nil for a frame without prediction.
-func (m *maker) frame(ctx context.Context, fresh []byte, matches []predict.Match, s *predict.Modules) (built, error) {
+// encodeFrame encodes one frame, with its streams joined or separate, whichever is smaller; s is nil for a frame without prediction.
+func (m *maker) encodeFrame(ctx context.Context, fresh []byte, matches []predict.Match, s *predict.Modules) (built, error) {
 	f := &frame{size: len(fresh), matches: matches}
-	f.link()
-	p, err := m.predict(ctx, f, fresh, s)
+	f.encodeMatches()
+	p, err := m.encodePrediction(ctx, f, fresh, s)
 	if err != nil {
 		return built{}, err
 	}
-	m.differences(f, fresh, p)
+	m.encodeDifferences(f, fresh, p)
 	var streams [streamCount]coded
 	err = m.parallel(ctx, streamCount, func(i int) {
 		i = streamCount - 1 - i // the largest first
-		streams[i] = code(ctx, f.streams[i], window(i, len(matches)))
-		m.progress.add(partCode * float64(len(fresh)) / float64(len(m.new)) * float64(len(f.streams[i])) / float64(f.raw()))
+		streams[i] = compressStream(ctx, f.streams[i], window(i, len(matches)))
+		m.progress.add(partCode * float64(len(fresh)) / float64(len(m.new)) * float64(len(f.streams[i])) / float64(f.rawSize()))
 	})
 	b := built{frame: f}
 	if err != nil {
 		return b, err
 	}
-	b.data, b.held = f.apart(&streams)
-	if j := f.joined(ctx); j != nil && len(j) < len(b.data) {
+	b.data, b.held = f.encodeSeparate(&streams)
+	if j := f.encodeJoined(ctx); j != nil && len(j) < len(b.data) {
 		b.data, b.held = j, 0
 	}
 	return b, ctx.Err()
 }
 
-// differences fills the streams of differences and of extra bytes.
-func (m *maker) differences(f *frame, fresh []byte, p *predict.Predictor) {
+// encodeDifferences fills the streams of differences and of extra bytes.
+func (m *maker) encodeDifferences(f *frame, fresh []byte, p *predict.Predictor) {
 	var d diffWriter
 	piece := make([]byte, 0, pieceSize)
 	var extra []byte
@@ -241,7 +241,7 @@ type diffRecorder struct {
 }
 
 func (n *diffRecorder) Correct(b []byte) error {
-	n.d.add(b, n.real[:len(b)])
+	n.d.encode(b, n.real[:len(b)])
 	n.real = n.real[copy(b, n.real):]
 	return nil
 }

@@ -14,8 +14,8 @@ const (
 	aheadBlocks = 8
 )
 
-// ahead prefetches a stream in a separate goroutine. One goroutine calls Read and close. A nil one may be closed.
-type ahead struct {
+// readAhead prefetches a stream in a separate goroutine. One goroutine calls Read and close. A nil one may be closed.
+type readAhead struct {
 	full, free chan []byte
 	stop       chan struct{}
 	done       sync.WaitGroup
@@ -24,17 +24,17 @@ type ahead struct {
 	err        error  // how the stream ended; set before full is closed
 }
 
-func newAhead(r io.Reader) *ahead {
-	a := &ahead{full: make(chan []byte, aheadBlocks), free: make(chan []byte, aheadBlocks), stop: make(chan struct{})}
+func newReadAhead(r io.Reader) *readAhead {
+	a := &readAhead{full: make(chan []byte, aheadBlocks), free: make(chan []byte, aheadBlocks), stop: make(chan struct{})}
 	for range aheadBlocks {
 		a.free <- nil
 	}
-	a.done.Go(func() { a.fill(r) })
+	a.done.Go(func() { a.prefetch(r) })
 	return a
 }
 
-// fill reads to the end of the stream.
-func (a *ahead) fill(r io.Reader) {
+// prefetch reads to the end of the stream.
+func (a *readAhead) prefetch(r io.Reader) {
 	defer close(a.full)
 	for a.err == nil {
 		var b []byte
@@ -59,7 +59,7 @@ func (a *ahead) fill(r io.Reader) {
 }
 
 // Read implements io.Reader.
-func (a *ahead) Read(p []byte) (int, error) {
+func (a *readAhead) Read(p []byte) (int, error) {
 	for len(a.piece) == 0 {
 		if a.whole != nil {
 			a.free <- a.whole
@@ -77,7 +77,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 }
 
 // close stops the goroutine and waits for it, so that the underlying stream is free. It may be called again.
-func (a *ahead) close() {
+func (a *readAhead) close() {
 	if a == nil || a.stop == nil {
 		return
 	}

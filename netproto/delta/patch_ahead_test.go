@@ -23,7 +23,7 @@ func TestAhead(t *testing.T) {
 			"portions": func(r io.Reader) io.Reader { return portions{r} },
 		} {
 			for _, end := range []error{io.EOF, errStream, io.ErrUnexpectedEOF} {
-				a := newAhead(as(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(end))))
+				a := newReadAhead(as(io.MultiReader(bytes.NewReader(want), iotest.ErrReader(end))))
 				got, err := io.ReadAll(iotest.OneByteReader(io.LimitReader(a, 100)))
 				rest, restErr := io.ReadAll(a)
 				if a.close(); size >= 100 && err != nil || !bytes.Equal(append(got, rest...), want) {
@@ -46,7 +46,7 @@ func (p portions) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), 4
 func TestAheadStops(t *testing.T) {
 	for _, taken := range []int64{0, 1, pieceSize, 3 * pieceSize, 100 * pieceSize} {
 		endless := &endlessBytes{}
-		a := newAhead(endless)
+		a := newReadAhead(endless)
 		if _, err := io.CopyN(io.Discard, a, taken); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestAheadStops(t *testing.T) {
 			t.Error("a closed one reads on")
 		}
 	}
-	(*ahead)(nil).close()
+	(*readAhead)(nil).close()
 }
 
 type endlessBytes struct{ n int64 }

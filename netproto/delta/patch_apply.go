@@ -37,12 +37,12 @@ func ApplyPatch(ctx context.Context, patch io.Reader, old []Old, sizes []int64, 
 
 // applier is the state of one ApplyPatch.
 type applier struct {
-	src  *input
-	old  *oldPages
-	out  *sink
-	sum  uint32 // CRC-32C of the bytes that were written
-	want int64  // size of all new contents
-	made *blocks
+	src    *input
+	old    *oldPages
+	out    *sink
+	sum    uint32 // CRC-32C of the bytes that were written
+	want   int64  // size of all new contents
+	blocks *blocks
 }
 
 // pieceSize is how many bytes are read and corrected at once.
@@ -50,21 +50,21 @@ const pieceSize = 64 << 10
 
 // run produces the new bytes in a separate goroutine and writes them in the caller's.
 func (a *applier) run(ctx context.Context) error {
-	if err := a.head(); err != nil {
+	if err := a.readHeader(); err != nil {
 		return err
 	}
-	if err := a.out.open(); err != nil {
+	if err := a.out.openNext(); err != nil {
 		return err
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	a.made = newBlocks(a.want)
+	a.blocks = newBlocks(a.want)
 	var err error
 	go func() {
-		defer a.made.end()
-		err = a.frames(working)
+		defer a.blocks.end()
+		err = a.applyFrames(working)
 	}()
-	for b := range a.made.full {
+	for b := range a.blocks.full {
 		_, err := a.out.Write(b)
 		a.sum = crc32.Update(a.sum, castagnoli, b)
 		if err == nil {
@@ -72,34 +72,34 @@ func (a *applier) run(ctx context.Context) error {
 		}
 		if err != nil {
 			stop()
-			a.made.drain()
+			a.blocks.drain()
 			return err
 		}
-		a.made.free <- b
+		a.blocks.free <- b
 	}
 	if err != nil {
 		return err
 	}
-	return a.finish()
+	return a.readTrailer()
 }
 
-// frames produces all new bytes.
-func (a *applier) frames(ctx context.Context) error {
+// applyFrames produces all new bytes.
+func (a *applier) applyFrames(ctx context.Context) error {
 	for left := a.want; left > 0; {
-		f, err := a.frame(left)
+		f, err := a.readFrame(left)
 		if err != nil {
 			return err
 		}
-		if err := a.apply(ctx, f); err != nil {
+		if err := a.applyFrame(ctx, f); err != nil {
 			return err
 		}
 		left -= int64(f.size)
 	}
-	return a.made.pass(ctx)
+	return a.blocks.flush(ctx)
 }
 
-// finish reads the end of the patch, behind the frames.
-func (a *applier) finish() error {
+// readTrailer reads the end of the patch, behind the frames.
+func (a *applier) readTrailer() error {
 	var check [4]byte
 	if _, err := io.ReadFull(a.src, check[:]); err != nil {
 		return a.src.wrong("the check at the end is cut off", err)
@@ -110,11 +110,11 @@ func (a *applier) finish() error {
 	if _, err := a.src.buf.ReadByte(); err != io.EOF {
 		return a.src.wrong("there are bytes behind its end", nil)
 	}
-	return a.out.open()
+	return a.out.openNext()
 }
 
-// head reads the header of the patch.
-func (a *applier) head() error {
+// readHeader reads the header of the patch.
+func (a *applier) readHeader() error {
 	magic := make([]byte, len(patchMagic))
 	if _, err := io.ReadFull(a.src, magic); err != nil || string(magic) != patchMagic {
 		return a.src.wrong("this is no patch, or one of another format", err)
@@ -136,26 +136,26 @@ func (a *applier) head() error {
 	return err
 }
 
-// reading is a frame while it is applied.
-type reading struct {
+// appliedFrame is a frame while it is applied.
+type appliedFrame struct {
 	size, flags uint64
 	count       int
 	matches     []predict.Match
 	raw         [streamCount]uint64
 	streams     [streamCount]io.Reader
-	rest        io.Reader // undecoded part of the last stream
-	ahead       *ahead    // prefetches the last stream, if it is long
+	rest        io.Reader  // undecoded part of the last stream
+	ahead       *readAhead // prefetches the last stream, if it is long
 }
 
 // wrong is a fault of the patch, found while a frame is applied.
-func (a *applier) wrong(f *reading, what string, err error) error {
+func (a *applier) wrong(f *appliedFrame, what string, err error) error {
 	f.ahead.close() // it reads the source
 	return a.src.wrong(what, err)
 }
 
-// frame reads a frame up to its last stream, which stays unread.
-func (a *applier) frame(left int64) (*reading, error) {
-	f := &reading{}
+// readFrame reads a frame up to its last stream, which stays unread.
+func (a *applier) readFrame(left int64) (*appliedFrame, error) {
+	f := &appliedFrame{}
 	var err error
 	if f.size, err = a.src.number("the size of a frame", uint64(min(left, maxFrame))); err != nil {
 		return nil, err
@@ -172,18 +172,18 @@ func (a *applier) frame(left int64) (*reading, error) {
 		return nil, a.src.wrong("a frame is empty", nil)
 	}
 	if f.flags&flagJoined != 0 {
-		err = a.joined(f)
+		err = a.readJoined(f)
 	} else {
-		err = a.apart(f)
+		err = a.readSeparate(f)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return f, a.links(f)
+	return f, a.readMatches(f)
 }
 
-// row reads a stream's sizes and its code.
-func (a *applier) row(raw *uint64) (size uint64, code byte, err error) {
+// readRow reads a stream's sizes and its code.
+func (a *applier) readRow(raw *uint64) (size uint64, code byte, err error) {
 	if raw != nil {
 		if *raw, err = a.src.number("the size of a stream", maxFrame*2); err != nil || *raw == 0 {
 			return 0, codeStored, err
@@ -193,8 +193,8 @@ func (a *applier) row(raw *uint64) (size uint64, code byte, err error) {
 	return v >> 1, byte(v & 1), err
 }
 
-// joined reads the streams of a frame that are compressed together.
-func (a *applier) joined(f *reading) error {
+// readJoined reads the streams of a frame that are compressed together.
+func (a *applier) readJoined(f *appliedFrame) error {
 	sum := uint64(0)
 	for i := range f.raw {
 		v, err := a.src.number("the size of a small stream", maxJoined)
@@ -208,7 +208,7 @@ func (a *applier) joined(f *reading) error {
 		return a.src.wrong("small streams are too large", nil)
 	}
 	var raw uint64
-	size, code, err := a.row(&raw)
+	size, code, err := a.readRow(&raw)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (a *applier) joined(f *reading) error {
 		return a.src.wrong("small streams have another size than their sum", nil)
 	}
 	all := make([]byte, sum)
-	r, err := decode(io.LimitReader(a.src, int64(size)), code, int64(sum), bestWindow)
+	r, err := decompressStream(io.LimitReader(a.src, int64(size)), code, int64(sum), bestWindow)
 	if err == nil {
 		_, err = io.ReadFull(r, all)
 	}
@@ -230,14 +230,14 @@ func (a *applier) joined(f *reading) error {
 	return nil
 }
 
-// apart reads the separately compressed streams of a frame: all but the last into memory.
-func (a *applier) apart(f *reading) error {
+// readSeparate reads the separately compressed streams of a frame: all but the last into memory.
+func (a *applier) readSeparate(f *appliedFrame) error {
 	var size [streamCount]uint64
 	var code [streamCount]byte
 	sum := uint64(0)
 	for i := range size {
 		var err error
-		if size[i], code[i], err = a.row(&f.raw[i]); err != nil {
+		if size[i], code[i], err = a.readRow(&f.raw[i]); err != nil {
 			return err
 		}
 		if i != streamExtra {
@@ -260,7 +260,7 @@ func (a *applier) apart(f *reading) error {
 		if f.streams[i] = from; f.raw[i] == 0 {
 			continue
 		}
-		r, err := decode(from, code[i], int64(f.raw[i]), window(i, f.count))
+		r, err := decompressStream(from, code[i], int64(f.raw[i]), window(i, f.count))
 		if err != nil {
 			return a.src.wrong("a stream is damaged", err)
 		}
@@ -271,8 +271,8 @@ func (a *applier) apart(f *reading) error {
 
 var errPlace = errors.New("a place outside of the contents")
 
-// links reads the matches of a frame and checks their offsets.
-func (a *applier) links(f *reading) error {
+// readMatches reads the matches of a frame and checks their offsets.
+func (a *applier) readMatches(f *appliedFrame) error {
 	f.matches = make([]predict.Match, 0, f.count)
 	gaps, sizes, shifts := newNumbers(f.streams[streamGaps]), newNumbers(f.streams[streamSizes]), newNumbers(f.streams[streamShifts])
 	var recent recentShifts
@@ -299,25 +299,25 @@ func (a *applier) links(f *reading) error {
 	return nil
 }
 
-// apply produces the new bytes of a frame.
-func (a *applier) apply(ctx context.Context, f *reading) error {
+// applyFrame produces the new bytes of a frame.
+func (a *applier) applyFrame(ctx context.Context, f *appliedFrame) error {
 	diff := newDiffReader(f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes])
-	p, err := a.predictor(f)
+	p, err := a.readPredictor(f)
 	if err != nil {
 		return err
 	}
 	if f.raw[streamExtra] >= aheadFrom {
-		f.ahead = newAhead(f.streams[streamExtra])
+		f.ahead = newReadAhead(f.streams[streamExtra])
 		f.streams[streamExtra] = f.ahead
 		defer f.ahead.close()
 	}
 	at := uint32(0)
 	for _, m := range f.matches {
-		if err := a.extra(ctx, f, int64(m.At-at)); err != nil {
+		if err := a.copyExtra(ctx, f, int64(m.At-at)); err != nil {
 			return err
 		}
 		for done := uint32(0); done < m.Size; {
-			b, err := a.made.room(ctx, int(min(m.Size-done, pieceSize)))
+			b, err := a.blocks.reserve(ctx, int(min(m.Size-done, pieceSize)))
 			if err != nil {
 				return err
 			}
@@ -336,7 +336,7 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 		}
 		at = m.End()
 	}
-	if err := a.extra(ctx, f, int64(f.size)-int64(at)); err != nil || f.rest == nil {
+	if err := a.copyExtra(ctx, f, int64(f.size)-int64(at)); err != nil || f.rest == nil {
 		return err
 	}
 	f.ahead.close()
@@ -350,10 +350,10 @@ func (a *applier) apply(ctx context.Context, f *reading) error {
 // maxRest is how many bytes of a compressed stream its decoder may leave unread: brotli's last block and padding.
 const maxRest = 16
 
-// extra reads n extra bytes.
-func (a *applier) extra(ctx context.Context, f *reading, n int64) error {
+// copyExtra reads n extra bytes.
+func (a *applier) copyExtra(ctx context.Context, f *appliedFrame, n int64) error {
 	for n > 0 {
-		b, err := a.made.room(ctx, int(min(n, pieceSize)))
+		b, err := a.blocks.reserve(ctx, int(min(n, pieceSize)))
 		if err != nil {
 			return err
 		}

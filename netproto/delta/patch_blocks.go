@@ -27,10 +27,10 @@ func newBlocks(want int64) *blocks {
 	return k
 }
 
-// room returns space for the next n new bytes, at most pieceSize and no more than are left.
-func (k *blocks) room(ctx context.Context, n int) ([]byte, error) {
+// reserve returns space for the next n new bytes, at most pieceSize and no more than are left.
+func (k *blocks) reserve(ctx context.Context, n int) ([]byte, error) {
 	if len(k.b)+n > cap(k.b) {
-		if err := k.pass(ctx); err != nil {
+		if err := k.flush(ctx); err != nil {
 			return nil, err
 		}
 		select {
@@ -46,8 +46,8 @@ func (k *blocks) room(ctx context.Context, n int) ([]byte, error) {
 	return k.b[len(k.b)-n:], nil
 }
 
-// pass sends the filled block to the writer.
-func (k *blocks) pass(ctx context.Context) error {
+// flush sends the filled block to the writer.
+func (k *blocks) flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -27,11 +27,11 @@ func TestBlocks(t *testing.T) {
 			defer k.end()
 			for rest := data; len(rest) > 0 && err == nil; {
 				var b []byte
-				if b, err = k.room(t.Context(), min(most, len(rest))); err == nil {
+				if b, err = k.reserve(t.Context(), min(most, len(rest))); err == nil {
 					rest = rest[copy(b, rest):]
 				}
 			}
-			err = errors.Join(err, k.pass(t.Context()))
+			err = errors.Join(err, k.flush(t.Context()))
 		}()
 		var got []byte
 		count := 0
@@ -55,7 +55,7 @@ func TestBlocks(t *testing.T) {
 // TestBlocksAreAsSmallAsTheContents: little output takes little memory.
 func TestBlocksAreAsSmallAsTheContents(t *testing.T) {
 	k := newBlocks(10)
-	b, err := k.room(t.Context(), 10)
+	b, err := k.reserve(t.Context(), 10)
 	if err != nil || len(b) != 10 || cap(k.b) != 10 {
 		t.Errorf("%v, %d bytes, a block of %d", err, len(b), cap(k.b))
 	}
@@ -71,7 +71,7 @@ func TestBlocksStop(t *testing.T) {
 	ended := make(chan error)
 	go func() {
 		for {
-			if _, err := k.room(ctx, pieceSize); err != nil {
+			if _, err := k.reserve(ctx, pieceSize); err != nil {
 				ended <- err
 				return
 			}
@@ -85,10 +85,10 @@ func TestBlocksStop(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	k = newBlocks(100)
-	if _, err := k.room(t.Context(), 50); err != nil {
+	if _, err := k.reserve(t.Context(), 50); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.pass(ctx); !errors.Is(err, context.Canceled) || len(k.full) != 0 {
+	if err := k.flush(ctx); !errors.Is(err, context.Canceled) || len(k.full) != 0 {
 		t.Errorf("passed on after the end: %v", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestContents(t *testing.T) {
 		t.Errorf("sizes %d and %d", c.size(), newContents(nil).size())
 	}
 	for at, want := range []int{0, 0, 0, 2, 2} {
-		if got := c.part(int64(at)); got != want {
+		if got := c.partAt(int64(at)); got != want {
 			t.Errorf("byte %d lies in part %d, want %d", at, got, want)
 		}
 	}
@@ -316,11 +316,11 @@ func TestContents(t *testing.T) {
 			}
 		}
 	}
-	if all, err := c.all(); err != nil || string(all) != "abcde" {
+	if all, err := c.readAll(); err != nil || string(all) != "abcde" {
 		t.Errorf("%q, %v", all, err)
 	}
 	mine := errors.New("mine")
-	_, err := newContents([]Old{{bytes.NewReader([]byte("abc")), 3}, {faulty{mine}, 2}}).all()
+	_, err := newContents([]Old{{bytes.NewReader([]byte("abc")), 3}, {faulty{mine}, 2}}).readAll()
 	if !errors.Is(err, mine) || err.Error() != "read old content 1 at byte 0: mine" {
 		t.Errorf("a fault: %v", err)
 	}

@@ -84,8 +84,8 @@ type frame struct {
 	streams [streamCount][]byte
 }
 
-// link encodes the matches into their three streams.
-func (f *frame) link() {
+// encodeMatches encodes the matches into their three streams.
+func (f *frame) encodeMatches() {
 	at := uint32(0)
 	var gaps, sizes, shifts []byte
 	var recent recentShifts
@@ -105,12 +105,12 @@ type recentShifts [16]int64
 func (r *recentShifts) encode(shift int64) uint64 {
 	for i, s := range r {
 		if s == shift {
-			r.front(i, shift)
+			r.moveToFront(i, shift)
 			return uint64(i)<<1 | 1
 		}
 	}
 	v := signed(shift-r[0]) << 1
-	r.front(len(r)-1, shift)
+	r.moveToFront(len(r)-1, shift)
 	return v
 }
 
@@ -124,18 +124,18 @@ func (r *recentShifts) decode(v uint64) (shift int64, ok bool) {
 		i = int(v >> 1)
 		shift = r[i]
 	}
-	r.front(i, shift)
+	r.moveToFront(i, shift)
 	return shift, true
 }
 
-// front moves the shift at place i to the front.
-func (r *recentShifts) front(i int, shift int64) {
+// moveToFront moves the shift at place i to the front.
+func (r *recentShifts) moveToFront(i int, shift int64) {
 	copy(r[1:i+1], r[:i])
 	r[0] = shift
 }
 
-// raw is the size of all streams before compression, at least 1.
-func (f *frame) raw() int {
+// rawSize is the size of all streams before compression, at least 1.
+func (f *frame) rawSize() int {
 	sum := 1
 	for _, s := range f.streams {
 		sum += len(s)
@@ -143,17 +143,17 @@ func (f *frame) raw() int {
 	return sum
 }
 
-// head is the frame's header up to the rows.
-func (f *frame) head(flags byte) []byte {
+// header is the frame's header up to the rows.
+func (f *frame) header(flags byte) []byte {
 	b := binary.AppendUvarint(nil, uint64(f.size))
 	b = binary.AppendUvarint(b, uint64(flags))
 	return binary.AppendUvarint(b, uint64(len(f.matches)))
 }
 
-// joined is the whole frame with all streams compressed together, or nil if they are too large for that.
-func (f *frame) joined(ctx context.Context) []byte {
+// encodeJoined is the whole frame with all streams compressed together, or nil if they are too large for that.
+func (f *frame) encodeJoined(ctx context.Context) []byte {
 	var all []byte
-	b := f.head(f.flags | flagJoined)
+	b := f.header(f.flags | flagJoined)
 	for _, s := range f.streams {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		all = append(all, s...)
@@ -161,15 +161,15 @@ func (f *frame) joined(ctx context.Context) []byte {
 	if len(all) > maxJoined {
 		return nil
 	}
-	c := code(ctx, all, bestWindow)
-	return append(c.row(b), c.data...)
+	c := compressStream(ctx, all, bestWindow)
+	return append(c.appendRow(b), c.data...)
 }
 
-// apart is the whole frame with separately compressed streams, and the compressed size of those held in memory.
-func (f *frame) apart(streams *[streamCount]coded) (b []byte, held int) {
-	b = f.head(f.flags)
+// encodeSeparate is the whole frame with separately compressed streams, and the compressed size of those held in memory.
+func (f *frame) encodeSeparate(streams *[streamCount]coded) (b []byte, held int) {
+	b = f.header(f.flags)
 	for _, c := range streams {
-		b = c.row(b)
+		b = c.appendRow(b)
 	}
 	for i, c := range streams {
 		b = append(b, c.data...)

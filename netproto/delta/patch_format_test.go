@@ -30,7 +30,7 @@ type written struct {
 func (w written) apart() []byte {
 	b := head(len(w.old), len(w.fresh), uint64(w.size), uint64(w.flags), uint64(w.matches))
 	for _, s := range w.streams {
-		b = coded{raw: len(s), code: codeStored, data: []byte(s)}.row(b)
+		b = coded{raw: len(s), code: codeStored, data: []byte(s)}.appendRow(b)
 	}
 	for _, s := range w.streams {
 		b = append(b, s...)
@@ -45,7 +45,7 @@ func (w written) joined() []byte {
 	for _, s := range w.streams {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 	}
-	b = append(coded{raw: len(all), code: codeStored, data: []byte(all)}.row(b), all...)
+	b = append(coded{raw: len(all), code: codeStored, data: []byte(all)}.appendRow(b), all...)
 	return binary.LittleEndian.AppendUint32(b, w.check)
 }
 
@@ -158,7 +158,7 @@ func TestSeveralFrames(t *testing.T) {
 	m.out = append(m.out, head(len(old), len(fresh))...)
 	matches := []predict.Match{{At: 0, Size: 2000, Old: 1000}, {At: 2000, Size: 500, Old: 0}}
 	for _, cut := range [][2]int{{0, 1}, {1, 777}, {777, 2100}, {2100, 2500}} {
-		if err := m.frames(t.Context(), cut[0], cut[1], within(matches, cut[0], cut[1])); err != nil {
+		if err := m.encodeFrames(t.Context(), cut[0], cut[1], clipMatches(matches, cut[0], cut[1])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestWithin(t *testing.T) {
 			}
 			return by
 		}
-		got, want := source(within(list, from, to), from), source(list, 0)
+		got, want := source(clipMatches(list, from, to), from), source(list, 0)
 		for i := range 300 {
 			v, is := want[i]
 			g, has := got[i]
@@ -206,7 +206,7 @@ func TestWithin(t *testing.T) {
 // TestLink: the streams of matches, byte by byte.
 func TestLink(t *testing.T) {
 	f := frame{matches: []predict.Match{{At: 2, Size: 3, Old: 10}, {At: 5, Size: 200, Old: 300}, {At: 210, Size: 1, Old: 218}, {At: 211, Size: 1, Old: 211}}}
-	f.link()
+	f.encodeMatches()
 	if !bytes.Equal(f.streams[streamGaps], []byte{2, 0, 5, 0}) || !bytes.Equal(f.streams[streamSizes], []byte{3, 0xc8, 1, 1, 1}) {
 		t.Errorf("gaps % x, sizes % x", f.streams[streamGaps], f.streams[streamSizes])
 	}
@@ -243,15 +243,15 @@ func TestJoinedFrames(t *testing.T) {
 	for i := range f.streams {
 		f.streams[i] = []byte{byte(i)}
 	}
-	if b := f.joined(t.Context()); b == nil || b[1] != flagJoined {
+	if b := f.encodeJoined(t.Context()); b == nil || b[1] != flagJoined {
 		t.Errorf("% x", b)
 	}
 	f.streams[streamExtra] = make([]byte, maxJoined)
-	if b := f.joined(t.Context()); b != nil {
+	if b := f.encodeJoined(t.Context()); b != nil {
 		t.Errorf("%d bytes for streams above the cap", len(b))
 	}
-	if f.raw() != maxJoined+streamCount {
-		t.Errorf("%d raw bytes", f.raw())
+	if f.rawSize() != maxJoined+streamCount {
+		t.Errorf("%d raw bytes", f.rawSize())
 	}
 }
 
@@ -293,7 +293,7 @@ func TestSink(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if err := s.open(); err != nil || !slices.Equal(opened, []int{0, 1, 2, 3, 4}) || got[1].String() != "abc" || got[3].String() != "de" {
+	if err := s.openNext(); err != nil || !slices.Equal(opened, []int{0, 1, 2, 3, 4}) || got[1].String() != "abc" || got[3].String() != "de" {
 		t.Errorf("%v, opened %v, %q, %q", err, opened, &got[1], &got[3])
 	}
 	mine := errors.New("mine")

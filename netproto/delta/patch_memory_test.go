@@ -44,7 +44,7 @@ func greedy(t *testing.T, matches int) (patch []byte, oldSize, newSize int64) {
 		at += size
 	}
 	f.size = int(at) + extra
-	f.link()
+	f.encodeMatches()
 	r := noise(1, 20<<20)
 	for len(f.streams[streamExtra]) < extra {
 		f.streams[streamExtra] = append(f.streams[streamExtra], r[:min(len(r), extra-len(f.streams[streamExtra]))]...)
@@ -72,7 +72,7 @@ func greedy(t *testing.T, matches int) (patch []byte, oldSize, newSize int64) {
 		_ = w.Close()
 		streams[i] = coded{raw: len(raw), code: codeBrotli, data: out.Bytes()}
 	}
-	body, held := f.apart(&streams)
+	body, held := f.encodeSeparate(&streams)
 	if held > maxHeld || held < maxHeld/2 {
 		t.Fatalf("the patch holds %d bytes, meant to be near %d", held, maxHeld)
 	}

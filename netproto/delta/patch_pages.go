@@ -26,7 +26,7 @@ func (o *oldPages) readAt(b []byte, at int64) error {
 		return o.contents.readAt(b, at)
 	}
 	for len(b) > 0 {
-		p, err := o.page(at)
+		p, err := o.pageAt(at)
 		if err != nil {
 			return err
 		}
@@ -36,13 +36,13 @@ func (o *oldPages) readAt(b []byte, at int64) error {
 	return nil
 }
 
-// page returns the page with at least one byte from an offset on.
-func (o *oldPages) page(at int64) (*oldPage, error) {
+// pageAt returns the page with at least one byte from an offset on.
+func (o *oldPages) pageAt(at int64) (*oldPage, error) {
 	p := &o.pages[at>>pageBits%pageCount]
 	if at-p.at >= 0 && at-p.at < int64(len(p.b)) {
 		return p, nil
 	}
-	i := o.part(at)
+	i := o.partAt(at)
 	from := max(at&^(1<<pageBits-1), o.ends[i]-o.parts[i].Size)
 	to := min((at>>pageBits+1)<<pageBits, o.ends[i])
 	if p.b == nil {

@@ -9,8 +9,8 @@ import (
 	"collet/netproto/delta/predict"
 )
 
-// predict fills the streams that control an applier's prediction, and returns the predictor with the same state.
-func (m *maker) predict(ctx context.Context, f *frame, fresh []byte, s *predict.Modules) (*predict.Predictor, error) {
+// encodePrediction fills the streams that control an applier's prediction, and returns the predictor with the same state.
+func (m *maker) encodePrediction(ctx context.Context, f *frame, fresh []byte, s *predict.Modules) (*predict.Predictor, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -43,8 +43,8 @@ func (m *maker) chooseModes(ctx context.Context, s *predict.Modules, offsets *pr
 	return modes, err
 }
 
-// predictor makes the predictor for a frame, or none.
-func (a *applier) predictor(f *reading) (*predict.Predictor, error) {
+// readPredictor makes the predictor for a frame, or none.
+func (a *applier) readPredictor(f *appliedFrame) (*predict.Predictor, error) {
 	if f.flags&flagPredicted == 0 {
 		return nil, nil
 	}

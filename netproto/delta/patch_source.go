@@ -71,8 +71,8 @@ type sink struct {
 	err   error // of write, or of a writer
 }
 
-// open advances to the next content that is not empty, opening empty ones on the way.
-func (s *sink) open() error {
+// openNext advances to the next content that is not empty, opening empty ones on the way.
+func (s *sink) openNext() error {
 	for s.left == 0 && s.next < len(s.sizes) {
 		w, err := s.write(s.next)
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *sink) open() error {
 
 func (s *sink) Write(b []byte) (n int, err error) {
 	for n < len(b) {
-		if err := s.open(); err != nil {
+		if err := s.openNext(); err != nil {
 			return n, err
 		}
 		got, err := s.w.Write(b[n:][:min(int64(len(b)-n), s.left)])

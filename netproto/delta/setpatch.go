@@ -69,7 +69,7 @@ type SetSink interface {
 
 // SetContent is a new content in a set patch. Every file of the new listing with this digest has it.
 type SetContent struct {
-	Sum  release.Digest // zero until the set patch is Known
+	Sum  release.Digest // zero until HasListing
 	Size int64
 	Path string      // of the first file that has it
 	Use  release.Use // of that file
@@ -87,15 +87,15 @@ func (e *ContentError) Error() string {
 }
 
 // SetPatch is a set patch with a decoded delta, before it is applied. The new listing is known then, or at least the
-// sizes in it: see Known. It belongs to one goroutine.
+// sizes in it: see HasListing. It belongs to one goroutine.
 type SetPatch struct {
-	r       *input
-	old     release.Listing
-	to      release.Digest
-	listing release.Listing
-	delta   *setDelta
-	known   bool
-	applied bool
+	r          *input
+	old        release.Listing
+	to         release.Digest
+	listing    release.Listing
+	delta      *setDelta
+	hasListing bool
+	applied    bool
 }
 
 // OpenSetPatch reads the beginning of a set patch for the set old. It checks that the result is the listing with the
@@ -104,9 +104,9 @@ type SetPatch struct {
 // beside both listings.
 func OpenSetPatch(patch io.Reader, old release.Listing, to release.Digest) (*SetPatch, error) {
 	p := &SetPatch{r: newSetInput(patch), old: old, to: to}
-	err := p.read()
-	if err == nil && p.known {
-		err = p.settle()
+	err := p.readHeader()
+	if err == nil && p.hasListing {
+		err = p.verifyListing()
 	}
 	if err != nil {
 		return nil, p.r.fault(err)
@@ -114,15 +114,15 @@ func OpenSetPatch(patch io.Reader, old release.Listing, to release.Digest) (*Set
 	return p, nil
 }
 
-// read reads everything before the groups.
-func (p *SetPatch) read() error {
+// readHeader reads everything before the groups.
+func (p *SetPatch) readHeader() error {
 	head := make([]byte, len(setPatchMagic)+1)
 	if _, err := io.ReadFull(p.r, head); err != nil || string(head[:len(setPatchMagic)]) != setPatchMagic {
 		return p.r.wrong("is no set patch", err)
 	}
 	form := head[len(setPatchMagic)]
 	if form != formSums && form != formComputed {
-		return p.r.wrong(fmt.Sprintf("is of form %d, which nobody knows here", form), nil)
+		return p.r.wrong(fmt.Sprintf("is of form %d, which this version does not know", form), nil)
 	}
 	raw, err := readRawDelta(p.r)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *SetPatch) read() error {
 		return p.r.wrong(err.Error(), nil)
 	}
 	if form == formComputed {
-		return p.bounded()
+		return p.checkCaps()
 	}
 	for _, c := range p.delta.stream() {
 		var sum [32]byte
@@ -141,13 +141,13 @@ func (p *SetPatch) read() error {
 		}
 		p.delta.fresh[c].sum = release.SHA256Digest(sum)
 	}
-	p.known = true
+	p.hasListing = true
 	return nil
 }
 
-// Listing is the new set, or nil until the set patch is Known. It is read-only.
+// Listing is the new set, or nil until HasListing. It is read-only.
 func (p *SetPatch) Listing() release.Listing {
-	if !p.known {
+	if !p.hasListing {
 		return nil
 	}
 	return p.listing

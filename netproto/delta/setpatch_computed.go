@@ -22,8 +22,8 @@ const (
 	MaxComputedPatch = 1 << 20
 )
 
-// bounded checks the caps of a patch without digests.
-func (p *SetPatch) bounded() error {
+// checkCaps checks the caps of a patch without digests.
+func (p *SetPatch) checkCaps() error {
 	sum := int64(0)
 	for _, f := range p.delta.fresh {
 		sum += f.size
@@ -31,20 +31,20 @@ func (p *SetPatch) bounded() error {
 	if sum > MaxComputed {
 		return p.r.wrong(fmt.Sprintf("has no digests of %d bytes of contents, the most is %d", sum, MaxComputed), nil)
 	}
-	p.known = len(p.delta.fresh) == 0
+	p.hasListing = len(p.delta.fresh) == 0
 	return nil
 }
 
-// Known reports whether the new listing is known: the patch carries digests, was applied, or Know was called.
-func (p *SetPatch) Known() bool { return p.known }
+// HasListing reports whether the new listing is known: the patch carries digests, was applied, or SetListing was called.
+func (p *SetPatch) HasListing() bool { return p.hasListing }
 
-// Know gives a set patch the new listing from another source. A patch without digests is then like any other. A listing
+// SetListing gives a set patch the new listing from another source. A patch without digests is then like any other. A listing
 // that does not fit the patch is a *release.FormatError.
-func (p *SetPatch) Know(listing release.Listing) error {
+func (p *SetPatch) SetListing(listing release.Listing) error {
 	if got, err := listing.Digest(); err != nil || got != p.to {
 		return p.r.wrong("is not for this listing", err)
 	}
-	if p.known {
+	if p.hasListing {
 		return nil
 	}
 	if len(listing) != len(p.listing) {
@@ -54,11 +54,11 @@ func (p *SetPatch) Know(listing release.Listing) error {
 		f := &p.delta.fresh[i]
 		f.sum = listing[f.file].Sum
 	}
-	return p.settle()
+	return p.verifyListing()
 }
 
-// settle sets the digests of the new contents in the listing and compares its digest with the head's.
-func (p *SetPatch) settle() error {
+// verifyListing sets the digests of the new contents in the listing and compares its digest with the head's.
+func (p *SetPatch) verifyListing() error {
 	list := append(release.Listing(nil), p.listing...)
 	for i, c := range p.delta.contentOf {
 		list[i].Sum = p.delta.fresh[c].sum
@@ -66,7 +66,7 @@ func (p *SetPatch) settle() error {
 	if got, err := list.Digest(); err != nil || got != p.to {
 		return p.r.wrong("does not lead to the listing that the head names", err)
 	}
-	p.listing, p.known = list, true
+	p.listing, p.hasListing = list, true
 	return nil
 }
 
@@ -108,8 +108,8 @@ func (p *SetPatch) intact(ctx context.Context, source SetSource, i int) (bool, e
 	}
 }
 
-// patchHead is the header of a group's patch. It is not transferred, because the client can compute it.
-func patchHead(olds []Old, news []int64) []byte {
+// patchHeader is the header of a group's patch. It is not transferred, because the client can compute it.
+func patchHeader(olds []Old, news []int64) []byte {
 	var from, to int64
 	for _, o := range olds {
 		from += o.Size

@@ -81,8 +81,8 @@ func TestComputedSetPatchIsKnownWhenApplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Known() || p.Listing() != nil || !p.Contents()[0].Sum.IsZero() || p.Contents()[0].Path != "a.js" {
-			t.Fatalf("known %t, %d files, %v", p.Known(), len(p.Listing()), p.Contents()[0])
+		if p.HasListing() || p.Listing() != nil || !p.Contents()[0].Sum.IsZero() || p.Contents()[0].Path != "a.js" {
+			t.Fatalf("known %t, %d files, %v", p.HasListing(), len(p.Listing()), p.Contents()[0])
 		}
 		return p
 	}
@@ -90,26 +90,26 @@ func TestComputedSetPatchIsKnownWhenApplied(t *testing.T) {
 	if err := p.ApplySome(context.Background(), old.side().Source, &taken{}, delta.SetWish{}); err == nil || peersFault(err) {
 		t.Errorf("in part, without the listing: %v", err)
 	}
-	if err := p.Apply(context.Background(), old.side().Source, &taken{}); err != nil || !p.Known() || !slices.Equal(p.Listing(), fresh.listing()) {
-		t.Errorf("%v, known %t, %v", err, p.Known(), p.Listing())
+	if err := p.Apply(context.Background(), old.side().Source, &taken{}); err != nil || !p.HasListing() || !slices.Equal(p.Listing(), fresh.listing()) {
+		t.Errorf("%v, known %t, %v", err, p.HasListing(), p.Listing())
 	}
 	if p.Contents()[0].Sum != sha(fresh["a.js"]) {
 		t.Errorf("%v", p.Contents()[0])
 	}
 	p = open(patch, sha("another listing"))
 	var format *release.FormatError
-	if err := p.Apply(context.Background(), old.side().Source, &taken{}); !errors.As(err, &format) || p.Known() || p.Listing() != nil {
-		t.Errorf("to another listing: %v, known %t", err, p.Known())
+	if err := p.Apply(context.Background(), old.side().Source, &taken{}); !errors.As(err, &format) || p.HasListing() || p.Listing() != nil {
+		t.Errorf("to another listing: %v, known %t", err, p.HasListing())
 	}
 	p = open(patch, to)
-	if err := p.Know(old.listing()); !errors.As(err, &format) || p.Known() {
+	if err := p.SetListing(old.listing()); !errors.As(err, &format) || p.HasListing() {
 		t.Errorf("another listing is believed: %v", err)
 	}
-	if err := p.Know(fresh.listing()); err != nil || !p.Known() || !slices.Equal(p.Listing(), fresh.listing()) {
+	if err := p.SetListing(fresh.listing()); err != nil || !p.HasListing() || !slices.Equal(p.Listing(), fresh.listing()) {
 		t.Errorf("%v", err)
 	}
 	wrong := open(patch, digestOf(t, pack(3).listing()))
-	if err := wrong.Know(pack(3).listing()); !errors.As(err, &format) || wrong.Known() {
+	if err := wrong.SetListing(pack(3).listing()); !errors.As(err, &format) || wrong.HasListing() {
 		t.Errorf("a listing to which it does not lead: %v", err)
 	}
 }
@@ -141,8 +141,8 @@ func TestComputedSetPatchTellsWhoseFaultItIs(t *testing.T) {
 		}
 		source := holed{treeSource{old, side.Listing}, test.gone, test.damaged}
 		err = p.Apply(context.Background(), source, &taken{})
-		if peersFault(err) != test.peer || (err == nil) != p.Known() || test.want != nil && err == nil {
-			t.Errorf("%s: %v, known %t", test.name, err, p.Known())
+		if peersFault(err) != test.peer || (err == nil) != p.HasListing() || test.want != nil && err == nil {
+			t.Errorf("%s: %v, known %t", test.name, err, p.HasListing())
 		}
 		if gone := errors.Is(err, fs.ErrNotExist); gone != (test.gone == "c.js") {
 			t.Errorf("%s: %v", test.name, err)

@@ -11,16 +11,16 @@ import (
 // readDelta turns the old listing into the new one. Files with a new content have no digest yet. An error text continues
 // the words "set patch".
 func readDelta(raw []byte, old release.Listing) (*setDelta, release.Listing, error) {
-	all := &setNumbers{b: raw}
-	sizeOps, sizeText := all.next("the size of the ops", MaxSetDelta), all.next("the size of the text", MaxSetDelta)
+	all := &numberParser{b: raw}
+	sizeOps, sizeText := all.number("the size of the ops", MaxSetDelta), all.number("the size of the text", MaxSetDelta)
 	r := &deltaReader{
-		ops: &setNumbers{b: all.take(sizeOps)}, text: &setNumbers{b: all.take(sizeText)}, old: old, copied: -1,
+		ops: &numberParser{b: all.bytes(sizeOps)}, text: &numberParser{b: all.bytes(sizeText)}, old: old, copied: -1,
 		delta: &setDelta{contentOf: map[int]int{}},
 	}
 	for all.err == nil && r.fault() == nil && len(r.ops.b) > 0 {
-		r.op()
+		r.readOp()
 	}
-	if r.keep(int64(len(old) - r.next)); len(r.text.b) > 0 {
+	if r.keepFiles(int64(len(old) - r.next)); len(r.text.b) > 0 {
 		r.ops.fail("has text that no path uses")
 	}
 	if err := errors.Join(all.err, r.fault()); err != nil {
@@ -34,7 +34,7 @@ func readDelta(raw []byte, old release.Listing) (*setDelta, release.Listing, err
 
 // deltaReader decodes ops into the new listing.
 type deltaReader struct {
-	ops, text *setNumbers
+	ops, text *numberParser
 	old       release.Listing
 	next      int // of the old listing
 	copied    int
@@ -44,7 +44,7 @@ type deltaReader struct {
 
 func (r *deltaReader) fault() error { return cmp.Or(r.ops.err, r.text.err) }
 
-func (r *deltaReader) push(f release.ListedFile) {
+func (r *deltaReader) addFile(f release.ListedFile) {
 	if len(r.listing) >= release.MaxSet {
 		r.ops.fail("leads to more than %d files", release.MaxSet)
 		return
@@ -52,21 +52,21 @@ func (r *deltaReader) push(f release.ListedFile) {
 	r.listing = append(r.listing, f)
 }
 
-// keep copies files to the new listing.
-func (r *deltaReader) keep(n int64) {
+// keepFiles copies files to the new listing.
+func (r *deltaReader) keepFiles(n int64) {
 	if n > int64(len(r.old)-r.next) {
 		r.ops.fail("keeps more files than there are")
 		return
 	}
 	for range n {
-		r.push(r.old[r.next])
+		r.addFile(r.old[r.next])
 		r.next++
 	}
 }
 
-func (r *deltaReader) op() {
-	r.keep(r.ops.next("a number of files", release.MaxSet))
-	kind := r.ops.next("an op", 0x7f)
+func (r *deltaReader) readOp() {
+	r.keepFiles(r.ops.number("a number of files", release.MaxSet))
+	kind := r.ops.number("an op", 0x7f)
 	content := byte(kind>>2) & 3
 	same := -1
 	if verb := kind & 3; verb == opRemove || verb == opChange {
@@ -87,11 +87,11 @@ func (r *deltaReader) op() {
 		r.ops.fail("has an op that does not exist")
 		return
 	}
-	r.file(kind&opMeta != 0, content, same)
+	r.readFile(kind&opMeta != 0, content, same)
 }
 
-// file decodes the rest of an op that makes a file.
-func (r *deltaReader) file(meta bool, content byte, same int) {
+// readFile decodes the rest of an op that makes a file.
+func (r *deltaReader) readFile(meta bool, content byte, same int) {
 	f := release.ListedFile{Use: release.UseResource, Mode: release.PlainMode}
 	if len(r.listing) > 0 {
 		f.Use, f.Mode, f.Path = r.listing[len(r.listing)-1].Use, r.listing[len(r.listing)-1].Mode, r.listing[len(r.listing)-1].Path
@@ -100,37 +100,37 @@ func (r *deltaReader) file(meta bool, content byte, same int) {
 	if same >= 0 {
 		f.Use, f.Mode, f.Path = r.old[same].Use, r.old[same].Mode, r.old[same].Path
 	} else {
-		head = r.ops.next("the head of a path", int64(len(f.Path)))
+		head = r.ops.number("the head of a path", int64(len(f.Path)))
 		if content == contentCopy {
-			tail = r.ops.next("the tail of a path", release.MaxPath)
+			tail = r.ops.number("the tail of a path", release.MaxPath)
 		}
-		middle = r.ops.next("the middle of a path", release.MaxPath)
+		middle = r.ops.number("the middle of a path", release.MaxPath)
 	}
 	if meta {
-		b := r.ops.next("a use", int64(2*len(setUses())-1))
+		b := r.ops.number("a use", int64(2*len(setUses())-1))
 		f.Use, f.Mode = setUses()[b>>1], release.PlainMode
 		if b&1 == 1 {
 			f.Mode = release.ProgramMode
 		}
 	}
-	from := r.source(&f, content, same)
+	from := r.readSource(&f, content, same)
 	if same < 0 {
 		if tail > int64(len(from)) {
 			r.ops.fail("has the tail of a path that is longer than the path")
 			return
 		}
-		f.Path = f.Path[:head] + string(r.text.take(middle)) + from[int64(len(from))-tail:]
+		f.Path = f.Path[:head] + string(r.text.bytes(middle)) + from[int64(len(from))-tail:]
 	}
 	if r.fault() == nil {
 		if content == contentFresh {
 			r.delta.fresh[len(r.delta.fresh)-1].path = f.Path
 		}
-		r.push(f)
+		r.addFile(f)
 	}
 }
 
-// source decodes the source of the content, and returns the path that it is copied from.
-func (r *deltaReader) source(f *release.ListedFile, content byte, same int) (from string) {
+// readSource decodes the source of the content, and returns the path that it is copied from.
+func (r *deltaReader) readSource(f *release.ListedFile, content byte, same int) (from string) {
 	switch content {
 	case contentKept:
 		f.Sum, f.Size = r.old[same].Sum, r.old[same].Size
@@ -143,7 +143,7 @@ func (r *deltaReader) source(f *release.ListedFile, content byte, same int) (fro
 		r.copied = int(i)
 		f.Sum, f.Size, from = r.old[i].Sum, r.old[i].Size, r.old[i].Path
 	case contentAgain:
-		c := int64(len(r.delta.fresh)) - 1 - r.ops.next("an earlier content", release.MaxSet)
+		c := int64(len(r.delta.fresh)) - 1 - r.ops.number("an earlier content", release.MaxSet)
 		if c < 0 {
 			r.ops.fail("repeats a content that does not exist")
 			return ""
@@ -166,11 +166,11 @@ func (r *deltaReader) source(f *release.ListedFile, content byte, same int) (fro
 }
 
 // readGroups decodes the last part.
-func (d *setDelta) readGroups(in *setNumbers, old release.Listing) error {
+func (d *setDelta) readGroups(in *numberParser, old release.Listing) error {
 	copies, references := 0, int64(release.MaxSet)
 	for first := 0; in.err == nil && first < len(d.fresh); {
-		g := setGroup{first: first, count: int(in.next("the contents of a group", int64(len(d.fresh)-first)))}
-		flags := in.next("the flags of a group", groupWhole|groupLong)
+		g := setGroup{first: first, count: int(in.number("the contents of a group", int64(len(d.fresh)-first)))}
+		flags := in.number("the flags of a group", groupWhole|groupLong)
 		if g.count == 0 || len(d.groups) == maxSetGroups {
 			in.fail("has a group without contents, or more than %d groups", maxSetGroups)
 			break
@@ -193,9 +193,9 @@ func (d *setDelta) readGroups(in *setNumbers, old release.Listing) error {
 }
 
 // readExtra decodes the references of a group, at most limit.
-func readExtra(in *setNumbers, files int, limit int64) (extra []int) {
+func readExtra(in *numberParser, files int, limit int64) (extra []int) {
 	last := int64(-1)
-	for range in.next("the references of a group", limit) {
+	for range in.number("the references of a group", limit) {
 		last += in.signed("a reference") + 1
 		if last < 0 || last >= int64(files) {
 			in.fail("refers to a file that does not exist")

@@ -32,35 +32,35 @@ func compareListings(old, fresh release.Listing) *deltaWriter {
 	i := 0
 	for j, f := range fresh {
 		for i < len(old) && old[i].Path < f.Path {
-			w.op(opRemove)
+			w.writeOp(opRemove)
 			i++
 		}
 		switch {
 		case i == len(old) || old[i].Path > f.Path:
-			w.add(j, f)
+			w.writeAdd(j, f)
 		case old[i].Use == f.Use && old[i].Mode == f.Mode && old[i].Sum == f.Sum:
 			w.keep++
 			i++
 		default:
-			w.change(j, f, i)
+			w.writeChange(j, f, i)
 			i++
 		}
 		w.before = f
 	}
 	for ; i < len(old); i++ {
-		w.op(opRemove)
+		w.writeOp(opRemove)
 	}
 	return w
 }
 
-func (w *deltaWriter) op(kind byte) {
+func (w *deltaWriter) writeOp(kind byte) {
 	w.ops = binary.AppendUvarint(w.ops, uint64(w.keep))
 	w.ops = append(w.ops, kind)
 	w.keep = 0
 }
 
-// content encodes the source of a file's content; same is the old file of its path, or -1.
-func (w *deltaWriter) content(f release.ListedFile, same int) (kind byte) {
+// contentKind encodes the source of a file's content; same is the old file of its path, or -1.
+func (w *deltaWriter) contentKind(f release.ListedFile, same int) (kind byte) {
 	_, copied := w.at[f.Sum]
 	_, again := w.known[f.Sum]
 	switch {
@@ -75,28 +75,28 @@ func (w *deltaWriter) content(f release.ListedFile, same int) (kind byte) {
 	}
 }
 
-func (w *deltaWriter) change(j int, f release.ListedFile, same int) {
-	kind := w.content(f, same)
+func (w *deltaWriter) writeChange(j int, f release.ListedFile, same int) {
+	kind := w.contentKind(f, same)
 	op := byte(opChange | kind<<2)
 	meta := w.old[same].Use != f.Use || w.old[same].Mode != f.Mode
 	if meta {
 		op |= opMeta
 	}
-	w.op(op)
+	w.writeOp(op)
 	if meta {
-		w.meta(f)
+		w.writeMeta(f)
 	}
-	w.source(kind, j, f, same)
+	w.writeSource(kind, j, f, same)
 }
 
-func (w *deltaWriter) add(j int, f release.ListedFile) {
-	kind := w.content(f, -1)
+func (w *deltaWriter) writeAdd(j int, f release.ListedFile) {
+	kind := w.contentKind(f, -1)
 	op := byte(opAdd | kind<<2)
 	meta := w.before.Use != f.Use || w.before.Mode != f.Mode
 	if meta {
 		op |= opMeta
 	}
-	w.op(op)
+	w.writeOp(op)
 	head, tail := sharedHead(w.before.Path, f.Path), 0
 	w.ops = binary.AppendUvarint(w.ops, uint64(head))
 	if kind == contentCopy {
@@ -107,12 +107,12 @@ func (w *deltaWriter) add(j int, f release.ListedFile) {
 	w.ops = binary.AppendUvarint(w.ops, uint64(len(middle)))
 	w.text = append(w.text, middle...)
 	if meta {
-		w.meta(f)
+		w.writeMeta(f)
 	}
-	w.source(kind, j, f, -1)
+	w.writeSource(kind, j, f, -1)
 }
 
-func (w *deltaWriter) meta(f release.ListedFile) {
+func (w *deltaWriter) writeMeta(f release.ListedFile) {
 	b := byte(slices.Index(setUses(), f.Use)) << 1
 	if f.Mode == release.ProgramMode {
 		b |= 1
@@ -120,7 +120,7 @@ func (w *deltaWriter) meta(f release.ListedFile) {
 	w.ops = append(w.ops, b)
 }
 
-func (w *deltaWriter) source(kind byte, j int, f release.ListedFile, same int) {
+func (w *deltaWriter) writeSource(kind byte, j int, f release.ListedFile, same int) {
 	switch kind {
 	case contentCopy:
 		i := w.at[f.Sum]
@@ -142,8 +142,8 @@ func (w *deltaWriter) source(kind byte, j int, f release.ListedFile, same int) {
 	}
 }
 
-// bytes is the encoded delta.
-func (w *deltaWriter) bytes() []byte {
+// encode is the encoded delta.
+func (w *deltaWriter) encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(len(w.ops)))
 	b = binary.AppendUvarint(b, uint64(len(w.text)))
 	b = append(append(b, w.ops...), w.text...)

@@ -9,5 +9,5 @@ import (
 // OpenAnySetPatch is OpenSetPatch for whatever listing comes out, so that hostile groups are reached.
 func OpenAnySetPatch(patch io.Reader, old release.Listing, to release.Digest) (*SetPatch, error) {
 	p := &SetPatch{r: newSetInput(patch), old: old, to: to}
-	return p, p.read()
+	return p, p.readHeader()
 }

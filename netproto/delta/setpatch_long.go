@@ -37,17 +37,17 @@ func (l *longContent) append(b []byte) []byte {
 }
 
 // readLongs decodes the long contents of a group. copies is the number of copies so far; the result includes the new ones.
-func (d *setDelta) readLongs(in *setNumbers, g int, old release.Listing, copies int) int {
+func (d *setDelta) readLongs(in *numberParser, g int, old release.Listing, copies int) int {
 	group := &d.groups[g]
 	last := -1
-	for range in.next("the long contents of a group", int64(group.count)) {
-		l := longContent{member: last + 1 + int(in.next("a long content", int64(group.count)))}
-		if l.old = int(in.next("an old file", int64(len(old)))); in.err != nil || l.member >= group.count || l.old >= len(old) {
+	for range in.number("the long contents of a group", int64(group.count)) {
+		l := longContent{member: last + 1 + int(in.number("a long content", int64(group.count)))}
+		if l.old = int(in.number("an old file", int64(len(old)))); in.err != nil || l.member >= group.count || l.old >= len(old) {
 			in.fail("has a long content that does not exist")
 			return copies
 		}
 		last = l.member
-		count := in.next("the copies of a long content", int64(maxCopies-copies))
+		count := in.number("the copies of a long content", int64(maxCopies-copies))
 		copies += int(count)
 		l.read(in, count, d.fresh[d.members(g)[l.member]].size, old[l.old].Size)
 		group.longs = append(group.longs, l)
@@ -56,10 +56,10 @@ func (d *setDelta) readLongs(in *setNumbers, g int, old release.Listing, copies 
 }
 
 // read decodes the copies and checks that they lie within the new and the old content.
-func (l *longContent) read(in *setNumbers, count, size, oldSize int64) {
+func (l *longContent) read(in *numberParser, count, size, oldSize int64) {
 	at, shift := int64(0), int64(0)
 	for range count {
-		c := longCopy{gap: in.next("a gap", release.MaxFile), size: in.next("the size of a copy", release.MaxFile)}
+		c := longCopy{gap: in.number("a gap", release.MaxFile), size: in.number("the size of a copy", release.MaxFile)}
 		at += c.gap
 		shift += in.signed("a shift")
 		c.from = at + shift
@@ -157,8 +157,8 @@ func (p *parts) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// weaver writes a long content: its input is the rest of it, the copies come from the old file.
-type weaver struct {
+// longWriter writes a long content: its input is the rest of it, the copies come from the old file.
+type longWriter struct {
 	out  io.Writer
 	old  io.ReaderAt
 	list []longCopy
@@ -166,8 +166,8 @@ type weaver struct {
 	buf  []byte
 }
 
-func newWeaver(out io.Writer, old io.ReaderAt, l *longContent) *weaver {
-	w := &weaver{out: out, old: old, list: l.copies, buf: make([]byte, 128<<10)}
+func newLongWriter(out io.Writer, old io.ReaderAt, l *longContent) *longWriter {
+	w := &longWriter{out: out, old: old, list: l.copies, buf: make([]byte, 128<<10)}
 	if len(w.list) > 0 {
 		w.gap = w.list[0].gap
 	}
@@ -175,9 +175,9 @@ func newWeaver(out io.Writer, old io.ReaderAt, l *longContent) *weaver {
 }
 
 // Write implements io.Writer.
-func (w *weaver) Write(b []byte) (n int, err error) {
+func (w *longWriter) Write(b []byte) (n int, err error) {
 	for n < len(b) {
-		if err := w.copies(); err != nil {
+		if err := w.writeCopies(); err != nil {
 			return n, err
 		}
 		piece := b[n:]
@@ -193,8 +193,8 @@ func (w *weaver) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// copies writes the copies that precede the next input byte.
-func (w *weaver) copies() error {
+// writeCopies writes the copies that precede the next input byte.
+func (w *longWriter) writeCopies() error {
 	for len(w.list) > 0 && w.gap == 0 {
 		c := w.list[0]
 		for done := int64(0); done < c.size; {

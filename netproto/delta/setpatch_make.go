@@ -65,24 +65,24 @@ func MakeSetPatch(ctx context.Context, out io.Writer, old, fresh SetSide, o SetP
 		return SetPatchStats{}, err
 	}
 	defer func() { err = errors.Join(err, m.olds.close(), m.news.close()) }()
-	if err := m.plan(ctx); err != nil {
+	if err := m.planGroups(ctx); err != nil {
 		return SetPatchStats{}, err
 	}
 	if o.Sums || slices.ContainsFunc(m.delta.fresh, m.isHost) || m.stats.Contents == 0 || m.stats.Fresh > MaxComputed {
-		err := m.head(formSums)
+		err := m.writeHeader(formSums)
 		if err == nil {
-			err = m.groups(ctx)
+			err = m.writeGroups(ctx)
 		}
 		return m.stats, err
 	}
-	err = m.small(ctx)
+	err = m.writeSmall(ctx)
 	return m.stats, err
 }
 
-// groups writes all groups.
-func (m *setMaker) groups(ctx context.Context) error {
+// writeGroups writes all groups.
+func (m *setMaker) writeGroups(ctx context.Context) error {
 	for g := range m.delta.groups {
-		if err := m.group(ctx, g); err != nil {
+		if err := m.writeGroup(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -93,20 +93,20 @@ func (m *setMaker) groups(ctx context.Context) error {
 // client writes all contents twice.
 const computedGain = 100
 
-// small writes a patch that may omit the digests, if it is small enough.
-func (m *setMaker) small(ctx context.Context) error {
+// writeSmall writes a patch that may omit the digests, if it is small enough.
+func (m *setMaker) writeSmall(ctx context.Context) error {
 	var groups bytes.Buffer
 	out := m.out
 	m.out = &groups
-	err := m.groups(ctx)
+	err := m.writeGroups(ctx)
 	if m.out = out; err != nil {
 		return err
 	}
-	form, size := byte(formComputed), len(m.walk.bytes())+groups.Len()
+	form, size := byte(formComputed), len(m.listings.encode())+groups.Len()
 	if size > MaxComputedPatch || m.stats.Contents*sha256.Size*computedGain < size {
 		form = formSums
 	}
-	if err := m.head(form); err != nil {
+	if err := m.writeHeader(form); err != nil {
 		return err
 	}
 	_, err = m.out.Write(groups.Bytes())
@@ -119,7 +119,7 @@ type setMaker struct {
 	old, fresh SetSide
 	options    SetPatchOptions
 	olds, news *setFiles
-	walk       *deltaWriter
+	listings   *deltaWriter
 	delta      *setDelta
 	stats      SetPatchStats
 	done       int64
@@ -144,8 +144,8 @@ func newSetMaker(out io.Writer, old, fresh SetSide, o SetPatchOptions) (*setMake
 			return nil, err
 		}
 	}
-	m.walk = compareListings(old.Listing, fresh.Listing)
-	m.delta = m.walk.delta
+	m.listings = compareListings(old.Listing, fresh.Listing)
+	m.delta = m.listings.delta
 	for _, c := range m.delta.fresh {
 		m.stats.Contents++
 		m.stats.Fresh += c.size
@@ -163,9 +163,9 @@ func (m *setMaker) write(b []byte) error {
 	return err
 }
 
-// head writes everything before the groups.
-func (m *setMaker) head(form byte) error {
-	raw := m.walk.bytes()
+// writeHeader writes everything before the groups.
+func (m *setMaker) writeHeader(form byte) error {
+	raw := m.listings.encode()
 	if len(raw) > MaxSetDelta {
 		return fmt.Errorf("write set patch: the delta has %d bytes, more than %d: %w", len(raw), MaxSetDelta, ErrPatchTooLarge)
 	}
@@ -180,10 +180,10 @@ func (m *setMaker) head(form byte) error {
 	return m.write(b)
 }
 
-// content is the part of a content that a group encodes.
-func (m *setMaker) content(g, member int) New {
+// groupContent is the part of a content that a group encodes.
+func (m *setMaker) groupContent(g, member int) New {
 	group, c := &m.delta.groups[g], m.delta.fresh[m.delta.members(g)[member]]
-	n := New{ReaderAt: m.news.file(c.file), Size: c.size, Name: c.path}
+	n := New{ReaderAt: m.news.reader(c.file), Size: c.size, Name: c.path}
 	if l := group.long(member); l != nil {
 		rest := newParts(n.ReaderAt, l.newLeft(c.size))
 		n.ReaderAt, n.Size = rest, rest.size()
@@ -191,28 +191,28 @@ func (m *setMaker) content(g, member int) New {
 	return n
 }
 
-// group writes one group.
-func (m *setMaker) group(ctx context.Context, g int) error {
+// writeGroup writes one group.
+func (m *setMaker) writeGroup(ctx context.Context, g int) error {
 	var news []New
 	bytes, total := int64(0), m.stats.Fresh
 	for member := range m.delta.groups[g].count {
-		news = append(news, m.content(g, member))
+		news = append(news, m.groupContent(g, member))
 		bytes += m.delta.fresh[m.delta.members(g)[member]].size
 	}
 	report := func(part float64) { m.options.Progress(m.done+int64(part*float64(bytes)), total) }
 	var err error
 	if m.delta.groups[g].whole {
-		err = m.whole(ctx, news)
+		err = m.writeWholeGroup(ctx, news)
 	} else {
-		err = m.solid(ctx, g, news, report)
+		err = m.writePatchGroup(ctx, g, news, report)
 	}
 	m.done += bytes
 	report(0)
 	return err
 }
 
-// solid writes a group as one patch.
-func (m *setMaker) solid(ctx context.Context, g int, news []New, report func(float64)) error {
+// writePatchGroup writes a group as one patch.
+func (m *setMaker) writePatchGroup(ctx context.Context, g int, news []New, report func(float64)) error {
 	olds := setOlds(m.delta, g, m.old.Listing, m.olds)
 	for _, o := range olds {
 		m.stats.Read += o.Size
@@ -225,7 +225,7 @@ func (m *setMaker) solid(ctx context.Context, g int, news []New, report func(flo
 	for i, n := range news {
 		sizes[i] = n.Size
 	}
-	body, known := bytes.CutPrefix(patch.Bytes(), patchHead(olds, sizes))
+	body, known := bytes.CutPrefix(patch.Bytes(), patchHeader(olds, sizes))
 	if !known {
 		panic("delta: internal error: a patch does not begin as patches do")
 	}
@@ -236,8 +236,8 @@ func (m *setMaker) solid(ctx context.Context, g int, news []New, report func(flo
 	return m.write(append(size, body...))
 }
 
-// whole writes a group as compressed whole objects.
-func (m *setMaker) whole(ctx context.Context, news []New) error {
+// writeWholeGroup writes a group as compressed whole objects.
+func (m *setMaker) writeWholeGroup(ctx context.Context, news []New) error {
 	var readers []io.Reader
 	left := int64(0)
 	for _, n := range news {

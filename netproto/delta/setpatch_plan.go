@@ -8,22 +8,22 @@ import (
 	"collet/netproto/release"
 )
 
-// plan divides the stream into groups and chooses their references.
-func (m *setMaker) plan(ctx context.Context) error {
+// planGroups divides the stream into groups and chooses their references.
+func (m *setMaker) planGroups(ctx context.Context) error {
 	stream := m.delta.stream()
-	finder := newKin(m.old.Listing, m.fresh.Listing)
+	finder := newSimilarFiles(m.old.Listing, m.fresh.Listing)
 	for first := 0; first < len(stream); {
 		g := setGroup{first: first}
 		var cost, olds int64
 		for first+g.count < len(stream) {
 			c := m.delta.fresh[stream[first+g.count]]
-			l, err := m.long(ctx, c)
+			l, err := m.compareLong(ctx, c)
 			if err != nil {
 				return err
 			}
-			fresh, old := m.needs(c, l)
+			fresh, old := m.patchedBytes(c, l)
 			memory := PatchOptions{}.Memory(olds+old, cost+fresh)
-			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory || m.parted(stream[first], stream[first+g.count])) {
+			if g.count > 0 && (cost+fresh > m.options.Group || memory > m.options.MaxMemory || m.mustSplit(stream[first], stream[first+g.count])) {
 				break
 			}
 			g.whole = memory > m.options.MaxMemory // alone in its group then
@@ -38,23 +38,23 @@ func (m *setMaker) plan(ctx context.Context) error {
 		m.delta.groups = append(m.delta.groups, g)
 		if !g.whole {
 			spare := (m.options.MaxMemory - PatchOptions{}.Memory(olds, cost)) / 7
-			m.refer(len(m.delta.groups)-1, finder, min(spare, DefaultGroup))
+			m.addReferences(len(m.delta.groups)-1, finder, min(spare, DefaultGroup))
 		}
 		first += g.count
 	}
 	return nil
 }
 
-// parted reports whether two contents belong to separate groups: one is a host's and the other is not. A client that
+// mustSplit reports whether two contents belong to separate groups: one is a host's and the other is not. A client that
 // does not update its host has no old host either, and would lose the whole group.
-func (m *setMaker) parted(a, b int) bool {
+func (m *setMaker) mustSplit(a, b int) bool {
 	return m.isHost(m.delta.fresh[a]) != m.isHost(m.delta.fresh[b])
 }
 
 func (m *setMaker) isHost(c freshContent) bool { return m.fresh.Listing[c.file].Use == release.UseHost }
 
-// needs is how many bytes of new and old contents a content adds to a patch.
-func (m *setMaker) needs(c freshContent, l *longContent) (fresh, old int64) {
+// patchedBytes is how many bytes of new and old contents a content adds to a patch.
+func (m *setMaker) patchedBytes(c freshContent, l *longContent) (fresh, old int64) {
 	switch {
 	case l != nil:
 		for _, e := range l.oldLeft(m.old.Listing[l.old].Size) {
@@ -68,11 +68,11 @@ func (m *setMaker) needs(c freshContent, l *longContent) (fresh, old int64) {
 	}
 }
 
-// long compares a content that is too large for a patch with its old version, block by block. It returns nil for others.
-func (m *setMaker) long(ctx context.Context, c freshContent) (*longContent, error) {
+// compareLong compares a content that is too large for a patch with its old version, block by block. It returns nil for others.
+func (m *setMaker) compareLong(ctx context.Context, c freshContent) (*longContent, error) {
 	old := c.old
 	if old < 0 {
-		old = m.namesake(c)
+		old = m.renamedFrom(c)
 	}
 	if old < 0 {
 		return nil, nil
@@ -83,16 +83,16 @@ func (m *setMaker) long(ctx context.Context, c freshContent) (*longContent, erro
 	if !tooLarge && !resource {
 		return nil, nil
 	}
-	copies, err := findSame(ctx, m.olds.file(old), oldSize, m.news.file(c.file), c.size)
+	copies, err := findSame(ctx, m.olds.reader(old), oldSize, m.news.reader(c.file), c.size)
 	if err != nil || len(copies) == 0 {
 		return nil, err
 	}
 	return &longContent{old: old, copies: copies}, nil
 }
 
-// namesake finds the old file that a large new one probably continues under another path: the largest removed file with
+// renamedFrom finds the old file that a large new one probably continues under another path: the largest removed file with
 // its extension, or -1.
-func (m *setMaker) namesake(c freshContent) int {
+func (m *setMaker) renamedFrom(c freshContent) int {
 	if c.size < m.options.LongResource {
 		return -1
 	}
@@ -106,8 +106,8 @@ func (m *setMaker) namesake(c freshContent) int {
 	return best
 }
 
-// refer adds references for the contents without an old version, of at most spare bytes.
-func (m *setMaker) refer(g int, finder *kin, spare int64) {
+// addReferences adds references for the contents without an old version, of at most spare bytes.
+func (m *setMaker) addReferences(g int, finder *similarFiles, spare int64) {
 	group := &m.delta.groups[g]
 	seen := map[release.Digest]bool{}
 	for _, i := range m.delta.references(g, m.old.Listing) {
@@ -130,7 +130,7 @@ func (m *setMaker) refer(g int, finder *kin, spare int64) {
 		f := m.delta.fresh[c]
 		if f.old < 0 && group.long(member) == nil {
 			exts[extOf(f.path)] = true
-			for _, i := range finder.of(f) {
+			for _, i := range finder.find(f) {
 				add(i)
 			}
 		}
@@ -143,8 +143,8 @@ func (m *setMaker) refer(g int, finder *kin, spare int64) {
 	slices.Sort(group.extra)
 }
 
-// kin finds old files similar to a new one.
-type kin struct {
+// similarFiles finds old files similar to a new one.
+type similarFiles struct {
 	old    release.Listing
 	gone   []int            // old files whose path was removed
 	byBase map[string][]int // by name without folder
@@ -152,12 +152,12 @@ type kin struct {
 	byExt  map[string][]int // removed ones, by extension
 }
 
-// maxKin is how many old files are compared for one new file: a better candidate beyond is rare, and a renamed tree of
+// maxCompared is how many old files are compared for one new file: a better candidate beyond is rare, and a renamed tree of
 // thousands would take minutes.
-const maxKin = 256
+const maxCompared = 256
 
-func newKin(old, fresh release.Listing) *kin {
-	k := &kin{old: old, byBase: map[string][]int{}, byKind: map[string][]int{}, byExt: map[string][]int{}}
+func newSimilarFiles(old, fresh release.Listing) *similarFiles {
+	k := &similarFiles{old: old, byBase: map[string][]int{}, byKind: map[string][]int{}, byExt: map[string][]int{}}
 	for i, f := range old {
 		base := path.Base(f.Path)
 		k.byBase[base] = append(k.byBase[base], i)
@@ -171,23 +171,23 @@ func newKin(old, fresh release.Listing) *kin {
 	return k
 }
 
-// of returns the best old files for a new one, best first: two with its name elsewhere, else two with a similar name in
+// find returns the best old files for a new one, best first: two with its name elsewhere, else two with a similar name in
 // its folder or among the removed ones.
-func (k *kin) of(c freshContent) []int {
+func (k *similarFiles) find(c freshContent) []int {
 	base := path.Base(c.path)
-	if named := k.best(c, k.byBase[base]); len(named) > 0 {
+	if named := k.bestTwo(c, k.byBase[base]); len(named) > 0 {
 		return named
 	}
-	return k.best(c, k.byExt[extOf(base)], k.byKind[path.Dir(c.path)+"/"+extOf(base)])
+	return k.bestTwo(c, k.byExt[extOf(base)], k.byKind[path.Dir(c.path)+"/"+extOf(base)])
 }
 
-// best selects two.
-func (k *kin) best(c freshContent, lists ...[]int) []int {
+// bestTwo selects two.
+func (k *similarFiles) bestTwo(c freshContent, lists ...[]int) []int {
 	var first, second = -1, -1
 	var most, next float64
 	for _, list := range lists {
-		for _, i := range list[:min(len(list), maxKin)] {
-			switch score := likeness(c.path, k.old[i].Path) + closeness(c.size, k.old[i].Size); {
+		for _, i := range list[:min(len(list), maxCompared)] {
+			switch score := pathSimilarity(c.path, k.old[i].Path) + sizeSimilarity(c.size, k.old[i].Size); {
 			case i == first:
 			case score > most:
 				first, second, most, next = i, first, score, most
@@ -199,14 +199,14 @@ func (k *kin) best(c freshContent, lists ...[]int) []int {
 	return slices.DeleteFunc([]int{first, second}, func(i int) bool { return i < 0 })
 }
 
-// likeness is twice the length of common prefix and suffix by that of the longer path, 0 to 2.
-func likeness(a, b string) float64 {
+// pathSimilarity is twice the length of common prefix and suffix by that of the longer path, 0 to 2.
+func pathSimilarity(a, b string) float64 {
 	head := sharedHead(a, b)
 	tail := sharedTail(a[head:], b[head:])
 	return 2 * float64(head+tail) / float64(max(len(a), len(b)))
 }
 
-// closeness is the ratio of the smaller to the larger size, 0 to 1.
-func closeness(a, b int64) float64 {
+// sizeSimilarity is the ratio of the smaller to the larger size, 0 to 1.
+func sizeSimilarity(a, b int64) float64 {
 	return float64(min(a, b)+1) / float64(max(a, b)+1)
 }

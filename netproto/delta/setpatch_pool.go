@@ -23,8 +23,8 @@ func newSetFiles(source SetSource) *setFiles {
 	return &setFiles{source: source, open: map[int]SetFile{}}
 }
 
-// file returns one of them for positioned reads.
-func (s *setFiles) file(i int) io.ReaderAt { return setFile{s, i} }
+// reader returns one of them for positioned reads.
+func (s *setFiles) reader(i int) io.ReaderAt { return setFile{s, i} }
 
 type setFile struct {
 	files *setFiles
@@ -36,15 +36,15 @@ func (f setFile) ReadAt(b []byte, at int64) (int, error) {
 	s := f.files
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, err := s.take(f.i)
+	r, err := s.openFile(f.i)
 	if err != nil {
 		return 0, err
 	}
 	return r.ReadAt(b, at)
 }
 
-// take returns the open file, opening it if needed.
-func (s *setFiles) take(i int) (SetFile, error) {
+// openFile returns the open file, opening it if needed.
+func (s *setFiles) openFile(i int) (SetFile, error) {
 	if r, there := s.open[i]; there {
 		if last := len(s.recent) - 1; s.recent[last] != i {
 			s.recent = append(slices.DeleteFunc(s.recent, func(n int) bool { return n == i }), i)

@@ -39,7 +39,7 @@ func findSame(ctx context.Context, old io.ReaderAt, oldSize int64, fresh io.Read
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := m.next(); err != nil {
+		if err := m.scanPiece(); err != nil {
 			return nil, err
 		}
 	}
@@ -101,8 +101,8 @@ type sameFinder struct {
 	copies     []longCopy
 }
 
-// next scans one piece of the new file and uses the first match in it.
-func (m *sameFinder) next() error {
+// scanPiece scans one piece of the new file and uses the first match in it.
+func (m *sameFinder) scanPiece() error {
 	size := m.blocks.size
 	stretch, err := m.rolled.bytes(m.at, 1<<20+size)
 	if err != nil {
@@ -111,7 +111,7 @@ func (m *sameFinder) next() error {
 	h := rollHash(stretch[:size])
 	for i := int64(0); ; i++ {
 		if from, found := m.blocks.find(h); found {
-			taken, err := m.take(m.at+i, from)
+			taken, err := m.addCopy(m.at+i, from)
 			if err != nil || taken {
 				return err
 			}
@@ -124,13 +124,13 @@ func (m *sameFinder) next() error {
 	}
 }
 
-// take extends a match in both directions to a copy, if its bytes are really equal.
-func (m *sameFinder) take(at, from int64) (bool, error) {
-	forward, err := m.same(at, from)
+// addCopy extends a match in both directions to a copy, if its bytes are really equal.
+func (m *sameFinder) addCopy(at, from int64) (bool, error) {
+	forward, err := m.matchForward(at, from)
 	if err != nil || forward < m.blocks.size {
 		return false, err
 	}
-	back, err := m.sameBefore(at, from)
+	back, err := m.matchBackward(at, from)
 	if err != nil {
 		return false, err
 	}
@@ -141,8 +141,8 @@ func (m *sameFinder) take(at, from int64) (bool, error) {
 	return true, nil
 }
 
-// same is how many bytes are equal from two offsets on.
-func (m *sameFinder) same(at, from int64) (n int64, err error) {
+// matchForward is how many bytes are equal from two offsets on.
+func (m *sameFinder) matchForward(at, from int64) (n int64, err error) {
 	for {
 		a, err := m.fresh.bytes(at+n, 256<<10)
 		if err != nil {
@@ -159,8 +159,8 @@ func (m *sameFinder) same(at, from int64) (n int64, err error) {
 	}
 }
 
-// sameBefore is how many bytes are equal before two offsets, at most back to the last copy.
-func (m *sameFinder) sameBefore(at, from int64) (n int64, err error) {
+// matchBackward is how many bytes are equal before two offsets, at most back to the last copy.
+func (m *sameFinder) matchBackward(at, from int64) (n int64, err error) {
 	for n < min(at-m.end, from) {
 		step := min(4<<10, at-m.end-n, from-n)
 		a, err := m.fresh.bytes(at-n-step, step)

@@ -79,7 +79,7 @@ func openKnown(patch []byte, old, fresh release.Listing) (*delta.SetPatch, error
 	}
 	p, err := delta.OpenSetPatch(bytes.NewReader(patch), old, to)
 	if err == nil {
-		err = p.Know(fresh)
+		err = p.SetListing(fresh)
 	}
 	return p, err
 }

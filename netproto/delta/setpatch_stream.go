@@ -69,23 +69,23 @@ func codeDelta(out []byte, raw []byte, quality int) []byte {
 	return append(out, raw...)
 }
 
-// setNumbers reads numbers from a part of the delta. After the first fault it returns zeroes; the fault is err.
-type setNumbers struct {
+// numberParser reads numbers from a part of the delta. After the first fault it returns zeroes; the fault is err.
+type numberParser struct {
 	b   []byte
 	err error
 }
 
 var errSetDelta = errors.New("has a delta that ends too early")
 
-func (s *setNumbers) fail(format string, args ...any) {
+func (s *numberParser) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format, args...)
 	}
 	s.b = nil
 }
 
-// next reads a number of at most limit.
-func (s *setNumbers) next(what string, limit int64) int64 {
+// number reads a number of at most limit.
+func (s *numberParser) number(what string, limit int64) int64 {
 	v, n := binary.Uvarint(s.b)
 	if n <= 0 {
 		if s.err == nil {
@@ -101,12 +101,12 @@ func (s *setNumbers) next(what string, limit int64) int64 {
 }
 
 // signed reads a zigzag number within ± MaxNumber.
-func (s *setNumbers) signed(what string) int64 {
-	return unsigned(uint64(s.next(what, 2*release.MaxNumber)))
+func (s *numberParser) signed(what string) int64 {
+	return unsigned(uint64(s.number(what, 2*release.MaxNumber)))
 }
 
-// take reads so many bytes.
-func (s *setNumbers) take(n int64) []byte {
+// bytes reads so many bytes.
+func (s *numberParser) bytes(n int64) []byte {
 	if s.err != nil || n > int64(len(s.b)) {
 		if s.err == nil {
 			s.err = errSetDelta

@@ -109,8 +109,8 @@ func applyPatch(patch io.Reader, old tree, to release.Digest) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !p.Known() && p.Listing() != nil {
-		return nil, fmt.Errorf("known %t, and a listing of %d files", p.Known(), len(p.Listing()))
+	if !p.HasListing() && p.Listing() != nil {
+		return nil, fmt.Errorf("known %t, and a listing of %d files", p.HasListing(), len(p.Listing()))
 	}
 	contents := map[release.Digest]string{}
 	for _, f := range side.Listing {
