@@ -41,8 +41,8 @@ const (
 	MaxChunk = 64 << 10
 )
 
-// known reports whether g is a defined grain.
-func (g Grain) known() bool { return g >= Fine && g <= Coarse }
+// valid reports whether g is a defined grain.
+func (g Grain) valid() bool { return g >= Fine && g <= Coarse }
 
 // average is the target size of the cutter. min is the smallest chunk except the last: at a quarter of the average,
 // close edits do not produce chunks whose index entries cost more than their data.

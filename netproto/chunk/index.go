@@ -85,7 +85,7 @@ func (e *DamageError) Error() string {
 
 // check validates an index. Encoding and parsing both use it, so every index that is written can be read.
 func (ix *Index) check() error {
-	if !ix.Grain.known() {
+	if !ix.Grain.valid() {
 		return indexFault(-1, "grain %d is not one of %d to %d", ix.Grain, Fine, Coarse)
 	}
 	if len(ix.Chunks) > MaxIndexChunks || len(ix.Packs) > MaxIndexPacks {

@@ -108,7 +108,7 @@ func (ix *Index) appendColumns(b []byte) ([]byte, error) {
 // MaxIndexChunks and by len(data): each chunk takes at least eight bytes there and 40 here.
 func ParseIndex(data []byte) (*Index, error) {
 	p := indexParser{data: data}
-	if !bytes.Equal(p.take(len(indexMagic)), []byte(indexMagic)) {
+	if !bytes.Equal(p.bytes(len(indexMagic)), []byte(indexMagic)) {
 		return nil, indexFault(0, "these are not the bytes of an index")
 	}
 	grain, packs, chunks, runs := Grain(p.number(int(Coarse))), p.number(MaxIndexPacks), p.number(MaxIndexChunks), p.number(MaxIndexChunks)
@@ -121,7 +121,7 @@ func ParseIndex(data []byte) (*Index, error) {
 	ix := &Index{Grain: grain}
 	for range packs {
 		ref := PackRef{}
-		copy(ref.Digest[:], p.take(32))
+		copy(ref.Digest[:], p.bytes(32))
 		ref.Size = int64(p.number(MaxPack))
 		ix.Packs = append(ix.Packs, ref)
 	}
@@ -130,7 +130,7 @@ func ParseIndex(data []byte) (*Index, error) {
 		rs[i] = run{uint64(p.number(MaxIndexChunks)), uint64(p.number(MaxIndexPacks)), uint64(p.number(MaxPack))}
 	}
 	columns := p.columns(columnWidth * chunks)
-	sums := p.take(8 * chunks)
+	sums := p.bytes(8 * chunks)
 	if p.err == nil && p.at != len(data) {
 		p.fault("%d bytes too many", len(data)-p.at)
 	}
@@ -192,7 +192,7 @@ func (p *indexParser) fault(format string, args ...any) {
 	}
 }
 
-func (p *indexParser) take(n int) []byte {
+func (p *indexParser) bytes(n int) []byte {
 	if p.err == nil && n > len(p.data)-p.at {
 		p.fault("%d bytes are missing", n-(len(p.data)-p.at))
 	}
@@ -220,9 +220,9 @@ func (p *indexParser) number(limit int) int {
 func (p *indexParser) columns(want int) []byte {
 	size := p.number(max(0, want-1))
 	if size == 0 {
-		return p.take(want)
+		return p.bytes(want)
 	}
-	frame := p.take(size)
+	frame := p.bytes(size)
 	if p.err != nil {
 		return nil
 	}

@@ -64,7 +64,7 @@ type IndexSet struct {
 // each entry. The entries themselves are not parsed.
 func ParseIndexSet(data []byte) (*IndexSet, error) {
 	p := indexParser{data: data}
-	if !bytes.Equal(p.take(len(indexSetMagic)), []byte(indexSetMagic)) {
+	if !bytes.Equal(p.bytes(len(indexSetMagic)), []byte(indexSetMagic)) {
 		return nil, indexFault(0, "these are not the bytes of a set of indexes")
 	}
 	size := p.number(MaxIndexSet)
@@ -83,7 +83,7 @@ func ParseIndexSet(data []byte) (*IndexSet, error) {
 	}
 	set := &IndexSet{entries: make([][]byte, n)}
 	for i, size := range sizes {
-		set.entries[i] = p.take(size)
+		set.entries[i] = p.bytes(size)
 	}
 	if p.err == nil && p.at != len(body) {
 		p.fault("%d bytes behind the last index", len(body)-p.at)

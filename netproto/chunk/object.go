@@ -56,8 +56,8 @@ const (
 	DefaultMaxBrotli = 128 << 20
 )
 
-// smaller reports whether packing saves at least 3 %.
-func smaller(size, packed int64) bool { return packed < size-size*3/100 }
+// savesEnough reports whether packing saves at least 3 %.
+func savesEnough(size, packed int64) bool { return packed < size-size*3/100 }
 
 // brotliWins reports whether brotli saves at least 3 % more than zstd: it decodes at less than half of zstd's speed.
 func brotliWins(zstd, brotli int64) bool { return brotli < zstd-zstd*3/100 }
@@ -101,26 +101,26 @@ func (k *ObjectPacker) Pack(ctx context.Context, out ObjectFile, in io.ReaderAt,
 	if o.MaxBrotli == 0 {
 		o.MaxBrotli = DefaultMaxBrotli
 	}
-	if size > 0 && size <= o.MaxBrotli && smaller(size, packed) {
+	if size > 0 && size <= o.MaxBrotli && savesEnough(size, packed) {
 		b, err := brotliObject(ctx, in, size, brotliSegment, o.Workers)
 		if err != nil {
 			return 0, 0, err
 		}
 		if n := int64(len(b)); brotliWins(packed, n) {
 			best, packed = Brotli, n
-			if err := rewrite(ctx, out, bytes.NewReader(b), n); err != nil {
+			if err := replaceBytes(ctx, out, bytes.NewReader(b), n); err != nil {
 				return 0, 0, err
 			}
 		}
 	}
-	if smaller(size, packed) {
+	if savesEnough(size, packed) {
 		return best, packed, nil
 	}
-	return Stored, size, rewrite(ctx, out, io.NewSectionReader(in, 0, size), size)
+	return Stored, size, replaceBytes(ctx, out, io.NewSectionReader(in, 0, size), size)
 }
 
-// rewrite replaces the bytes of out.
-func rewrite(ctx context.Context, out ObjectFile, in io.Reader, size int64) error {
+// replaceBytes replaces the bytes of out.
+func replaceBytes(ctx context.Context, out ObjectFile, in io.Reader, size int64) error {
 	if _, err := out.Seek(0, io.SeekStart); err != nil {
 		return err
 	}

@@ -141,14 +141,14 @@ func (u *Unpacker) unpackZstd(out io.Writer, in *objectReader, size int64) error
 	}
 	if err != nil || size > keptObject {
 		dec.Close()
-		return orGoesOn(err, frame)
+		return checkEnd(err, frame)
 	}
 	u.zstd = dec
-	return orGoesOn(dec.Reset(nil), frame)
+	return checkEnd(dec.Reset(nil), frame)
 }
 
-// orGoesOn is err, or the error of a frame with surplus data.
-func orGoesOn(err error, frame *zstdFrame) error {
+// checkEnd is err, or the error of a frame with surplus data.
+func checkEnd(err error, frame *zstdFrame) error {
 	if err == nil && !frame.ended {
 		return frame.in.damage("its frame goes on behind its content")
 	}
@@ -200,7 +200,7 @@ func openFrame(in *objectReader, size int64) (*zstdFrame, error) {
 
 func (f *zstdFrame) Read(p []byte) (int, error) {
 	if len(f.head) == 0 && f.left == 0 {
-		if err := f.next(); err != nil {
+		if err := f.nextBlock(); err != nil {
 			return 0, err
 		}
 	}
@@ -217,8 +217,8 @@ func (f *zstdFrame) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next advances to the next block, the checksum or the end.
-func (f *zstdFrame) next() error {
+// nextBlock advances to the next block, the checksum or the end.
+func (f *zstdFrame) nextBlock() error {
 	if f.last {
 		f.left, f.checksum = f.checksum, 0
 		if f.left == 0 {
@@ -229,7 +229,7 @@ func (f *zstdFrame) next() error {
 	}
 	var b [4]byte
 	if _, err := io.ReadFull(f.in, b[:3]); err != nil {
-		return unexpected(err)
+		return unexpectedEOF(err)
 	}
 	v := binary.LittleEndian.Uint32(b[:])
 	f.last = v&1 != 0

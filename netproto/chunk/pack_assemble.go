@@ -30,8 +30,8 @@ type Output interface {
 // ErrGone is a Disk's error for an unreadable source; its chunks are then fetched.
 var ErrGone = errors.New("local source is gone")
 
-// errNotAsked is a bug of the caller.
-var errNotAsked = errors.New("internal error: the plan has not been asked what is missing")
+// errNotPlanned is a bug of the caller.
+var errNotPlanned = errors.New("internal error: the plan has not been asked what is missing")
 
 // OpenRange starts the fetch of a range of a pack. The ranges are those of Missing, in their order for each pack, but a
 // range of another pack may be opened before this one is read to its end. Damaged pieces of a local source are fetched
@@ -53,7 +53,7 @@ const maxRepair = 9
 // a pack are a *DamageError.
 func (p *Plan) Assemble(ctx context.Context, disk Disk, open OpenRange) error {
 	if p.steps == nil {
-		return errNotAsked
+		return errNotPlanned
 	}
 	dec, err := newChunkDecoder()
 	if err != nil {
@@ -111,11 +111,11 @@ func (a *assembly) run(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			data, err := a.chunk(ctx, i)
+			data, err := a.readChunk(ctx, i)
 			if err != nil {
 				return err
 			}
-			if err := a.write(data); err != nil {
+			if err := a.appendChunk(data); err != nil {
 				return err
 			}
 		}
@@ -126,16 +126,16 @@ func (a *assembly) run(ctx context.Context) error {
 	return nil
 }
 
-// chunk returns the bytes of chunk i of the file, from the planned source or, if that fails, from its pack.
-func (a *assembly) chunk(ctx context.Context, i int) ([]byte, error) {
+// readChunk returns the bytes of chunk i of the file, from the planned source or, if that fails, from its pack.
+func (a *assembly) readChunk(ctx context.Context, i int) ([]byte, error) {
 	ix := a.plan.files[a.file]
 	c, s := &ix.Chunks[i], a.plan.steps[a.file][i]
 	r := Range{ix.Packs[c.Pack], c.Offset, int64(c.Packed)}
 	if s.source == fetched {
-		return a.fetch(ctx, i, r, a.streams[r.Pack])
+		return a.fetchChunk(ctx, i, r, a.streams[r.Pack])
 	}
 	if a.repairs == 0 {
-		data, err := a.local(i, s)
+		data, err := a.readLocal(i, s)
 		if err != nil || data != nil {
 			a.bad = 0
 			return data, err
@@ -146,7 +146,7 @@ func (a *assembly) chunk(ctx context.Context, i int) ([]byte, error) {
 	}
 	a.repairs--
 	r.Size = int64(c.Packed)
-	data, err := a.fetch(ctx, i, r, a.repair)
+	data, err := a.fetchChunk(ctx, i, r, a.repair)
 	if a.repairs == 0 {
 		err = errors.Join(err, a.repair.close())
 	}
@@ -167,8 +167,8 @@ func (a *assembly) repairRange(i, limit int) (size int64, chunks int) {
 	return size, chunks
 }
 
-// fetch reads a packed chunk from a stream and unpacks it.
-func (a *assembly) fetch(ctx context.Context, i int, r Range, from *packStream) ([]byte, error) {
+// fetchChunk reads a packed chunk from a stream and unpacks it.
+func (a *assembly) fetchChunk(ctx context.Context, i int, r Range, from *packStream) ([]byte, error) {
 	packed := a.packed[:r.Size]
 	if err := from.read(ctx, a.open, r.Offset, packed); err != nil {
 		return nil, err
@@ -181,12 +181,12 @@ func (a *assembly) fetch(ctx context.Context, i int, r Range, from *packStream) 
 	return data, err
 }
 
-// local reads chunk i from a local source. It returns nil without an error if the bytes differ.
-func (a *assembly) local(i int, s step) ([]byte, error) {
+// readLocal reads chunk i from a local source. It returns nil without an error if the bytes differ.
+func (a *assembly) readLocal(i int, s step) ([]byte, error) {
 	from, there := a.sources[s.source]
 	if !there {
 		var err error
-		if from, err = a.source(s.source); err != nil {
+		if from, err = a.openSource(s.source); err != nil {
 			return nil, err
 		}
 		a.sources[s.source] = from
@@ -200,15 +200,15 @@ func (a *assembly) local(i int, s step) ([]byte, error) {
 		}
 	}
 	c := &a.plan.files[a.file].Chunks[i]
-	data, err := a.ahead.read(from, s, int(c.Size), a.extent(i))
+	data, err := a.ahead.read(from, s, int(c.Size), a.localExtent(i))
 	if err != nil || SumChunk(data) != c.Sum {
 		return nil, nil
 	}
 	return data, nil
 }
 
-// source opens a local source; a missing one is a nil reader.
-func (a *assembly) source(n int32) (io.ReaderAt, error) {
+// openSource opens a local source; a missing one is a nil reader.
+func (a *assembly) openSource(n int32) (io.ReaderAt, error) {
 	if n < fetched {
 		return a.disk.Written(int(-2 - n))
 	}
@@ -219,8 +219,8 @@ func (a *assembly) source(n int32) (io.ReaderAt, error) {
 	return from, err
 }
 
-// extent is the size of the contiguous piece of the same source from chunk i on, at most localRead.
-func (a *assembly) extent(i int) int {
+// localExtent is the size of the contiguous piece of the same source from chunk i on, at most localRead.
+func (a *assembly) localExtent(i int) int {
 	chunks, steps := a.plan.files[a.file].Chunks, a.plan.steps[a.file]
 	size := int64(chunks[i].Size)
 	for j := i + 1; j < len(chunks) && steps[j] == (step{steps[i].source, steps[i].offset + size}); j++ {
@@ -231,8 +231,8 @@ func (a *assembly) extent(i int) int {
 	return int(size)
 }
 
-// write appends to the file.
-func (a *assembly) write(data []byte) error {
+// appendChunk appends to the file.
+func (a *assembly) appendChunk(data []byte) error {
 	a.recent = append(a.recent, data...)
 	a.pending += len(data)
 	a.written += int64(len(data))
@@ -302,10 +302,10 @@ func (s *packStream) read(ctx context.Context, open OpenRange, offset int64, p [
 		s.in, s.at = in, s.ranges[0].Offset
 	}
 	if _, err := io.CopyN(io.Discard, s.in, offset-s.at); err != nil {
-		return unexpected(err)
+		return unexpectedEOF(err)
 	}
 	if _, err := io.ReadFull(s.in, p); err != nil {
-		return unexpected(err)
+		return unexpectedEOF(err)
 	}
 	s.at = offset + int64(len(p))
 	return nil
@@ -320,8 +320,8 @@ func (s *packStream) close() error {
 	return in.Close()
 }
 
-// unexpected turns an early end of a stream into io.ErrUnexpectedEOF.
-func unexpected(err error) error {
+// unexpectedEOF turns an early end of a stream into io.ErrUnexpectedEOF.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

@@ -91,7 +91,7 @@ func TestLocalWindow(t *testing.T) {
 func TestUnexpected(t *testing.T) {
 	mine := errors.New("mine")
 	for err, want := range map[error]error{io.EOF: io.ErrUnexpectedEOF, io.ErrUnexpectedEOF: io.ErrUnexpectedEOF, mine: mine} {
-		if got := unexpected(err); got != want {
+		if got := unexpectedEOF(err); got != want {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
@@ -103,7 +103,7 @@ func TestAssembleUnasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Assemble(t.Context(), &shelfDisk{}, nil); err != errNotAsked {
+	if err := p.Assemble(t.Context(), &shelfDisk{}, nil); err != errNotPlanned {
 		t.Error(err)
 	}
 }
@@ -115,7 +115,7 @@ func TestWorthPacking(t *testing.T) {
 			t.Errorf("%d bytes: %d are not the most", size, most)
 		}
 	}
-	if smaller(100, 97) || !smaller(100, 96) || smaller(0, 0) || !brotliWins(100, 96) || brotliWins(100, 97) {
+	if savesEnough(100, 97) || !savesEnough(100, 96) || savesEnough(0, 0) || !brotliWins(100, 96) || brotliWins(100, 97) {
 		t.Error("the bounds of whole objects are others")
 	}
 }

@@ -68,7 +68,7 @@ func (p *Plan) OfferIndex(n int, ix *Index) {
 	offset := int64(0)
 	for i := range ix.Chunks {
 		c := &ix.Chunks[i]
-		p.offer(n, chunkKey{c.Sum, c.Size}, offset)
+		p.recordOrigin(n, chunkKey{c.Sum, c.Size}, offset)
 		offset += int64(c.Size)
 	}
 }
@@ -79,14 +79,14 @@ func (p *Plan) OfferIndex(n int, ix *Index) {
 func (p *Plan) OfferFile(ctx context.Context, n int, g Grain, r io.Reader) error {
 	offset := int64(0)
 	return cutAll(ctx, g, r, func(data []byte) error {
-		p.offer(n, chunkKey{SumChunk(data), int32(len(data))}, offset)
+		p.recordOrigin(n, chunkKey{SumChunk(data), int32(len(data))}, offset)
 		offset += int64(len(data))
 		return nil
 	})
 }
 
-// offer records the first place offered for a wanted chunk.
-func (p *Plan) offer(n int, key chunkKey, offset int64) {
+// recordOrigin records the first place offered for a wanted chunk.
+func (p *Plan) recordOrigin(n int, key chunkKey, offset int64) {
 	if o, wanted := p.origin[key]; wanted && o.source == fetched {
 		p.origin[key] = origin{int32(n), offset}
 	}
@@ -110,7 +110,7 @@ func GapFor(roundTrip time.Duration, bytesPerSecond float64, inFlight int) int64
 // gap bytes lie between them. A repeated chunk is fetched once. The ranges are in the order of their first use. Assemble
 // reads each of them once and sequentially, and those of one pack in order.
 func (p *Plan) Missing(gap int64) []Range {
-	m := missing{gap: max(0, gap), last: map[PackRef]int{}}
+	m := missingRanges{gap: max(0, gap), last: map[PackRef]int{}}
 	p.steps = make([][]step, len(p.files))
 	again := map[chunkKey]origin{}
 	for f, ix := range p.files {
@@ -124,7 +124,7 @@ func (p *Plan) Missing(gap int64) []Range {
 				o = made
 			} else if o.source == fetched {
 				again[key] = origin{int32(-2 - f), offset}
-				m.add(ix.Packs[c.Pack], c)
+				m.addChunk(ix.Packs[c.Pack], c)
 			}
 			p.steps[f][i] = step(o)
 			offset += int64(c.Size)
@@ -134,14 +134,14 @@ func (p *Plan) Missing(gap int64) []Range {
 	return m.ranges
 }
 
-// missing collects ranges; last is the newest range of each pack, the only one that may grow.
-type missing struct {
+// missingRanges collects ranges; last is the newest range of each pack, the only one that may grow.
+type missingRanges struct {
 	gap    int64
 	ranges []Range
 	last   map[PackRef]int
 }
 
-func (m *missing) add(ref PackRef, c *Chunk) {
+func (m *missingRanges) addChunk(ref PackRef, c *Chunk) {
 	if n, there := m.last[ref]; there {
 		r := &m.ranges[n]
 		if end := r.Offset + r.Size; c.Offset >= end && c.Offset-end <= m.gap {

@@ -49,37 +49,37 @@ func (f *fileIndex) slotOf(s *packState) int32 {
 	return n
 }
 
-// learn records the places of an earlier index's chunks.
-func (p *Packer) learn(ix *Index, byRef map[PackRef]*packState) {
+// addKnown records the places of an earlier index's chunks.
+func (p *Packer) addKnown(ix *Index, byRef map[PackRef]*packState) {
 	for i := range ix.Chunks {
 		c := &ix.Chunks[i]
 		ref := ix.Packs[c.Pack]
 		if byRef[ref] == nil {
 			byRef[ref] = &packState{ref: ref}
 		}
-		p.note(ix, i, place{byRef[ref], c.Offset, c.Packed})
+		p.recordPlace(ix, i, place{byRef[ref], c.Offset, c.Packed})
 	}
 }
 
-func (p *Packer) note(ix *Index, i int, at place) {
+func (p *Packer) recordPlace(ix *Index, i int, at place) {
 	c := &ix.Chunks[i]
 	if c.Stored() {
 		p.stored[chunkKey{c.Sum, c.Size}] = at
 	} else {
-		p.known[keyOf(ix, i)] = at
+		p.known[contextKeyOf(ix, i)] = at
 	}
 }
 
-func (p *Packer) find(ix *Index, i int) (place, bool) {
+func (p *Packer) findPlace(ix *Index, i int) (place, bool) {
 	if at, there := p.stored[chunkKey{ix.Chunks[i].Sum, ix.Chunks[i].Size}]; there {
 		return at, true
 	}
-	at, there := p.known[keyOf(ix, i)]
+	at, there := p.known[contextKeyOf(ix, i)]
 	return at, there
 }
 
-// keyOf hashes the sums of chunk i and of its context.
-func keyOf(ix *Index, i int) contextKey {
+// contextKeyOf hashes the sums of chunk i and of its context.
+func contextKeyOf(ix *Index, i int) contextKey {
 	var sums [8 * (maxContext/MinChunk + 1)]byte
 	n := copy(sums[:], ix.Chunks[i].Sum[:])
 	left := ix.contextOf(i)
@@ -91,10 +91,10 @@ func keyOf(ix *Index, i int) contextKey {
 	return contextKey(full[:16])
 }
 
-// write appends packed bytes to the current pack, or to a new one if they would make it too large.
-func (p *Packer) write(packed []byte) (place, error) {
+// writePacked appends packed bytes to the current pack, or to a new one if they would make it too large.
+func (p *Packer) writePacked(packed []byte) (place, error) {
 	if p.current != nil && p.current.ref.Size+int64(len(packed)) > p.o.MaxSize {
-		if err := p.finish(); err != nil {
+		if err := p.finishPack(); err != nil {
 			return place{}, err
 		}
 	}
@@ -112,8 +112,8 @@ func (p *Packer) write(packed []byte) (place, error) {
 	return at, err
 }
 
-// finish ends the current pack and sets its name in the indexes that use it.
-func (p *Packer) finish() error {
+// finishPack ends the current pack and sets its name in the indexes that use it.
+func (p *Packer) finishPack() error {
 	s := p.current
 	p.current = nil
 	p.sum.Sum(s.ref.Digest[:0])
@@ -130,7 +130,7 @@ func (p *Packer) finish() error {
 func (p *Packer) Close() ([]PackRef, error) {
 	err := p.err
 	if p.current != nil {
-		err = errors.Join(err, p.finish())
+		err = errors.Join(err, p.finishPack())
 	}
 	for _, e := range p.encoders {
 		err = errors.Join(err, e.close())

@@ -296,7 +296,7 @@ func TestWrongPacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Assemble(context.Background(), &shelfDisk{}, (&link{from: s}).open); !errors.Is(err, errNotAsked) {
+	if err := p.Assemble(context.Background(), &shelfDisk{}, (&link{from: s}).open); !errors.Is(err, errNotPlanned) {
 		t.Errorf("without Missing: %v", err)
 	}
 	p.Missing(0)

@@ -65,7 +65,7 @@ func NewPacker(o PackOptions) (*Packer, error) {
 	}
 	byRef := map[PackRef]*packState{}
 	for _, ix := range o.Known {
-		p.learn(ix, byRef)
+		p.addKnown(ix, byRef)
 	}
 	return p, nil
 }
@@ -74,7 +74,7 @@ func NewPacker(o PackOptions) (*Packer, error) {
 // index. The pack names in it are valid after Close. More than MaxIndexChunks chunks are an error, and so are errors of
 // reading and writing; after an error of writing the Packer is unusable.
 func (p *Packer) Add(ctx context.Context, g Grain, r io.Reader) (*Index, error) {
-	if !g.known() {
+	if !g.valid() {
 		return nil, fmt.Errorf("grain %d is not one of %d to %d", g, Fine, Coarse)
 	}
 	ix := &fileIndex{Index: &Index{Grain: g}, slots: map[*packState]int32{}}
@@ -98,7 +98,7 @@ func (p *Packer) Add(ctx context.Context, g Grain, r io.Reader) (*Index, error) 
 		if len(ix.Chunks) > MaxIndexChunks {
 			return nil, fmt.Errorf("file of more than %d chunks: send it as a whole object", MaxIndexChunks)
 		}
-		if err := p.pack(ctx, ix, first, buf, start); err != nil {
+		if err := p.packChunks(ctx, ix, first, buf, start); err != nil {
 			return nil, err
 		}
 		drop := max(0, done-maxContext)
@@ -108,43 +108,43 @@ func (p *Packer) Add(ctx context.Context, g Grain, r io.Reader) (*Index, error) 
 	return ix.Index, nil
 }
 
-// pack packs the chunks from number first on. They start at byte start of buf, behind their context.
-func (p *Packer) pack(ctx context.Context, f *fileIndex, first int, buf []byte, start int) error {
+// packChunks packs the chunks from number first on. They start at byte start of buf, behind their context.
+func (p *Packer) packChunks(ctx context.Context, f *fileIndex, first int, buf []byte, start int) error {
 	if p.err != nil {
 		return p.err
 	}
 	jobs, at := make([]packJob, 0, len(f.Chunks)-first), start
 	for i := first; i < len(f.Chunks); i++ {
 		end := at + int(f.Chunks[i].Size)
-		_, there := p.find(f.Index, i)
+		_, there := p.findPlace(f.Index, i)
 		jobs = append(jobs, packJob{data: buf[at:end], context: buf[at-f.contextOf(i) : at], there: there})
 		at = end
 	}
-	if err := p.encode(ctx, jobs); err != nil {
+	if err := p.encodeAll(ctx, jobs); err != nil {
 		return err
 	}
 	for i := range jobs {
-		if err := p.place(f, first+i, &jobs[i]); err != nil {
+		if err := p.placeChunk(f, first+i, &jobs[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// place writes a chunk to the current pack, unless a pack already has it, and records its place.
-func (p *Packer) place(f *fileIndex, i int, job *packJob) error {
-	at, there := p.find(f.Index, i)
+// placeChunk writes a chunk to the current pack, unless a pack already has it, and records its place.
+func (p *Packer) placeChunk(f *fileIndex, i int, job *packJob) error {
+	at, there := p.findPlace(f.Index, i)
 	c := &f.Chunks[i]
 	if !there {
 		var err error
-		if at, err = p.write(job.packed); err != nil {
+		if at, err = p.writePacked(job.packed); err != nil {
 			p.err = err
 			return err
 		}
 	}
 	c.Packed, c.Offset, c.Pack = at.packed, at.offset, f.slotOf(at.pack)
 	if !there {
-		p.note(f.Index, i, at)
+		p.recordPlace(f.Index, i, at)
 	}
 	return nil
 }
@@ -155,8 +155,8 @@ type packJob struct {
 	there                 bool
 }
 
-// encode packs the jobs with all encoders and waits for them.
-func (p *Packer) encode(ctx context.Context, jobs []packJob) error {
+// encodeAll packs the jobs with all encoders and waits for them.
+func (p *Packer) encodeAll(ctx context.Context, jobs []packJob) error {
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for _, e := range p.encoders {

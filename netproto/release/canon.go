@@ -74,21 +74,21 @@ func (c *canon) fail(reason string) {
 	}
 }
 
-// mark codes a fixed part of the document: braces, keys, colons.
-func (c *canon) mark(s string) {
+// literal codes a fixed part of the document: braces, keys, colons.
+func (c *canon) literal(s string) {
 	switch {
 	case c.err != nil:
 	case !c.reading:
 		c.buf = append(c.buf, s...)
-	case !c.next(s):
+	case !c.follows(s):
 		c.fail(fmt.Sprintf("want %q", s))
 	default:
 		c.pos += len(s)
 	}
 }
 
-// next reports whether s follows; for reading only.
-func (c *canon) next(s string) bool {
+// follows reports whether s follows; for reading only.
+func (c *canon) follows(s string) bool {
 	return len(c.buf)-c.pos >= len(s) && string(c.buf[c.pos:c.pos+len(s)]) == s
 }
 
@@ -144,9 +144,9 @@ func (c *canon) flag(field string, value *bool) {
 	case c.err != nil:
 	case !c.reading:
 		c.buf = strconv.AppendBool(c.buf, *value)
-	case c.next("true"):
+	case c.follows("true"):
 		*value, c.pos = true, c.pos+len("true")
-	case c.next("false"):
+	case c.follows("false"):
 		*value, c.pos = false, c.pos+len("false")
 	default:
 		c.fail(field + " is neither true nor false")
@@ -189,7 +189,7 @@ func (c *canon) writeText(s string) {
 
 // readText finds the end of a text and removes the escapes. limit bounds its allocation.
 func (c *canon) readText(field string, value *string, limit int) bool {
-	if !c.next(`"`) {
+	if !c.follows(`"`) {
 		c.fail(field + " is no text")
 		return false
 	}
@@ -230,8 +230,8 @@ func textFault(s string, limit int) string {
 	}
 }
 
-// sum codes a SHA-256 digest as 64 lower-case hex digits. The zero digest can't be written.
-func (c *canon) sum(field string, value *Digest) {
+// digest codes a SHA-256 digest as 64 lower-case hex digits. The zero digest can't be written.
+func (c *canon) digest(field string, value *Digest) {
 	sum, known := value.SHA256()
 	if !c.reading && !known {
 		c.fail(field + " is no SHA-256 digest")
@@ -244,7 +244,7 @@ func (c *canon) sum(field string, value *Digest) {
 
 // digits codes bytes in lower-case hex, of a fixed length.
 func (c *canon) digits(field string, b []byte) {
-	c.mark(`"`)
+	c.literal(`"`)
 	switch n := 2 * len(b); {
 	case c.err != nil:
 	case !c.reading:
@@ -254,7 +254,7 @@ func (c *canon) digits(field string, b []byte) {
 	default:
 		c.pos += n
 	}
-	c.mark(`"`)
+	c.literal(`"`)
 }
 
 // decodeLowerHex decodes an even number of digits into the beginning of dst.
@@ -283,12 +283,12 @@ func hexValue(b byte) byte {
 
 // codeList codes an array of at most limit items. When reading, the input's length bounds its allocation.
 func codeList[T any](c *canon, field string, items *[]T, limit int, code func(*canon, *T)) {
-	c.mark("[")
+	c.literal("[")
 	if c.err == nil && c.reading {
 		*items = make([]T, 0, min(bytes.Count(c.buf[c.pos:], []byte("},{"))+1, limit))
 	}
 	for i := 0; c.err == nil; i++ {
-		if c.reading && c.next("]") || !c.reading && i == len(*items) {
+		if c.reading && c.follows("]") || !c.reading && i == len(*items) {
 			break
 		}
 		if i == limit {
@@ -296,12 +296,12 @@ func codeList[T any](c *canon, field string, items *[]T, limit int, code func(*c
 			return
 		}
 		if i > 0 {
-			c.mark(",")
+			c.literal(",")
 		}
 		if c.reading {
 			*items = append(*items, *new(T))
 		}
 		code(c, &(*items)[i])
 	}
-	c.mark("]")
+	c.literal("]")
 }

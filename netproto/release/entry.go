@@ -83,7 +83,7 @@ func ParseEntryPath(name string) (e Entry, taken bool, err error) {
 
 // ReadConditions reads the custom fields of the signed list into e, whose path and head must be set, and checks the whole entry.
 func (e *Entry) ReadConditions(data []byte) error {
-	if err := readDocument("release entry", data, maxText, e.custom); err != nil {
+	if err := readDocument("release entry", data, maxText, e.codeCustom); err != nil {
 		return err
 	}
 	if reason := e.check(); reason != "" {
@@ -97,21 +97,21 @@ func (e Entry) Conditions() ([]byte, error) {
 	if reason := e.check(); reason != "" {
 		return nil, errors.New(reason)
 	}
-	return writeDocument("release entry", maxText, e.custom)
+	return writeDocument("release entry", maxText, e.codeCustom)
 }
 
-// custom is the layout of the custom fields.
-func (e *Entry) custom(c *canon) {
+// codeCustom is the layout of the custom fields.
+func (e *Entry) codeCustom(c *canon) {
 	number, percent := e.Number, uint64(e.Percent)
-	c.mark(`{"hold":`)
+	c.literal(`{"hold":`)
 	c.flag("hold", &e.Hold)
-	c.mark(`,"killed":`)
+	c.literal(`,"killed":`)
 	c.flag("killed", &e.Killed)
-	c.mark(`,"number":`)
+	c.literal(`,"number":`)
 	c.number("number", &number, MaxNumber)
-	c.mark(`,"percent":`)
+	c.literal(`,"percent":`)
 	c.number("percent", &percent, 100)
-	c.mark(`}`)
+	c.literal(`}`)
 	if number != e.Number {
 		c.fail("number is not that of the path")
 	}
@@ -133,8 +133,8 @@ func (q Query) Bucket() uint32 {
 	return uint32(binary.BigEndian.Uint64(sum[:8]) % Buckets)
 }
 
-// offered reports whether the entry is offered to the query's client.
-func (q Query) offered(e Entry) bool {
+// isOffered reports whether the entry is offered to the query's client.
+func (q Query) isOffered(e Entry) bool {
 	return !e.Killed && !e.Hold && q.Bucket() < uint32(e.Percent)*(Buckets/100)
 }
 
@@ -152,7 +152,7 @@ type Choice struct {
 func Choose(entries []Entry, q Query) (Choice, error) {
 	mine := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Track() != q.Track() })
 	have := slices.IndexFunc(mine, func(e Entry) bool { return e.Number == q.Have })
-	best, found := Highest(mine, q.offered)
+	best, found := Highest(mine, q.isOffered)
 	switch {
 	case have >= 0 && mine[have].Killed:
 		for _, fit := range []func(Entry) bool{func(e Entry) bool { return !e.Killed && !e.Hold }, func(e Entry) bool { return !e.Killed }} {

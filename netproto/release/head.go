@@ -140,60 +140,56 @@ func (h Head) Note(language string) (tag string, note Object, found bool) {
 // code is the layout of a head. The keys are in the order of their bytes.
 func (h *Head) code(c *canon) {
 	format, count := uint64(HeadFormat), uint64(h.Count)
-	c.mark(`{"bytes":`)
+	c.literal(`{"bytes":`)
 	c.size("bytes", &h.Bytes, MaxNumber)
-	if !c.reading && !h.Changes.IsZero() || c.reading && c.next(`,"changes":`) {
-		c.mark(`,"changes":`)
+	if !c.reading && !h.Changes.IsZero() || c.reading && c.follows(`,"changes":`) {
+		c.literal(`,"changes":`)
 		h.Changes.code(c, "changes", MaxChanges)
 	}
-	c.mark(`,"channel":`)
+	c.literal(`,"channel":`)
 	c.text("channel", &h.Channel, maxName, nameFault)
-	c.mark(`,"compatibility":`)
+	c.literal(`,"compatibility":`)
 	c.text("compatibility", &h.Compatibility, maxText, anyText)
-	c.mark(`,"components":`)
+	c.literal(`,"components":`)
 	c.text("components", &h.Components, maxComponents, hexFault)
-	c.mark(`,"count":`)
+	c.literal(`,"count":`)
 	c.number("count", &count, MaxSet)
-	c.mark(`,"format":`)
+	c.literal(`,"format":`)
 	c.number("format", &format, HeadFormat)
 	if format != HeadFormat {
 		c.fail("format 0 does not exist")
 	}
-	c.mark(`,"hostABI":`)
+	c.literal(`,"hostABI":`)
 	c.number32("hostABI", &h.HostABI)
-	c.mark(`,"hostBuild":`)
+	c.literal(`,"hostBuild":`)
 	c.number("hostBuild", &h.HostBuild, MaxNumber)
-	c.mark(`,"listing":`)
+	c.literal(`,"listing":`)
 	h.Listing.code(c, "listing", MaxListing)
-	c.mark(`,"logic":`)
+	c.literal(`,"logic":`)
 	c.number32("logic", &h.Logic)
-	c.mark(`,"mirrors":`)
+	c.literal(`,"mirrors":`)
 	codeList(c, "mirrors", &h.Mirrors, MaxMirrors, func(c *canon, s *string) { c.text("mirror", s, maxURL, urlFault) })
-	h.codeMore(c)
-	h.Count = int(count)
-}
-
-func (h *Head) codeMore(c *canon) {
-	c.mark(`,"notes":`)
+	c.literal(`,"notes":`)
 	h.codeNotes(c)
-	c.mark(`,"number":`)
+	c.literal(`,"number":`)
 	c.number("number", &h.Number, MaxNumber)
 	if h.Number == 0 {
 		c.fail("number 0 does not exist")
 	}
-	c.mark(`,"patches":`)
+	c.literal(`,"patches":`)
 	h.codePatches(c)
-	c.mark(`,"product":`)
+	c.literal(`,"product":`)
 	c.text("product", &h.Product, maxName, nameFault)
-	c.mark(`,"published":`)
+	c.literal(`,"published":`)
 	h.codePublished(c)
-	c.mark(`,"sources":`)
+	c.literal(`,"sources":`)
 	h.Sources.code(c, "sources", packBound(MaxSources))
-	c.mark(`,"target":`)
+	c.literal(`,"target":`)
 	c.text("target", &h.Target, maxName, nameFault)
-	c.mark(`,"version":`)
+	c.literal(`,"version":`)
 	c.text("version", &h.Version, maxText, filledText)
-	c.mark(`}`)
+	c.literal(`}`)
+	h.Count = int(count)
 }
 
 // codeNotes codes an object with sorted language tags as keys.
@@ -206,13 +202,13 @@ func (h *Head) codeNotes(c *canon) {
 	for _, tag := range slices.Sorted(maps.Keys(h.Notes)) {
 		notes = append(notes, note{tag, h.Notes[tag]})
 	}
-	c.mark("{")
+	c.literal("{")
 	for i := 0; c.err == nil; i++ {
-		if c.reading && c.next("}") || !c.reading && i == len(notes) {
+		if c.reading && c.follows("}") || !c.reading && i == len(notes) {
 			break
 		}
 		if i > 0 {
-			c.mark(",")
+			c.literal(",")
 		}
 		if c.reading {
 			notes = append(notes, note{})
@@ -224,10 +220,10 @@ func (h *Head) codeNotes(c *canon) {
 		if i == MaxNotes {
 			c.fail(fmt.Sprintf("notes in more than %d languages", MaxNotes))
 		}
-		c.mark(":")
+		c.literal(":")
 		notes[i].text.code(c, "note", MaxNote)
 	}
-	c.mark("}")
+	c.literal("}")
 	if !c.reading || len(notes) == 0 {
 		return
 	}
@@ -239,11 +235,11 @@ func (h *Head) codeNotes(c *canon) {
 
 func (h *Head) codePatches(c *canon) {
 	codeList(c, "patches", &h.Patches, MaxPatches, func(c *canon, p *PatchRef) {
-		c.mark(`{"from":`)
-		c.sum("patch from", &p.From)
-		c.mark(`,"patch":`)
+		c.literal(`{"from":`)
+		c.digest("patch from", &p.From)
+		c.literal(`,"patch":`)
 		p.Object.code(c, "patch", MaxObject)
-		c.mark(`}`)
+		c.literal(`}`)
 	})
 	for i := 1; i < len(h.Patches) && c.err == nil; i++ {
 		if comparePatches(h.Patches[i-1], h.Patches[i]) >= 0 {

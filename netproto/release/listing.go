@@ -179,20 +179,20 @@ func (l *Listing) code(c *canon) {
 // code is the layout of one file. The keys are in the order of their bytes.
 func (f *ListedFile) code(c *canon) {
 	mode, use := uint64(f.Mode), string(f.Use)
-	c.mark(`{"mode":`)
+	c.literal(`{"mode":`)
 	c.number("mode", &mode, 0o7777)
 	if mode != PlainMode && mode != ProgramMode {
 		c.fail("mode is neither 420 nor 493")
 	}
-	c.mark(`,"path":`)
+	c.literal(`,"path":`)
 	c.text("path", &f.Path, MaxPath, anyText)
-	c.mark(`,"role":`)
+	c.literal(`,"role":`)
 	c.text("role", &use, maxName, useFault)
-	c.mark(`,"sha256":`)
-	c.sum("sha256", &f.Sum)
-	c.mark(`,"size":`)
+	c.literal(`,"sha256":`)
+	c.digest("sha256", &f.Sum)
+	c.literal(`,"size":`)
 	c.size("size", &f.Size, MaxFile)
-	c.mark(`}`)
+	c.literal(`}`)
 	f.Mode, f.Use = uint32(mode), Use(use)
 }
 

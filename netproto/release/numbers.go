@@ -28,19 +28,19 @@ func ParseNumbers(data []byte) (Numbers, error) {
 func (n Numbers) Encode() ([]byte, error) { return writeDocument("numbers", MaxNumbers, n.code) }
 
 func (n *Numbers) code(c *canon) {
-	c.mark(`{"numbers":`)
+	c.literal(`{"numbers":`)
 	codeList(c, "numbers", &n.Floors, maxTracks, func(c *canon, e *Entry) {
-		c.mark(`{"channel":`)
+		c.literal(`{"channel":`)
 		c.text("channel", &e.Channel, maxName, nameFault)
-		c.mark(`,"number":`)
+		c.literal(`,"number":`)
 		c.number("number", &e.Number, MaxNumber)
-		c.mark(`,"product":`)
+		c.literal(`,"product":`)
 		c.text("product", &e.Product, maxName, nameFault)
-		c.mark(`,"target":`)
+		c.literal(`,"target":`)
 		c.text("target", &e.Target, maxName, nameFault)
-		c.mark(`}`)
+		c.literal(`}`)
 	})
-	c.mark(`,"signers":`)
+	c.literal(`,"signers":`)
 	codeList(c, "signers", &n.Signers, MaxSigners, func(c *canon, s *string) { c.text("signer", s, maxText, hexFault) })
-	c.mark(`}`)
+	c.literal(`}`)
 }

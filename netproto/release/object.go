@@ -72,21 +72,21 @@ func sumOf(data []byte) Digest {
 }
 
 func (o *Object) code(c *canon, field string, limit int64) {
-	c.mark(`{"sha256":`)
-	c.sum(field+" sha256", &o.Sum)
-	c.mark(`,"size":`)
+	c.literal(`{"sha256":`)
+	c.digest(field+" sha256", &o.Sum)
+	c.literal(`,"size":`)
 	c.size(field+" size", &o.Size, limit)
-	c.mark(`}`)
+	c.literal(`}`)
 }
 
 func (p *Packed) code(c *canon, field string, limit int64) {
-	c.mark(`{"packed":`)
+	c.literal(`{"packed":`)
 	p.Object.code(c, field+" packed", packBound(limit))
-	c.mark(`,"sha256":`)
-	c.sum(field+" sha256", &p.Sum)
-	c.mark(`,"size":`)
+	c.literal(`,"sha256":`)
+	c.digest(field+" sha256", &p.Sum)
+	c.literal(`,"size":`)
 	c.size(field+" size", &p.Size, limit)
-	c.mark(`}`)
+	c.literal(`}`)
 }
 
 // packBound is the size of the largest packed form of a document: zstd adds little to incompressible data.

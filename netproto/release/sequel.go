@@ -46,7 +46,7 @@ func EncodeSequel(parts []SequelPart) ([]byte, error) {
 	}
 	out := binary.AppendUvarint([]byte(sequelBegin), uint64(len(parts)))
 	for _, p := range parts {
-		if reason := sequelName(p.Name); reason != "" {
+		if reason := partNameFault(p.Name); reason != "" {
 			return nil, fmt.Errorf("part %q of a sequel %s", p.Name, reason)
 		}
 		out = binary.AppendUvarint(out, uint64(len(p.Name)))
@@ -62,8 +62,8 @@ func EncodeSequel(parts []SequelPart) ([]byte, error) {
 	return out, nil
 }
 
-// sequelName returns the fault of a part's name, or nothing. Files that a server must never serve have no valid name.
-func sequelName(name string) string {
+// partNameFault returns the fault of a part's name, or nothing. Files that a server must never serve have no valid name.
+func partNameFault(name string) string {
 	switch {
 	case len(name) > maxSequelName:
 		return "has a name that is too long"
@@ -79,7 +79,7 @@ func sequelName(name string) string {
 func ReadSequelTable(r *bufio.Reader) ([]SequelPart, error) {
 	begin := make([]byte, len(sequelBegin))
 	if _, err := io.ReadFull(r, begin); err != nil {
-		return nil, sequelEnd(err)
+		return nil, tableError(err)
 	}
 	if !bytes.Equal(begin, []byte(sequelBegin)) {
 		return nil, sequelFault("begins with %q", begin)
@@ -106,9 +106,9 @@ func (p *SequelPart) read(r *bufio.Reader, left int64) error {
 	}
 	name := make([]byte, n)
 	if _, err := io.ReadFull(r, name); err != nil {
-		return sequelEnd(err)
+		return tableError(err)
 	}
-	if reason := sequelName(string(name)); reason != "" {
+	if reason := partNameFault(string(name)); reason != "" {
 		return sequelFault("part %q %s", name, reason)
 	}
 	p.Name = string(name)
@@ -121,7 +121,7 @@ func sequelNumber(r *bufio.Reader, what string, most int64) (n int64, err error)
 	for shift := 0; ; shift += 7 {
 		b, err := r.ReadByte()
 		if err != nil {
-			return 0, sequelEnd(err)
+			return 0, tableError(err)
 		}
 		n |= int64(b&0x7f) << shift
 		switch {
@@ -139,8 +139,8 @@ func sequelFault(format string, values ...any) error {
 	return &FormatError{Document: "sequel", Reason: fmt.Sprintf(format, values...)}
 }
 
-// sequelEnd turns an early end into a format error.
-func sequelEnd(err error) error {
+// tableError turns an early end into a format error.
+func tableError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return sequelFault("ends in its table")
 	}

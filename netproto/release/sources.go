@@ -103,24 +103,24 @@ func (s *Sources) code(c *canon) {
 // code is the layout of one source. The keys are in the order of their bytes; without an index its key is left out.
 func (e *Source) code(c *canon) {
 	encoding := string(e.Encoding)
-	c.mark(`{"content":`)
-	c.sum("content", &e.Content)
-	c.mark(`,"encoding":`)
+	c.literal(`{"content":`)
+	c.digest("content", &e.Content)
+	c.literal(`,"encoding":`)
 	c.text("encoding", &encoding, maxName, encodingFault)
-	if !c.reading && !e.Index.IsZero() || c.reading && c.next(`,"index":`) {
-		c.mark(`,"index":{"entry":`)
+	if !c.reading && !e.Index.IsZero() || c.reading && c.follows(`,"index":`) {
+		c.literal(`,"index":{"entry":`)
 		entry := uint64(e.Entry)
 		c.number("entry", &entry, MaxIndexFiles-1)
-		c.mark(`,"object":`)
+		c.literal(`,"object":`)
 		e.Index.code(c, "index", MaxObject)
-		c.mark(`}`)
+		c.literal(`}`)
 		e.Entry = uint32(entry)
 	} else if e.Entry != 0 {
 		c.fail("an entry without an index")
 	}
-	c.mark(`,"whole":`)
+	c.literal(`,"whole":`)
 	e.Whole.code(c, "whole", MaxObject)
-	c.mark(`}`)
+	c.literal(`}`)
 	e.Encoding = Encoding(encoding)
 	if e.Encoding == EncodedStored && e.Whole.Sum != e.Content {
 		c.fail("a stored object is not the content")

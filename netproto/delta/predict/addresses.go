@@ -119,8 +119,8 @@ func (m *OffsetMap) insert(x Match) {
 	m.links = append(m.links, x)
 }
 
-// to is the new offset of an old one. Offsets between links belong to the nearer one. It returns false if there are no links.
-func (m *OffsetMap) to(old uint32) (uint32, bool) {
+// newOffset is the new offset of an old one. Offsets between links belong to the nearer one. It returns false if there are no links.
+func (m *OffsetMap) newOffset(old uint32) (uint32, bool) {
 	page := old >> movePage
 	if int(page) >= len(m.pages) || len(m.links) == 0 {
 		return 0, false

@@ -64,7 +64,7 @@ func TestMoves(t *testing.T) {
 		m := NewOffsetMap(rapid.Permutation(links).Draw(t, "order"), size)
 		for range 50 {
 			place := rapid.Uint32Range(0, size).Draw(t, "place")
-			got, ok := m.to(place)
+			got, ok := m.newOffset(place)
 			if len(links) == 0 {
 				continue
 			}

@@ -21,8 +21,8 @@ func armDistance(w uint32, bits, at uint) int64 {
 	return int64(w>>at) << (64 - bits) >> (64 - bits) * 4
 }
 
-// armPut replaces a field of an instruction.
-func armPut(w uint32, bits, at uint, v uint32) uint32 {
+// armWithField replaces a field of an instruction.
+func armWithField(w uint32, bits, at uint, v uint32) uint32 {
 	mask := uint32(1)<<bits - 1
 	return w&^(mask<<at) | v&mask<<at
 }
@@ -33,8 +33,8 @@ func armPage(w uint32) (pages int64, ok bool) {
 	return int64(int32(v<<11) >> 11), w&0x9f000000 == 0x90000000
 }
 
-func armPutPage(w uint32, pages uint32) uint32 {
-	return armPut(armPut(w, 19, 5, pages>>2), 2, 29, pages)
+func armWithPage(w uint32, pages uint32) uint32 {
+	return armWithField(armWithField(w, 19, 5, pages>>2), 2, 29, pages)
 }
 
 // armLow reads the lower 12 bits of an address from an ADD, a load or a store that uses the register, and their scale;
@@ -75,8 +75,8 @@ type armPair struct {
 	expected uint64
 }
 
-// arm predicts the references of arm64 code.
-func (w *walk) arm(end int, oldAt, newAt uint64) error {
+// predictARM predicts the references of arm64 code.
+func (w *predictionWalk) predictARM(end int, oldAt, newAt uint64) error {
 	if (oldAt^newAt)&3 != 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (w *walk) arm(end int, oldAt, newAt uint64) error {
 		f := w.b[i : i+4]
 		op := binary.LittleEndian.Uint32(f)
 		if bits, at := armBranch(op); bits > 0 {
-			if err := w.armBranch(i, op, bits, at, oldAt, newAt); err != nil {
+			if err := w.predictARMBranch(i, op, bits, at, oldAt, newAt); err != nil {
 				return err
 			}
 			continue
@@ -104,33 +104,33 @@ func (w *walk) arm(end int, oldAt, newAt uint64) error {
 			continue
 		}
 		old := (oldAt+uint64(i))&^0xfff + uint64(pages<<12) + low
-		target, ok := w.p.target(old)
+		target, ok := w.p.newAddress(old)
 		if !ok || target&(1<<shift-1) != 0 {
 			continue
 		}
 		page := (newAt + uint64(i)) &^ 0xfff
-		binary.LittleEndian.PutUint32(f, armPutPage(op, uint32((target&^0xfff-page)>>12)))
+		binary.LittleEndian.PutUint32(f, armWithPage(op, uint32((target&^0xfff-page)>>12)))
 		g := w.b[j : j+4]
-		binary.LittleEndian.PutUint32(g, armPut(binary.LittleEndian.Uint32(g), 12, 10, uint32(target&0xfff>>shift)))
+		binary.LittleEndian.PutUint32(g, armWithField(binary.LittleEndian.Uint32(g), 12, 10, uint32(target&0xfff>>shift)))
 		pair = armPair{at: j, from: old, page: page, adrp: i, expected: target}
 	}
 	return nil
 }
 
-// armBranch predicts one branch.
-func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) error {
+// predictARMBranch predicts one branch.
+func (w *predictionWalk) predictARMBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) error {
 	old := oldAt + uint64(i) + uint64(armDistance(op, bits, at))
 	if a, ok := w.p.old.find(old); !ok || !a.Code {
 		return nil
 	}
-	target, ok := w.p.target(old)
+	target, ok := w.p.newAddress(old)
 	if !ok {
 		return nil
 	}
 	f := w.b[i : i+4]
-	expected := armPut(op, bits, at, uint32((target-newAt-uint64(i))>>2))
+	expected := armWithField(op, bits, at, uint32((target-newAt-uint64(i))>>2))
 	binary.LittleEndian.PutUint32(f, expected)
-	if err := w.to(i + 4); err != nil {
+	if err := w.correctTo(i + 4); err != nil {
 		return err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
@@ -142,8 +142,8 @@ func (w *walk) armBranch(i int, op uint32, bits, at uint, oldAt, newAt uint64) e
 }
 
 // recordARMPair compares the real target of an ADRP and its partner with the expected one.
-func (w *walk) recordARMPair(pair armPair, newAt uint64) error {
-	if err := w.to(pair.at + 4); err != nil {
+func (w *predictionWalk) recordARMPair(pair armPair, newAt uint64) error {
+	if err := w.correctTo(pair.at + 4); err != nil {
 		return err
 	}
 	op := binary.LittleEndian.Uint32(w.b[pair.adrp:])

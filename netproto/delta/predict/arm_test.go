@@ -5,21 +5,21 @@ import "testing"
 // TestARMFields: distances and pages come back from where they were put.
 func TestARMFields(t *testing.T) {
 	for _, v := range []int64{0, 4, -4, 1 << 20, -1 << 20, 1<<27 - 4, -1 << 27} {
-		w := armPut(0x94000000, 26, 0, uint32(v>>2))
+		w := armWithField(0x94000000, 26, 0, uint32(v>>2))
 		if bits, at := armBranch(w); bits != 26 || armDistance(w, bits, at) != v {
 			t.Errorf("BL of %d: %#x", v, w)
 		}
 	}
 	for _, v := range []int64{0, 4, -4, 1<<20 - 4, -1 << 20} {
 		for _, op := range []uint32{0x54000003, 0x34000005, 0xb5000007} {
-			w := armPut(op, 19, 5, uint32(v>>2))
+			w := armWithField(op, 19, 5, uint32(v>>2))
 			if bits, at := armBranch(w); bits != 19 || armDistance(w, bits, at) != v || w&31 != op&31 {
 				t.Errorf("%#x of %d: %#x", op, v, w)
 			}
 		}
 	}
 	for _, v := range []int64{0, 1, 3, -1, -4, 1<<20 - 1, -1 << 20} {
-		if pages, ok := armPage(armPutPage(0x90000009, uint32(v))); !ok || pages != v {
+		if pages, ok := armPage(armWithPage(0x90000009, uint32(v))); !ok || pages != v {
 			t.Errorf("ADRP of %d pages: %d", v, pages)
 		}
 	}

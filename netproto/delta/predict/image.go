@@ -80,16 +80,16 @@ func (f fields) text(at uint64) string {
 	return string(s)
 }
 
-// add records an area if it lies in the file.
-func (im *image) add(b []byte, at, size, memory, address uint64, code bool) {
+// addArea records an area if it lies in the file.
+func (im *image) addArea(b []byte, at, size, memory, address uint64, code bool) {
 	if at > uint64(len(b)) || size > uint64(len(b))-at || memory >= 1<<31 {
 		return
 	}
 	im.areas = append(im.areas, Area{uint32(at), uint32(size), uint32(max(size, memory)), address, code})
 }
 
-// table records a section whose layout is known.
-func (im *image) table(b []byte, name string, at, size, address uint64) {
+// addTable records a section whose layout is known.
+func (im *image) addTable(b []byte, name string, at, size, address uint64) {
 	if strings.Contains(knownTables, " "+name+" ") && at <= uint64(len(b)) && size <= uint64(len(b))-at {
 		im.tables[name] = Area{At: uint32(at), Size: uint32(size), Memory: uint32(size), Address: address}
 	}
@@ -106,7 +106,7 @@ func parseELF(b []byte) *image {
 	}
 	for i, at := uint64(0), f.u64(32); i < min(f.u16(56), maxSections); i, at = i+1, at+f.u16(54) {
 		if f.u32(at) == 1 { // a loaded segment
-			im.add(b, f.u64(at+8), f.u64(at+32), f.u64(at+40), f.u64(at+16), f.u32(at+4)&1 != 0)
+			im.addArea(b, f.u64(at+8), f.u64(at+32), f.u64(at+40), f.u64(at+16), f.u32(at+4)&1 != 0)
 		}
 	}
 	im.bases[imageBase] = 0
@@ -117,7 +117,7 @@ func parseELF(b []byte) *image {
 		name, address := f.text(names+f.u32(at)), f.u64(at+16)
 		if address != 0 && len(im.bases) < MaxBases {
 			im.bases[name] = address
-			im.table(b, name, f.u64(at+24), f.u64(at+32), address)
+			im.addTable(b, name, f.u64(at+24), f.u64(at+32), address)
 		}
 	}
 	return im
@@ -138,13 +138,13 @@ func parsePE(b []byte) *image {
 	}
 	base := f.u64(pe + 48)
 	im.bases[imageBase] = base
-	im.add(b, 0, f.u32(pe+84), 0, base, false) // the headers
+	im.addArea(b, 0, f.u32(pe+84), 0, base, false) // the headers
 	for i, at := uint64(0), pe+24+f.u16(pe+20); i < min(f.u16(pe+6), maxSections); i, at = i+1, at+40 {
 		address, memory := base+f.u32(at+12), f.u32(at+8)
-		im.add(b, f.u32(at+20), min(f.u32(at+16), memory), memory, address, f.u32(at+36)&0x20000000 != 0)
+		im.addArea(b, f.u32(at+20), min(f.u32(at+16), memory), memory, address, f.u32(at+36)&0x20000000 != 0)
 		if len(im.bases) < MaxBases {
 			im.bases[f.text(at)] = address
-			im.table(b, f.text(at), f.u32(at+20), min(f.u32(at+16), memory), address)
+			im.addTable(b, f.text(at), f.u32(at+20), min(f.u32(at+16), memory), address)
 		}
 	}
 	return im
@@ -168,12 +168,12 @@ func parseMachO(b []byte) *image {
 			im.bases[imageBase] = address
 		}
 		if size > 0 {
-			im.add(b, offset, size, f.u64(at+32), address, f.u32(at+60)&4 != 0)
+			im.addArea(b, offset, size, f.u64(at+32), address, f.u32(at+60)&4 != 0)
 		}
 		for k, s := uint64(0), at+72; k < min(f.u32(at+64), maxSections); k, s = k+1, s+80 {
 			if name := "." + strings.TrimLeft(f.text(s), "_"); len(im.bases) < MaxBases {
 				im.bases[name] = f.u64(s + 32)
-				im.table(b, name, f.u32(s+48), f.u64(s+40), f.u64(s+32))
+				im.addTable(b, name, f.u32(s+48), f.u64(s+40), f.u64(s+32))
 			}
 		}
 	}

@@ -23,39 +23,39 @@ func newMask(b []byte, areas []Area, machine int) *mask {
 	return &mask{arm: machine == machineARM, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: make([]bool, len(b)/4+1)}
 }
 
-// all masks the whole module.
-func (k *mask) all(modules []tables) []byte {
+// maskAll masks the whole module.
+func (k *mask) maskAll(modules []tables) []byte {
 	for _, a := range k.m.byPlace {
 		if a.Code {
-			k.bareCode(a)
+			k.clearCode(a)
 		} else {
-			k.barePointers(a)
+			k.clearPointers(a)
 		}
 	}
 	for _, t := range modules {
-		k.records(t.named[".eh_frame"], func(at int) { clear(k.bare[at : at+4]) })
+		k.eachRecord(t.named[".eh_frame"], func(at int) { clear(k.bare[at : at+4]) })
 	}
 	for _, a := range k.m.byPlace {
 		if a.Code {
-			k.code(a)
+			k.maskCode(a)
 		}
 	}
 	for _, a := range k.m.byPlace {
 		if !a.Code {
-			k.pointers(a)
-			k.jumps(a)
+			k.maskPointers(a)
+			k.maskJumps(a)
 		}
 	}
 	for _, t := range modules {
-		k.unwindIndex(t.named[".eh_frame_hdr"])
-		k.unwind(t.named[".eh_frame"])
-		k.functions(t.named[".pdata"], t.base)
+		k.maskUnwindIndex(t.named[".eh_frame_hdr"])
+		k.maskUnwind(t.named[".eh_frame"])
+		k.maskFunctions(t.named[".pdata"], t.base)
 	}
 	return k.out
 }
 
-// sites calls do for each reference in an area of code, with its offset and target.
-func (k *mask) sites(a Area, do func(at int, target uint64, load bool)) {
+// eachReference calls do for each reference in an area of code, with its offset and target.
+func (k *mask) eachReference(a Area, do func(at int, target uint64, load bool)) {
 	b, start := k.b[a.At:a.At+a.Size], int(a.At)
 	for i := 0; i < len(b); i++ {
 		at, branch := x86Site(b, i)
@@ -67,18 +67,18 @@ func (k *mask) sites(a Area, do func(at int, target uint64, load bool)) {
 	}
 }
 
-// armSites is sites for arm64. A reference is the instruction; for an ADRP also the instruction that completes it.
-func (k *mask) armSites(a Area, do func(at, partner int, target uint64)) {
+// eachARMReference is sites for arm64. A reference is the instruction; for an ADRP also the instruction that completes it.
+func (k *mask) eachARMReference(a Area, do func(at, partner int, target uint64)) {
 	b := k.b[a.At : a.At+a.Size]
 	for i := 0; i+4 <= len(b); i += 4 {
 		op, here := binary.LittleEndian.Uint32(b[i:]), a.Address+uint64(i)
 		if bits, at := armBranch(op); bits == 26 {
-			if target := here + uint64(armDistance(op, bits, at)); k.known(target) {
+			if target := here + uint64(armDistance(op, bits, at)); k.inModule(target) {
 				do(int(a.At)+i, 0, target)
 			}
 		} else if pages, ok := armPage(op); ok {
 			if j, low, _, ok := armPartner(b, i); ok {
-				if target := here&^0xfff + uint64(pages<<12) + low; k.known(target) {
+				if target := here&^0xfff + uint64(pages<<12) + low; k.inModule(target) {
 					do(int(a.At)+i, int(a.At)+j, target)
 				}
 			}
@@ -86,55 +86,55 @@ func (k *mask) armSites(a Area, do func(at, partner int, target uint64)) {
 	}
 }
 
-func (k *mask) known(address uint64) bool {
+func (k *mask) inModule(address uint64) bool {
 	_, ok := k.m.find(address)
 	return ok
 }
 
-// armBlank replaces a reference by v.
-func armBlank(b []byte, at, partner int, v uint16) {
+// armReplace replaces a reference by v.
+func armReplace(b []byte, at, partner int, v uint16) {
 	op := binary.LittleEndian.Uint32(b[at:])
 	if partner == 0 {
-		binary.LittleEndian.PutUint32(b[at:], armPut(op, 26, 0, uint32(v&0xff)))
+		binary.LittleEndian.PutUint32(b[at:], armWithField(op, 26, 0, uint32(v&0xff)))
 		return
 	}
-	binary.LittleEndian.PutUint32(b[at:], armPutPage(op, 0))
-	binary.LittleEndian.PutUint32(b[partner:], armPut(binary.LittleEndian.Uint32(b[partner:]), 12, 10, uint32(v&0x3f)))
+	binary.LittleEndian.PutUint32(b[at:], armWithPage(op, 0))
+	binary.LittleEndian.PutUint32(b[partner:], armWithField(binary.LittleEndian.Uint32(b[partner:]), 12, 10, uint32(v&0x3f)))
 }
 
-func (k *mask) bareCode(a Area) {
+func (k *mask) clearCode(a Area) {
 	if k.arm {
-		k.armSites(a, func(at, partner int, target uint64) {
-			armBlank(k.bare, at, partner, 0)
-			if to, ok := k.place(target); ok && partner > 0 && to&3 == 0 {
+		k.eachARMReference(a, func(at, partner int, target uint64) {
+			armReplace(k.bare, at, partner, 0)
+			if to, ok := k.offsetOf(target); ok && partner > 0 && to&3 == 0 {
 				k.refs[to>>2] = true
 			}
 		})
 		return
 	}
-	k.sites(a, func(at int, target uint64, load bool) {
+	k.eachReference(a, func(at int, target uint64, load bool) {
 		clear(k.bare[at : at+4])
 		if load {
-			if to, ok := k.place(target); ok && to&3 == 0 {
+			if to, ok := k.offsetOf(target); ok && to&3 == 0 {
 				k.refs[to>>2] = true
 			}
 		}
 	})
 }
 
-func (k *mask) code(a Area) {
+func (k *mask) maskCode(a Area) {
 	if k.arm {
-		k.armSites(a, func(at, partner int, target uint64) { armBlank(k.out, at, partner, k.hash(target)) })
+		k.eachARMReference(a, func(at, partner int, target uint64) { armReplace(k.out, at, partner, k.hash(target)) })
 		return
 	}
-	k.sites(a, func(at int, target uint64, _ bool) {
+	k.eachReference(a, func(at int, target uint64, _ bool) {
 		clear(k.out[at : at+4])
 		k.out[at] = byte(k.hash(target))
 	})
 }
 
-// place is the file offset of an address.
-func (k *mask) place(address uint64) (int, bool) {
+// offsetOf is the file offset of an address.
+func (k *mask) offsetOf(address uint64) (int, bool) {
 	a, ok := k.m.find(address)
 	if !ok || address-a.Address >= uint64(a.Size) {
 		return 0, false
@@ -144,7 +144,7 @@ func (k *mask) place(address uint64) (int, bool) {
 
 // hash is the hash of the bytes at an address.
 func (k *mask) hash(address uint64) uint16 {
-	at, ok := k.place(address)
+	at, ok := k.offsetOf(address)
 	if !ok {
 		return 1
 	}
@@ -168,23 +168,23 @@ func (k *mask) eachPointer(a Area, do func(at int, target uint64)) {
 	}
 }
 
-func (k *mask) barePointers(a Area) {
+func (k *mask) clearPointers(a Area) {
 	k.eachPointer(a, func(at int, _ uint64) { clear(k.bare[at : at+8]) })
 }
 
-func (k *mask) pointers(a Area) {
+func (k *mask) maskPointers(a Area) {
 	k.eachPointer(a, func(at int, target uint64) {
 		binary.LittleEndian.PutUint64(k.out[at:], uint64(k.hash(target)))
 	})
 }
 
-// word masks a 4-byte reference.
-func (k *mask) word(at int, target uint64) {
+// maskWord masks a 4-byte reference.
+func (k *mask) maskWord(at int, target uint64) {
 	binary.LittleEndian.PutUint32(k.out[at:], uint32(k.hash(target)))
 }
 
-// jumps masks jump tables, as switches have them: distances from the start of the table to code. They begin where code refers to.
-func (k *mask) jumps(a Area) {
+// maskJumps masks jump tables, as switches have them: distances from the start of the table to code. They begin where code refers to.
+func (k *mask) maskJumps(a Area) {
 	begin := uint64(0)
 	for at := (int(a.At) + 3) &^ 3; at+4 <= int(a.At+a.Size); at += 4 {
 		here := a.Address + uint64(at-int(a.At))
@@ -196,27 +196,27 @@ func (k *mask) jumps(a Area) {
 		}
 		target := begin + uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:]))))
 		if to, ok := k.m.find(target); ok && to.Code {
-			k.word(at, target)
+			k.maskWord(at, target)
 		} else {
 			begin = 0
 		}
 	}
 }
 
-// unwindIndex masks the sorted table of .eh_frame_hdr: pairs of distances from its start.
-func (k *mask) unwindIndex(t Area) {
+// maskUnwindIndex masks the sorted table of .eh_frame_hdr: pairs of distances from its start.
+func (k *mask) maskUnwindIndex(t Area) {
 	for at := int(t.At) + 12; at+4 <= int(t.At+t.Size); at += 4 {
-		k.word(at, t.Address+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
+		k.maskWord(at, t.Address+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
 	}
 }
 
-// unwind masks the references of .eh_frame's records.
-func (k *mask) unwind(t Area) {
-	k.records(t, func(at int) { k.relative(at, t) })
+// maskUnwind masks the references of .eh_frame's records.
+func (k *mask) maskUnwind(t Area) {
+	k.eachRecord(t, func(at int) { k.maskRelative(at, t) })
 }
 
-// records calls do for each reference in the records of .eh_frame.
-func (k *mask) records(t Area, do func(at int)) {
+// eachRecord calls do for each reference in the records of .eh_frame.
+func (k *mask) eachRecord(t Area, do func(at int)) {
 	b := k.b[t.At : t.At+t.Size]
 	for i := 0; i+unwindHead <= len(b); {
 		n, owner, extra := unwindRecord(b[i:], uint64(i))
@@ -236,14 +236,14 @@ func (k *mask) records(t Area, do func(at int)) {
 	}
 }
 
-// relative masks a distance from its own address.
-func (k *mask) relative(at int, t Area) {
-	k.word(at, t.Address+uint64(at)-uint64(t.At)+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
+// maskRelative masks a distance from its own address.
+func (k *mask) maskRelative(at int, t Area) {
+	k.maskWord(at, t.Address+uint64(at)-uint64(t.At)+uint64(int64(int32(binary.LittleEndian.Uint32(k.b[at:])))))
 }
 
-// functions masks the function table of a PE module: distances from the image's start.
-func (k *mask) functions(t Area, base uint64) {
+// maskFunctions masks the function table of a PE module: distances from the image's start.
+func (k *mask) maskFunctions(t Area, base uint64) {
 	for at := int(t.At); at+4 <= int(t.At+t.Size); at += 4 {
-		k.word(at, base+uint64(binary.LittleEndian.Uint32(k.b[at:])))
+		k.maskWord(at, base+uint64(binary.LittleEndian.Uint32(k.b[at:])))
 	}
 }

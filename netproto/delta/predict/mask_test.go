@@ -16,7 +16,7 @@ func maskedOf(t *testing.T, b []byte) []byte {
 	if im == nil {
 		t.Fatal("this is no module")
 	}
-	out := newMask(b, im.areas, im.machine).all([]tables{im.known(0)})
+	out := newMask(b, im.areas, im.machine).maskAll([]tables{im.knownTables(0)})
 	if len(out) != len(b) {
 		t.Fatalf("%d bytes became %d", len(b), len(out))
 	}
@@ -159,7 +159,7 @@ func TestMaskRecords(t *testing.T) {
 		le.PutUint32(b[0x90c+4*i:], uint32(v))
 	}
 	m := tables{named: map[string]Area{".eh_frame": frame, ".pdata": functions, ".eh_frame_hdr": index}, base: 0x10000}
-	out := newMask(b, areas, machineX86).all([]tables{m})
+	out := newMask(b, areas, machineX86).maskAll([]tables{m})
 	word := func(at int) uint32 { return le.Uint32(out[at:]) }
 	if word(0x120) != word(0x150) || word(0x120) == word(0x138) || word(0x120) >= 1<<16 {
 		t.Errorf("functions of records: %x, %x, %x", word(0x120), word(0x138), word(0x150))
@@ -188,11 +188,11 @@ func TestMaskARM(t *testing.T) {
 	areas := []Area{{At: 0, Size: 0x1000, Memory: 0x1000, Address: 0x40000, Code: true}, {At: 0x1000, Size: 0x2000, Memory: 0x2000, Address: 0x80000}}
 	put := func(at int, op uint32) { binary.LittleEndian.PutUint32(b[at:], op) }
 	call := func(at int, target uint64) {
-		put(at, armPut(0x94000000, 26, 0, uint32((target-0x40000-uint64(at))>>2)))
+		put(at, armWithField(0x94000000, 26, 0, uint32((target-0x40000-uint64(at))>>2)))
 	}
 	load := func(at int, target uint64) {
-		put(at, armPutPage(0x90000003, uint32((target>>12)-(0x40000+uint64(at))>>12)))
-		put(at+4, armPut(0x91000063, 12, 10, uint32(target&0xfff)))
+		put(at, armWithPage(0x90000003, uint32((target>>12)-(0x40000+uint64(at))>>12)))
+		put(at+4, armWithField(0x91000063, 12, 10, uint32(target&0xfff)))
 	}
 	call(0x100, 0x40500)
 	call(0x104, 0x40500)
@@ -202,7 +202,7 @@ func TestMaskARM(t *testing.T) {
 	load(0x200, 0x80123)
 	load(0x208, 0x80123)
 	load(0x210, 0x81456)
-	out := newMask(b, areas, machineARM).all(nil)
+	out := newMask(b, areas, machineARM).maskAll(nil)
 	word := func(at int) uint32 { return binary.LittleEndian.Uint32(out[at:]) }
 	if word(0x100) != word(0x104) || word(0x100) == word(0x108) || word(0x100)>>26 != 0x94000000>>26 {
 		t.Errorf("calls: %x, %x, %x", word(0x100), word(0x104), word(0x108))

@@ -27,7 +27,7 @@ const apartBits = 44
 // FindModules parses contents that follow each other and end at the given offsets. It pairs old modules with new ones in
 // their order, and returns nil without a pair.
 func FindModules(oldBytes []byte, oldEnds []int64, newBytes []byte, newEnds []int64) *Modules {
-	old, fresh := images(oldBytes, oldEnds), images(newBytes, newEnds)
+	old, fresh := parseImages(oldBytes, oldEnds), parseImages(newBytes, newEnds)
 	found := &Modules{}
 	for i := range min(len(old), len(fresh)) {
 		a, b := old[i], fresh[i]
@@ -41,10 +41,10 @@ func FindModules(oldBytes []byte, oldEnds []int64, newBytes []byte, newEnds []in
 			}
 		}
 		found.machine = a.machine
-		found.oldTables = append(found.oldTables, a.known(away))
-		found.newTables = append(found.newTables, b.known(away))
-		found.Old = append(found.Old, moved(a.areas, away)...)
-		found.New = append(found.New, moved(b.areas, away)...)
+		found.oldTables = append(found.oldTables, a.knownTables(away))
+		found.newTables = append(found.newTables, b.knownTables(away))
+		found.Old = append(found.Old, shiftAddresses(a.areas, away)...)
+		found.New = append(found.New, shiftAddresses(b.areas, away)...)
 	}
 	if len(found.Old) == 0 {
 		return nil
@@ -54,8 +54,8 @@ func FindModules(oldBytes []byte, oldEnds []int64, newBytes []byte, newEnds []in
 	return found
 }
 
-// known is the module's known tables, at the separated addresses.
-func (im *image) known(away uint64) tables {
+// knownTables is the module's known tables, at the separated addresses.
+func (im *image) knownTables(away uint64) tables {
 	for name, t := range im.tables {
 		t.Address += away
 		im.tables[name] = t
@@ -72,15 +72,15 @@ func sortedNames(bases map[string]uint64) []string {
 	return names
 }
 
-func moved(areas []Area, away uint64) []Area {
+func shiftAddresses(areas []Area, away uint64) []Area {
 	for i := range areas {
 		areas[i].Address += away
 	}
 	return areas
 }
 
-// images parses all contents and sets the offsets of the areas.
-func images(b []byte, ends []int64) []*image {
+// parseImages parses all contents and sets the offsets of the areas.
+func parseImages(b []byte, ends []int64) []*image {
 	var found []*image
 	start := int64(0)
 	for _, end := range ends {
@@ -117,10 +117,10 @@ func (s *Modules) Within(from, to int) *Modules {
 }
 
 // MaskOld returns the old contents with masked references of their modules, for the match search.
-func (s *Modules) MaskOld(b []byte) []byte { return newMask(b, s.Old, s.machine).all(s.oldTables) }
+func (s *Modules) MaskOld(b []byte) []byte { return newMask(b, s.Old, s.machine).maskAll(s.oldTables) }
 
 // MaskNew is MaskOld for the new contents.
-func (s *Modules) MaskNew(b []byte) []byte { return newMask(b, s.New, s.machine).all(s.newTables) }
+func (s *Modules) MaskNew(b []byte) []byte { return newMask(b, s.New, s.machine).maskAll(s.newTables) }
 
 // NewArea returns the area of the new contents with the byte at an offset.
 func (s *Modules) NewArea(at uint32) (Area, bool) {

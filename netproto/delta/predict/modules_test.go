@@ -203,18 +203,18 @@ func TestBeyond(t *testing.T) {
 	}
 	p := newPredictor(s, NewOffsetMap([]Match{{At: 0, Size: 100, Old: 0}}, 100), nil, 8)
 	for old, want := range map[uint64]uint64{0x1000: 0x1000, 0x1063: 0x1063, 0x1064: 0x108c, 0x112b: 0x1153} {
-		if got, ok := p.target(old); !ok || got != want {
+		if got, ok := p.newAddress(old); !ok || got != want {
 			t.Errorf("%#x went to %#x, %v, want %#x", old, got, ok, want)
 		}
 	}
 	for _, old := range []uint64{0xfff, 0x112c, 0} {
-		if got, ok := p.target(old); ok {
+		if got, ok := p.newAddress(old); ok {
 			t.Errorf("%#x is outside and went to %#x", old, got)
 		}
 	}
 	s.New = append(s.New, Area{At: 140, Size: 5, Memory: 5, Address: 0x9000})
 	p = newPredictor(s, NewOffsetMap([]Match{{At: 0, Size: 100, Old: 0}}, 100), nil, 8)
-	if got, ok := p.target(0x1064); ok {
+	if got, ok := p.newAddress(0x1064); ok {
 		t.Errorf("with other areas it went to %#x", got)
 	}
 }

@@ -53,7 +53,7 @@ func newPredictor(s *Modules, offsets *OffsetMap, modes []byte, bits int) *Predi
 // Predict turns old bytes into the real new ones. b holds the old bytes from offset old on, which a match copies to
 // offset at of the frame. Both sides cut it into pieces at the same offsets, and no reference is predicted across a cut.
 func (p *Predictor) Predict(b []byte, old, at uint32, c Corrector) error {
-	w := walk{p: p, b: b, old: old, at: at, c: c}
+	w := predictionWalk{p: p, b: b, old: old, at: at, c: c}
 	for w.done < len(b) {
 		block := (at + uint32(w.done)) >> BlockBits
 		end := min(len(b), int((block+1)<<BlockBits-at))
@@ -61,15 +61,15 @@ func (p *Predictor) Predict(b []byte, old, at uint32, c Corrector) error {
 		if int(block) < len(p.modes) {
 			mode = p.modes[block]
 		}
-		if err := w.block(mode, end); err != nil {
+		if err := w.predictBlock(mode, end); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// walk is the state of one piece during prediction.
-type walk struct {
+// predictionWalk is the state of one piece during prediction.
+type predictionWalk struct {
 	p       *Predictor
 	b       []byte
 	old, at uint32
@@ -77,8 +77,8 @@ type walk struct {
 	c       Corrector
 }
 
-// to corrects the bytes up to i.
-func (w *walk) to(i int) error {
+// correctTo corrects the bytes up to i.
+func (w *predictionWalk) correctTo(i int) error {
 	if i <= w.done {
 		return nil
 	}
@@ -87,66 +87,66 @@ func (w *walk) to(i int) error {
 	return w.c.Correct(b)
 }
 
-// block predicts from w.done to end, and slightly beyond if a reference crosses the end.
-func (w *walk) block(mode byte, end int) error {
+// predictBlock predicts from w.done to end, and slightly beyond if a reference crosses the end.
+func (w *predictionWalk) predictBlock(mode byte, end int) error {
 	oldAt, ok1 := w.p.old.address(w.old + uint32(w.done))
 	newAt, ok2 := w.p.new.address(w.at + uint32(w.done))
 	if !ok1 || !ok2 {
-		return w.to(end)
+		return w.correctTo(end)
 	}
 	oldAt, newAt = oldAt-uint64(w.done), newAt-uint64(w.done) // of b[0]
 	var err error
 	switch {
 	case mode == modeX86:
-		err = w.x86(end, oldAt, newAt)
+		err = w.predictX86(end, oldAt, newAt)
 	case mode == modeARM:
-		err = w.arm(end, oldAt, newAt)
+		err = w.predictARM(end, oldAt, newAt)
 	case mode == modeAbs8:
-		err = w.absolute(end, 0)
+		err = w.predictAbsolute(end, 0)
 	case mode == modeLow36 && len(w.p.bases) > 0:
-		err = w.absolute(end, 36)
+		err = w.predictAbsolute(end, 36)
 	case mode == modeRel4:
-		err = w.relative(end, oldAt, newAt)
+		err = w.predictRelative(end, oldAt, newAt)
 	case mode == modeUnwind:
-		err = w.unwind(end, oldAt, newAt)
+		err = w.predictUnwind(end, oldAt, newAt)
 	case mode >= modeStep && mode < modeStep+8:
-		err = w.steps(end, 4<<(mode-modeStep))
+		err = w.predictSteps(end, 4<<(mode-modeStep))
 	case mode >= modeBase && int(mode-modeBase) < len(w.p.bases):
-		err = w.based(end, w.p.bases[mode-modeBase])
+		err = w.predictBased(end, w.p.bases[mode-modeBase])
 	}
 	if err != nil {
 		return err
 	}
-	return w.to(end)
+	return w.correctTo(end)
 }
 
-// target is the new address of an old one.
-func (p *Predictor) target(old uint64) (uint64, bool) {
+// newAddress is the new address of an old one.
+func (p *Predictor) newAddress(old uint64) (uint64, bool) {
 	a, ok := p.old.find(old)
 	if !ok {
 		return 0, false
 	}
-	return p.inside(a, old)
+	return p.newAddressIn(a, old)
 }
 
-// inside is the new address of an old one in area a, the area found last.
-func (p *Predictor) inside(a *Area, old uint64) (uint64, bool) {
+// newAddressIn is the new address of an old one in area a, the area found last.
+func (p *Predictor) newAddressIn(a *Area, old uint64) (uint64, bool) {
 	if to, ok := p.corrections.find(old); ok {
 		return to, true
 	}
 	off := old - a.Address
 	if off >= uint64(a.Size) {
-		return p.beyond(a, old)
+		return p.newAddressBeyond(a, old)
 	}
-	to, ok := p.offsets.to(a.At + uint32(off))
+	to, ok := p.offsets.newOffset(a.At + uint32(off))
 	if !ok {
 		return 0, false
 	}
 	return p.new.address(to)
 }
 
-// beyond is the new address of an old one in zero-filled memory: at the same distance from the end of the file's part.
-func (p *Predictor) beyond(a *Area, old uint64) (uint64, bool) {
+// newAddressBeyond is the new address of an old one in zero-filled memory: at the same distance from the end of the file's part.
+func (p *Predictor) newAddressBeyond(a *Area, old uint64) (uint64, bool) {
 	if a.Size == 0 || len(p.old.byAddress) != len(p.new.byAddress) {
 		return 0, false
 	}
@@ -154,28 +154,28 @@ func (p *Predictor) beyond(a *Area, old uint64) (uint64, bool) {
 	return old - a.Address - uint64(a.Size) + n.Address + uint64(n.Size), true
 }
 
-// field4 predicts the number at b[i] as a distance from old address from to a target, which becomes a distance from new
+// predictField predicts the number at b[i] as a distance from old address from to a target, which becomes a distance from new
 // address to. It returns false and does nothing if there is no such target.
-func (w *walk) field4(i int, from, to uint64) (bool, error) {
+func (w *predictionWalk) predictField(i int, from, to uint64) (bool, error) {
 	f := w.b[i : i+4]
 	old := from + uint64(int64(int32(binary.LittleEndian.Uint32(f))))
 	a, ok := w.p.old.find(old)
 	if !ok {
 		return false, nil
 	}
-	return w.field4In(a, i, old, to)
+	return w.predictFieldIn(a, i, old, to)
 }
 
-// field4In is field4 for a target whose area has just been found.
-func (w *walk) field4In(a *Area, i int, old, to uint64) (bool, error) {
-	target, ok := w.p.inside(a, old)
+// predictFieldIn is field4 for a target whose area has just been found.
+func (w *predictionWalk) predictFieldIn(a *Area, i int, old, to uint64) (bool, error) {
+	target, ok := w.p.newAddressIn(a, old)
 	if !ok {
 		return false, nil
 	}
 	f := w.b[i : i+4]
 	expected := uint32(target - to)
 	binary.LittleEndian.PutUint32(f, expected)
-	if err := w.to(i + 4); err != nil {
+	if err := w.correctTo(i + 4); err != nil {
 		return false, err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {
@@ -185,4 +185,4 @@ func (w *walk) field4In(a *Area, i int, old, to uint64) (bool, error) {
 }
 
 // aligned is the first index from i on whose offset in the new contents is a multiple of n.
-func (w *walk) aligned(i int, n uint32) int { return i + int(-(w.at+uint32(i))&(n-1)) }
+func (w *predictionWalk) aligned(i int, n uint32) int { return i + int(-(w.at+uint32(i))&(n-1)) }

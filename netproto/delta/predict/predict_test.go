@@ -25,11 +25,11 @@ func TestTruncatedModules(t *testing.T) {
 func TestMovesCutOverlaps(t *testing.T) {
 	m := NewOffsetMap([]Match{{At: 100, Size: 10, Old: 0}, {At: 200, Size: 30, Old: 5}, {At: 300, Size: 4, Old: 10}, {At: 400, Size: 10, Old: 30}}, 64)
 	for old, want := range map[uint32]uint32{0: 100, 4: 104, 5: 200, 12: 207, 34: 229, 35: 405, 39: 409, 45: 415} {
-		if got, ok := m.to(old); !ok || got != want {
+		if got, ok := m.newOffset(old); !ok || got != want {
 			t.Errorf("%d went to %d, want %d", old, got, want)
 		}
 	}
-	if _, ok := NewOffsetMap(nil, 64).to(3); ok {
+	if _, ok := NewOffsetMap(nil, 64).newOffset(3); ok {
 		t.Error("a place went somewhere without a match")
 	}
 }

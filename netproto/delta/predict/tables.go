@@ -2,9 +2,9 @@ package predict
 
 import "encoding/binary"
 
-// absolute predicts 8-byte addresses. If low is set, only the low bits are an address, relative to base 0, as in
+// predictAbsolute predicts 8-byte addresses. If low is set, only the low bits are an address, relative to base 0, as in
 // Mach-O's chained fixups; the rest is unchanged.
-func (w *walk) absolute(end int, low uint) error {
+func (w *predictionWalk) predictAbsolute(end int, low uint) error {
 	mask, from := ^uint64(0), base{}
 	if low > 0 {
 		mask, from = 1<<low-1, w.p.bases[0]
@@ -13,13 +13,13 @@ func (w *walk) absolute(end int, low uint) error {
 		f := w.b[i : i+8]
 		v := binary.LittleEndian.Uint64(f)
 		old := v&mask + from.old
-		target, ok := w.p.target(old)
+		target, ok := w.p.newAddress(old)
 		if !ok {
 			continue
 		}
 		expected := v&^mask | (target-from.new)&mask
 		binary.LittleEndian.PutUint64(f, expected)
-		if err := w.to(i + 8); err != nil {
+		if err := w.correctTo(i + 8); err != nil {
 			return err
 		}
 		if real := binary.LittleEndian.Uint64(f); real != expected {
@@ -29,33 +29,33 @@ func (w *walk) absolute(end int, low uint) error {
 	return nil
 }
 
-func (w *walk) relative(end int, oldAt, newAt uint64) error {
+func (w *predictionWalk) predictRelative(end int, oldAt, newAt uint64) error {
 	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
-		if _, err := w.field4(i, oldAt+uint64(i), newAt+uint64(i)); err != nil {
+		if _, err := w.predictField(i, oldAt+uint64(i), newAt+uint64(i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) based(end int, b base) error {
+func (w *predictionWalk) predictBased(end int, b base) error {
 	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
-		if _, err := w.field4(i, b.old, b.new); err != nil {
+		if _, err := w.predictField(i, b.old, b.new); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// steps expects each number to have changed like the one a stride before it.
-func (w *walk) steps(end, stride int) error {
+// predictSteps expects each number to have changed like the one a stride before it.
+func (w *predictionWalk) predictSteps(end, stride int) error {
 	var history [512]uint32 // changes by place, modulo the stride
 	for i := w.aligned(w.done, 4); i < end && i+4 <= len(w.b); i += 4 {
 		f := w.b[i : i+4]
 		h := &history[(int(w.at)+i)%stride]
 		old := binary.LittleEndian.Uint32(f)
 		binary.LittleEndian.PutUint32(f, old+*h)
-		if err := w.to(i + 4); err != nil {
+		if err := w.correctTo(i + 4); err != nil {
 			return err
 		}
 		*h = binary.LittleEndian.Uint32(f) - old
@@ -82,9 +82,9 @@ func unwindRecord(b []byte, before uint64) (n int, owner, extra bool) {
 	return int(size) + 4, owner, owner && b[16] == 4 && size >= 20
 }
 
-// unwind predicts the references of .eh_frame's records. A record is recognised if its size, the distance to its common
+// predictUnwind predicts the references of .eh_frame's records. A record is recognised if its size, the distance to its common
 // part and a function in code are consistent.
-func (w *walk) unwind(end int, oldAt, newAt uint64) error {
+func (w *predictionWalk) predictUnwind(end int, oldAt, newAt uint64) error {
 	a, ok := w.p.old.find(oldAt + uint64(w.done))
 	if !ok {
 		return nil
@@ -95,14 +95,14 @@ func (w *walk) unwind(end int, oldAt, newAt uint64) error {
 			i += 4
 			continue
 		}
-		if err := w.back(i+4, oldAt, newAt); err != nil {
+		if err := w.predictBackward(i+4, oldAt, newAt); err != nil {
 			return err
 		}
-		if _, err := w.field4(i+8, oldAt+uint64(i)+8, newAt+uint64(i)+8); err != nil {
+		if _, err := w.predictField(i+8, oldAt+uint64(i)+8, newAt+uint64(i)+8); err != nil {
 			return err
 		}
 		if extra {
-			if _, err := w.field4(i+17, oldAt+uint64(i)+17, newAt+uint64(i)+17); err != nil {
+			if _, err := w.predictField(i+17, oldAt+uint64(i)+17, newAt+uint64(i)+17); err != nil {
 				return err
 			}
 		}
@@ -111,17 +111,17 @@ func (w *walk) unwind(end int, oldAt, newAt uint64) error {
 	return nil
 }
 
-// back predicts the number at b[i] as a backward distance from its own address.
-func (w *walk) back(i int, oldAt, newAt uint64) error {
+// predictBackward predicts the number at b[i] as a backward distance from its own address.
+func (w *predictionWalk) predictBackward(i int, oldAt, newAt uint64) error {
 	f := w.b[i : i+4]
 	old := oldAt + uint64(i) - uint64(binary.LittleEndian.Uint32(f))
-	target, ok := w.p.target(old)
+	target, ok := w.p.newAddress(old)
 	if !ok {
 		return nil
 	}
 	expected := uint32(newAt + uint64(i) - target)
 	binary.LittleEndian.PutUint32(f, expected)
-	if err := w.to(i + 4); err != nil {
+	if err := w.correctTo(i + 4); err != nil {
 		return err
 	}
 	if real := binary.LittleEndian.Uint32(f); real != expected {

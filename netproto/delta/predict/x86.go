@@ -46,8 +46,8 @@ func x86Next(b []byte, i, end int) int {
 	return i
 }
 
-// x86 predicts the references of code.
-func (w *walk) x86(end int, oldAt, newAt uint64) error {
+// predictX86 predicts the references of code.
+func (w *predictionWalk) predictX86(end int, oldAt, newAt uint64) error {
 	for i := w.done; ; i++ {
 		if i = x86Next(w.b, i, end); i >= end {
 			return nil
@@ -62,7 +62,7 @@ func (w *walk) x86(end int, oldAt, newAt uint64) error {
 		if !ok || branch && !a.Code {
 			continue
 		}
-		ok, err := w.field4In(a, at, old, newAt+uint64(at)+4)
+		ok, err := w.predictFieldIn(a, at, old, newAt+uint64(at)+4)
 		if err != nil {
 			return err
 		}

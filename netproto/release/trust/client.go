@@ -138,9 +138,9 @@ func (c *Client) Ignored() []string {
 func (k trustState) authenticatedBy(root *rootMeta, ignore func(string)) trustState {
 	var okTimestamp, okSnapshot, okTargets bool
 	k.root = root
-	k.timestamp, okTimestamp = reverify(root, RoleTimestamp, timestampFile, k.timestamp, fitTimestamp, ignore)
-	k.snapshot, okSnapshot = reverify(root, RoleSnapshot, snapshotFile, k.snapshot, fitSnapshot, ignore)
-	k.targets, okTargets = reverify(root, RoleTargets, targetsFile, k.targets, fitTargets, ignore)
+	k.timestamp, okTimestamp = reverify(root, RoleTimestamp, timestampFile, k.timestamp, checkTimestamp, ignore)
+	k.snapshot, okSnapshot = reverify(root, RoleSnapshot, snapshotFile, k.snapshot, checkSnapshot, ignore)
+	k.targets, okTargets = reverify(root, RoleTargets, targetsFile, k.targets, checkTargets, ignore)
 	k.entries = nil
 	if k.targets.meta != nil {
 		k.entries = mustEntries(k.targets.meta)
@@ -231,10 +231,10 @@ func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Curre
 // saveFloors stores the highest number offered for the query's track, with the keys that signed the list.
 func (c *Client) saveFloors(k trustState, q release.Query, changed bool) error {
 	top, found := release.Highest(k.entries, func(e release.Entry) bool { return e.Track() == q.Track() })
-	if !found || !changed && k.floors.has(top) {
+	if !found || !changed && k.floors.hasNumber(top) {
 		return nil
 	}
-	next := k.floors.with(top, signersOf(k.root, RoleTargets, k.targets.meta))
+	next := k.floors.withSeen(top, signersOf(k.root, RoleTargets, k.targets.meta))
 	if next.equal(k.floors) {
 		return nil
 	}

@@ -118,7 +118,7 @@ func (c *Client) updateTimestamp(trusted *trustedmetadata.TrustedMetadata, u Unv
 			return trustFault(timestampFile, err)
 		}
 	}
-	if _, err := verified(k.root, RoleTimestamp, timestampFile, u.data, fitTimestamp); err != nil {
+	if _, err := verified(k.root, RoleTimestamp, timestampFile, u.data, checkTimestamp); err != nil {
 		return c.reject(timestampFile, u, err)
 	}
 	meta, err := trusted.UpdateTimestamp(u.data)
@@ -148,7 +148,7 @@ func (c *Client) updateSnapshot(ctx context.Context, f Fetcher, trusted *trusted
 	name := numbered(version, snapshotFile)
 	u, data, err := fetchNamed(ctx, f, name, o)
 	if err == nil {
-		_, err = verified(k.root, RoleSnapshot, name, data, fitSnapshot)
+		_, err = verified(k.root, RoleSnapshot, name, data, checkSnapshot)
 	}
 	if err != nil {
 		return c.reject(snapshotFile, u, err)
@@ -182,7 +182,7 @@ func (c *Client) updateTargets(ctx context.Context, f Fetcher, trusted *trustedm
 	name := numbered(version, targetsFile)
 	u, data, err := fetchNamed(ctx, f, name, o)
 	if err == nil {
-		_, err = verified(k.root, RoleTargets, name, data, fitTargets)
+		_, err = verified(k.root, RoleTargets, name, data, checkTargets)
 	}
 	if err != nil {
 		return c.reject(targetsFile, u, err)

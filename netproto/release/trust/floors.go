@@ -30,9 +30,9 @@ func (n floors) signedUnder(root *rootMeta) bool {
 	return len(n.Floors) == 0 || valid >= role.Threshold
 }
 
-// with returns n after e was seen in a list signed by signers. That list had no lower number than n on any track, or it
+// withSeen returns n after e was seen in a list signed by signers. That list had no lower number than n on any track, or it
 // would have been rejected, so signers stand for all of n.
-func (n floors) with(e release.Entry, signers []string) floors {
+func (n floors) withSeen(e release.Entry, signers []string) floors {
 	next := floors{Signers: signers, Floors: slices.Clone(n.Floors)}
 	seen := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target, Number: e.Number}
 	next.Floors = slices.DeleteFunc(next.Floors, func(f release.Entry) bool { return f.Track() == e.Track() })
@@ -41,8 +41,8 @@ func (n floors) with(e release.Entry, signers []string) floors {
 	return next
 }
 
-// has reports whether exactly this number is stored.
-func (n floors) has(e release.Entry) bool {
+// hasNumber reports whether exactly this number is stored.
+func (n floors) hasNumber(e release.Entry) bool {
 	return slices.ContainsFunc(n.Floors, func(f release.Entry) bool { return f.Track() == e.Track() && f.Number == e.Number })
 }
 

@@ -34,7 +34,7 @@ func checkJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
-		if open, err = step(open, token); err != nil {
+		if open, err = checkToken(open, token); err != nil {
 			return err
 		}
 	}
@@ -44,8 +44,8 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// step processes one token.
-func step(open []scope, token json.Token) ([]scope, error) {
+// checkToken processes one token.
+func checkToken(open []scope, token json.Token) ([]scope, error) {
 	top := len(open) - 1
 	if top >= 0 && open[top].key {
 		if key, is := token.(string); is {

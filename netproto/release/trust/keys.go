@@ -150,15 +150,15 @@ type PublicKey struct {
 
 // ID is the key's name in metadata: 64 hex digits. The mark of a development key does not change it.
 func (p PublicKey) ID() string {
-	id, err := p.tuf().ID()
+	id, err := p.metadataKey().ID()
 	if err != nil {
 		panic("trust: internal error: a key without an id: " + err.Error())
 	}
 	return id
 }
 
-// tuf is the key in the form of TUF's library.
-func (p PublicKey) tuf() *metadata.Key {
+// metadataKey is the key in the form of TUF's library.
+func (p PublicKey) metadataKey() *metadata.Key {
 	return &metadata.Key{
 		Type: metadata.KeyTypeEd25519, Scheme: metadata.KeySchemeEd25519,
 		Value: metadata.KeyVal{PublicKey: hex.EncodeToString(p.key[:])},

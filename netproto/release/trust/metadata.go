@@ -76,7 +76,7 @@ func parseRoot(document string, data []byte) (*rootMeta, error) {
 	if err != nil {
 		return nil, &Error{Document: document, Fault: FaultMalformed, Err: err}
 	}
-	if reason := fitRoot(&m.Signed); reason != "" {
+	if reason := checkRoot(&m.Signed); reason != "" {
 		return nil, &Error{Document: document, Fault: FaultUnfit, Err: errors.New(reason)}
 	}
 	if err := m.VerifyDelegate(metadata.ROOT, m); err != nil {
@@ -91,7 +91,7 @@ func nextRoot(old *rootMeta, data []byte) (*rootMeta, error) {
 	if len(data) > MaxRoot {
 		return nil, &Error{Document: document, Fault: FaultTooLong}
 	}
-	if _, err := verified(old, RoleRoot, document, data, fitRoot); err != nil {
+	if _, err := verified(old, RoleRoot, document, data, checkRoot); err != nil {
 		return nil, err
 	}
 	trusted, err := trustedFrom(old)
@@ -105,7 +105,7 @@ func nextRoot(old *rootMeta, data []byte) (*rootMeta, error) {
 	return next, nil
 }
 
-func fitRoot(r *metadata.RootType) string {
+func checkRoot(r *metadata.RootType) string {
 	if !r.ConsistentSnapshot {
 		return "it has no consistent snapshots"
 	}
@@ -121,7 +121,7 @@ func fitRoot(r *metadata.RootType) string {
 			return fmt.Sprintf("the threshold of %s is %d of %d keys", role, keys.Threshold, len(keys.KeyIDs))
 		}
 		for _, id := range keys.KeyIDs {
-			if reason := fitKey(id, r.Keys[id]); reason != "" {
+			if reason := checkKey(id, r.Keys[id]); reason != "" {
 				return reason
 			}
 		}
@@ -129,7 +129,7 @@ func fitRoot(r *metadata.RootType) string {
 	return ""
 }
 
-func fitKey(id string, key *metadata.Key) string {
+func checkKey(id string, key *metadata.Key) string {
 	if key == nil {
 		return fmt.Sprintf("the key %q is missing", id)
 	}
@@ -145,16 +145,16 @@ func fitKey(id string, key *metadata.Key) string {
 	return ""
 }
 
-func fitTimestamp(t *metadata.TimestampType) string {
-	return fitReference(t.Version, t.Meta, snapshotFile, MaxSnapshot)
+func checkTimestamp(t *metadata.TimestampType) string {
+	return checkReference(t.Version, t.Meta, snapshotFile, MaxSnapshot)
 }
 
-func fitSnapshot(s *metadata.SnapshotType) string {
-	return fitReference(s.Version, s.Meta, targetsFile, MaxTargets)
+func checkSnapshot(s *metadata.SnapshotType) string {
+	return checkReference(s.Version, s.Meta, targetsFile, MaxTargets)
 }
 
-// fitReference demands the digest and the length of one document.
-func fitReference(version int64, meta map[string]*metadata.MetaFiles, file string, limit int64) string {
+// checkReference demands the digest and the length of one document.
+func checkReference(version int64, meta map[string]*metadata.MetaFiles, file string, limit int64) string {
 	ref := meta[file]
 	switch {
 	case version < 1 || version > maxVersion:
@@ -170,7 +170,7 @@ func fitReference(version int64, meta map[string]*metadata.MetaFiles, file strin
 	}
 }
 
-func fitTargets(t *metadata.TargetsType) string {
+func checkTargets(t *metadata.TargetsType) string {
 	if t.Version < 1 || t.Version > maxVersion {
 		return "its version is out of range"
 	}
@@ -229,8 +229,8 @@ func readEntry(e *release.Entry, file *metadata.TargetFiles) error {
 	return e.ReadConditions(*file.Custom)
 }
 
-// targetOf is the entry in the form of TUF's library.
-func targetOf(e release.Entry) (*metadata.TargetFiles, error) {
+// targetFileOf is the entry in the form of TUF's library.
+func targetFileOf(e release.Entry) (*metadata.TargetFiles, error) {
 	custom, err := e.Conditions()
 	if err != nil {
 		return nil, err

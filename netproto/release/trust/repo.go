@@ -171,15 +171,15 @@ func (r *Repo) open(rootData []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.timestamp, err = verified(r.root, RoleTimestamp, timestampFile, data, fitTimestamp); err != nil {
+	if r.timestamp, err = verified(r.root, RoleTimestamp, timestampFile, data, checkTimestamp); err != nil {
 		return err
 	}
 	version, o := referenced(r.timestamp.Signed.Meta, snapshotFile)
-	if r.snapshot, err = loadNamed(r, RoleSnapshot, numbered(version, snapshotFile), o, fitSnapshot); err != nil {
+	if r.snapshot, err = loadNamed(r, RoleSnapshot, numbered(version, snapshotFile), o, checkSnapshot); err != nil {
 		return err
 	}
 	version, o = referenced(r.snapshot.Signed.Meta, targetsFile)
-	r.targets, err = loadNamed(r, RoleTargets, numbered(version, targetsFile), o, fitTargets)
+	r.targets, err = loadNamed(r, RoleTargets, numbered(version, targetsFile), o, checkTargets)
 	return err
 }
 
@@ -204,7 +204,7 @@ func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error 
 	if r.pending {
 		return ErrUnfinished
 	}
-	next, err := r.listOf(entries)
+	next, err := r.checkedTargets(entries)
 	if err != nil {
 		return err
 	}
@@ -217,14 +217,14 @@ func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error 
 	return nil
 }
 
-// listOf checks a new list against the signed one.
-func (r *Repo) listOf(entries []release.Entry) (map[string]*metadata.TargetFiles, error) {
+// checkedTargets checks a new list against the signed one.
+func (r *Repo) checkedTargets(entries []release.Entry) (map[string]*metadata.TargetFiles, error) {
 	if len(entries) > release.MaxEntries {
 		return nil, fmt.Errorf("%d releases are listed; a list may hold %d", len(entries), release.MaxEntries)
 	}
 	list := map[string]*metadata.TargetFiles{}
 	for _, e := range entries {
-		target, err := targetOf(e)
+		target, err := targetFileOf(e)
 		if err != nil {
 			return nil, fmt.Errorf("release %s %w", e.Path(), err)
 		}

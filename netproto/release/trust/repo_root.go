@@ -20,8 +20,8 @@ type RolePlan struct {
 	Threshold int // 0 for the usual one: 2 for a root of two keys or more, else 1
 }
 
-// usual is the effective threshold.
-func (p RolePlan) usual(role KeyRole) int {
+// effectiveThreshold is the effective threshold.
+func (p RolePlan) effectiveThreshold(role KeyRole) int {
 	switch {
 	case p.Threshold > 0:
 		return p.Threshold
@@ -44,7 +44,7 @@ func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
 		plan, planned := p[role]
 		switch {
 		case planned:
-			development = append(development, plan.apply(draft, role)...)
+			development = append(development, plan.addTo(draft, role)...)
 		case old == nil:
 			return nil, fmt.Errorf("the plan names no keys for %s", role)
 		default:
@@ -56,21 +56,21 @@ func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
 		}
 	}
 	markDevelopment(draft, development)
-	if reason := fitRoot(&draft.Signed); reason != "" {
+	if reason := checkRoot(&draft.Signed); reason != "" {
 		return nil, errors.New("the planned root does not work: " + reason)
 	}
 	return draft, nil
 }
 
-// apply sets the keys of one role and returns the ids of development keys.
-func (p RolePlan) apply(draft *rootMeta, role KeyRole) (development []string) {
-	entry := &metadata.Role{KeyIDs: []string{}, Threshold: p.usual(role)}
+// addTo sets the keys of one role and returns the ids of development keys.
+func (p RolePlan) addTo(draft *rootMeta, role KeyRole) (development []string) {
+	entry := &metadata.Role{KeyIDs: []string{}, Threshold: p.effectiveThreshold(role)}
 	for _, k := range p.Keys {
 		id := k.ID()
 		if !slices.Contains(entry.KeyIDs, id) {
 			entry.KeyIDs = append(entry.KeyIDs, id)
 		}
-		draft.Signed.Keys[id] = k.tuf()
+		draft.Signed.Keys[id] = k.metadataKey()
 		if k.Development {
 			development = append(development, id)
 		}
@@ -133,7 +133,7 @@ func draftFrom(data []byte) (*rootMeta, error) {
 	if err != nil {
 		return nil, &Error{Document: "root draft", Fault: FaultMalformed, Err: err}
 	}
-	if reason := fitRoot(&root.Signed); reason != "" {
+	if reason := checkRoot(&root.Signed); reason != "" {
 		return nil, &Error{Document: "root draft", Fault: FaultUnfit, Err: errors.New(reason)}
 	}
 	return root, nil
