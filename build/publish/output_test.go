@@ -267,25 +267,26 @@ func TestMirrorToARealStore(t *testing.T) {
 	s.holds(fmt.Sprint("s3://games/lathe?insecure=true&region=us-east-1&endpoint=127.0.0.1:", port), map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secretsecret"})
 }
 
-// waitFor returns when somebody answers.
+// waitFor returns when a server answers. Another program's start has no event to wait for, so it is asked again and again.
 func waitFor(t *testing.T, address string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	eventually(t, func() bool {
-		answer, err := client.Get(address)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		must(t, err)
+		answer, err := client.Do(r)
 		if err == nil {
-			answer.Body.Close()
+			must(t, answer.Body.Close())
+			return
 		}
-		return err == nil
-	}, "the store starts")
-}
-
-// eventually waits for what another process does.
-func eventually(t *testing.T, done func() bool, what string) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for a minute, and not: %s", what)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			t.Fatalf("no server answers at %s: %v", address, err)
 		}
 	}
 }
