@@ -22,7 +22,7 @@ func (c *connecting) identify(ctx context.Context, answer trusted) error {
 		return err
 	}
 	entries = slices.DeleteFunc(entries, func(e release.Entry) bool {
-		return e.Product != answer.Product || e.Channel != answer.Channel || e.Target != answer.Target || e.Number == c.head.Number
+		return e.Track() != answer.Track() || e.Number == c.head.Number
 	})
 	entries = entries[max(len(entries)-identifyLast, 0):]
 	a := newPrefetcher(ctx, identifyLast)

@@ -40,7 +40,7 @@ func (c *connecting) findListing(ctx context.Context) error {
 			c.listing = list
 			return err
 		}
-		c.o.Log.Warn().Err(err).Msg("the set patch does not give the listing; it is fetched by itself")
+		c.o.Log.Warn().Err(err).Msg("the set patch does not give the listing; its object is fetched")
 		if local := (*localError)(nil); !errors.As(err, &local) {
 			c.failures.add(patch.Sum, Patched, 1)
 		}

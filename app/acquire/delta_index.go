@@ -29,8 +29,8 @@ type deltaIndex struct {
 }
 
 var (
-	errNotIndexed    = errors.New("the release does not say what changed since the installed one")
-	errIndexTooLarge = errors.New("so much has changed that the lists are less")
+	errNotIndexed    = errors.New("the changes do not reach back to the installed release")
+	errIndexTooLarge = errors.New("the lists are smaller than the needed part of the changes")
 )
 
 // deltaIndexReader fetches the delta index of a release, once for each pair of releases. It is for one goroutine.
@@ -79,7 +79,7 @@ func (r *deltaIndexReader) fetch(ctx context.Context, c connected) (*deltaIndex,
 	if errors.Is(err, errNotIndexed) || errors.Is(err, errIndexTooLarge) {
 		r.log.Info().Err(err).Msg("the lists are fetched")
 	} else {
-		r.log.Warn().Err(err).Stringer("object", o.Sum).Msg("what changed lately is not to be had; the lists are fetched")
+		r.log.Warn().Err(err).Stringer("object", o.Sum).Msg("the changes are not usable; the lists are fetched")
 	}
 	return nil, nil
 }
@@ -97,7 +97,7 @@ func (r *deltaIndexReader) read(ctx context.Context, o release.Object, c connect
 	case reach == 0:
 		return nil, errNotIndexed
 	case reach > o.Size:
-		return nil, fmt.Errorf("%d of %d bytes are about it: %w", reach, o.Size, errContent)
+		return nil, fmt.Errorf("the installed release needs %d of %d bytes: %w", reach, o.Size, errContent)
 	case reach > int64(len(data)) && reach >= c.head.Listing.Object.Size+c.head.Sources.Size:
 		return nil, errIndexTooLarge
 	case reach > int64(len(data)):

@@ -116,7 +116,7 @@ func (s *objectStore) fetchSpooled(ctx context.Context, o release.Object, progre
 			s.keepPrefetched(o.Sum, data) // it is needed twice: for the listing, and for the contents
 			return download.InMemory(data), nil
 		}
-		s.log.Warn().Stringer("object", o.Sum).Msg("what came with the sequel is not right; it is asked for by its name")
+		s.log.Warn().Stringer("object", o.Sum).Msg("an object in the sequel is wrong; it is requested by name")
 	}
 	if data := s.small.Verified(o); data != nil {
 		s.keepPrefetched(o.Sum, data)
@@ -183,7 +183,7 @@ func (s *objectStore) wasMisled(err error) bool {
 		return false
 	}
 	s.small.Clear()
-	s.log.Warn().Err(err).Msg("what came with the sequel, or before a stop, is not believed; it is asked for by its name")
+	s.log.Warn().Err(err).Msg("a document from the sequel or from kept pieces is rejected; it is requested by name")
 	return true
 }
 

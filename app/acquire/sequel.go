@@ -60,7 +60,7 @@ func startSequel(ctx context.Context, mirror download.Mirror, name string, keep 
 		err := q.read(ctx, mirror, name)
 		q.change(func() { q.over = true })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
-			log.Info().Err(err).Str("way", mirror.Name()).Msg("what comes next is asked for file by file")
+			log.Info().Err(err).Str("mirror", mirror.Name()).Msg("the sequel did not arrive; its files are requested by name")
 		}
 	})
 	return q

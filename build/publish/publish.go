@@ -191,7 +191,7 @@ func (p *publication) due() (targets []string, err error) {
 func (p *publication) already(target string) (bool, error) {
 	line := p.line(target)
 	for _, e := range p.repo.Entries() {
-		if e.Product != line.Product || e.Channel != line.Channel || e.Target != target {
+		if e.Track() != line.Track() {
 			continue
 		}
 		if e.Number > line.Number {

@@ -67,7 +67,7 @@ func (r *releases) nextNumber() uint64 {
 // checkRising checks that a number is above those already in its channel and target.
 func (r *releases) checkRising(line release.Entry, entries []release.Entry) error {
 	for _, e := range entries {
-		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number >= line.Number {
+		if e.Track() == line.Track() && e.Number >= line.Number {
 			return advice.Wrong(fmt.Sprintf("take another number there with --as-number %d", r.nextNumber()),
 				"channel %s has release %d for %s, and numbers rise for ever", e.Channel, e.Number, e.Target)
 		}
@@ -78,7 +78,7 @@ func (r *releases) checkRising(line release.Entry, entries []release.Entry) erro
 // earlier lists the releases of an entry's channel and target with lower numbers, the newest first.
 func (r *releases) earlier(line release.Entry) (list []release.Entry) {
 	for _, e := range r.repo.Entries() {
-		if e.Product == line.Product && e.Channel == line.Channel && e.Target == line.Target && e.Number < line.Number {
+		if e.Track() == line.Track() && e.Number < line.Number {
 			list = append(list, e)
 		}
 	}

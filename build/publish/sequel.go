@@ -66,13 +66,12 @@ func (s *sequelFiles) wanted(ctx context.Context) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := map[release.Entry][]release.Entry{}
+	tracks := map[release.Track][]release.Entry{}
 	for _, e := range s.releases.repo.Entries() {
-		line := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target}
-		lines[line] = append(lines[line], e)
+		tracks[e.Track()] = append(tracks[e.Track()], e)
 	}
 	wanted := map[string][]byte{}
-	for _, entries := range lines {
+	for _, entries := range tracks {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -99,7 +98,7 @@ func (s *sequelFiles) wanted(ctx context.Context) (map[string][]byte, error) {
 
 // encode encodes what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.
 // That is the set patch from its set; without a patch the delta index; otherwise the lists. The download is included only if the release is
-// offered to all clients, since other clients would fetch it in vain. sequel returns nil if the result would be too large.
+// offered to all clients, since other clients would fetch it in vain. encode returns nil if the result would be too large.
 func (s *sequelFiles) encode(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
 	old, err := s.releases.head(from)
 	if err != nil {
