@@ -63,7 +63,7 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, 
 	entries := f.repo.Entries()
 	before := slices.Clone(entries)
 	for i := range entries {
-		if f.releases.meant(entries[i], w) {
+		if f.releases.selects(entries[i], w) {
 			change(&entries[i])
 		}
 	}
@@ -95,7 +95,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 		if line.Channel = to; number != 0 {
 			line.Number = number
 		}
-		if err := f.releases.checkRising(line, entries); err != nil {
+		if err := f.releases.checkNumberRises(line, entries); err != nil {
 			return s, err
 		}
 		made, err := f.promote(ctx, e, line, percent)

@@ -13,8 +13,8 @@ const (
 	minChangedLists = 64 << 10
 	// changesShare is the largest size of the delta index, in percent of the lists' bytes. A client that would need more fetches the lists.
 	changesShare = 50
-	// catchUp is the maximum number of earlier releases that are compared one by one when none of them has a delta index.
-	catchUp = 32
+	// maxCompared is the maximum number of earlier releases that are compared one by one when none of them has a delta index.
+	maxCompared = 32
 )
 
 // changeSteps compares a release with the previous one that has another set, and takes over that one's own steps. It stops at a release that
@@ -22,7 +22,7 @@ const (
 func (r *releases) changeSteps(to origin) (last *origin, steps []delta.ChangeStep) {
 	next := to
 	for i, e := range r.earlier(to.entry) {
-		if i == catchUp {
+		if i == maxCompared {
 			break
 		}
 		h, err := r.head(e)
@@ -81,8 +81,8 @@ func (o origin) reach(from release.Digest) int64 {
 	return o.changes.Reach(from)
 }
 
-// listsFrom is what a client with an older set and without a patch fetches to obtain the new listing and sources.
-func (o origin) listsFrom(old release.Digest) acquire.Cost {
+// listsCost is what a client with an older set and without a patch fetches to obtain the new listing and sources.
+func (o origin) listsCost(old release.Digest) acquire.Cost {
 	reach := o.reach(old)
 	cost := acquire.AskChanges(o.object.Size, reach)
 	if reach > 0 && cost.Bytes < o.lists {

@@ -59,12 +59,12 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 		if err == nil {
 			packs = append(packs, u)
 		}
-		return keepOpen{u}, err
+		return withoutClose{u}, err
 	}})
 	if err != nil {
 		return nil, err
 	}
-	err = k.addAll(ctx, b, p, list)
+	err = k.addBlobs(ctx, b, p, list)
 	refs, e := p.Close()
 	if err = errors.Join(err, e); err != nil {
 		for _, u := range packs {
@@ -108,18 +108,18 @@ func (k *chunker) putIndexes(list []indexed, places map[release.Digest]place) er
 	return nil
 }
 
-// keepOpen ignores Close, because finish syncs and closes the file.
-type keepOpen struct{ *unfinished }
+// withoutClose ignores Close, because finish syncs and closes the file.
+type withoutClose struct{ *unfinished }
 
 // Close implements io.Closer.
-func (keepOpen) Close() error { return nil }
+func (withoutClose) Close() error { return nil }
 
 // maxIndexed is the largest file in bytes that is cut into chunks: 24 GiB, well below chunk.MaxIndexChunks of them at the
 // average.
 const maxIndexed = 24 << 30
 
-// addAll adds each blob to the packs.
-func (k *chunker) addAll(ctx context.Context, b *blobs, p *chunk.Packer, list []indexed) error {
+// addBlobs adds each blob to the packs.
+func (k *chunker) addBlobs(ctx context.Context, b *blobs, p *chunk.Packer, list []indexed) error {
 	for i := range list {
 		if b.size(list[i].sum) > maxIndexed {
 			continue // clients fetch it as a whole object or by a patch
@@ -176,8 +176,8 @@ func (x *indexes) read(s release.Source) (*chunk.Index, error) {
 	return x.set.Index(s.Entry)
 }
 
-// bySet sorts sources so that each set is read once.
-func bySet(sources []release.Source) []release.Source {
+// sortBySet sorts sources so that each set is read once.
+func sortBySet(sources []release.Source) []release.Source {
 	list := slices.DeleteFunc(slices.Clone(sources), func(s release.Source) bool { return s.Index.IsZero() })
 	slices.SortFunc(list, func(a, b release.Source) int {
 		return cmp.Or(cmp.Compare(a.Index.Path(), b.Index.Path()), cmp.Compare(a.Entry, b.Entry))

@@ -84,7 +84,7 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 			e.Fresh += n
 		}
 	}
-	lists := fresh.listsFrom(old.sum)
+	lists := fresh.listsCost(old.sum)
 	e.Whole = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	for _, s := range lacking {
 		e.Whole.Bytes += s.Whole.Size
@@ -104,7 +104,7 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 
 // chunkWay plans like a client that has the old set. A blob without an index is fetched whole.
 func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
-	lists := fresh.listsFrom(old.sum)
+	lists := fresh.listsCost(old.sum)
 	w = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	var files []*chunk.Index
 	x, fetched := &indexes{releases: r}, map[release.Object]bool{}
@@ -114,7 +114,7 @@ func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []re
 			w.Asked++
 		}
 	}
-	for _, s := range bySet(lacking) {
+	for _, s := range sortBySet(lacking) {
 		ix, err := x.read(s)
 		if err != nil {
 			return w, err
@@ -133,7 +133,7 @@ func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []re
 	if err != nil {
 		return w, err
 	}
-	for i, s := range bySet(old.sources) {
+	for i, s := range sortBySet(old.sources) {
 		ix, err := x.read(s)
 		if err != nil {
 			return w, err

@@ -63,7 +63,7 @@ func (c *chooser) addHead() {
 	if found {
 		c.now.Patch = patch.Size
 	}
-	cost := c.fresh.listsFrom(c.old.sum)
+	cost := c.fresh.listsCost(c.old.sum)
 	near := c.fresh.reach(c.old.sum) > 0 && cost.Bytes < c.fresh.lists
 	switch {
 	case c.old.sum == c.fresh.sum:

@@ -11,8 +11,8 @@ import (
 	"collet/netproto/release"
 )
 
-// worth is the size of a patch, in percent of the whole objects, from which on it is dropped.
-const worth = 90
+// maxPatchShare is the size of a patch, in percent of the whole objects, from which on it is dropped.
+const maxPatchShare = 90
 
 // PatchSummary is the result for one patch.
 type PatchSummary struct {
@@ -63,9 +63,9 @@ func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to origin, from []o
 	return refs, list, nil
 }
 
-// replaced is how many bytes a client with the old set fetches without a patch: lists and whole objects.
-func replaced(old, fresh origin) (sum int64) {
-	sum = fresh.listsFrom(old.sum).Bytes
+// bytesWithoutPatch is how many bytes a client with the old set fetches without a patch: lists and whole objects.
+func bytesWithoutPatch(old, fresh origin) (sum int64) {
+	sum = fresh.listsCost(old.sum).Bytes
 	have := map[release.Digest]bool{}
 	for _, f := range old.listing {
 		have[f.Sum] = true
@@ -82,7 +82,7 @@ func replaced(old, fresh origin) (sum int64) {
 // makeOne makes one patch, or reuses an existing one.
 func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
 	ref.From = old.sum
-	s.Whole = replaced(old, fresh)
+	s.Whole = bytesWithoutPatch(old, fresh)
 	key := patchKey(old.sum, fresh.sum)
 	if m, known := pm.ledger.find(key); known && (m.object.IsZero() || pm.store.has(m.object)) {
 		s.Bytes, s.Why, ref.Object = m.object.Size, "made before", m.object
@@ -99,7 +99,7 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 	}
 	pm.meter.start(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
 	stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
-		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: s.Whole * worth / 100, Progress: pm.meter.set,
+		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: s.Whole * maxPatchShare / 100, Progress: pm.meter.set,
 	})
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
@@ -113,7 +113,7 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 		out.drop()
 		return ref, s, advice.Because(err, room(err), "make the patch from release %d to %d for %s", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
-	if err := pm.tryPatch(ctx, b, out, old, fresh); err != nil {
+	if err := pm.verifyPatch(ctx, b, out, old, fresh); err != nil {
 		out.drop()
 		return ref, s, advice.Because(err, "report this; publish with --patches 0 until then", "the patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
@@ -123,8 +123,8 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 
 const tooLarge = "it would save too little"
 
-// tryPatch applies a patch like a client, so that a wrong patch is never published.
-func (pm *patchMaker) tryPatch(ctx context.Context, b *blobs, patch io.ReadSeeker, old, fresh origin) error {
+// verifyPatch applies a patch like a client, so that a wrong patch is never published.
+func (pm *patchMaker) verifyPatch(ctx context.Context, b *blobs, patch io.ReadSeeker, old, fresh origin) error {
 	if _, err := patch.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -132,11 +132,11 @@ func (pm *patchMaker) tryPatch(ctx context.Context, b *blobs, patch io.ReadSeeke
 	if err != nil {
 		return err
 	}
-	return p.Apply(ctx, b.side(ctx, old.listing).Source, nowhere{})
+	return p.Apply(ctx, b.side(ctx, old.listing).Source, discardSink{})
 }
 
-// nowhere discards blobs that were verified while they were written.
-type nowhere struct{}
+// discardSink discards blobs that were verified while they were written.
+type discardSink struct{}
 
-func (nowhere) Begin(int) (io.Writer, error) { return io.Discard, nil }
-func (nowhere) End(int) error                { return nil }
+func (discardSink) Begin(int) (io.Writer, error) { return io.Discard, nil }
+func (discardSink) End(int) error                { return nil }

@@ -99,17 +99,17 @@ func (p *publication) run(ctx context.Context, keys []*trust.PrivateKey) error {
 	if p.request.Number == 0 {
 		p.request.Number = p.releases.nextNumber()
 	}
-	targets, err := p.due()
+	targets, err := p.selectTargets()
 	if err != nil {
 		return err
 	}
-	sources, err := p.objectsOf(ctx, targets)
+	sources, err := p.makeObjects(ctx, targets)
 	if err != nil {
 		return err
 	}
 	entries := p.repo.Entries()
 	for _, t := range targets {
-		e, err := p.release(ctx, t, sources)
+		e, err := p.publishTarget(ctx, t, sources)
 		if err != nil {
 			return err
 		}
@@ -146,13 +146,13 @@ func (f *Folder) updateDerived(ctx context.Context) error {
 	return f.plain.update(ctx)
 }
 
-// line is an entry with this publication's product, channel and number.
-func (p *publication) line(target string) release.Entry {
+// entryFor is an entry with this publication's product, channel and number.
+func (p *publication) entryFor(target string) release.Entry {
 	return release.Entry{Product: p.settings.Product, Channel: p.request.Channel, Target: target, Number: p.request.Number}
 }
 
-// due lists the targets to publish, and reads their earlier releases.
-func (p *publication) due() (targets []string, err error) {
+// selectTargets lists the targets to publish, and reads their earlier releases.
+func (p *publication) selectTargets() (targets []string, err error) {
 	last := p.settings.Patches
 	if p.request.Patches != nil {
 		last = *p.request.Patches
@@ -161,7 +161,7 @@ func (p *publication) due() (targets []string, err error) {
 		if p.listings[t], err = p.game.setOf(t); err != nil {
 			return nil, err
 		}
-		already, err := p.already(t)
+		already, err := p.isPublished(t)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (p *publication) due() (targets []string, err error) {
 		}
 		targets = append(targets, t)
 		// The newest release is read even without a patch from it: its objects are reused.
-		from, passed, err := p.releases.origins(p.line(t), max(last, 1), p.request.PatchFrom)
+		from, passed, err := p.releases.origins(p.entryFor(t), max(last, 1), p.request.PatchFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -187,9 +187,9 @@ func (p *publication) due() (targets []string, err error) {
 	return targets, nil
 }
 
-// already reports whether a target's release is published with the same files.
-func (p *publication) already(target string) (bool, error) {
-	line := p.line(target)
+// isPublished reports whether a target's release is published with the same files.
+func (p *publication) isPublished(target string) (bool, error) {
+	line := p.entryFor(target)
 	for _, e := range p.repo.Entries() {
 		if e.Track() != line.Track() {
 			continue
@@ -219,8 +219,8 @@ func (p *publication) already(target string) (bool, error) {
 	return false, nil
 }
 
-// objectsOf ensures that every blob of the targets' sets has a whole object and, if it is large, a chunk index.
-func (p *publication) objectsOf(ctx context.Context, targets []string) (map[release.Digest]release.Source, error) {
+// makeObjects ensures that every blob of the targets' sets has a whole object and, if it is large, a chunk index.
+func (p *publication) makeObjects(ctx context.Context, targets []string) (map[release.Digest]release.Source, error) {
 	sources := map[release.Digest]release.Source{}
 	var fresh []release.Digest
 	total := int64(0)
@@ -254,17 +254,17 @@ func (p *publication) objectsOf(ctx context.Context, targets []string) (map[rele
 		return nil, err
 	}
 	p.summary.Objects = len(fresh)
-	return sources, p.indexAll(ctx, fresh, sources)
+	return sources, p.cutChunks(ctx, fresh, sources)
 }
 
-// indexAll cuts new blobs into chunks.
-func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sources map[release.Digest]release.Source) error {
+// cutChunks cuts new blobs into chunks.
+func (p *publication) cutChunks(ctx context.Context, fresh []release.Digest, sources map[release.Digest]release.Source) error {
 	var known []*chunk.Index
 	grains := map[release.Digest]chunk.Grain{}
 	byBlob := map[release.Digest]chunk.Grain{}
 	if len(fresh) > 0 {
 		x := &indexes{releases: p.releases}
-		for _, s := range bySet(slices.Collect(maps.Values(p.known))) {
+		for _, s := range sortBySet(slices.Collect(maps.Values(p.known))) {
 			ix, err := x.read(s)
 			if err != nil {
 				return advice.Because(err, "run collet release verify", "chunk indexes of an earlier release")
@@ -292,9 +292,9 @@ func (p *publication) indexAll(ctx context.Context, fresh []release.Digest, sour
 	return err
 }
 
-// release writes the missing objects of one target's release and returns its entry for the signed list.
-func (p *publication) release(ctx context.Context, target string, all map[release.Digest]release.Source) (release.Entry, error) {
-	to := origin{entry: p.line(target), listing: p.listings[target]}
+// publishTarget writes the missing objects of one target's release and returns its entry for the signed list.
+func (p *publication) publishTarget(ctx context.Context, target string, all map[release.Digest]release.Source) (release.Entry, error) {
+	to := origin{entry: p.entryFor(target), listing: p.listings[target]}
 	var list []release.Source
 	for sum := range setSums(to.listing) {
 		list = append(list, all[sum])

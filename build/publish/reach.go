@@ -55,7 +55,7 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 		maps.Copy(found.sizes, setSums(o.listing))
 	}
 	x := &indexes{releases: r}
-	for _, s := range bySet(slices.Collect(maps.Values(found.sources))) {
+	for _, s := range sortBySet(slices.Collect(maps.Values(found.sources))) {
 		ix, err := x.read(s)
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())

@@ -27,8 +27,8 @@ func (r *releases) channel(name string) string {
 	return name
 }
 
-// meant reports whether w selects an entry.
-func (r *releases) meant(e release.Entry, w Which) bool {
+// selects reports whether w selects an entry.
+func (r *releases) selects(e release.Entry, w Which) bool {
 	return e.Product == r.settings.Product && e.Channel == r.channel(w.Channel) && (w.Target == "" || e.Target == w.Target) && e.Number == w.Number
 }
 
@@ -36,7 +36,7 @@ func (r *releases) meant(e release.Entry, w Which) bool {
 func (r *releases) find(w Which) ([]release.Entry, error) {
 	var list []release.Entry
 	for _, e := range r.repo.Entries() {
-		if r.meant(e, w) {
+		if r.selects(e, w) {
 			list = append(list, e)
 		}
 	}
@@ -64,8 +64,8 @@ func (r *releases) nextNumber() uint64 {
 	return highest + 1
 }
 
-// checkRising checks that a number is above those already in its channel and target.
-func (r *releases) checkRising(line release.Entry, entries []release.Entry) error {
+// checkNumberRises checks that a number is above those already in its channel and target.
+func (r *releases) checkNumberRises(line release.Entry, entries []release.Entry) error {
 	for _, e := range entries {
 		if e.Track() == line.Track() && e.Number >= line.Number {
 			return advice.Wrong(fmt.Sprintf("take another number there with --as-number %d", r.nextNumber()),

@@ -30,7 +30,7 @@ type sequelFiles struct{ releases *releases }
 // update updates sequelFolder to the current signed list. Each file is replaced atomically; an outdated one is useless but harmless. The
 // next command that changes something completes an interrupted run.
 func (s *sequelFiles) update(ctx context.Context) error {
-	wanted, err := s.wanted(ctx)
+	wanted, err := s.encodeAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (s *sequelFiles) update(ctx context.Context) error {
 	return nil
 }
 
-// wanted encodes all sequels, by name.
-func (s *sequelFiles) wanted(ctx context.Context) (map[string][]byte, error) {
+// encodeAll encodes all sequels, by name.
+func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) {
 	lists, err := s.releases.signedLists()
 	if err != nil {
 		return nil, err
