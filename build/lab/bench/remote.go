@@ -172,14 +172,14 @@ func (b *bench) referencePush(ctx context.Context, root string, net dentest.Impa
 		return 0, err
 	}
 	defer os.RemoveAll(folder)
-	c := dentest.NewReferenceClient(dentest.ClientOptions{Root: folder, Name: remoteName, Slow: true})
+	c := dentest.NewDevice(dentest.DeviceOptions{Root: folder, Name: remoteName, Slow: true})
 	defer c.Close()
 	if err := c.Connect(ctx, at.String()); err != nil {
 		return 0, err
 	}
 	_, took, err = s.push(ctx)
 	for _, v := range c.Violations() {
-		err = errors.Join(err, fmt.Errorf("the device saw: %v", v))
+		err = errors.Join(err, fmt.Errorf("the device saw: %s", v))
 	}
 	return took, errors.Join(err, dentest.SameTrees(root, folder))
 }

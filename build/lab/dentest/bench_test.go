@@ -39,7 +39,7 @@ func BenchmarkReference(b *testing.B) {
 				d := ourDesk(b, desk.Options{Root: root}, "")
 				at, stop := behind(b, d.address, row.net)
 				device := b.TempDir()
-				c := dentest.NewReferenceClient(dentest.ClientOptions{Root: device, Name: "ref", Slow: true})
+				c := dentest.NewDevice(dentest.DeviceOptions{Root: device, Name: "ref", Slow: true})
 				must(b, c.Connect(within(b, 10*time.Second), at.String()))
 				d.device(b, "ref")
 				b.StartTimer()

@@ -10,6 +10,7 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
+	"collet/netproto/launcher/wire"
 )
 
 // bad is a network of the issue: one per cent lost, two per cent out of order, one per cent doubled.
@@ -77,7 +78,7 @@ func TestDenPartsBecomeNarrow(t *testing.T) {
 		t.Errorf("ended with %v, want a timeout", err)
 	}
 	for i, m := range p.heard.Messages() {
-		if m[0] != dentest.KeepAlive && !bytes.Equal(m, long) && string(m) != "0" {
+		if m[0] != wire.CodeKeepAlive && !bytes.Equal(m, long) && string(m) != "0" {
 			t.Errorf("message %d arrived with %d bytes, changed", i, len(m))
 		}
 	}
@@ -100,7 +101,7 @@ func (p *pairing) longs(t *testing.T) {
 	must(t, p.den.Flush(ctx))
 	next := 0
 	for _, m := range p.genuine(t, len(want)) {
-		if m[0] == dentest.KeepAlive {
+		if m[0] == wire.CodeKeepAlive {
 			continue
 		}
 		if next == len(want) || !bytes.Equal(m, want[next]) {

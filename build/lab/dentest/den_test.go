@@ -11,17 +11,18 @@ import (
 
 	"collet/build/lab/dentest"
 	"collet/netproto/den"
+	"collet/netproto/launcher/wire"
 )
 
 // released are the options with which our transport meets released programs in these tests: both protocols offered, as
 // by default, and the Remote Launcher's harmless message.
-func released() den.Options { return den.Options{Harmless: dentest.Build(dentest.KeepAlive)} }
+func released() den.Options { return den.Options{Harmless: []byte{wire.CodeKeepAlive}} }
 
 // pairing is a connection between our transport and the reference, through a proxy.
 type pairing struct {
 	den   *den.Conn
 	ref   *dentest.Conn
-	heard *dentest.Plain
+	heard *dentest.Recorder
 	proxy *dentest.Proxy
 
 	listener *den.Listener // where our side is connected to
@@ -42,13 +43,13 @@ func denServes(t testing.TB, o dentest.ProxyOptions, states map[string]*dentest.
 // join connects a reference device, the first or another one, in place of the one before.
 func (p *pairing) join(t testing.TB, states map[string]*dentest.State) {
 	t.Helper()
-	p.heard = &dentest.Plain{States: states}
+	p.heard = dentest.NewRecorder(states)
 	heard := p.heard
 	ctx := within(t, 10*time.Second)
 	var err error
-	p.ref, err = dentest.Dial(ctx, p.proxy.Addr().String(), dentest.EndpointOptions{}, func(*dentest.Conn) dentest.App { return heard })
+	p.ref, err = dentest.Dial(ctx, p.proxy.Addr().String(), dentest.Options{}, func(*dentest.Conn) dentest.App { return heard })
 	must(t, err)
-	t.Cleanup(p.ref.Endpoint().Close)
+	t.Cleanup(p.ref.Socket().Close)
 	p.den, err = p.listener.Accept(ctx)
 	must(t, err)
 	if p.den.Protocol() != den.ProtocolRelease {
@@ -59,9 +60,9 @@ func (p *pairing) join(t testing.TB, states map[string]*dentest.State) {
 // denConnects joins our connecting side to a reference listener through a proxy.
 func denConnects(t testing.TB, o dentest.ProxyOptions, states map[string]*dentest.State) *pairing {
 	t.Helper()
-	p := &pairing{heard: &dentest.Plain{States: states}}
+	p := &pairing{heard: dentest.NewRecorder(states)}
 	conns := make(chan *dentest.Conn, 4)
-	e, err := dentest.Listen("127.0.0.1:0", dentest.EndpointOptions{Timers: dentest.ServerTimers()}, func(c *dentest.Conn) dentest.App {
+	e, err := dentest.Listen("127.0.0.1:0", dentest.Options{Timers: dentest.DeskTimers}, func(c *dentest.Conn) dentest.App {
 		conns <- c
 		return p.heard
 	})
@@ -94,7 +95,7 @@ func watched(t testing.TB, to netip.AddrPort, o dentest.ProxyOptions) *dentest.P
 // clean fails the test when the reference peer saw something it doesn't survive.
 func (p *pairing) clean(t testing.TB) {
 	t.Helper()
-	p.ref.Endpoint().Journal().MustBeClean(t)
+	p.ref.Socket().Journal().MustBeClean(t)
 }
 
 // pour sends messages i to j-1 from our side, each its number as text.
@@ -109,7 +110,7 @@ func (p *pairing) pour(ctx context.Context, i, j int) error {
 
 // send has the reference peer queue messages i to j-1 at once, each its number as text.
 func (p *pairing) send(i, j int) {
-	p.ref.Do(func(now time.Time, core *dentest.Core) {
+	p.ref.Do(func(now time.Time, core *dentest.Transport) {
 		for ; i < j; i++ {
 			core.Send(now, fmt.Append(nil, i))
 		}
@@ -149,7 +150,7 @@ func (p *pairing) whole(t testing.TB, n int) {
 	t.Helper()
 	next, harmless := 0, 0
 	for _, m := range p.genuine(t, n) {
-		if m[0] == dentest.KeepAlive {
+		if m[0] == wire.CodeKeepAlive {
 			harmless++
 			continue
 		}
@@ -174,7 +175,7 @@ func (p *pairing) genuine(t testing.TB, n int) [][]byte {
 		must(t, err)
 		harmless := 0
 		for _, m := range all {
-			if m[0] == dentest.KeepAlive {
+			if m[0] == wire.CodeKeepAlive {
 				harmless++
 			}
 		}
@@ -197,15 +198,15 @@ func (p *pairing) story(message []byte) string {
 	}
 	for _, g := range trace {
 		if k, ok := dentest.Number(g.Data); ok && k == number && (g.Direction == dentest.ToClient) == (g.Data[0] != dentest.CmdReliableAck) {
-			fmt.Fprintln(text, (&dentest.Decoder{}).Line(g))
+			fmt.Fprintf(text, "%v %s %x %s\n", g.At, g.Direction, g.Data[:min(len(g.Data), 24)], g.Fate)
 		}
 	}
 	return text.String()
 }
 
 func (p *pairing) notes() string {
-	j := p.ref.Endpoint().Journal()
+	j := p.ref.Socket().Journal()
 	return fmt.Sprintf("the reference stored %d old and %d twice, delivered %d stale, refused %d, resent %d; ours: %+v",
-		j.Count(dentest.NoteStoredOld), j.Count(dentest.NoteStoredTwice), j.Count(dentest.NoteStaleDelivered),
-		j.Count(dentest.NoteOutside), j.Count(dentest.NoteResend), p.den.Stats())
+		j.Count(dentest.CountStoredOld), j.Count(dentest.CountStoredTwice), j.Count(dentest.CountStaleDelivered),
+		j.Count(dentest.CountOutside), j.Count(dentest.CountResend), p.den.Stats())
 }

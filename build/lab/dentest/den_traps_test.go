@@ -82,7 +82,7 @@ func TestDen41_9_WindowOfTen(t *testing.T) {
 	p := denServes(t, dentest.ProxyOptions{ToServer: dentest.Impairment{Delay: 5 * time.Millisecond}, ToClient: dentest.Impairment{Delay: 5 * time.Millisecond}}, nil)
 	must(t, p.pour(within(t, 20*time.Second), 0, 400))
 	p.whole(t, 400)
-	if n := p.ref.Endpoint().Journal().Count(dentest.NoteOutside); n > 0 {
+	if n := p.ref.Socket().Journal().Count(dentest.CountOutside); n > 0 {
 		t.Errorf("%d datagrams were outside the window without any loss", n)
 	}
 	if n := p.den.Stats().Resent; n > 0 {
@@ -184,7 +184,7 @@ func TestDen42_3_OldDuplicates(t *testing.T) {
 	for i := 0; i < n; i += 10 { // in bursts, so that copies come while the receiver is near
 		p.send(i, min(i+10, n))
 		for pending := 100; pending > 50; {
-			p.ref.Do(func(_ time.Time, core *dentest.Core) { pending = core.Pending() })
+			p.ref.Do(func(_ time.Time, core *dentest.Transport) { pending = core.Pending() })
 		}
 	}
 	must(t, <-drawn)
@@ -209,7 +209,7 @@ func TestDen42_2_AcksAtOnce(t *testing.T) {
 		p.ref.Send(make([]byte, 60_000))
 	}
 	for pending := 1; pending > 0; {
-		p.ref.Do(func(_ time.Time, core *dentest.Core) { pending = core.Pending() })
+		p.ref.Do(func(_ time.Time, core *dentest.Transport) { pending = core.Pending() })
 		select {
 		case <-p.ref.Ended():
 			t.Fatalf("the reference gave up: %v", p.ref.Err())
@@ -228,7 +228,7 @@ func TestDen42_2_AcksAtOnce(t *testing.T) {
 			t.Errorf("number %d was acknowledged after %v", k, g.At-sent[k])
 		}
 	}
-	if n := p.ref.Endpoint().Journal().Count(dentest.NoteResend); n > 0 {
+	if n := p.ref.Socket().Journal().Count(dentest.CountResend); n > 0 {
 		t.Errorf("the reference resent %d times", n)
 	}
 }
@@ -245,7 +245,7 @@ func TestDenCloses(t *testing.T) {
 	p = denConnects(t, dentest.ProxyOptions{}, nil)
 	p.ref.Send([]byte("0"))
 	must(t, p.draw(within(t, time.Second), 0, 1))
-	p.ref.Do(func(_ time.Time, core *dentest.Core) { core.Close() })
+	p.ref.Do(func(_ time.Time, core *dentest.Transport) { core.Close() })
 	if _, err := p.den.Receive(within(t, time.Second)); !errors.Is(err, io.EOF) {
 		t.Errorf("our side ended with %v, want io.EOF", err)
 	}
@@ -265,7 +265,7 @@ func TestDenGivesUp(t *testing.T) {
 	if !errors.Is(p.den.Err(), den.ErrTimeout) {
 		t.Errorf("ended with %v, want a timeout", p.den.Err())
 	}
-	eventually(t, "our close", time.Second, func() bool {
+	eventually(t, "our close", 10*time.Second, p.proxy.Events(), func() bool {
 		return slices.ContainsFunc(p.proxy.Trace(), func(g dentest.Datagram) bool {
 			return g.Direction == dentest.ToClient && slices.Equal(g.Data, []byte{dentest.CmdConnectionClose})
 		})

@@ -31,33 +31,19 @@ func folder(t testing.TB, tree map[string][]byte) string {
 	return root
 }
 
-// proxied puts a proxy before a server and prints the recording when the test fails.
-func proxied(t testing.TB, server *dentest.ReferenceServer, o dentest.ProxyOptions) *dentest.Proxy {
-	t.Helper()
-	p, err := dentest.NewProxy(server.Addr(), o)
-	must(t, err)
-	t.Cleanup(func() {
-		p.Close()
-		if t.Failed() && !o.Quiet {
-			t.Logf("recorded:\n%s", tail(p.Text(), 6000))
-		}
-	})
-	return p
-}
-
 func tail(text string, n int) string { return text[max(0, len(text)-n):] }
 
-func server(t testing.TB, o dentest.ServerOptions) *dentest.ReferenceServer {
+func server(t testing.TB, o dentest.DeskOptions) *dentest.Desk {
 	t.Helper()
-	s, err := dentest.NewReferenceServer(o)
+	s, err := dentest.NewDesk(o)
 	must(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func client(t testing.TB, o dentest.ClientOptions) *dentest.ReferenceClient {
+func client(t testing.TB, o dentest.DeviceOptions) *dentest.Device {
 	t.Helper()
-	c := dentest.NewReferenceClient(o)
+	c := dentest.NewDevice(o)
 	t.Cleanup(c.Close)
 	return c
 }

@@ -12,23 +12,23 @@ import (
 	"time"
 
 	"collet/build/lab/dentest"
-	"collet/netproto/den"
 	"collet/netproto/launcher/desk"
+	"collet/netproto/launcher/wire"
 )
 
 // deskCase is our desk before a reference device, through a proxy.
 type deskCase struct {
 	desk         *ours
 	root, device string
-	client       *dentest.ReferenceClient
+	client       *dentest.Device
 	proxy        *dentest.Proxy
 }
 
 // deskAndReference connects them. Trees are what each side has before.
-func deskAndReference(t testing.TB, ours, theirs map[string][]byte, o dentest.ProxyOptions, more ...func(*desk.Options, *dentest.ClientOptions)) *deskCase {
+func deskAndReference(t testing.TB, ours, theirs map[string][]byte, o dentest.ProxyOptions, more ...func(*desk.Options, *dentest.DeviceOptions)) *deskCase {
 	t.Helper()
 	c := &deskCase{root: folder(t, ours), device: folder(t, theirs)}
-	deskOptions, clientOptions := desk.Options{Root: c.root}, dentest.ClientOptions{Root: c.device, Name: "Lab"}
+	deskOptions, clientOptions := desk.Options{Root: c.root}, dentest.DeviceOptions{Root: c.device, Name: "Lab"}
 	for _, m := range more {
 		m(&deskOptions, &clientOptions)
 	}
@@ -62,7 +62,7 @@ func (c *deskCase) sent(d dentest.Direction) (all []string) {
 // messages are the requests of our desk in order, as far as they begin a datagram.
 func (c *deskCase) messages() (all []byte) {
 	for _, g := range c.proxy.Trace() {
-		for code := dentest.ConnectRequest; code <= dentest.KeepAlive; code++ {
+		for code := wire.CodeConnectRequest; code <= wire.CodeKeepAlive; code++ {
 			if g.Direction == dentest.ToClient && dentest.Carries(code)(&g) {
 				all = append(all, code)
 			}
@@ -84,17 +84,17 @@ func TestDesk41_1_LostConnectionAck(t *testing.T) {
 // TestDesk41_2_AcceptedThenLink compares the first words of our desk with the recorded ones, byte by byte.
 func TestDesk41_2_AcceptedThenLink(t *testing.T) {
 	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{})
-	eventually(t, "link", 2*time.Second, c.client.Linked)
+	eventually(t, "link", 10*time.Second, c.client.Events(), c.client.Linked)
 	want := []string{"01000000", "04000002444552656d4c61756e63685372762d3000000000", "05010000000001000101000100"}
 	if got := c.sent(dentest.ToClient); len(got) < 3 || !slices.Equal(got[:3], want) {
 		t.Errorf("our desk began with %v", got)
 	}
 	for _, name := range []string{"profiles.names", "profiles.default"} {
-		eventually(t, name, 2*time.Second, func() bool {
+		eventually(t, name, 10*time.Second, c.proxy.Events(), func() bool {
 			return slices.ContainsFunc(c.sent(dentest.ToClient), func(h string) bool { return strings.Contains(h, hex.EncodeToString([]byte(name))) })
 		})
 	}
-	eventually(t, "profiles", 2*time.Second, func() bool { return len(c.desk.device(t, "Lab").Profiles) == 2 })
+	c.desk.until(t, "profiles", func(all []desk.DeviceInfo) bool { return len(all) == 1 && len(all[0].Profiles) == 2 })
 	c.client.MustBeClean(t)
 }
 
@@ -103,10 +103,10 @@ func TestDesk41_3_LayoutFirst(t *testing.T) {
 	c := deskAndReference(t, dentest.GoldenServerTree(false), dentest.GoldenDeviceTree(), dentest.ProxyOptions{})
 	c.settled(t, 10*time.Second)
 	for _, code := range c.messages() {
-		if code == dentest.RequestFileLayout {
+		if code == wire.CodeRequestFileLayout {
 			return
 		}
-		if code > dentest.RequestFileLayout && code < dentest.StartApplication {
+		if code > wire.CodeRequestFileLayout && code < wire.CodeStartApplication {
 			t.Fatalf("message %d came before requestFileLayout", code)
 		}
 	}
@@ -173,7 +173,7 @@ func TestDesk41_9_NoResendsWithoutLoss(t *testing.T) {
 	slow := dentest.Impairment{Delay: 10 * time.Millisecond}
 	c := deskAndReference(t, dentest.SmallTree(60, 900), nil, dentest.ProxyOptions{ToServer: slow, ToClient: slow})
 	c.settled(t, 20*time.Second)
-	for _, name := range []string{dentest.NoteStoredOld, dentest.NoteStoredTwice, dentest.NoteOutside} {
+	for _, name := range []string{dentest.CountStoredOld, dentest.CountStoredTwice, dentest.CountOutside} {
 		if n := c.client.Count(name); n > 0 {
 			t.Errorf("%s: %d", name, n)
 		}
@@ -182,9 +182,9 @@ func TestDesk41_9_NoResendsWithoutLoss(t *testing.T) {
 
 // TestDesk41_10_StartTimeout: a device that never says that it runs gives an error with its log lines.
 func TestDesk41_10_StartTimeout(t *testing.T) {
-	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.ClientOptions) {
+	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.DeviceOptions) {
 		d.Times.Start = 400 * time.Millisecond
-		o.Start = func(c *dentest.ReferenceClient, _ dentest.Message) { c.Log(2, "Game", "no graphics card") }
+		o.NeverRuns, o.Lines = true, []wire.Logs{{Level: wire.LevelError, Source: "Game", Message: "no graphics card"}}
 	})
 	outcomes, err := c.desk.Start(within(t, 10*time.Second), desk.StartOptions{GameConfig: "<degame/>"})
 	must(t, err)
@@ -196,9 +196,9 @@ func TestDesk41_10_StartTimeout(t *testing.T) {
 
 // TestDesk41_10_Watchdogs: a device that never answers is given up and named, instead of a push that hangs.
 func TestDesk41_10_Watchdogs(t *testing.T) {
-	for name, mute := range map[string]byte{"layout": dentest.ResponseFileLayout, "write": dentest.ResponseWriteFile, "data": dentest.FileDataReceived, "finish": dentest.ResponseFinishFile} {
+	for name, mute := range map[string]byte{"layout": wire.CodeResponseFileLayout, "write": wire.CodeResponseWriteFile, "data": wire.CodeFileDataReceived, "finish": wire.CodeResponseFinishWriteFile} {
 		t.Run(name, func(t *testing.T) {
-			c := deskAndReference(t, dentest.GoldenServerTree(false), nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.ClientOptions) {
+			c := deskAndReference(t, dentest.GoldenServerTree(false), nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.DeviceOptions) {
 				d.Times = desk.Times{Layout: 500 * time.Millisecond, Hashes: 500 * time.Millisecond, Answer: 500 * time.Millisecond, Finish: 500 * time.Millisecond, Return: time.Second, HashRate: 1 << 40}
 				o.Mute = []byte{mute}
 			})
@@ -215,11 +215,8 @@ func TestDesk41_10_Watchdogs(t *testing.T) {
 // TestDesk41_11_StartStopLogs runs an application twice with log lines; our desk never writes the run state, which the
 // device would record, so the second start is seen as well.
 func TestDesk41_11_StartStopLogs(t *testing.T) {
-	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(_ *desk.Options, o *dentest.ClientOptions) {
-		o.Start = func(c *dentest.ReferenceClient, _ dentest.Message) {
-			c.Log(0, "FakeApp", "log line 0")
-			c.SetRunning(true)
-		}
+	c := deskAndReference(t, nil, nil, dentest.ProxyOptions{}, func(_ *desk.Options, o *dentest.DeviceOptions) {
+		o.Lines = []wire.Logs{{Source: "FakeApp", Message: "log line 0"}}
 	})
 	ctx := within(t, 20*time.Second)
 	lines := c.desk.Logs(ctx)
@@ -241,8 +238,8 @@ func TestDesk41_11_StartStopLogs(t *testing.T) {
 			break
 		}
 	}
-	want := `startApplication gameConfig="<degame/>" profile="Low" arguments="-x 1"`
-	if starts := c.client.Starts(); len(starts) != 2 || starts[0].String() != want {
+	want := wire.StartApplication{GameConfig: "<degame/>", ProfileName: "Low", Arguments: "-x 1"}
+	if starts := c.client.Starts(); len(starts) != 2 || starts[0] != want {
 		t.Errorf("starts %v", starts)
 	}
 	c.client.MustBeClean(t)
@@ -252,7 +249,7 @@ func TestDesk41_11_StartStopLogs(t *testing.T) {
 func TestDeskIPv6(t *testing.T) {
 	root, device := folder(t, dentest.GoldenServerTree(false)), folder(t, dentest.GoldenDeviceTree())
 	d := ourDesk(t, desk.Options{Root: root}, "[::1]:0")
-	c := client(t, dentest.ClientOptions{Root: device, Name: "six"})
+	c := client(t, dentest.DeviceOptions{Root: device, Name: "six"})
 	must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
 	d.device(t, "six")
 	d.push(within(t, 10*time.Second), t, desk.PushOptions{})
@@ -265,13 +262,13 @@ func TestDeskSeveralDevices(t *testing.T) {
 	root := folder(t, dentest.SmallTree(120, 300))
 	d := ourDesk(t, desk.Options{Root: root}, "")
 	var roots []string
-	var clients []*dentest.ReferenceClient
+	var clients []*dentest.Device
 	for i, name := range []string{"a", "b", "c", "d", "a"} {
 		roots = append(roots, folder(t, map[string][]byte{fmt.Sprint("old ", i): nil}))
-		clients = append(clients, client(t, dentest.ClientOptions{Root: roots[i], Name: name}))
+		clients = append(clients, client(t, dentest.DeviceOptions{Root: roots[i], Name: name}))
 		must(t, clients[i].Connect(within(t, 10*time.Second), d.address.String()))
 	}
-	eventually(t, "five devices", 5*time.Second, func() bool { return len(d.Devices()) == 5 })
+	d.until(t, "five devices", func(all []desk.DeviceInfo) bool { return len(all) == 5 })
 	if result := d.push(within(t, 30*time.Second), t, desk.PushOptions{}); len(result.Devices) != 5 {
 		t.Errorf("push reached %d devices", len(result.Devices))
 	}
@@ -284,9 +281,9 @@ func TestDeskSeveralDevices(t *testing.T) {
 // TestDeskRefusesWhatIsNoDevice: first messages that aren't a connectRequest end in a close (3.4).
 func TestDeskRefusesWhatIsNoDevice(t *testing.T) {
 	d := ourDesk(t, desk.Options{Root: t.TempDir()}, "")
-	for _, first := range [][]byte{dentest.Build(dentest.KeepAlive), dentest.Build(dentest.ConnectRequest, "DERemLaunchCnt-1", 0, "x"), {dentest.ConnectRequest, 'D', 'E'}} {
-		heard := &dentest.Plain{}
-		conn, err := dentest.Dial(within(t, 5*time.Second), d.address.String(), dentest.EndpointOptions{Offer: []uint16{den.ProtocolRelease}}, func(*dentest.Conn) dentest.App { return heard })
+	for _, first := range [][]byte{[]byte{wire.CodeKeepAlive}, []byte("\x01DERemLaunchCnt-1\x00\x00\x00\x00\x01x"), {wire.CodeConnectRequest, 'D', 'E'}} {
+		heard := dentest.NewRecorder(nil)
+		conn, err := dentest.Dial(within(t, 5*time.Second), d.address.String(), dentest.Options{}, func(*dentest.Conn) dentest.App { return heard })
 		must(t, err)
 		conn.Send(first)
 		select {
@@ -297,6 +294,6 @@ func TestDeskRefusesWhatIsNoDevice(t *testing.T) {
 		if got := heard.Messages(); len(got) != 0 {
 			t.Errorf("%x: heard %x", first, got)
 		}
-		conn.Endpoint().Close()
+		conn.Socket().Close()
 	}
 }

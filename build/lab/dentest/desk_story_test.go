@@ -23,9 +23,8 @@ func TestDeskStory(t *testing.T) {
 		{"a.txt": []byte("HELLO\n"), "sub/part.bin": part, "big.pak": flipped(big, len(big)-1), "x": []byte("now a file"), "new": nil},
 	}
 	c := deskAndReference(t, nil, map[string][]byte{"a.txt": []byte("jello\n"), "old.txt": []byte("x")}, dentest.ProxyOptions{})
-	eventually(t, "profiles", 10*time.Second, func() bool {
-		d := c.desk.device(t, "Lab")
-		return slices.Equal(d.Profiles, []string{"Default", "Low"}) && d.DefaultProfile == "Default"
+	c.desk.until(t, "profiles", func(all []desk.DeviceInfo) bool {
+		return len(all) == 1 && slices.Equal(all[0].Profiles, []string{"Default", "Low"}) && all[0].DefaultProfile == "Default"
 	})
 	for n, files := range story {
 		entries, err := os.ReadDir(c.root)
@@ -55,7 +54,7 @@ func TestDeskOneFileThatCantBeWritten(t *testing.T) {
 	for n := range 60 {
 		files[fmt.Sprintf("f%02d", n)] = dentest.Noise(uint64(n), n*3000)
 	}
-	c := deskAndReference(t, files, nil, dentest.ProxyOptions{}, func(_ *desk.Options, o *dentest.ClientOptions) {
+	c := deskAndReference(t, files, nil, dentest.ProxyOptions{}, func(_ *desk.Options, o *dentest.DeviceOptions) {
 		must(t, os.MkdirAll(filepath.Join(o.Root, "f31", "empty"), 0o755)) // which no layout lists
 	})
 	result, err := c.desk.Push(within(t, time.Minute), desk.PushOptions{})

@@ -1,22 +1,21 @@
-// Package dentest is the other side of the Remote Launcher as the released programs play it, for tests and benchmarks
-// only. It was written from the descriptions of both protocol layers and from recorded exchanges, not from Collet's own
-// implementation, so that the two can judge each other.
+// Package dentest is the other end of the Remote Launcher, for tests and benchmarks only: one scripted peer that behaves as
+// the released programs do, and a network that misbehaves.
 //
-// What there is:
+//	Transport   one connection of the released transport without socket and clock: bytes and times in, bytes out
+//	Socket      a UDP socket with the connections on it, connecting or listening
+//	Device      the role of the device
+//	Desk        the role of the desk (the IDE), as a script: one request after the other
+//	Recorder    the transport alone: it keeps what arrives
+//	Proxy       a UDP proxy that drops, delays, doubles, reorders and throttles by a seed, and records every datagram
+//	Golden      a recorded session of the released programs, datagram by datagram
 //
-//	Proxy            a UDP proxy between one server and any number of clients that drops, delays, doubles, reorders and
-//	                 throttles by a seed, applies selective rules, and records every datagram with time and direction
-//	Decoder          prints recorded datagrams readably, both layers, long messages put together
-//	Core             one connection of the transport without socket or clock: bytes and times in, bytes out
-//	Endpoint         sockets and timers around Cores, as connecting or as listening side
-//	ReferenceServer  the role of the IDE: owns the tree, synchronises a device, starts and stops its application
-//	ReferenceClient  the role of the device
-//	Golden           a recorded session of the released programs, datagram by datagram
+// The transport was written from the descriptions of the protocol and from recorded exchanges, and shares no code with
+// netproto/den. It keeps the faults of the released programs: numbers modulo 65535, the receive window as it is and not as
+// it was meant, stored duplicates, one connectionAck. Messages are those of netproto/launcher/wire, whose vectors are
+// recorded ones.
 //
-// The peers keep the quirks of the released programs (numbers modulo 65535, the receive window as it is and not as it was
-// meant, stored duplicates, one connectionAck, silent ignores, counters that are not reset, …). Where a released program
-// would crash, wedge or corrupt memory, the peer writes a Violation into its Journal: a test whose journal has one has
-// found something that the real programs don't survive. Quirks that merely cost time or were only made visible are Notes.
+// Where a released program would crash, hang or corrupt memory, the peer notes a violation in its Journal. A test whose
+// journal has one has found something that the real programs do not survive. Faults that only cost time are counted.
 //
 // Numbers in comments such as "2.4" are sections of the Remote Launcher implementation facts ("Drag[en]gine network
 // protocol and Remote Launcher protocol"), "trace 5" those of the recorded traces.

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -58,49 +57,7 @@ func GoldenDeviceTree() map[string][]byte {
 	return map[string][]byte{"a.txt": []byte("jello\n"), "old.txt": []byte("x")}
 }
 
-// Orders of the files in the golden session, which come from hash maps of the recorded programs.
-var (
-	goldenWrites = []string{"empty.dat", "sub/part.bin", "a.txt"}
-	goldenLayout = []string{"sub/part.bin", "empty.dat", "a.txt", "old.txt"}
-)
-
-// GoldenServerOptions make a ReferenceServer behave as the server of the golden session.
-func GoldenServerOptions(root string) ServerOptions {
-	return ServerOptions{Root: root, Order: goldenWrites, Properties: []string{"properties.names", "profiles.names", "profiles.default"}}
-}
-
-// GoldenClientOptions make a ReferenceClient behave as the device of the golden session.
-func GoldenClientOptions(root string) ClientOptions {
-	return ClientOptions{Root: root, Name: "Lab", Order: goldenLayout, Start: func(c *ReferenceClient, _ Message) {
-		c.Log(0, "FakeApp", "log line 0")
-		c.SetRunning(true)
-	}}
-}
-
-// CompareSessions compares two recordings byte by byte, each direction for itself, without acks: between the directions
-// the order is a matter of microseconds.
-func CompareSessions(want, got []Datagram) error {
-	for _, d := range []Direction{ToServer, ToClient} {
-		a, b := oneWay(want, d), oneWay(got, d)
-		for i := range max(len(a), len(b)) {
-			switch {
-			case i >= len(b):
-				return fmt.Errorf("%s: datagram %d is missing: %s", d, i, (&Decoder{}).Line(a[i]))
-			case i >= len(a):
-				return fmt.Errorf("%s: datagram %d is too much: %s", d, i, (&Decoder{}).Line(b[i]))
-			case !bytes.Equal(a[i].Data, b[i].Data):
-				return fmt.Errorf("%s: datagram %d: want %x, got %x", d, i, a[i].Data, b[i].Data)
-			}
-		}
-	}
-	return nil
-}
-
-func oneWay(all []Datagram, d Direction) (some []Datagram) {
-	for _, g := range all {
-		if g.Direction == d && len(g.Data) > 0 && g.Data[0] != CmdReliableAck {
-			some = append(some, g)
-		}
-	}
-	return some
+// GoldenDeskOptions make a Desk send what the server of the golden session sent: the order of its files comes from a hash map.
+func GoldenDeskOptions(root string) DeskOptions {
+	return DeskOptions{Root: root, Order: []string{"empty.dat", "sub/part.bin", "a.txt"}, Properties: []string{"properties.names", "profiles.names", "profiles.default"}}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,9 +56,8 @@ func childDesk(folder, address string, released bool) {
 		panic(err)
 	}
 	go func() { _ = d.Serve(context.Background(), l) }()
-	for {
+	for range d.Changes(context.Background()) {
 		_, _ = d.Push(context.Background(), desk.PushOptions{}) // until it is killed
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -84,6 +84,27 @@ func freeAddress(t *testing.T) string {
 	must(t, err)
 	defer socket.Close()
 	return socket.LocalAddr().String()
+}
+
+// killBytes is up to how many bytes of a push pass before a test kills an end; a push of killTree has more.
+const killBytes = 1_000_000
+
+// pushedTo waits until a push has sent a number of bytes to a device, or ctx ends.
+func (d *ours) pushedTo(ctx context.Context, name string, bytes uint64) {
+	for range d.Changes(ctx) {
+		if slices.ContainsFunc(d.Devices(), func(i desk.DeviceInfo) bool { return i.Name == name && i.Push.Bytes >= int64(bytes) }) {
+			return
+		}
+	}
+}
+
+// received waits until a push has brought a number of bytes, or ctx ends.
+func (g *gear) received(ctx context.Context, bytes uint64) {
+	for range g.Watch(ctx) {
+		if g.Status().Bytes >= bytes {
+			return
+		}
+	}
 }
 
 // killTree is a tree whose push takes long enough to be interrupted, and what a device has of an earlier version of it.
@@ -122,15 +143,18 @@ func TestKillOurDevice(t *testing.T) {
 				pushed := make(chan struct{})
 				go func() {
 					defer close(pushed)
+					defer cancel()
 					_, _ = d.Push(ctx, desk.PushOptions{}) // is interrupted
 				}()
-				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+				d.pushedTo(ctx, "child", random.Uint64N(killBytes))
 				kill()
 				cancel()
 				<-pushed
 				cut += half(root, folder)
 			}
-			t.Logf("%d pushes were cut off in the middle", cut)
+			if cut == 0 {
+				t.Error("no push was cut off in the middle")
+			}
 			kill := child(t, roleDevice, folder, d.address.String(), released)
 			defer kill()
 			finish(t, d, "child", root, folder)
@@ -149,16 +173,14 @@ func half(root, folder string) int {
 // finish pushes until a push reaches the device and compares. A killed device may be listed until its silence is noticed.
 func finish(t *testing.T, d *ours, name, root, folder string) {
 	t.Helper()
-	eventually(t, "push after the kill", time.Minute, func() bool {
+	ctx := within(t, time.Minute)
+	for ctx.Err() == nil {
 		d.device(t, name)
-		result, err := d.Push(within(t, 30*time.Second), desk.PushOptions{})
-		for _, r := range result.Devices {
-			if r.Err == nil && err == nil && dentest.SameTrees(root, folder, wire.StateFolder) == nil {
-				return true
-			}
+		result, err := d.Push(ctx, desk.PushOptions{})
+		if err == nil && slices.ContainsFunc(result.Devices, func(r desk.DeviceResult) bool { return r.Err == nil }) && half(root, folder) == 0 {
+			break
 		}
-		return false
-	})
+	}
 	same(t, root, folder)
 }
 
@@ -168,16 +190,18 @@ func TestKillOurDesk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree, old := killTree(60)
 			root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
-			ourDevice(t, device.Options{Root: folder, Name: "steady", ReleasedOnly: released}, address)
+			g := ourDevice(t, device.Options{Root: folder, Name: "steady", ReleasedOnly: released}, address)
 			random := rand.New(rand.NewPCG(3, 4))
 			cut := 0
 			for range 2 {
 				kill := child(t, roleDesk, root, address, released)
-				time.Sleep(time.Duration(30+random.IntN(200)) * time.Millisecond)
+				g.received(within(t, 30*time.Second), random.Uint64N(killBytes))
 				kill()
 				cut += half(root, folder)
 			}
-			t.Logf("%d pushes were cut off in the middle", cut)
+			if cut == 0 {
+				t.Error("no push was cut off in the middle")
+			}
 			d := ourDesk(t, desk.Options{Root: root, ReleasedOnly: released}, address)
 			finish(t, d, "steady", root, folder)
 		})
@@ -193,24 +217,27 @@ func TestKillReferenceDevice(t *testing.T) {
 	d := ourDesk(t, desk.Options{Root: root}, "")
 	cut := 0
 	for round := range 6 {
-		c := client(t, dentest.ClientOptions{Root: folder, Name: fmt.Sprint("ref ", round)})
+		c := client(t, dentest.DeviceOptions{Root: folder, Name: fmt.Sprint("ref ", round)})
 		must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
 		d.device(t, fmt.Sprint("ref ", round))
 		ctx, cancel := context.WithCancel(t.Context())
 		pushed := make(chan struct{})
 		go func() {
 			defer close(pushed)
+			defer cancel()
 			_, _ = d.Push(ctx, desk.PushOptions{Devices: []string{fmt.Sprint("ref ", round)}}) // is interrupted
 		}()
-		time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
+		d.pushedTo(ctx, fmt.Sprint("ref ", round), random.Uint64N(killBytes))
 		c.Kill()
 		cancel()
 		<-pushed
 		cut += half(root, folder)
 		c.MustBeClean(t)
 	}
-	t.Logf("%d pushes were cut off in the middle", cut)
-	c := client(t, dentest.ClientOptions{Root: folder, Name: "last"})
+	if cut == 0 {
+		t.Error("no push was cut off in the middle")
+	}
+	c := client(t, dentest.DeviceOptions{Root: folder, Name: "last"})
 	must(t, c.Connect(within(t, 10*time.Second), d.address.String()))
 	d.device(t, "last")
 	d.push(within(t, time.Minute), t, desk.PushOptions{Devices: []string{"last"}})
@@ -235,23 +262,25 @@ func async(t *testing.T, d *dentest.Session, limit time.Duration) <-chan error {
 func TestKillReferenceServer(t *testing.T) {
 	tree, old := killTree(80)
 	root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
-	ourDevice(t, device.Options{Root: folder, Name: "steady"}, address)
+	g := ourDevice(t, device.Options{Root: folder, Name: "steady"}, address)
 	random := rand.New(rand.NewPCG(7, 8))
 	cut := 0
 	for range 2 {
-		s, err := dentest.NewReferenceServer(dentest.ServerOptions{Root: root, Address: address, BlockSize: 65536})
+		s, err := dentest.NewDesk(dentest.DeskOptions{Root: root, Address: address, BlockSize: 65536})
 		must(t, err)
 		session, err := s.Device(within(t, 30*time.Second), 0)
 		must(t, err)
 		result := async(t, session, 30*time.Second)
-		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+		g.received(within(t, 30*time.Second), random.Uint64N(killBytes))
 		s.Kill()
 		<-result // it was killed
 		cut += half(root, folder)
 		s.MustBeClean(t)
 	}
-	t.Logf("%d synchronisations were cut off in the middle", cut)
-	s := server(t, dentest.ServerOptions{Root: root, Address: address, BlockSize: 65536})
+	if cut == 0 {
+		t.Error("no synchronisation was cut off in the middle")
+	}
+	s := server(t, dentest.DeskOptions{Root: root, Address: address, BlockSize: 65536})
 	session, err := s.Device(within(t, 30*time.Second), 0)
 	must(t, err)
 	_, err = session.Synchronise(within(t, time.Minute))
@@ -265,17 +294,19 @@ func TestKillReferenceServer(t *testing.T) {
 func TestReferenceDeviceSurvivesOurEnd(t *testing.T) {
 	tree, old := killTree(90)
 	root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
-	c := client(t, dentest.ClientOptions{Root: folder, Name: "ref"})
+	c := client(t, dentest.DeviceOptions{Root: folder, Name: "ref"})
 	cut := 0
-	for _, pause := range []time.Duration{3, 8, 15, 30, 60} {
+	for _, bytes := range []uint64{0, 1, 300_000, 600_000, 900_000} {
 		kill := child(t, roleDesk, root, address, false)
 		must(t, c.Connect(within(t, 10*time.Second), address))
-		time.Sleep(pause * time.Millisecond)
+		eventually(t, "a part of a push", 30*time.Second, c.Events(), func() bool { return c.FileBytes() >= bytes })
 		kill()
-		c.Drop()
+		c.Kill()
 		cut += half(root, folder)
 	}
-	t.Logf("%d pushes were cut off in the middle", cut)
+	if cut == 0 {
+		t.Error("no push was cut off in the middle")
+	}
 	d := ourDesk(t, desk.Options{Root: root}, address)
 	must(t, c.Connect(within(t, 10*time.Second), address))
 	d.device(t, "ref")

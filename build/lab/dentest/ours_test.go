@@ -49,14 +49,24 @@ func ourDesk(t testing.TB, o desk.Options, address string) *ours {
 	return &ours{d, l.Addr(), stop}
 }
 
-// device waits until a device of this name is connected.
-func (d *ours) device(t testing.TB, name string) desk.DeviceInfo {
+// until waits until the devices are as wanted.
+func (d *ours) until(t testing.TB, what string, is func([]desk.DeviceInfo) bool) {
 	t.Helper()
-	var found desk.DeviceInfo
-	eventually(t, "device "+name, 20*time.Second, func() bool {
-		i := slices.IndexFunc(d.Devices(), func(i desk.DeviceInfo) bool { return i.Name == name && i.Connected })
+	for range d.Changes(within(t, 30*time.Second)) {
+		if is(d.Devices()) {
+			return
+		}
+	}
+	t.Fatalf("never: %s: %+v", what, d.Devices())
+}
+
+// device waits until a device of this name is connected.
+func (d *ours) device(t testing.TB, name string) (found desk.DeviceInfo) {
+	t.Helper()
+	d.until(t, "device "+name, func(all []desk.DeviceInfo) bool {
+		i := slices.IndexFunc(all, func(i desk.DeviceInfo) bool { return i.Name == name && i.Connected })
 		if i >= 0 {
-			found = d.Devices()[i]
+			found = all[i]
 		}
 		return i >= 0
 	})

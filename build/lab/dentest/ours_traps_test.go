@@ -49,7 +49,7 @@ func TestDeskTrapStoredDuplicates(t *testing.T) {
 	c := deskAndReference(t, map[string][]byte{"a": dentest.Noise(1, 60<<20), "b": dentest.Noise(2, 50<<20), "c": []byte("x")}, nil,
 		dentest.ProxyOptions{Seed: 3, ToServer: lossy, Rules: []dentest.Rule{narrow()}, Quiet: true})
 	c.settled(t, 3*time.Minute)
-	t.Logf("stored old %d, twice %d, delivered stale %d", c.client.Count(dentest.NoteStoredOld), c.client.Count(dentest.NoteStoredTwice), c.client.Count(dentest.NoteStaleDelivered))
+	t.Logf("stored old %d, twice %d, delivered stale %d", c.client.Count(dentest.CountStoredOld), c.client.Count(dentest.CountStoredTwice), c.client.Count(dentest.CountStaleDelivered))
 }
 
 // TestDeskTrapLostLinkUp: the device says linkUp once and it is lost; a start must be seen to succeed all the same.

@@ -53,6 +53,7 @@ type Proxy struct {
 	began   time.Time
 	done    sync.WaitGroup
 	line    *line
+	events  chan struct{}
 
 	mu    sync.Mutex
 	dice  [3]*dice // by direction
@@ -83,7 +84,7 @@ func NewProxy(server netip.AddrPort, o ProxyOptions) (*Proxy, error) {
 		return nil, err
 	}
 	enlarge(socket)
-	p := &Proxy{options: o, server: server, socket: socket, began: time.Now(), flows: map[netip.AddrPort]*flow{}, line: newLine()}
+	p := &Proxy{options: o, server: server, socket: socket, began: time.Now(), flows: map[netip.AddrPort]*flow{}, line: newLine(), events: make(chan struct{}, 1)}
 	p.dice[ToServer], p.dice[ToClient] = newDice(o.ToServer, o.Seed, 1), newDice(o.ToClient, o.Seed, 2)
 	p.done.Go(p.line.run)
 	p.done.Go(p.fromClients)
@@ -122,12 +123,8 @@ func (p *Proxy) Dark(dark bool) {
 	p.dark = dark
 }
 
-// Impair replaces the impairment of one direction.
-func (p *Proxy) Impair(d Direction, i Impairment) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dice[d].Impairment = i
-}
+// Events holds a token after each datagram. One goroutine may receive.
+func (p *Proxy) Events() <-chan struct{} { return p.events }
 
 // Trace is what passed so far.
 func (p *Proxy) Trace() []Datagram {
@@ -136,15 +133,12 @@ func (p *Proxy) Trace() []Datagram {
 	return slices.Clone(p.trace)
 }
 
-// Text prints the trace, one line a datagram.
+// Text prints the trace, one line a datagram: time in ms, direction, length, first bytes, and what happened to it.
 func (p *Proxy) Text() string {
-	decoders := map[int]*Decoder{}
+	const shown = 24
 	var b strings.Builder
 	for _, d := range p.Trace() {
-		if decoders[d.Client] == nil {
-			decoders[d.Client] = &Decoder{}
-		}
-		fmt.Fprintln(&b, decoders[d.Client].Line(d))
+		fmt.Fprintf(&b, "%9.1f %s %5d %x %s\n", float64(d.At.Microseconds())/1000, d.Direction, len(d.Data), d.Data[:min(len(d.Data), shown)], d.Fate)
 	}
 	return b.String()
 }
@@ -204,13 +198,14 @@ func (p *Proxy) pass(f *flow, d Direction, data []byte) {
 	copies := p.decide(now, g)
 	if !p.options.Quiet {
 		kept := *g
-		kept.Data = clone(g.Data)
+		kept.Data = slices.Clone(g.Data)
 		p.trace = append(p.trace, kept)
 	}
 	p.mu.Unlock()
+	notify(p.events)
 	for _, due := range copies {
 		if due.After(now) {
-			kept := clone(g.Data)
+			kept := slices.Clone(g.Data)
 			p.line.add(due, func() { p.send(f, d, kept) })
 		} else {
 			p.send(f, d, g.Data)

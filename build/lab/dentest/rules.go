@@ -2,7 +2,6 @@ package dentest
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -41,7 +40,7 @@ func AckOf(n int) Match {
 func Numbered(n int) Match {
 	return func(g *Datagram) bool {
 		number, ok := Number(g.Data)
-		return ok && number == n && reliable(g.Data)
+		return ok && number == n && g.Data[0] != CmdReliableAck
 	}
 }
 
@@ -65,7 +64,6 @@ type Rule struct {
 	delay  time.Duration
 	copies int
 	fate   string
-	flip   bool
 	count  *counter
 }
 
@@ -111,31 +109,11 @@ func Repeat(later time.Duration, matches ...Match) Rule {
 	return newRule(All(matches...), later, 2, "repeated by rule")
 }
 
-// Corrupt changes one bit of one datagram in every few. Which one follows from how many have passed.
-func Corrupt(every int) Rule {
-	var passed atomic.Int64
-	r := newRule(func(*Datagram) bool { return passed.Add(1)%int64(every) == 0 }, 0, 1, "corrupted by rule")
-	r.flip = true
-	return r
-}
-
-// End lets everything pass from now on.
-func (r Rule) End() {
-	r.count.mu.Lock()
-	defer r.count.mu.Unlock()
-	r.count.skip, r.count.left = 0, 0
-}
-
 func (r Rule) apply(now time.Time, g *Datagram) ([]time.Time, bool) {
 	if !r.match(g) || !r.count.take() {
 		return nil, false
 	}
 	g.Fate = r.fate
-	if r.flip && len(g.Data) > 0 {
-		g.Data = clone(g.Data)
-		turn := r.Met() * 7919 // a prime, so that all places have their turn
-		g.Data[turn%len(g.Data)] ^= 1 << (turn % 8)
-	}
 	switch r.copies {
 	case 0:
 		return nil, true

@@ -3,7 +3,6 @@ package dentest
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,35 +12,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"collet/netproto/launcher/wire"
 )
 
-// EmptyHash is the SHA-256 of nothing, which empty files have (3.3).
-const EmptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
-// Hash is the text form of a SHA-256 on the wire: 64 lowercase hex digits.
-func Hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// plainHash tells whether a text has the form of Hash.
-func plainHash(text string) bool {
-	raw, err := hex.DecodeString(text)
-	return err == nil && len(raw) == sha256.Size && strings.ToLower(text) == text
-}
-
 // Scan lists and hashes all regular files below root, hidden ones too, links followed (3.3), sorted by path.
-func Scan(root string) ([]File, error) {
-	var all []File
-	err := scan(root, "", func(name string, data io.Reader, size int64) error {
+func Scan(root string) (all []wire.File, err error) {
+	err = scan(root, "", func(name string, data io.Reader, size int64) error {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, data); err != nil {
 			return err
 		}
-		all = append(all, File{name, uint64(size), hex.EncodeToString(sum.Sum(nil))})
+		all = append(all, wire.File{Path: name, Size: uint64(size), Hash: wire.Hash(sum.Sum(nil))})
 		return nil
 	})
-	slices.SortFunc(all, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b wire.File) int { return strings.Compare(a.Path, b.Path) })
 	return all, err
 }
 
@@ -78,37 +63,20 @@ func visitFile(full, name string, size int64, visit func(string, io.Reader, int6
 	return visit(name, f, size)
 }
 
-// BlockHashes are the hashes of the blocks of a file in order; an empty file has one block of nothing (3.5).
-func BlockHashes(name string, blockSize uint64) ([]string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
+// BlockHashes are the hashes of the blocks in order; an empty file has one block of nothing (3.5).
+func BlockHashes(data []byte, blockSize int) (all []wire.Hash) {
+	for block := range slices.Chunk(data, blockSize) {
+		all = append(all, wire.HashOf(block))
 	}
-	defer f.Close()
-	var all []string
-	for {
-		sum := sha256.New()
-		n, err := io.CopyN(sum, f, int64(blockSize))
-		if n > 0 || len(all) == 0 && err == io.EOF {
-			all = append(all, hex.EncodeToString(sum.Sum(nil)))
-		}
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	if len(data) == 0 {
+		all = append(all, wire.HashOf(nil))
 	}
+	return all
 }
 
-// Blocks is how many blocks a file has: at least one (3.5).
-func Blocks(size, blockSize uint64) uint64 {
-	return max(1, (size+blockSize-1)/blockSize)
-}
-
-// unsafePath tells whether a path leaves the data directory or isn't a clean relative one (5.4).
-func unsafePath(p string) bool {
-	return !fs.ValidPath(p) || p == "." || strings.ContainsAny(p, "\\\x00") || len(p) > 1 && p[1] == ':'
+// safePath reports whether a path is a clean relative one (5.4).
+func safePath(p string) bool {
+	return fs.ValidPath(p) && p != "." && !strings.ContainsAny(p, "\\\x00") && !(len(p) > 1 && p[1] == ':')
 }
 
 // SameTrees compares two folders byte by byte and names the first few differences. Empty folders don't count, the
@@ -142,9 +110,9 @@ func SameTrees(want, got string, except ...string) error {
 	return fmt.Errorf("%d differences: %s", len(faults), strings.Join(faults[:min(len(faults), 8)], ", "))
 }
 
-func contents(root string, except []string) (map[string]string, error) {
+func contents(root string, except []string) (map[string]wire.Hash, error) {
 	all, err := Scan(root)
-	byName := map[string]string{}
+	byName := map[string]wire.Hash{}
 	for _, f := range all {
 		if top, _, below := strings.Cut(f.Path, "/"); !below || !slices.Contains(except, top) {
 			byName[f.Path] = f.Hash
