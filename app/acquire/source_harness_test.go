@@ -405,7 +405,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 		acquire.Disk
 	} = d
 	if c.whole {
-		own, err := install.Open(ctx, install.Config{
+		own, err := install.OpenProgram(ctx, install.Config{
 			FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ""), Trust: install.TrustSHA256, Log: zerolog.Nop(), Now: later,
 		})
 		if err != nil {

@@ -22,13 +22,13 @@ type renewal struct {
 	*setup
 	*disk // of the game
 	*origin
-	program   *install.Dir  // nil: this program is not updated
-	both      *install.Both // of the last update; nil: the update did not include the program
-	leave     bool          // this start does not update the program any more
-	told      bool          // the reason for not updating the program was logged
-	renewing  bool          // the last update offered only the program, because the release needs a newer one
-	due       string        // absolute path of the program whose trial is next; empty: none
-	sponsored *sponsored    // connection to the sponsor; nil unless this process is a trial
+	program   *install.Program // nil: this program is not updated
+	both      *install.Both    // of the last update; nil: the update did not include the program
+	leave     bool             // this start does not update the program any more
+	told      bool             // the reason for not updating the program was logged
+	renewing  bool             // the last update offered only the program, because the release needs a newer one
+	due       string           // absolute path of the program whose trial is next; empty: none
+	sponsored *sponsored       // connection to the sponsor; nil unless this process is a trial
 }
 
 // hostFacts are the conditions for replacing this program's own file.
@@ -86,7 +86,7 @@ func (r *renewal) open(ctx context.Context, fsys platform.FS) {
 		r.told = true
 		return
 	}
-	dir, err := install.Open(ctx, install.Config{
+	dir, err := install.OpenProgram(ctx, install.Config{
 		FS: install.ProgramView(fsys), Names: r.programNames(),
 		Log: r.log.With().Str("of", "host").Logger(), Verify: r.verify, Trust: r.trust(),
 	})

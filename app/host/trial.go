@@ -22,7 +22,7 @@ import (
 // This file has the trial of a newer version of this program. The old version, the sponsor, releases the install, starts the staged
 // program file as a child with its own arguments, and supervises it. The disk is unchanged meanwhile, so a crash of the child or of
 // the machine needs no rollback. The child is a complete client. After it has opened the install, loaded a module and completed an
-// update, it makes itself live (install.Dir.Prove) by exchanging two names. A child fails its trial if it crashes, hangs before it
+// update, it makes itself live (install.Program.Prove) by exchanging two names. A child fails its trial if it crashes, hangs before it
 // shows a window, or ends with an unknown exit code. The failure is recorded, and the old version continues the start.
 //
 // The sponsor runs until this session ends, because its parent process waits for its exit; the next start runs the new version. The
@@ -287,7 +287,7 @@ func (r *renewal) rememberTrial(ctx context.Context, fault string) {
 		return
 	}
 	defer fsys.Close()
-	d, err := install.Open(ctx, install.Config{
+	d, err := install.OpenProgram(ctx, install.Config{
 		FS: install.ProgramView(fsys), Names: r.programNames(), Log: r.log,
 	})
 	if err == nil {

@@ -9,7 +9,6 @@ import (
 	"hash"
 	"hash/crc32"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -120,14 +119,17 @@ type blockStore struct {
 	fs     platform.FS
 	folder string
 	log    zerolog.Logger
+
+	offered []release.File // of the last plan: their checksums are kept; nil before
+	partial bool           // only an offer names all needed files, because some are in a base
 }
 
-func newBlockStore(fsys platform.FS, cache string, log zerolog.Logger) blockStore {
-	return blockStore{fs: fsys, folder: path.Join(cache, blocksDir), log: log}
+func newBlockStore(fsys platform.FS, cache string, partial bool, log zerolog.Logger) *blockStore {
+	return &blockStore{fs: fsys, folder: path.Join(cache, blocksDir), partial: partial, log: log}
 }
 
 // name is the name of the checksum file for this digest.
-func (s blockStore) name(digest release.Digest) string {
+func (s *blockStore) name(digest release.Digest) string {
 	_, digits, _ := strings.Cut(digest.String(), ":")
 	return path.Join(s.folder, digits)
 }
@@ -138,7 +140,7 @@ func blocksTitle(digest release.Digest, size int64, sums blockSums) string {
 }
 
 // load reads the checksums of a file; it returns nil if they are invalid.
-func (s blockStore) load(digest release.Digest, size int64) blockSums {
+func (s *blockStore) load(digest release.Digest, size int64) blockSums {
 	data, err := platform.ReadFile(s.fs, s.name(digest), maxBlocks+1024)
 	if err != nil {
 		return nil
@@ -152,7 +154,7 @@ func (s blockStore) load(digest release.Digest, size int64) blockSums {
 }
 
 // keep saves the checksums of an intact file. They are not synced: a torn list counts as missing.
-func (s blockStore) keep(digest release.Digest, size int64, sums blockSums) {
+func (s *blockStore) keep(digest release.Digest, size int64, sums blockSums) {
 	if sums == nil || slices.Equal(s.load(digest, size), sums) {
 		return
 	}
@@ -166,38 +168,32 @@ func (s blockStore) keep(digest release.Digest, size int64, sums blockSums) {
 	}
 }
 
-// replaceUnsynced replaces a file that may be lost in a power cut.
-func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
-	f, err := fsys.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fsys.Rename(name+".new", name)
-	}
-	if err != nil {
-		err = errors.Join(err, removeIfThere(fsys, name+".new"))
-	}
-	return err
-}
-
 // drop removes checksums that turned out to be wrong.
-func (s blockStore) drop(digest release.Digest) {
+func (s *blockStore) drop(digest release.Digest) {
 	if err := removeIfThere(s.fs, s.name(digest)); err != nil {
 		s.log.Debug().Err(err).Msg("sums of blocks not removed")
 	}
 }
 
-// prune removes the checksums of all files but these.
-func (s blockStore) prune(needed map[release.Digest]bool) {
-	names := make(map[string]bool, len(needed))
-	for digest := range needed {
-		names[s.name(digest)] = true
+// prune removes the checksums of files that no set needs any more. Only an offer names the files of a base, so without an
+// offer the checksums of an install with a base stay.
+func (s *blockStore) prune(l lists) {
+	if s.partial && s.offered == nil {
+		return
+	}
+	needed := map[string]bool{}
+	for _, f := range s.offered {
+		needed[s.name(f.Digest)] = true
+	}
+	for _, e := range slices.Concat(l.Set, l.Files, l.Parts, l.Adopted) {
+		needed[s.name(e.Digest)] = true
+	}
+	for _, u := range l.Undo {
+		needed[s.name(u.Digest)] = true
 	}
 	entries, err := s.fs.ReadDir(s.folder)
 	for _, e := range entries {
-		if name := path.Join(s.folder, e.Name()); !names[name] {
+		if name := path.Join(s.folder, e.Name()); !needed[name] {
 			err = errors.Join(err, removeIfThere(s.fs, name))
 		}
 	}
@@ -206,56 +202,11 @@ func (s blockStore) prune(needed map[release.Digest]bool) {
 	}
 }
 
-// pruneBlocks removes the checksums of files that no set needs any more. Only the offer names the files of a base, so
-// without an offer the checksums of an install with a base stay.
-func (d *Dir) pruneBlocks() {
-	if d.cfg.Base != nil && d.offered == nil {
-		return
-	}
-	l, needed := d.journal.lists, map[release.Digest]bool{}
-	for _, f := range d.offered {
-		needed[f.Digest] = true
-	}
-	for _, e := range slices.Concat(l.Set, l.Files, l.Parts, l.Adopted) {
-		needed[e.Digest] = true
-	}
-	for _, u := range l.Undo {
-		needed[u.Digest] = true
-	}
-	d.blocks.prune(needed)
-}
-
 // salvage describes the intact blocks of a damaged file.
 type salvage struct {
 	from platform.FS // of the intact file
 	sums blockSums   // of the file as it should be
 	bad  span.Set[int64]
-}
-
-// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
-// checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
-func (d *Dir) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
-	known := d.blocks.load(e.Digest, e.Size)
-	if known == nil {
-		return nil, nil
-	}
-	if held == nil {
-		b := newBlockHash(e.Size)
-		if err := d.readFrom(ctx, from, e.Live, b, progress); err != nil {
-			return nil, err
-		}
-		held = b.all()
-	}
-	bad := damaged(known, held, e.Size)
-	if len(bad) == 0 && size == e.Size {
-		d.log.Warn().Str("file", e.Live).Msg("the sums of its blocks are wrong; the file is fetched as a whole")
-		d.blocks.drop(e.Digest)
-		return nil, nil
-	}
-	if len(bad) == 1 && bad[0] == (update.Range{End: e.Size}) {
-		return nil, nil
-	}
-	return &salvage{from: from, sums: known, bad: bad}, nil
 }
 
 // damaged lists the blocks whose checksums differ, for a file of this size.
@@ -266,4 +217,30 @@ func damaged(known, held blockSums, size int64) (bad span.Set[int64]) {
 		}
 	}
 	return bad
+}
+
+// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
+// checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
+func (h *hasher) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
+	known := h.blocks.load(e.Digest, e.Size)
+	if known == nil {
+		return nil, nil
+	}
+	if held == nil {
+		b := newBlockHash(e.Size)
+		if err := h.readFrom(ctx, from, e.Live, b, progress); err != nil {
+			return nil, err
+		}
+		held = b.all()
+	}
+	bad := damaged(known, held, e.Size)
+	if len(bad) == 0 && size == e.Size {
+		h.log.Warn().Str("file", e.Live).Msg("the sums of its blocks are wrong; the file is fetched as a whole")
+		h.blocks.drop(e.Digest)
+		return nil, nil
+	}
+	if len(bad) == 1 && bad[0] == (update.Range{End: e.Size}) {
+		return nil, nil
+	}
+	return &salvage{from: from, sums: known, bad: bad}, nil
 }

@@ -15,16 +15,16 @@ import (
 // update of the set. Only during its transfer may the program end an update; Wanted then reports that an update without it
 // is worth a try.
 type Both struct {
-	*Dir          // the set; its Names never match the program
-	program *Dir  // the program; used only if the offer of Plan contains it
-	split   int   // wants below belong to the set, the others to the program
-	wanted  bool  // the last plan has wants for the program
-	ready   bool  // those wants are committed
-	given   error // why plans leave the program out; nil if they do not
+	*Dir             // the set; its Names never match the program
+	program *Program // the program; used only if the offer of Plan contains it
+	split   int      // wants below belong to the set, the others to the program
+	wanted  bool     // the last plan has wants for the program
+	ready   bool     // those wants are committed
+	given   error    // why plans leave the program out; nil if they do not
 }
 
 // WithProgram combines the install of a set with that of the program. The caller owns both.
-func WithProgram(set, program *Dir) *Both { return &Both{Dir: set, program: program} }
+func WithProgram(set *Dir, program *Program) *Both { return &Both{Dir: set, program: program} }
 
 var _ update.Stage = (*Both)(nil)
 
@@ -99,7 +99,7 @@ func (b *Both) at(i int) (*Dir, int) {
 	if i < b.split {
 		return b.Dir, i
 	}
-	return b.program, i - b.split
+	return b.program.Dir, i - b.split
 }
 
 // Advance implements update.Stage.

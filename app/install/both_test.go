@@ -19,7 +19,7 @@ type pair struct {
 	fs   *faultfs.FS
 	both *install.Both
 	set  *install.Dir
-	own  *install.Dir
+	own  *install.Program
 }
 
 func newPair(t *testing.T, disk *faultfs.Disk) *pair {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -233,36 +232,6 @@ func (c *hashCache) bound(limit int) {
 			if len(c.lines) > limit && !(old && c.used[key]) {
 				delete(c.lines, key)
 			}
-		}
-	}
-}
-
-// planned is the digest that this process's Plan took from the hash cache; zero if the file must be hashed.
-func (d *Dir) planned(name string, info fs.FileInfo, a release.Algorithm) release.Digest {
-	if d.work == nil || a == release.NoDigest {
-		return release.Digest{}
-	}
-	full := d.fs.Path(name)
-	digest, found := d.cache.lookup(full, a, platform.IdentityOf(info))
-	if !found || d.cfg.Verify && !d.cache.fresh(full, a) {
-		return release.Digest{}
-	}
-	return digest
-}
-
-// remember adds the verified files of a finished transaction to the hash cache, so that the next start hashes nothing. It
-// skips companions, which may not have been replaced.
-//
-// The files were just renamed, so their identities are not settled. With an inode that is accepted: to hide a change, a
-// program would have to write within one tick of the rename and restore the time of our last write.
-func (d *Dir) remember(files []entry) {
-	for _, e := range files {
-		info, err := d.fs.Lstat(e.Live)
-		if err != nil || e.Kind == Companion || e.gone() || info.Size() != e.Size {
-			continue
-		}
-		if id := platform.IdentityOf(info); id.Inode != 0 || settled(id, d.cfg.Now()) {
-			d.cache.store(d.fs.Path(e.Live), id, e.Digest)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto/release"
 	"collet/platform"
 )
 
@@ -32,28 +30,38 @@ type Config struct {
 }
 
 // Dir is one install, locked by this process. It is not safe for concurrent use. Open makes one; Close releases it to other
-// processes.
+// processes. It consists of parts, each with its own state:
+//
+//	Contents, Health      what callers read, and what they say about starts of the live set
+//	transfer, planning    the files of one update, from Plan to Commit
+//	transaction           the journal, the swap and the way back; its mover changes names, its locks keep others out
+//	hasher                digests: hash cache and block checksums
 type Dir struct {
-	cfg     Config
-	fs      platform.FS
-	log     zerolog.Logger
-	lock    io.Closer
-	reading io.Closer // this process's shared readers' lock; nil during a swap
-	sole    bool      // this process holds the readers' lock exclusively
-	shared  io.Closer // this process's shared readers' lock of the base; nil if the base has none
-	journal Journal
-	cache   *hashCache
-	blocks  blockStore
-	work    *work          // the result of the last Plan; nil before
-	offered []release.File // the offer of the last Plan, not modified; nil before
-	buffer  []byte         // for hashing; allocated on first use
-	glanced *glance        // the result of Glance, until the next Plan; may be nil
-	unclean bool           // the previous process did not close the install
-	twoStep bool           // names can't be exchanged here
+	*Contents
+	*Health
+	trust   Trust
+	tx      *transaction
+	work    *transfer // the result of the last Plan; nil before
+	unclean bool      // the previous process did not close the install
+	lost    string    // a file of a prepared set whose bytes Open found missing; may be empty
+}
 
-	lost     string // a file of a prepared set whose bytes Open found missing; may be empty
-	vanished string // a file found missing during the last swap; may be empty
-	held     Try    // the set that the last Plan held back
+// newDir joins the parts of an install. It does not access the disk.
+func newDir(cfg Config, cache *hashCache) *Dir {
+	d := &Dir{trust: cfg.Trust}
+	blocks := newBlockStore(cfg.FS, cfg.Names.Cache, cfg.Base != nil, cfg.Log)
+	f := &folder{
+		fs: cfg.FS, base: cfg.Base, names: cfg.Names, log: cfg.Log, journal: new(Journal),
+		hash:    &hasher{fs: cfg.FS, log: cfg.Log, now: cfg.Now, cache: cache, blocks: blocks, verify: cfg.Verify},
+		missing: func() int64 { return d.work.missing() },
+	}
+	d.tx = &transaction{
+		folder: f,
+		move:   &mover{fs: cfg.FS, log: cfg.Log, journal: f.journal, hash: f.hash},
+		locks:  &locks{fs: cfg.FS, base: cfg.Base, log: cfg.Log, onWait: cfg.OnWait},
+	}
+	d.Contents, d.Health = &Contents{folder: f}, &Health{tx: d.tx}
+	return d
 }
 
 // Open locks the install, reads the journal and finishes the work of an earlier process. That includes the swap of a
@@ -69,8 +77,12 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	if cfg.OnWait == nil {
 		cfg.OnWait = func() {}
 	}
-	d := &Dir{cfg: cfg, fs: cfg.FS, log: cfg.Log}
-	err := d.open(ctx)
+	var err error
+	if cfg.Names, err = cfg.Names.Checked(); err != nil {
+		return nil, FaultOf(cfg.FS, 0, err)
+	}
+	d := newDir(cfg, lazyCache(cfg.FS, cfg.Names.Cache))
+	err = d.open(ctx)
 	if errors.Is(err, platform.ErrLocked) {
 		name := d.fs.Path(path.Join(StateDir, LockFile))
 		return nil, &HeldError{Path: name, Holders: platform.Holders(name), Err: err}
@@ -81,45 +93,40 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-func (d *Dir) open(ctx context.Context) (err error) {
-	if d.cfg.Names, err = d.cfg.Names.Checked(); err != nil {
-		return err
-	}
+func (d *Dir) open(ctx context.Context) error {
 	if err := d.fs.MkdirAll(StateDir, 0o755); err != nil {
 		return err
 	}
-	d.lock, err = d.fs.Lock(path.Join(StateDir, LockFile))
-	if errors.Is(err, fs.ErrPermission) {
-		d.log.Debug().Err(err).Msg("another user's install: it is not locked, and not written")
-		d.lock, err = io.NopCloser(nil), nil
-	}
-	if err != nil {
+	if err := d.tx.locks.acquire(); err != nil {
 		return err
 	}
 	if err := d.recover(ctx); err != nil {
-		return errors.Join(err, d.letGo())
+		return errors.Join(err, d.tx.locks.release())
 	}
 	return nil
 }
 
 // recover is the part of Open after the lock is taken.
-func (d *Dir) recover(ctx context.Context) (err error) {
-	if d.journal, err = loadJournal(d.fs, maxJournal); err != nil {
+func (d *Dir) recover(ctx context.Context) error {
+	j, err := loadJournal(d.fs, maxJournal)
+	if err != nil {
 		return err
 	}
+	*d.journal = j
 	if err := d.mark(); err != nil {
 		return err
 	}
-	d.cache = lazyCache(d.fs, d.cfg.Names.Cache)
-	d.blocks = newBlockStore(d.fs, d.cfg.Names.Cache, d.log)
-	steps := []func(context.Context) error{d.settle, d.goOn, d.giveUp, d.restore, d.cleanIfPossible, d.startReading, d.shareBase}
-	for _, step := range steps {
+	settle := func(context.Context) error { return d.tx.settle(d.unclean) }
+	repair := &moduleRepair{d.tx}
+	for _, step := range []func(context.Context) error{
+		settle, d.resume, d.Health.giveUp, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	d.cfg.Verify = d.cfg.Verify || len(d.journal.lists.Mixed) > 0 // the module is then compared with the offer, too
-	d.lost, d.vanished = d.vanished, ""                           // the file will be fetched again, so it need not be reported
+	d.hash.verify = d.hash.verify || len(d.journal.lists.Mixed) > 0 // the module is then compared with the offer, too
+	d.lost, d.tx.vanished = d.tx.vanished, ""                       // the file will be fetched again, so it need not be reported
 	return nil
 }
 
@@ -130,7 +137,7 @@ func (d *Dir) mark() error {
 	there, err := exists(d.fs, name)
 	if err != nil || there {
 		d.unclean = there
-		d.cfg.Verify = d.cfg.Verify || there
+		d.hash.verify = d.hash.verify || there
 		return err
 	}
 	f, err := d.fs.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
@@ -143,78 +150,35 @@ func (d *Dir) mark() error {
 	return f.Close()
 }
 
-// goOn continues the transaction of an earlier process.
-func (d *Dir) goOn(ctx context.Context) error {
+// resume continues the transaction of an earlier process.
+func (d *Dir) resume(ctx context.Context) error {
 	switch state := d.journal.State; {
 	case state == RollingBack:
-		return d.goBack(ctx)
-	case d.cfg.Names.Program && (state == Prepared || state == Swapped):
-		return d.goOnProgram(ctx)
+		return d.tx.goBack(ctx)
+	case d.names.Program && (state == Prepared || state == Swapped):
+		return (&Program{d}).resume(ctx)
 	case state == Prepared:
-		return d.swapUnlessUsed(ctx)
+		return d.tx.swapUnlessUsed(ctx)
 	}
 	return nil
 }
 
-// giveUp rolls a set back after too many starts without a result.
-func (d *Dir) giveUp(ctx context.Context) error {
-	if !d.Pending() || !tryOf(d.journal.Tries, d.journal.lists.Is).hopeless() {
-		return nil
-	}
-	return unlessStuck(d.rollBack(ctx, blame))
-}
-
-// unlessStuck ignores ErrNoWayBack: without a backup the live set stays.
-func unlessStuck(err error) error {
-	if errors.Is(err, ErrNoWayBack) {
-		return nil
-	}
-	return err
-}
-
-// exists reports whether the name exists.
-func exists(fsys platform.FS, name string) (bool, error) {
-	_, err := fsys.Lstat(name)
-	if IsAbsent(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// IsAbsent reports whether err means that a name does not exist, also because one of its folders is a file.
-func IsAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
-
 // Close releases the install and keeps unfinished parts. It saves the hash cache; a failure to do so only costs time.
 func (d *Dir) Close() error {
 	err := d.Abandon()
-	if saveErr := d.cache.save(d.fs, d.cfg.Names.Cache); saveErr != nil {
+	if saveErr := d.hash.cache.save(d.fs, d.names.Cache); saveErr != nil {
 		d.log.Warn().Err(saveErr).Msg("hash cache not saved")
 	}
-	if d.unclean && d.cfg.Verify {
+	if d.unclean && d.hash.verify {
 		d.log.Info().Msg("the files were not checked after the unclean end; the next start will")
 	} else if removeErr := removeIfThere(d.fs, path.Join(StateDir, OpenFile)); removeErr != nil {
 		d.log.Warn().Err(removeErr).Msg("the next start will take this end for an unclean one")
 	}
-	return errors.Join(err, d.letGo())
+	return errors.Join(err, d.tx.locks.release())
 }
-
-// Library is the absolute path of the live module, which may not exist.
-func (d *Dir) Library() string { return d.fs.Path(d.cfg.Names.Library()) }
-
-// Packs is the absolute path of the folder of the packs.
-func (d *Dir) Packs() string { return d.fs.Path(d.cfg.Names.Resources) }
-
-// HasLibrary reports whether the live module exists.
-func (d *Dir) HasLibrary() bool {
-	there, err := exists(d.fs, d.cfg.Names.Library())
-	return there && err == nil
-}
-
-// Pending reports whether the live set of this host is unproven.
-func (d *Dir) Pending() bool { return len(d.journal.pending(d.cfg.Names.Library())) > 0 }
 
 // Distrust makes the next Plan hash everything, after a file of the set turned out not to work.
-func (d *Dir) Distrust() { d.cfg.Verify = true }
+func (d *Dir) Distrust() { d.hash.verify = true }
 
 // Unclean reports whether the previous process left the install open: it was killed, or the machine stopped.
 func (d *Dir) Unclean() bool { return d.unclean }
@@ -224,13 +188,30 @@ func (d *Dir) Unclean() bool { return d.unclean }
 // them, or the disk failed.
 func (d *Dir) Lost() string { return d.lost }
 
-// Set is the identity of the live set and its number of files; zero without a transaction. The error is a *update.Fault.
-func (d *Dir) Set() (identity release.Digest, files int, err error) {
-	if err := d.loadLists(); err != nil {
-		return release.Digest{}, 0, d.fault(err)
-	}
-	return d.journal.lists.Is, len(d.journal.lists.Set), nil
-}
-
 // State is the state of the newest transaction.
 func (d *Dir) State() State { return d.journal.State }
+
+// folder is an install folder as its parts share it. The parts have the state.
+type folder struct {
+	fs      platform.FS
+	base    platform.FS // a read-only folder below; may be nil
+	names   Names
+	log     zerolog.Logger
+	hash    *hasher
+	journal *Journal
+	missing func() int64 // bytes that the current plan still lacks
+}
+
+// fault is FaultOf for this folder.
+func (f *folder) fault(err error) error { return FaultOf(f.fs, f.missing(), err) }
+
+// loadLists reads the lists that a clean journal left unreaf. Lists that were damaged since then only cost the time they
+// would have savef.
+func (f *folder) loadLists() error {
+	ok, err := f.journal.load(f.fs)
+	if err == nil && !ok {
+		f.log.Warn().Msg("the list of the installed set is damaged; the set counts as unknown")
+		f.journal.loaded, f.journal.events = true, nil
+	}
+	return err
+}

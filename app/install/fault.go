@@ -78,9 +78,6 @@ func (e *VanishedError) Error() string {
 // Unwrap returns the error of the system.
 func (e *VanishedError) Unwrap() error { return e.Err }
 
-// fault is FaultOf with the bytes that the plan still lacks.
-func (d *Dir) fault(err error) error { return FaultOf(d.fs, d.work.missing(), err) }
-
 // FaultOf converts a disk error to a *update.Fault with a cause that the player can act on, and names the file. missing is
 // the number of bytes still to be fetched. Faults and context errors pass unchanged; nil stays nil.
 func FaultOf(fsys platform.FS, missing int64, err error) error {

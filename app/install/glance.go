@@ -26,54 +26,6 @@ type glance struct {
 	about journalMark      // of the journal with that set
 }
 
-// Glance examines the files of an expected offer, so that a Plan that follows soon has less to do. It uses the time of
-// waiting for a server. It may run concurrently with anything that does not use the Dir. Problems are left to Plan, which
-// reports them.
-func (d *Dir) Glance(offer []release.File) {
-	glancer, can := d.fs.(platform.Glancer)
-	if !can || checkOffer(offer) != nil || d.loadLists() != nil {
-		return
-	}
-	g := d.sight(offer)
-	g.look(glancer)
-	g.set, g.about = d.journal.lists.set(), d.journal.mark()
-	d.cache.known() // reads the cache
-	for i := range g.files {
-		c := &g.files[i]
-		c.current = !d.cfg.Verify && d.isCached(c.entry, c.info)
-	}
-	d.glanced = g
-}
-
-// sight determines which offered files belong to this install. It does not access the disk.
-func (d *Dir) sight(offer []release.File) *glance {
-	g := &glance{offer: offer, files: make([]candidate, 0, len(offer))}
-	identity := newSetName()
-	for _, f := range offer {
-		if e, known := d.cfg.Names.entryOf(f); known {
-			identity.add(e)
-			g.files = append(g.files, candidate{file: f, entry: e})
-		}
-	}
-	g.build = identity.sum()
-	return g
-}
-
-// sighted returns the glance for an offer, with as much as possible of the result of Glance.
-func (d *Dir) sighted(offer []release.File) *glance {
-	before := d.glanced
-	d.glanced = nil
-	g := before
-	if !before.isAbout(offer) {
-		g = d.sight(offer)
-		g.recall(before)
-	}
-	if glancer, can := d.fs.(platform.Glancer); can && time.Since(g.at) >= glanceAge {
-		g.look(glancer)
-	}
-	return g
-}
-
 // look examines all files at once.
 func (g *glance) look(glancer platform.Glancer) {
 	names := make([]string, len(g.files))
@@ -104,24 +56,6 @@ func (g *glance) recall(before *glance) {
 // isAbout reports whether an offer is the expected one.
 func (g *glance) isAbout(offer []release.File) bool { return g != nil && slices.Equal(g.offer, offer) }
 
-// isCached reports whether an examined file matches the entry, according to the hash cache.
-func (d *Dir) isCached(e entry, info fs.FileInfo) bool {
-	if info == nil || !info.Mode().IsRegular() || info.Size() != e.Size {
-		return false
-	}
-	digest, found := d.cache.lookup(d.fs.Path(e.Live), e.Digest.Algorithm, platform.IdentityOf(info))
-	return found && digest == e.Digest
-}
-
-// Identity is the identity that Set would return for an offer once it is live: a digest over the names, digests and sizes
-// of the files that belong to this install, in the order of the offer.
-func (d *Dir) Identity(offer []release.File) release.Digest {
-	if d.glanced.isAbout(offer) {
-		return d.glanced.build
-	}
-	return d.sight(offer).build
-}
-
 // setName computes the identity of a set, file by file.
 type setName struct {
 	hash hash.Hash
@@ -138,3 +72,60 @@ func (i *setName) add(e entry) {
 }
 
 func (i *setName) sum() release.Digest { return release.SHA256.SumOf(i.hash) }
+
+// Glance examines the files of an expected offer, so that a Plan that follows soon has less to do. It uses the time of
+// waiting for a server. It may run concurrently with anything that does not use the Dir. Problems are left to Plan, which
+// reports them.
+func (d *Contents) Glance(offer []release.File) {
+	glancer, can := d.fs.(platform.Glancer)
+	if !can || checkOffer(offer) != nil || d.loadLists() != nil {
+		return
+	}
+	g := d.sight(offer)
+	g.look(glancer)
+	g.set, g.about = d.journal.lists.set(), d.journal.mark()
+	d.hash.cache.known() // reads the cache
+	for i := range g.files {
+		c := &g.files[i]
+		c.current = !d.hash.verify && d.hash.isCached(c.entry, c.info)
+	}
+	d.glanced = g
+}
+
+// sight determines which offered files belong to this install. It does not access the disk.
+func (d *Contents) sight(offer []release.File) *glance {
+	g := &glance{offer: offer, files: make([]candidate, 0, len(offer))}
+	identity := newSetName()
+	for _, f := range offer {
+		if e, known := d.names.entryOf(f); known {
+			identity.add(e)
+			g.files = append(g.files, candidate{file: f, entry: e})
+		}
+	}
+	g.build = identity.sum()
+	return g
+}
+
+// sighted returns the glance for an offer, with as much as possible of the result of Glance.
+func (c *Contents) sighted(offer []release.File) *glance {
+	before := c.glanced
+	c.glanced = nil
+	g := before
+	if !before.isAbout(offer) {
+		g = c.sight(offer)
+		g.recall(before)
+	}
+	if glancer, can := c.fs.(platform.Glancer); can && time.Since(g.at) >= glanceAge {
+		g.look(glancer)
+	}
+	return g
+}
+
+// Identity is the identity that Set would return for an offer once it is live: a digest over the names, digests and sizes
+// of the files that belong to this install, in the order of the offer.
+func (c *Contents) Identity(offer []release.File) release.Digest {
+	if c.glanced.isAbout(offer) {
+		return c.glanced.build
+	}
+	return c.sight(offer).build
+}

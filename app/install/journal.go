@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"collet/netproto/release"
 	"collet/platform"
@@ -131,7 +132,8 @@ func decodeJournal(data []byte) (j Journal, ok bool) {
 	return j, ok
 }
 
-func slotName(slot int) string  { return path.Join(StateDir, fmt.Sprintf("journal.%d", slot)) }
+func slotName(slot int) string { return path.Join(StateDir, fmt.Sprintf("journal.%d", slot)) }
+
 func listsName(slot int) string { return path.Join(StateDir, fmt.Sprintf("lists.%d", slot)) }
 
 // loadJournal reads both slots and returns the newer valid one, or the zero Journal. An unreadable slot is an error and
@@ -255,23 +257,30 @@ func appendAt(f platform.File, offset int64, line []byte) error {
 	return f.Sync()
 }
 
-// writeSynced writes a whole file and syncs its content. The caller syncs its name.
-func writeSynced(fsys platform.FS, name string, data []byte) error {
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+// withdrawn is the record that ends a transaction before its swap.
+func (j *Journal) withdrawn() record {
+	return record{State: RolledBack, Clean: len(j.lists.Undo) == 0 && len(j.lists.Mixed) == 0}
 }
 
-// removeIfThere removes a file; a missing one is no error.
-func removeIfThere(fsys platform.FS, name string) error {
-	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// ended is the state after the verdict on a set. If the set belongs to the newest transaction it is outcome; otherwise the
+// state of the newest transaction stays.
+func (j *Journal) ended(outcome State) State {
+	if j.State == Swapped || j.State == RollingBack {
+		return outcome
 	}
-	return nil
+	return j.State
+}
+
+// gaveWay reports whether a pending change removed the live file, because the base has the release's file or because the
+// release has dropped it.
+func (j *Journal) gaveWay(live string) bool {
+	return slices.ContainsFunc(j.lists.Undo, func(u undo) bool { return u.Live == live && u.Gone })
+}
+
+// library is the module that a transaction replaces; otherwise own.
+func (j *Journal) library(own string) string {
+	if i := slices.IndexFunc(j.lists.Files, func(e entry) bool { return e.Kind == Module }); i >= 0 {
+		return j.lists.Files[i].Live
+	}
+	return own
 }

@@ -308,3 +308,13 @@ func (j *Journal) pending(library string) []undo {
 	}
 	return waiting
 }
+
+// returning are the files to restore: Old is the restored content.
+func (l *lists) returning() (files []entry) {
+	for _, u := range l.Undo {
+		if u.Reverting {
+			files = append(files, entry{Kind: u.Kind, Live: u.Live, Digest: release.Digest{}, Old: u.Digest, OldSize: u.Size})
+		}
+	}
+	return files
+}

@@ -10,37 +10,21 @@ import (
 	"slices"
 
 	"collet/app/update"
-	"collet/netproto/release"
-	"collet/platform"
 	"collet/platform/span"
 )
 
-// readBlocks hashes a whole file and its blocks. It saves the checksums if the file matches e.
-func (d *Dir) readBlocks(ctx context.Context, from platform.FS, e entry, progress func(done int64)) (release.Digest, blockSums, error) {
-	both := bothHashes{e.Digest.Algorithm.NewHash(), newBlockHash(e.Size)}
-	if err := d.readFrom(ctx, from, e.Live, both, progress); err != nil {
-		return release.Digest{}, nil, err
-	}
-	digest := e.Digest.Algorithm.SumOf(both.hash)
-	if digest == e.Digest {
-		d.blocks.keep(digest, e.Size, both.blocks.all())
-	}
-	return digest, both.blocks.all(), nil
-}
-
 // salvageBase looks for intact blocks of a damaged file in the base, if the folder has none.
 func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(file string, done, size int64)) error {
-	d := p.dir
-	if d.cfg.Base == nil || c.salvage != nil {
+	if p.base == nil || c.salvage != nil {
 		return nil
 	}
-	info, err := d.cfg.Base.Lstat(c.entry.Live)
+	info, err := p.base.Lstat(c.entry.Live)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	c.salvage, err = d.salvage(ctx, d.cfg.Base, c.entry, info.Size(), nil, func(done int64) { progress(c.entry.Live, done, info.Size()) })
+	c.salvage, err = p.hash.salvage(ctx, p.base, c.entry, info.Size(), nil, func(done int64) { progress(c.entry.Live, done, info.Size()) })
 	if err != nil {
-		d.log.Warn().Err(err).Str("file", c.entry.Live).Msg("file of the installation not read; all of it is fetched")
+		p.log.Warn().Err(err).Str("file", c.entry.Live).Msg("file of the installation not read; all of it is fetched")
 	}
 	return ctx.Err()
 }
@@ -48,16 +32,16 @@ func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(
 // foresee reports the number of bytes to hash if it is known in advance: when everything will be hashed, or the hash cache
 // is empty. In other cases it does nothing, to avoid a second lstat of every file.
 func (p *planning) foresee(progress func(file string, done, size int64)) {
-	d, total := p.dir, int64(0)
-	if !d.cfg.Verify && d.cache.known() > 0 {
+	total := int64(0)
+	if !p.hash.verify && p.hash.cache.known() > 0 {
 		return
 	}
 	for _, c := range p.offered {
-		info, err := d.fs.Lstat(c.entry.Live)
-		if err != nil && d.cfg.Base != nil {
-			info, err = d.cfg.Base.Lstat(c.entry.Live)
+		info, err := p.fs.Lstat(c.entry.Live)
+		if err != nil && p.base != nil {
+			info, err = p.base.Lstat(c.entry.Live)
 		}
-		if err == nil && info.Mode().IsRegular() && c.entry.Live != d.cfg.Names.hostSymbols() {
+		if err == nil && info.Mode().IsRegular() && c.entry.Live != p.names.hostSymbols() {
 			total += info.Size()
 		}
 	}
@@ -109,7 +93,7 @@ func (p *planning) damage() *update.Damages {
 		}
 		room -= len(one.Ranges)
 		all.Files = append(all.Files, one)
-		p.dir.log.Warn().Str("file", one.File).Msg(describe(one))
+		p.log.Warn().Str("file", one.File).Msg(describe(one))
 	}
 	if len(all.Files) == 0 {
 		return nil
@@ -125,21 +109,22 @@ func describe(one update.Damage) string {
 	return fmt.Sprintf("damaged bytes %s of %d in %s", one.Where(), one.Size, one.File)
 }
 
-// Advance implements update.Stage.
-func (d *Dir) Advance(ctx context.Context, i int) error {
-	c, err := d.work.item(i)
-	if err != nil {
-		return d.fault(err)
+var errChanged = errors.New("the installed file changed while its good parts were copied")
+
+// lost is the fault for a live file that has changed since Plan. The next Plan reads it again.
+func (p *part) lost(c candidate, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = errChanged
 	}
-	return d.fault(d.advance(ctx, i, c))
+	return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: fmt.Errorf("byte %d: %w", p.size, err)}
 }
 
 // advance copies intact bytes of the live file, up to the next missing byte.
-func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
-	if err := d.openPart(ctx, i, c); err != nil {
+func (w *transfer) advance(ctx context.Context, i int, c candidate) error {
+	if err := w.openPart(ctx, i, c); err != nil {
 		return err
 	}
-	p, until := d.work.open, c.due(d.work.open.size).Start
+	p, until := w.open, c.due(w.open.size).Start
 	if p.size >= until || c.salvage == nil {
 		return nil
 	}
@@ -153,7 +138,7 @@ func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := d.copyBlock(p, c, until); err != nil {
+		if err := w.copyBlock(p, c, until); err != nil {
 			return err
 		}
 	}
@@ -162,37 +147,27 @@ func (d *Dir) advance(ctx context.Context, i int, c candidate) error {
 
 // copyBlock copies bytes up to the end of a block and verifies the block, including the bytes that the part already had of
 // it.
-func (d *Dir) copyBlock(p *part, c candidate, until int64) error {
+func (w *transfer) copyBlock(p *part, c candidate, until int64) error {
 	block := p.size / blockSize
-	if d.buffer == nil {
-		d.buffer = make([]byte, readSize)
+	if w.hash.buffer == nil {
+		w.hash.buffer = make([]byte, readSize)
 	}
 	for end := min((block+1)*blockSize, until); p.size < end; {
-		n, err := p.source.ReadAt(d.buffer[:min(end-p.size, readSize)], p.size)
+		n, err := p.source.ReadAt(w.hash.buffer[:min(end-p.size, readSize)], p.size)
 		if n == 0 {
-			return errors.Join(p.lost(c, err), d.cut(p, block*blockSize))
+			return errors.Join(p.lost(c, err), w.cut(p, block*blockSize))
 		}
-		if err := p.append(d.buffer[:n]); err != nil {
+		if err := p.append(w.hash.buffer[:n]); err != nil {
 			return err
 		}
 	}
 	if !bytes.Equal(p.blocks.all().at(block), c.salvage.sums.at(block)) {
-		return errors.Join(p.lost(c, errChanged), d.cut(p, block*blockSize))
+		return errors.Join(p.lost(c, errChanged), w.cut(p, block*blockSize))
 	}
 	return nil
 }
 
-var errChanged = errors.New("the installed file changed while its good parts were copied")
-
-// lost is the fault for a live file that has changed since Plan. The next Plan reads it again.
-func (p *part) lost(c candidate, err error) error {
-	if errors.Is(err, io.EOF) {
-		err = errChanged
-	}
-	return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: fmt.Errorf("byte %d: %w", p.size, err)}
-}
-
 // cut truncates the part and closes it, because its hash includes the removed bytes.
-func (d *Dir) cut(p *part, size int64) error {
-	return errors.Join(p.file.Truncate(size), d.closePart())
+func (w *transfer) cut(p *part, size int64) error {
+	return errors.Join(p.file.Truncate(size), w.closePart())
 }

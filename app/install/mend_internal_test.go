@@ -103,7 +103,7 @@ func manyRanges(n int) (ranges []update.Range) {
 
 // TestDamageIsListedWithinBounds checks that the list for a badly damaged disk stays short.
 func TestDamageIsListedWithinBounds(t *testing.T) {
-	p := planning{dir: &Dir{log: zerolog.Nop()}, set: map[string]entry{"mine.zip": {}}}
+	p := planning{folder: &folder{log: zerolog.Nop()}, set: map[string]entry{"mine.zip": {}}}
 	for _, n := range []int{update.MaxDamage - 2, 5, 1, 3} {
 		p.work.items = append(p.work.items, candidate{entry: entry{Live: "a.zip", Repair: true}, salvage: &salvage{bad: manyRanges(n)}})
 	}

@@ -57,12 +57,12 @@ func TestDocumentedNames(t *testing.T) {
 	p := entry{Kind: Pack, Live: path.Join(n.Resources, "Core.zip")}
 	aside := p
 	aside.Aside = true
-	d := &Dir{journal: Journal{Number: 7}}
+	seventh := &mover{journal: &Journal{Number: 7}}
 	want := []string{
 		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(), p.backup(), aside.part(),
 		slotName(0), slotName(1), listsName(0), listsName(1),
 		path.Join(StateDir, LockFile), path.Join(StateDir, ReadersFile), path.Join(StateDir, OpenFile),
-		path.Join(d.recycled(dropped), "Resources/Old.zip"), path.Join(d.recycled(somebodys), "Resources/Mod.zip"),
+		path.Join(seventh.recycled(dropped), "Resources/Old.zip"), path.Join(seventh.recycled(somebodys), "Resources/Mod.zip"),
 		path.Join(n.Cache, CacheFile), path.Join(n.Cache, CacheFile) + ".new", path.Join(n.Cache, blocksDir),
 	}
 	if got := firstCells(tables(t)["Name"]); !slices.Equal(got, want) {

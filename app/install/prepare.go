@@ -8,35 +8,41 @@ import (
 	"slices"
 	"strings"
 
-	"collet/app/update"
 	"collet/platform"
 )
 
+// preparation turns a plan into a transaction: it finds usable parts, makes folders and writes the journal.
+type preparation struct {
+	*planning
+	move    *mover
+	unclean bool // the previous process did not close the install
+}
+
 // prepare finds usable parts, checks the free space, makes the folders and begins the transaction. It writes nothing if no
 // file is missing or dropped, unless the journal is wrong about the live files.
-func (p *planning) prepare(ctx context.Context) (err error) {
-	d, w := p.dir, &p.work
-	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() && len(d.journal.lists.Mixed) == 0 {
+func (p *preparation) prepare(ctx context.Context) (err error) {
+	w := &p.work
+	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() && len(p.journal.lists.Mixed) == 0 {
 		return nil
 	}
-	bound, missing := d.journal.bound(), int64(0)
+	bound, missing := p.journal.bound(), int64(0)
 	for i := range w.items {
 		c := &w.items[i]
-		if c.offset, err = d.resume(ctx, c.entry, bound[c.entry.Live]); err != nil {
+		if c.offset, err = p.resume(ctx, c.entry, bound[c.entry.Live]); err != nil {
 			return err
 		}
 		c.missing, c.resumed = c.lacks(), c.offset > 0
 		delete(bound, c.entry.Live)
 		missing += min(c.file.Size-c.offset, math.MaxInt64-Reserve-missing)
 	}
-	kept, err := d.leftovers(bound, p.mode)
+	kept, err := p.leftovers(bound)
 	if err != nil {
 		return err
 	}
-	if err := d.checkRoom(missing); err != nil {
+	if err := p.checkRoom(missing); err != nil {
 		return err
 	}
-	if err := makeFolders(d.fs, w); err != nil {
+	if err := makeFolders(p.fs, w); err != nil {
 		return err
 	}
 	if err := p.writePacks(); err != nil {
@@ -47,32 +53,32 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 	}
 	w.begun = true
 	next := lists{
-		Is: d.journal.lists.Is, Was: d.journal.lists.Was, Undo: p.respelledUndo(),
+		Is: p.journal.lists.Is, Was: p.journal.lists.Was, Undo: p.respelledUndo(),
 		Adopted: p.adopted, Files: slices.Concat(p.gone, w.entries()), Parts: kept,
-		Mixed: d.journal.lists.Mixed, Blend: d.journal.lists.Blend,
+		Mixed: p.journal.lists.Mixed, Blend: p.journal.lists.Blend,
 	}
 	next.setTo(p.set)
-	return d.journal.begin(d.fs, p.build, next)
+	return p.journal.begin(p.fs, p.build, next)
 }
 
 // mistaken reports whether the journal's set has another file than the live one, which is the offered one. The journal has
 // then lost an update, for example because of a damaged slot, and would restore files of an outdated set.
-func (p *planning) mistaken() bool {
+func (p *preparation) mistaken() bool {
 	return slices.ContainsFunc(p.adopted, func(e entry) bool { return !p.set[e.Live].Digest.IsZero() })
 }
 
 // adoptOthers also adds the live module to the set if it is the offered one. A later start can then distinguish a damaged
 // module from a new build that does not work.
-func (p *planning) adoptOthers(ctx context.Context) error {
+func (p *preparation) adoptOthers(ctx context.Context) error {
 	for _, e := range p.others {
-		info, err := p.dir.fs.Lstat(e.Live)
+		info, err := p.fs.Lstat(e.Live)
 		if IsAbsent(err) || err == nil && (!info.Mode().IsRegular() || info.Size() != e.Size) || p.set[e.Live].Digest == e.Digest {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		digest, _, err := p.dir.digestOf(ctx, e, info, func(string, int64, int64) {})
+		digest, _, err := p.hash.digestOf(ctx, e, info, func(string, int64, int64) {})
 		if err != nil {
 			return err
 		}
@@ -83,42 +89,24 @@ func (p *planning) adoptOthers(ctx context.Context) error {
 	return nil
 }
 
-// recheckGone removes dropped files from the plan that are missing or have other content.
-func (p *planning) recheckGone(ctx context.Context) error {
-	var gone []entry
-	for _, e := range p.gone {
-		seen, err := p.dir.content(ctx, e.Live, e.Digest, e.Old)
-		if err != nil {
-			return err
-		}
-		if seen == Previous {
-			gone = append(gone, e)
-		} else {
-			delete(p.set, e.Live)
-		}
-	}
-	p.gone = gone
-	return nil
-}
-
 // resume returns the number of usable bytes of a part: those of a part that the journal binds to the same digest. It
 // removes any other part before the journal binds its name again.
-func (d *Dir) resume(ctx context.Context, e, bound entry) (int64, error) {
-	if err := d.clearWay(newBatch(""), e.part()); err != nil {
+func (p *preparation) resume(ctx context.Context, e, bound entry) (int64, error) {
+	if err := p.move.clearWay(newBatch(""), e.part()); err != nil {
 		return 0, err
 	}
 	same := bound.Digest == e.Digest && bound.Size == e.Size && bound.Kind == e.Kind
 	if old := bound.part(); !same && bound.Live != "" && old != e.part() {
-		if err := d.removePart(old); err != nil {
+		if err := p.removePart(old); err != nil {
 			return 0, err
 		}
 	}
 	if same && bound.Aside != e.Aside {
-		if err := d.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !IsAbsent(err) {
+		if err := p.move.perform([]Step{{Do: Place, From: bound.part(), To: e.part()}}); err != nil && !IsAbsent(err) {
 			return 0, err
 		}
 	}
-	info, err := d.fs.Lstat(e.part())
+	info, err := p.fs.Lstat(e.part())
 	if IsAbsent(err) {
 		return 0, nil
 	}
@@ -126,50 +114,50 @@ func (d *Dir) resume(ctx context.Context, e, bound entry) (int64, error) {
 		return 0, err
 	}
 	if same && info.Mode().IsRegular() && info.Size() <= e.Size {
-		if sound, err := d.outlived(ctx, e, info.Size()); err != nil || sound {
+		if sound, err := p.outlived(ctx, e, info.Size()); err != nil || sound {
 			return info.Size(), err
 		}
 	}
-	return 0, removeIfThere(d.fs, e.part())
+	return 0, removeIfThere(p.fs, e.part())
 }
 
 // outlived reports whether a part is intact after an unclean end. Small parts are synced only with the whole set, so a
 // power cut may have damaged them. A complete one must match its digest; an incomplete one is fetched again.
-func (d *Dir) outlived(ctx context.Context, e entry, size int64) (bool, error) {
-	if !d.unclean || e.Size >= syncAlone || size == 0 {
+func (p *preparation) outlived(ctx context.Context, e entry, size int64) (bool, error) {
+	if !p.unclean || e.Size >= syncAlone || size == 0 {
 		return true, nil
 	}
 	if size < e.Size {
 		return false, nil
 	}
-	got, err := d.read(ctx, e.part(), e.Digest.Algorithm, nil)
+	got, err := p.hash.read(ctx, e.part(), e.Digest.Algorithm, nil)
 	return got == e.Digest, err
 }
 
 // removePart removes a part that is no longer needed. In the aside place an earlier set may have left a folder under its
 // name; that folder contains only parts and is removed too.
-func (d *Dir) removePart(name string) error {
-	info, err := d.fs.Lstat(name)
+func (p *preparation) removePart(name string) error {
+	info, err := p.fs.Lstat(name)
 	switch {
 	case IsAbsent(err):
 		return nil
 	case err != nil:
 		return err
 	case info.IsDir() && strings.HasPrefix(name, path.Join(StateDir, partsDir)+"/"):
-		return d.clearWay(newBatch(""), name)
+		return p.move.clearWay(newBatch(""), name)
 	default:
-		return d.fs.Remove(name)
+		return p.fs.Remove(name)
 	}
 }
 
 // leftovers handles the parts that are not in this plan. It removes those that the mode covers, because the offer no longer
 // has them. It returns those of the other mode, which stay bound to their digests.
-func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry, err error) {
+func (p *preparation) leftovers(bound map[string]entry) (kept []entry, err error) {
 	folders := map[string]bool{}
 	for _, live := range slices.Sorted(maps.Keys(bound)) {
 		e := bound[live]
-		if !d.covers(mode, e.Kind) {
-			there, err := exists(d.fs, e.part())
+		if !p.covers(e.Kind) {
+			there, err := exists(p.fs, e.part())
 			if err != nil {
 				return nil, err
 			}
@@ -179,34 +167,34 @@ func (d *Dir) leftovers(bound map[string]entry, mode update.Mode) (kept []entry,
 			continue
 		}
 		for _, part := range e.places() {
-			there, err := exists(d.fs, part)
+			there, err := exists(p.fs, part)
 			if err == nil && there {
-				folders[path.Dir(part)], err = true, d.removePart(part)
+				folders[path.Dir(part)], err = true, p.removePart(part)
 			}
 			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	return kept, syncDirs(d.fs, folders) // a removed part must not reappear in place of a file of the new set
+	return kept, syncDirs(p.fs, folders) // a removed part must not reappear in place of a file of the new set
 }
 
 // checkRoom fails before the first byte if the space is too small. If the free space is unknown it assumes enough.
-func (d *Dir) checkRoom(missing int64) error {
-	free, err := d.fs.Free()
+func (p *preparation) checkRoom(missing int64) error {
+	free, err := p.fs.Free()
 	if err != nil {
-		d.log.Warn().Err(err).Msg("free space unknown")
+		p.log.Warn().Err(err).Msg("free space unknown")
 		return nil
 	}
 	need := missing + Reserve
 	if missing == 0 || free >= uint64(need) {
 		return nil
 	}
-	return fullFault(d.fs, missing, nil)
+	return fullFault(p.fs, missing, nil)
 }
 
 // makeFolders creates the folders of the parts and syncs every folder on the way to them and the parent of StateDir.
-func makeFolders(fsys platform.FS, w *work) error {
+func makeFolders(fsys platform.FS, w *transfer) error {
 	folders := map[string]bool{".": true}
 	for _, c := range w.items {
 		folder := path.Dir(c.entry.part())

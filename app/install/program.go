@@ -85,80 +85,80 @@ func (v programView) LockShared(name string) (io.Closer, error) { return v.FS.Lo
 func (v programView) Path(name string) string { return v.FS.Path(v.at(name)) }
 
 // programMode is the permission of a new program: that of the replaced one, plus all rights of the owner.
-func (d *Dir) programMode() fs.FileMode {
+func programMode(fsys platform.FS, live string) fs.FileMode {
 	mode := fs.FileMode(0o755)
-	if info, err := d.fs.Lstat(d.cfg.Names.Library()); err == nil && info.Mode().IsRegular() {
+	if info, err := fsys.Lstat(live); err == nil && info.Mode().IsRegular() {
 		mode = info.Mode().Perm() | 0o700
 	}
 	return mode
 }
 
-// goOnProgram is goOn for a program: it finishes a started swap; a prepared program keeps waiting for its trial.
-func (d *Dir) goOnProgram(ctx context.Context) error {
-	if d.journal.State == Swapped {
-		return d.proven() // it was proven before the swap
+// resume is Dir.resume for a program: it finishes a started swap; a prepared program keeps waiting for its trial.
+func (p *Program) resume(ctx context.Context) error {
+	if p.journal.State == Swapped {
+		return p.proven() // it was proven before the swap
 	}
-	seen, err := d.look(ctx)
+	seen, err := p.tx.look(ctx)
 	switch {
 	case err != nil:
 		return err
-	case touched(d.journal.lists.Files, seen):
-		if err := d.swap(ctx); err != nil {
+	case touched(p.journal.lists.Files, seen):
+		if err := p.tx.swap(ctx); err != nil {
 			return err
 		}
-		return d.proven()
+		return p.proven()
 	default:
-		return d.stage(ctx)
+		return p.tx.stage(ctx)
 	}
 }
 
 // Waiting is the absolute path of a complete program that waits for its trial; otherwise empty.
-func (d *Dir) Waiting() string {
-	if !d.cfg.Names.Program || d.journal.State != Prepared || tryOf(d.journal.Tries, d.journal.Build).Refused() {
+func (p *Program) Waiting() string {
+	if p.journal.State != Prepared || tryOf(p.journal.Tries, p.journal.Build).Refused() {
 		return ""
 	}
-	i := slices.IndexFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module && !e.gone() })
+	i := slices.IndexFunc(p.journal.lists.Files, func(e entry) bool { return e.Kind == Module && !e.gone() })
 	if i < 0 {
 		return ""
 	}
-	staged := d.journal.lists.Files[i].staged()
-	if there, err := exists(d.fs, staged); err != nil || !there {
+	staged := p.journal.lists.Files[i].staged()
+	if there, err := exists(p.fs, staged); err != nil || !there {
 		return ""
 	}
-	return d.fs.Path(staged)
+	return p.fs.Path(staged)
 }
 
 // TrialBegins counts a trial of the waiting program, in case no result follows. It reports whether the trial is allowed:
 // after five trials without a result it is not. The error is a *update.Fault.
-func (d *Dir) TrialBegins() (allowed bool, err error) {
-	if d.Waiting() == "" {
+func (p *Program) TrialBegins() (allowed bool, err error) {
+	if p.Waiting() == "" {
 		return false, nil
 	}
-	err = d.noteTrial(func(t *Try) {
+	err = p.noteTrial(func(t *Try) {
 		if allowed = t.Begun < maxSilent; allowed {
 			t.Begun++
 		} else {
 			t.Blocked, t.Cause = true, "it never proved itself"
 		}
 	})
-	return allowed && err == nil, d.fault(err)
+	return allowed && err == nil, p.fault(err)
 }
 
 // TrialFailed records a failed trial of the waiting program. After the second failure, or at once if sure, the program is
 // blocked. The error is a *update.Fault.
-func (d *Dir) TrialFailed(cause string, sure bool) error {
-	if d.journal.State != Prepared {
+func (p *Program) TrialFailed(cause string, sure bool) error {
+	if p.journal.State != Prepared {
 		return nil
 	}
-	return d.fault(d.noteTrial(func(t *Try) {
+	return p.fault(p.noteTrial(func(t *Try) {
 		t.Failed, t.Cause = t.Failed+1, shortened(cause)
 		t.Blocked = t.Blocked || sure || t.hopeless()
 	}))
 }
 
 // noteTrial changes the Try of the prepared set.
-func (d *Dir) noteTrial(change func(*Try)) error {
-	return d.record(record{State: Prepared, Tries: with(d.journal.Tries, d.journal.Build, change)})
+func (p *Program) noteTrial(change func(*Try)) error {
+	return p.tx.record(record{State: Prepared, Tries: with(p.journal.Tries, p.journal.Build, change)})
 }
 
 // ErrReplaced reports that another installer replaced the program in the meantime: that program stays.
@@ -167,31 +167,42 @@ var ErrReplaced = errors.New("somebody else replaced this program")
 // Prove makes the waiting program live, after it has shown that it works. The next Open removes the replaced file, because
 // some systems can't remove the file of a running process. The error is a *update.Fault, or that of ctx; after ErrReplaced
 // the live program is unchanged.
-func (d *Dir) Prove(ctx context.Context) error {
-	if d.journal.State != Prepared {
-		return d.fault(errors.New("install: internal error: no program waits"))
+func (p *Program) Prove(ctx context.Context) error {
+	if p.journal.State != Prepared {
+		return p.fault(errors.New("install: internal error: no program waits"))
 	}
-	seen, err := d.look(ctx)
+	seen, err := p.tx.look(ctx)
 	if err != nil {
-		return d.fault(err)
+		return p.fault(err)
 	}
-	files := d.journal.lists.Files
+	files := p.journal.lists.Files
 	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == Module }); !touched(files, seen) && i >= 0 &&
 		!files[i].Repair && !files[i].Old.IsZero() && seen[i].Live != Previous {
-		return d.fault(errors.Join(ErrReplaced, d.withdraw(ctx)))
+		return p.fault(errors.Join(ErrReplaced, p.tx.withdraw(ctx)))
 	}
-	if err := d.Promote(ctx); err != nil {
+	if err := p.Promote(ctx); err != nil {
 		return err
 	}
-	return d.fault(d.proven())
+	return p.fault(p.proven())
 }
 
 // proven records that the live program has proven itself.
-func (d *Dir) proven() error {
-	if !d.Pending() {
+func (p *Program) proven() error {
+	if !p.Pending() {
 		return nil
 	}
-	set := d.journal.lists.Is
-	d.log.Info().Stringer("set", set).Msg("program replaced")
-	return d.record(record{State: d.ended(Confirmed), Proven: d.cfg.Names.Library(), Tries: without(d.journal.Tries, set)})
+	p.log.Info().Stringer("set", p.journal.lists.Is).Msg("program replaced")
+	return p.tx.recordProven()
+}
+
+// Program is the install of the program itself. Its folder is a ProgramView, its names are ProgramNames.
+type Program struct{ *Dir }
+
+// OpenProgram is Open for a program.
+func OpenProgram(ctx context.Context, cfg Config) (*Program, error) {
+	d, err := Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{d}, nil
 }

@@ -21,8 +21,8 @@ import (
 )
 
 // openProgram opens the install of a program.
-func openProgram(fsys platform.FS, ext string) (*install.Dir, error) {
-	return install.Open(context.Background(), install.Config{
+func openProgram(fsys platform.FS, ext string) (*install.Program, error) {
+	return install.OpenProgram(context.Background(), install.Config{
 		FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustFNV, Log: zerolog.Nop(), Now: later,
 	})
 }
@@ -40,7 +40,7 @@ func (s trial) on(t testing.TB, fsys platform.FS) error {
 	if err != nil {
 		return err
 	}
-	_, err = start{mode: update.Binaries, blobs: s.offer()}.update(t, d)
+	_, err = start{mode: update.Binaries, blobs: s.offer()}.update(t, d.Dir)
 	if err == nil && d.Waiting() != "" {
 		err = s.try(d)
 	}
@@ -51,7 +51,7 @@ func (s trial) offer() []blob {
 	return append(binaries("Lathe"+s.ext, s.content, "Lathe.so", "a module", "Lathe.so.pdb", "x", "Lathe.pdb", "symbols"), packs("Core.zip", "core")...)
 }
 
-func (s trial) try(d *install.Dir) error {
+func (s trial) try(d *install.Program) error {
 	allowed, err := d.TrialBegins()
 	if err != nil || !allowed {
 		return err
@@ -278,7 +278,7 @@ func TestSomebodyElsesProgramStays(t *testing.T) {
 	}
 	defer d.Close()
 	s := trial{"", "two", ""}
-	if _, err := (start{mode: update.Binaries, blobs: s.offer()}).update(t, d); err != nil {
+	if _, err := (start{mode: update.Binaries, blobs: s.offer()}).update(t, d.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if d.Waiting() != filepath.Join(f.dir, "Lathe-staging") {

@@ -35,9 +35,9 @@ func (p *planning) respell() error {
 		if old == "" || old == name {
 			continue
 		}
-		one, err := isOneName(p.dir.fs, old, name)
+		one, err := isOneName(p.fs, old, name)
 		if err == nil && one {
-			err = respellFile(p.dir.fs, old, name)
+			err = respellFile(p.fs, old, name)
 		}
 		if err != nil {
 			return err
@@ -53,8 +53,8 @@ func (p *planning) respell() error {
 }
 
 // respelledUndo are the journal's undos under the new spellings.
-func (p *planning) respelledUndo() []undo {
-	list := slices.Clone(p.dir.journal.lists.Undo)
+func (p *preparation) respelledUndo() []undo {
+	list := slices.Clone(p.journal.lists.Undo)
 	for i, u := range list {
 		if name, changed := p.spelled[u.Live]; changed {
 			list[i].Live = name

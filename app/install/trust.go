@@ -48,8 +48,8 @@ func (t Trust) fault(a release.Algorithm) error {
 // applies to every verdict and every reason for a plan: an update, a verification, a repair, the start after an unclean
 // end.
 func (p *planning) checkNative() error {
-	trust := p.dir.cfg.Trust
-	if trust == TrustFNV && p.dir.cfg.Names.Program {
+	trust := p.trust
+	if trust == TrustFNV && p.names.Program {
 		trust = TrustSHA256 // the program makes all other trust decisions
 	}
 	for _, c := range p.work.items {

@@ -72,39 +72,47 @@ func ReadSlot(fsys platform.FS, n int) (Slot, error) {
 
 // View reads an install without a lock and changes nothing. Another process may change the files meanwhile. It is not safe
 // for concurrent use.
-type View struct{ dir *Dir }
+type View struct {
+	*folder
+	tx     *transaction
+	health *Health
+}
 
 // NewView is a view of an install that this process has not opened. base may be nil. Names must be checked. Journal and
 // cache count as empty until LoadJournal and LoadCache.
 func NewView(fsys, base platform.FS, names Names) *View {
-	return &View{&Dir{cfg: Config{FS: fsys, Base: base, Names: names, Now: time.Now}, fs: fsys, log: zerolog.Nop(), cache: newCache()}}
+	return viewOf(newDir(Config{FS: fsys, Base: base, Names: names, Now: time.Now, Log: zerolog.Nop()}, newCache()))
 }
+
+func viewOf(d *Dir) *View { return &View{d.Contents.folder, d.tx, d.Health} }
 
 // ViewOf is a view of an opened install.
 func ViewOf(d *Dir) *View {
-	v := &View{d}
-	v.loadLists()
+	v := viewOf(d)
+	v.loadListsOrNone()
 	return v
 }
 
 // LoadJournal selects the newer valid slot, like Open. Lists that can't be used count as empty.
-func (v *View) LoadJournal() (err error) {
-	if v.dir.journal, err = loadJournal(v.dir.fs, maxJournal); err == nil {
-		v.loadLists()
+func (v *View) LoadJournal() error {
+	j, err := loadJournal(v.fs, maxJournal)
+	*v.journal = j
+	if err == nil {
+		v.loadListsOrNone()
 	}
 	return err
 }
 
-func (v *View) loadLists() {
-	if ok, err := v.dir.journal.load(v.dir.fs); !ok || err != nil {
-		v.dir.journal.loaded, v.dir.journal.events = true, nil
+func (v *View) loadListsOrNone() {
+	if ok, err := v.journal.load(v.fs); !ok || err != nil {
+		v.journal.loaded, v.journal.events = true, nil
 	}
 }
 
 // LoadCache reads the hash cache and returns its number of lines. A damaged one is an error, and a missing one an error for
 // which IsAbsent holds.
 func (v *View) LoadCache() (lines int, err error) {
-	data, err := platform.ReadFile(v.dir.fs, path.Join(v.dir.cfg.Names.Cache, CacheFile), maxCache)
+	data, err := platform.ReadFile(v.fs, path.Join(v.names.Cache, CacheFile), maxCache)
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +120,7 @@ func (v *View) LoadCache() (lines int, err error) {
 	if !ok {
 		return 0, errors.New("hash cache is damaged")
 	}
-	v.dir.cache = cache
+	v.hash.cache = cache
 	return len(cache.lines), nil
 }
 
@@ -132,19 +140,19 @@ type Status struct {
 
 // Status returns the state of the journal.
 func (v *View) Status() Status {
-	j := &v.dir.journal
+	j := v.journal
 	if j.Number == 0 {
 		return Status{Slot: -1}
 	}
 	return Status{
 		Slot: j.slot, Number: j.Number, State: j.State, LeadsTo: j.Build, Set: j.lists.Is, Last: j.lists.Was, Mixed: j.lists.Mixed,
-		Pending: v.dir.Pending(), Clean: j.Clean, Tries: j.Tries,
+		Pending: v.health.Pending(), Clean: j.Clean, Tries: j.Tries,
 	}
 }
 
 // Files is the live set, sorted by name.
 func (v *View) Files() (files []File) {
-	for _, e := range v.dir.journal.lists.Set {
+	for _, e := range v.journal.lists.Set {
 		files = append(files, fileOf(e))
 	}
 	return files
@@ -159,12 +167,12 @@ type FoundFile struct {
 // Transaction compares the files of a prepared transaction with the disk, and hashes them. It is empty in other states.
 // The error is that of the disk, or of ctx.
 func (v *View) Transaction(ctx context.Context) (files []FoundFile, err error) {
-	if v.dir.journal.State != Prepared {
+	if v.journal.State != Prepared {
 		return nil, nil
 	}
-	seen, err := v.dir.look(ctx)
+	seen, err := v.tx.look(ctx)
 	for n, s := range seen {
-		files = append(files, FoundFile{fileOf(v.dir.journal.lists.Files[n]), s})
+		files = append(files, FoundFile{fileOf(v.journal.lists.Files[n]), s})
 	}
 	return files, err
 }
@@ -178,7 +186,7 @@ type Backup struct {
 
 // Backups lists the files that a rollback restores.
 func (v *View) Backups() (files []Backup) {
-	for _, u := range v.dir.journal.lists.Undo {
+	for _, u := range v.journal.lists.Undo {
 		files = append(files, Backup{fileOf(u.entry()), u.Proven, u.Reverting})
 	}
 	return files
@@ -186,7 +194,7 @@ func (v *View) Backups() (files []Backup) {
 
 // Parts lists the unfinished files that the journal binds to a digest, except those of a prepared transaction.
 func (v *View) Parts() (files []File) {
-	j := &v.dir.journal
+	j := v.journal
 	planned := map[string]entry{}
 	for _, e := range j.lists.Files {
 		planned[e.Live] = e
@@ -206,25 +214,28 @@ func (v *View) Parts() (files []File) {
 
 // Content classifies what a name holds: Wanted is the content with this digest. The file is hashed.
 func (v *View) Content(ctx context.Context, name string, wanted release.Digest) (Content, error) {
-	return v.dir.content(ctx, name, wanted, release.Digest{})
+	return v.hash.content(ctx, name, wanted, release.Digest{})
 }
 
 // Digest hashes a file.
 func (v *View) Digest(ctx context.Context, name string, a release.Algorithm) (release.Digest, error) {
-	return v.dir.read(ctx, name, a, nil)
+	return v.hash.read(ctx, name, a, nil)
 }
 
 // Cached is the digest of an unchanged file in the hash cache.
 func (v *View) Cached(name string, info fs.FileInfo, a release.Algorithm) (digest release.Digest, found bool) {
-	return v.dir.cache.lookup(v.dir.fs.Path(name), a, platform.IdentityOf(info))
+	return v.hash.cache.lookup(v.fs.Path(name), a, platform.IdentityOf(info))
 }
 
 // HasModule reports whether a live module exists, in the folder or in the base.
 func (v *View) HasModule() bool {
-	if v.dir.HasLibrary() || v.dir.cfg.Base == nil {
-		return v.dir.HasLibrary()
+	if there, err := exists(v.fs, v.names.Library()); there && err == nil {
+		return true
 	}
-	info, err := v.dir.cfg.Base.Lstat(v.dir.cfg.Names.Library())
+	if v.base == nil {
+		return false
+	}
+	info, err := v.base.Lstat(v.names.Library())
 	return err == nil && info.Mode().IsRegular()
 }
 
@@ -239,14 +250,14 @@ func Rehearse(ctx context.Context, cfg Config, intact func(live string) bool) (*
 	if err := d.loadLists(); err != nil {
 		return nil, errors.Join(d.fault(err), Kill(d))
 	}
-	d.cfg.Verify = false
+	d.hash.verify = false
 	for _, e := range d.journal.lists.Set {
 		if info, err := cfg.FS.Lstat(e.Live); err == nil && intact(e.Live) {
-			d.cache.store(cfg.FS.Path(e.Live), platform.IdentityOf(info), e.Digest)
+			d.hash.cache.store(cfg.FS.Path(e.Live), platform.IdentityOf(info), e.Digest)
 		}
 	}
 	return d, nil
 }
 
 // Kill releases the locks of an install and does nothing else, like the end of its process.
-func Kill(d *Dir) error { return d.letGo() }
+func Kill(d *Dir) error { return d.tx.locks.release() }

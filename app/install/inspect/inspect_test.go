@@ -208,9 +208,9 @@ func (p patient) asPredicted(found Report) {
 		p.t.Errorf("rehearsed:\n%s\nreal:\n%s", got, want)
 	}
 	next := found.Next
-	if next.State != real.State() || next.Pending != real.Pending() || next.Module != real.HasLibrary() || next.Verify != real.Unclean() {
+	if next.State != real.State() || next.Pending != real.Pending() || next.Module != install.ViewOf(real).HasModule() || next.Verify != real.Unclean() {
 		p.t.Errorf("told: %s, pending %t, module %t, verify %t; real: %s %t %t %t", next.State, next.Pending, next.Module, next.Verify,
-			real.State(), real.Pending(), real.HasLibrary(), real.Unclean())
+			real.State(), real.Pending(), install.ViewOf(real).HasModule(), real.Unclean())
 	}
 	_, _ = played.Close(), real.Close()
 }

@@ -67,9 +67,9 @@ func TestDoctorOfAProgram(t *testing.T) {
 	tells(t, dir, "program     updates itself\n")
 }
 
-func openOwn(t *testing.T, fsys platform.FS, ext string) *install.Dir {
+func openOwn(t *testing.T, fsys platform.FS, ext string) *install.Program {
 	t.Helper()
-	d, err := install.Open(t.Context(), install.Config{FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustSHA256, Log: zerolog.Nop()})
+	d, err := install.OpenProgram(t.Context(), install.Config{FS: install.ProgramView(fsys), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustSHA256, Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func run(what string) error {
 		return err
 	}
 	ext := filepath.Ext(exe)
-	dir, err := install.Open(context.Background(), install.Config{
+	dir, err := install.OpenProgram(context.Background(), install.Config{
 		FS: install.ProgramView(folder), Names: install.ProgramNames("Lathe", "", ext), Trust: install.TrustSHA256, Log: zerolog.New(os.Stdout),
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func run(what string) error {
 	return err
 }
 
-func start(dir *install.Dir, folder platform.FS, ext string) error {
+func start(dir *install.Program, folder platform.FS, ext string) error {
 	newer, err := platform.ReadFile(folder, "newer", 1<<30)
 	if err != nil {
 		return err

@@ -1,0 +1,260 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"syscall"
+
+	"collet/platform"
+)
+
+// exists reports whether the name exists.
+func exists(fsys platform.FS, name string) (bool, error) {
+	_, err := fsys.Lstat(name)
+	if IsAbsent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// removeIfThere removes a file; a missing one is no error.
+func removeIfThere(fsys platform.FS, name string) error {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// writeSynced writes a whole file and syncs its content. The caller syncs its name.
+func writeSynced(fsys platform.FS, name string, data []byte) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// replaceUnsynced replaces a file that may be lost in a power cut.
+func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
+	f, err := fsys.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fsys.Rename(name+".new", name)
+	}
+	if err != nil {
+		err = errors.Join(err, removeIfThere(fsys, name+".new"))
+	}
+	return err
+}
+
+// patiently retries for a moment while another program, such as a virus scanner, holds a file.
+func patiently(try func() error) error {
+	return platform.Patiently(context.Background(), try)
+}
+
+// exchangeNames exchanges two names. Across volumes it returns errors.ErrUnsupported, as on systems without that operation.
+func exchangeNames(fsys platform.FS, a, b string) error {
+	err := patiently(func() error { return fsys.Exchange(a, b) })
+	if platform.IsCrossDevice(err) {
+		return errors.Join(err, errors.ErrUnsupported)
+	}
+	return err
+}
+
+// carry renames a file. Across volumes it copies the file and then removes the original.
+func carry(fsys platform.FS, from, to string) error {
+	err := patiently(func() error { return fsys.Rename(from, to) })
+	if !platform.IsCrossDevice(err) {
+		return err
+	}
+	copied := copyOf(to)
+	if err := copyFile(fsys, from, copied); err != nil {
+		return errors.Join(err, removeIfThere(fsys, copied))
+	}
+	if err := fsys.Rename(copied, to); err != nil {
+		return errors.Join(err, removeIfThere(fsys, copied))
+	}
+	if err := fsys.SyncDir(path.Dir(to)); err != nil {
+		return err
+	}
+	return removeIfThere(fsys, from)
+}
+
+// copySuffix marks a file that is being copied to another volume.
+const copySuffix = ".copy"
+
+// copyOf is the temporary name of a copy, reserved by its prefix and suffix.
+func copyOf(name string) string {
+	dir, base := path.Split(name)
+	return dir + PartPrefix + base + copySuffix
+}
+
+func copyFile(fsys platform.FS, from, to string) error {
+	in, err := fsys.OpenFile(from, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := fsys.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
+
+// removeAll removes one of the install's own folders with everything in it. It follows no links.
+func removeAll(fsys platform.FS, folder string) error { return takeApart(fsys, folder, fsys.Remove) }
+
+// takeApart calls file for every file below a folder, which must remove or move it, and then removes the folder.
+func takeApart(fsys platform.FS, folder string, file func(name string) error) error {
+	entries, err := fsys.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			err = takeApart(fsys, name, file)
+		} else {
+			err = file(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fsys.Remove(folder)
+}
+
+// errNotEmpty tells the player what to do about a folder that is in the way.
+var errNotEmpty = errors.New("a folder with other files stands where a file of the game belongs; move it away")
+
+// clearFolder removes a folder that contains only empty folders. A missing folder is no error.
+func clearFolder(fsys platform.FS, folder string) error {
+	entries, err := fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			return &fs.PathError{Op: "clear", Path: path.Join(folder, e.Name()), Err: errNotEmpty}
+		}
+		if err := clearFolder(fsys, path.Join(folder, e.Name())); err != nil {
+			return err
+		}
+	}
+	return fsys.Remove(folder)
+}
+
+// isNotFolder reports whether a component of a path is a file instead of a folder.
+func isNotFolder(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+
+// syncDirs makes the names in folders durable and empties the map. It skips missing folders.
+func syncDirs(fsys platform.FS, folders map[string]bool) error {
+	err := platform.SyncDirs(fsys, slices.Sorted(maps.Keys(folders)), IsAbsent) // sorted, so that crash tests are repeatable
+	if err == nil {
+		clear(folders)
+	}
+	return err
+}
+
+// syncFile syncs a file of an earlier process. It ignores a missing file, and one without write permission: no later
+// write relies on it.
+func syncFile(fsys platform.FS, name string) error {
+	f, err := fsys.OpenFile(name, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// addTree adds a folder, its subfolders and its parents. It skips a folder that can't be listed: it holds no file of this
+// program.
+func addTree(fsys platform.FS, folders map[string]bool, folder string) {
+	entries, err := fsys.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	addFolders(folders, path.Join(folder, "x"))
+	for _, e := range entries {
+		if e.IsDir() {
+			addTree(fsys, folders, path.Join(folder, e.Name()))
+		}
+	}
+}
+
+// addFolders adds the folders of names and their parents.
+func addFolders(folders map[string]bool, names ...string) {
+	for _, name := range names {
+		for folder := path.Dir(name); !folders[folder]; folder = path.Dir(folder) {
+			folders[folder] = true
+		}
+	}
+}
+
+// IsAbsent reports whether err means that a name does not exist, also because one of its folders is a file.
+func IsAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
+
+// makeFolder creates a folder and adds every folder above it to the batch's sync. An existing folder may be unsynced too,
+// if the process that created it stopped early.
+func makeFolder(fsys platform.FS, b *batch, folder string) error {
+	if b.folders[folder] {
+		return nil
+	}
+	if there, err := exists(fsys, folder); err != nil {
+		return err
+	} else if !there {
+		if err := fsys.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	for ; folder != "."; folder = path.Dir(folder) {
+		b.folders[path.Dir(folder)] = true
+	}
+	return nil
+}
+
+// batch collects changes that are not yet synced.
+type batch struct {
+	verb    Verb
+	folders map[string]bool // folders with changed names
+	names   map[string]bool // names used by the batch
+}
+
+func newBatch(v Verb) *batch {
+	return &batch{verb: v, folders: map[string]bool{}, names: map[string]bool{}}
+}
+
+// takes reports whether a step fits into the batch.
+func (b *batch) takes(s Step) bool {
+	return s.Do == b.verb && !b.names[s.From] && (s.To == "" || !b.names[s.To])
+}
+
+// used records names and their folders as changed.
+func (b *batch) used(names ...string) {
+	for _, name := range names {
+		b.names[name], b.folders[path.Dir(name)] = true, true
+	}
+}
