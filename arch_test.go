@@ -98,7 +98,7 @@ var imports = map[string]row{
 	"netproto/cmd/collet-server":     {ours: []string{".", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "platform/text"}, others: []string{kong}},
 	"app/update":                     {ours: []string{"netproto/release", "netproto/compat", "platform/span"}},
 	"app/install":                    {ours: []string{"app/update", "netproto/delta", "netproto/release", "platform", "platform/interrupt", "platform/span"}},
-	"app/download":                   {ours: []string{"app/update", "netproto/dial", "netproto/release", "platform", "platform/interrupt", "platform/span"}, others: []string{proxy}},
+	"app/download":                   {ours: []string{"app/update", "netproto", "netproto/dial", "netproto/release", "netproto/session", "platform", "platform/interrupt", "platform/span"}, others: []string{proxy}},
 	"app/acquire":                    {ours: []string{"app/download", "app/update", "netproto/chunk", "netproto/delta", "netproto/compat", "netproto/release", "netproto/release/trust", "platform", "platform/interrupt", "platform/span"}},
 	"app/settings":                   {ours: []string{"netproto", "netproto/compat", "netproto/dial"}, others: []string{toml}},
 	"app/supervise":                  {ours: []string{"runtime/abi", "platform"}},

@@ -4,7 +4,7 @@
 //
 // # Mirrors
 //
-// A Mirror is one source: an HTTP mirror (HTTPMirror) or the updater's own connection. Get returns a range of a named file. Its errors
+// A Mirror is one source: a web server (HTTPMirror) or a session of the updater connection (SessionMirror). Get returns a range of a named file. Its errors
 // have three types: *MissingError (the mirror says that it has no such file), *WrongError (the mirror's answer is wrong, with a
 // WrongKind for each kind of fault), *NetError (no answer, or an interrupted one: presumably a fault of the network).
 //

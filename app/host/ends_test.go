@@ -191,18 +191,18 @@ func TestPlayingWhatIsInstalled(t *testing.T) {
 	h := hostWith(setup{log: zerolog.Nop()})
 	h.playInstalled() // no attempt is under way
 	waits := func(ctx context.Context) outcome { <-ctx.Done(); return outcome{outcome: update.Cancelled} }
-	if _, cut := h.try(t.Context(), func(ctx context.Context) outcome { h.playInstalled(); return waits(ctx) }); !cut {
+	if _, cut := h.attemptOnce(t.Context(), func(ctx context.Context) outcome { h.playInstalled(); return waits(ctx) }); !cut {
 		t.Error("the attempt was not cut short")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, cut := h.try(ctx, func(ctx context.Context) outcome { h.playInstalled(); cancel(); return waits(ctx) }); cut {
+	if _, cut := h.attemptOnce(ctx, func(ctx context.Context) outcome { h.playInstalled(); cancel(); return waits(ctx) }); cut {
 		t.Error("a client that is told to end goes on")
 	}
-	if e, cut := h.try(t.Context(), func(context.Context) outcome { return outcome{outcome: update.Maintenance} }); cut || e.outcome != update.Maintenance {
+	if e, cut := h.attemptOnce(t.Context(), func(context.Context) outcome { return outcome{outcome: update.Maintenance} }); cut || e.outcome != update.Maintenance {
 		t.Errorf("an attempt of its own end: %t, %s", cut, e.outcome)
 	}
 	h.running = true
-	if _, cut := h.try(t.Context(), func(context.Context) outcome { h.playInstalled(); return outcome{} }); cut {
+	if _, cut := h.attemptOnce(t.Context(), func(context.Context) outcome { h.playInstalled(); return outcome{} }); cut {
 		t.Error("a game that runs already is started once more")
 	}
 }
@@ -211,11 +211,11 @@ func TestPlayingWhatIsInstalled(t *testing.T) {
 func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	for _, end := range update.Ends() {
-		e := outcome{outcome: end.Outcome, playable: true}
+		e := outcome{outcome: end.Outcome, info: splash.EndInfo{PlayOffline: true}}
 		if end.Cause != update.NoCause {
 			e.fault = &update.Fault{Cause: end.Cause, Err: context.DeadlineExceeded}
 		}
-		d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+		d := splash.ComposeEnd(e.row(), h.endInfo(e), h.texts)
 		game := e.outcome == update.RuntimeFailed || e.outcome == update.AlreadyRunning
 		if want := end.Shown() && !game; d.Offers(update.Offline) != want {
 			t.Errorf("%s %s: offers to play what is installed: %t", end.Outcome, end.Cause, !want)

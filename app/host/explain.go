@@ -16,14 +16,12 @@ import (
 	"collet/platform"
 )
 
-// endInfo collects the explanation of an end.
+// endInfo completes the explanation of an end.
 func (h *host) endInfo(e outcome) splash.EndInfo {
-	info := splash.EndInfo{
-		Target: string(h.target), Server: h.places(), Fault: e.fault, Path: h.paths.data,
-		RetryAfter: time.Duration(e.status.Judgement.RetryAfter) * time.Second,
-		StoreURL:   h.settings.Client.StoreUrl, WebsiteURL: h.settings.Client.WebsiteUrl,
-		Unloadable: e.unloadable, Astray: e.astray, Holders: e.holders, PlayOffline: e.playable, RolledBack: e.back, Remedy: h.remedy(e.fault),
-	}
+	info := e.info
+	info.Target, info.Server, info.Fault, info.Path, info.Remedy = string(h.target), h.sourceName(), e.fault, h.paths.data, h.remedy(e.fault)
+	info.RetryAfter = time.Duration(e.status.Judgement.RetryAfter) * time.Second
+	info.StoreURL, info.WebsiteURL = h.settings.Client.StoreUrl, h.settings.Client.WebsiteUrl
 	if e.outcome == update.RuntimeFailed {
 		info.Reason = e.detail
 	}
@@ -69,8 +67,8 @@ func certificateWords() map[dial.CertificateFault]string {
 
 // explain is the explanation of an end as text for a terminal; empty for ends that are not shown.
 func (h *host) explain(e outcome) string {
-	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
-	if !e.end().Shown() {
+	d := splash.ComposeEnd(e.row(), h.endInfo(e), h.texts)
+	if !e.row().Shown() {
 		return ""
 	}
 	return strings.ReplaceAll(d.Text(), "\n\n", "\n")

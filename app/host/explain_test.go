@@ -29,7 +29,7 @@ func TestFullDiskIsExplained(t *testing.T) {
 		{"spool, no inodes", &download.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
 		{"spool, size unknown", &download.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 	} {
-		text := h.explain(failed(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))
+		text := h.explain(outcomeOf(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))
 		for _, want := range test.says {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: nothing is said of %q:\n%s", test.name, want, text)
@@ -39,8 +39,8 @@ func TestFullDiskIsExplained(t *testing.T) {
 			t.Errorf("%s: not for a player:\n%s", test.name, text)
 		}
 	}
-	installs := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
-	spools := h.explain(failed(&update.Fault{Cause: update.DiskFull, Err: &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
+	installs := h.explain(outcomeOf(&update.Fault{Cause: update.DiskFull, Err: &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
+	spools := h.explain(outcomeOf(&update.Fault{Cause: update.DiskFull, Err: &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
 	if installs != spools {
 		t.Errorf("two texts for one thing:\n%s\n%s", installs, spools)
 	}
@@ -49,7 +49,7 @@ func TestFullDiskIsExplained(t *testing.T) {
 // TestWhatIsInTheWayIsNoFaultOfTheDisk: the headline, the place and the next step are about what stands there.
 func TestWhatIsInTheWayIsNoFaultOfTheDisk(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en")})
-	text := h.explain(failed(&update.Fault{
+	text := h.explain(outcomeOf(&update.Fault{
 		Cause: update.DiskFault, Subject: "/games/Lathe/Cache",
 		Err: &platform.InTheWayError{Path: "/games/Lathe/Cache", Err: syscall.ENOTDIR},
 	}))

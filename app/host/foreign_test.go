@@ -41,7 +41,7 @@ func TestBare(t *testing.T) {
 		"the built-in one alone": {hostWith(setup{opt: Options{ForceEmbeddedRuntime: true}}), foreign, false},
 		"one module alone":       {hostWith(setup{opt: Options{ClientLibPath: "x"}}), foreign, false},
 	} {
-		if got := test.host.bare(test.err); got != test.want {
+		if got := test.host.isBare(test.err); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -79,7 +79,7 @@ func (g *game) gameArgs() []string {
 
 // run starts the game in the child and waits until it reports ready or ends, at most readyWait.
 func (g *game) run(ctx context.Context) outcome {
-	g.starting()
+	g.countStart()
 	if err := g.child.Run(g.gameArgs()); err != nil {
 		return runtimeFailed(err.Error())
 	}
@@ -88,7 +88,7 @@ func (g *game) run(ctx context.Context) outcome {
 	defer late.Stop()
 	select {
 	case <-g.child.Ready():
-		g.ready()
+		g.handleReady()
 	case <-late.C:
 	case <-g.child.Done():
 	case <-ctx.Done():
@@ -96,8 +96,8 @@ func (g *game) run(ctx context.Context) outcome {
 	return outcome{outcome: update.ResourcesReady}
 }
 
-// ready handles the game's first ready report: the module has proven itself.
-func (g *game) ready() {
+// handleReady handles the game's first ready report: the module has proven itself.
+func (g *game) handleReady() {
 	if g.shown {
 		return
 	}
@@ -124,11 +124,11 @@ func (g *game) watch(ctx context.Context) gameEnd {
 		select {
 		case <-ready:
 			ready = nil
-			g.ready()
+			g.handleReady()
 		case <-proof.C:
 			g.confirm()
 		case <-g.child.Done():
-			return g.gameOver(ctx)
+			return g.classifyEnd(ctx)
 		case <-ctx.Done():
 			return g.stopGame(ctx)
 		}
@@ -146,21 +146,21 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 		kind = supervise.Killed
 	}
 	g.log.Info().Stringer("end", kind).Str("exit", exit.String()).Dur("ran", exit.Ran).Msg("game ended")
-	g.judge(ctx, kind, exit.String())
+	g.recordEnd(ctx, kind, exit.String())
 	if kind == supervise.CleanShutdown {
 		g.confirm()
 	}
 	return gameEnd{end: outcome{outcome: update.Cancelled}}
 }
 
-// gameOver classifies the child's exit.
-func (g *game) gameOver(ctx context.Context) gameEnd {
+// classifyEnd classifies the child's exit.
+func (g *game) classifyEnd(ctx context.Context) gameEnd {
 	exit := g.child.Exit()
 	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
 	g.child, g.running = nil, false
 	words := g.endWords(exit)
 	g.log.Info().Stringer("end", kind).Str("exit", words).Dur("ran", exit.Ran).Msg("game ended")
-	back := g.judge(ctx, kind, words)
+	back := g.recordEnd(ctx, kind, words)
 	switch kind {
 	case supervise.CleanShutdown:
 		g.confirm()
@@ -171,7 +171,7 @@ func (g *game) gameOver(ctx context.Context) gameEnd {
 		return gameEnd{end: outcome{outcome: update.Cancelled}}
 	default:
 		end := runtimeFailed(words)
-		end.back = back
+		end.info.RolledBack = back
 		return gameEnd{end: end}
 	}
 }
@@ -230,7 +230,7 @@ func (g *game) startChild(ctx context.Context, f view) (abi.Metadata, error) {
 		if err == nil || ctx.Err() != nil {
 			return meta, err
 		}
-		if loads == maxLoads || !g.unusable(ctx, f, err) {
+		if loads == maxLoads || !g.handleUnusable(ctx, f, err) {
 			break
 		}
 	}
@@ -283,10 +283,10 @@ func (g *game) wrongVersion(meta abi.Metadata) error {
 // noModule is the end of an attempt without a module that can be run.
 func (g *game) noModule(err error) outcome {
 	if errors.Is(err, context.Canceled) {
-		return failed(err)
+		return outcomeOf(err)
 	}
 	e := runtimeFailed(err.Error())
-	e.unloadable = g.choose().path
+	e.info.Unloadable = g.choose().path
 	return e
 }
 
@@ -299,7 +299,7 @@ func (g *game) swap(ctx context.Context, s update.Status) (outcome, bool) {
 	}
 	g.dropChild()
 	if err := g.dir.Promote(ctx); err != nil {
-		return failed(err), false
+		return outcomeOf(err), false
 	}
 	g.swapped = true
 	g.modules().reselect(true)

@@ -81,7 +81,7 @@ func TestToleranceBesideTheGame(t *testing.T) {
 		if test.change != nil {
 			test.change(h)
 		}
-		e := h.play(t.Context(), test.view)
+		e := h.playAndToast(t.Context(), test.view)
 		if e.outcome != test.outcome || h.running != test.running || (h.child != nil) != test.running {
 			t.Errorf("%s: %s, running %t; %s", test.name, e.outcome, h.running, e.reason())
 		}
@@ -95,7 +95,7 @@ func TestToleranceBesideTheGame(t *testing.T) {
 		}
 	}
 	h, stays := playing(t, program, "--frames", "1"), &patient{}
-	e := h.play(t.Context(), stays)
+	e := h.playAndToast(t.Context(), stays)
 	if e.outcome != update.ResourcesReady || stays.took > time.Minute {
 		t.Errorf("a game that is over: %s, the toast stayed for %v", e.outcome, stays.took)
 	}

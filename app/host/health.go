@@ -7,8 +7,8 @@ import (
 	"collet/app/supervise"
 )
 
-// starting counts a start of an unproven set.
-func (g *game) starting() {
+// countStart counts a start of an unproven set.
+func (g *game) countStart() {
 	if g.dir == nil || !g.live {
 		return
 	}
@@ -17,8 +17,8 @@ func (g *game) starting() {
 	}
 }
 
-// judge records in the install how the game ended. It reports whether the last proven set was restored.
-func (g *game) judge(ctx context.Context, kind supervise.End, cause string) (back bool) {
+// recordEnd records in the install how the game ended. It reports whether the last proven set was restored.
+func (g *game) recordEnd(ctx context.Context, kind supervise.End, cause string) (back bool) {
 	if g.dir == nil || !g.live {
 		return false
 	}
@@ -48,14 +48,14 @@ func (d *disk) failedStart(ctx context.Context, cause string) (back bool) {
 // maxLoads is how often one start tries to load the live module: the new one twice, then the one before it.
 const maxLoads = 3
 
-// unusable handles a live module that can't be loaded, before the built-in client replaces it. again reports whether to try once more:
+// handleUnusable handles a live module that can't be loaded, before the built-in client replaces it. again reports whether to try once more:
 // the failure may be temporary, and after the second one the previous module is restored.
-func (g *game) unusable(ctx context.Context, f view, err error) (again bool) {
-	if g.dir == nil || !g.live || !loadFailed(err) {
+func (g *game) handleUnusable(ctx context.Context, f view, err error) (again bool) {
+	if g.dir == nil || !g.live || !isLoadFailure(err) {
 		return false
 	}
 	if !g.dir.ModuleIsNew(ctx) {
-		return g.restored(ctx, f)
+		return g.restoreModule(ctx, f)
 	}
 	g.dropChild()
 	if g.failedStart(ctx, err.Error()) {
@@ -64,9 +64,9 @@ func (g *game) unusable(ctx context.Context, f view, err error) (again bool) {
 	return true
 }
 
-// restored replaces a proven module that can't be loaded any more, from a copy on the disk. Without a copy the next update fetches it.
+// restoreModule replaces a proven module that can't be loaded any more, from a copy on the disk. Without a copy the next update fetches it.
 // It reports whether another module can be tried now.
-func (g *game) restored(ctx context.Context, f view) bool {
+func (g *game) restoreModule(ctx context.Context, f view) bool {
 	g.dir.Distrust()
 	g.dropChild()
 	restored, err := g.dir.RestoreModule(ctx)
@@ -79,8 +79,8 @@ func (g *game) restored(ctx context.Context, f view) bool {
 	return restored
 }
 
-// loadFailed reports whether a child's error means that its module is unusable.
-func loadFailed(err error) bool {
+// isLoadFailure reports whether a child's error means that its module is unusable.
+func isLoadFailure(err error) bool {
 	var load *supervise.LoadError
 	var exit *supervise.ExitError
 	switch {

@@ -77,16 +77,16 @@ func assemble(s setup) *host {
 func newHost(opt Options) (*host, error) {
 	h := assemble(setup{opt: opt, log: zerolog.Nop(), texts: assets.TextsFor(cmp.Or(opt.Lang, splash.SystemLocale()))})
 	h.verify, h.offline = opt.Verify, opt.Offline
-	if err := h.setup.find(); err != nil {
+	if err := h.setup.findSetup(); err != nil {
 		return h, err
 	}
-	return h, h.origin.find()
+	return h, h.origin.findOrigin()
 }
 
 // close ends the child, if one runs, and then releases connections, install and log.
 func (h *host) close() error {
 	h.dropChild()
-	err := errors.Join(h.coolDown(), h.closeInstall())
+	err := errors.Join(h.closeWarmMirror(), h.closeInstall())
 	if h.logs != nil {
 		err = errors.Join(err, h.logs.Close())
 	}

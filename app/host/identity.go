@@ -47,9 +47,9 @@ func (u *updates) identity(compatibility string) (*netproto.HelloTags, *compat.M
 	if !s.BuildTime.IsZero() {
 		build.Time = s.BuildTime.Unix()
 	}
-	build.Seq = first(s.BuildNumber, build.Seq)
-	build.Branch = first(s.Branch, build.Branch)
-	build.ID = first(s.BuildId, build.ID, buildHash(meta, compatibility))
+	build.Seq = firstOf(s.BuildNumber, build.Seq)
+	build.Branch = firstOf(s.Branch, build.Branch)
+	build.ID = firstOf(s.BuildId, build.ID, buildHash(meta, compatibility))
 	if manifest != nil {
 		shown := *manifest
 		shown.Build = build
@@ -59,7 +59,7 @@ func (u *updates) identity(compatibility string) (*netproto.HelloTags, *compat.M
 	if said.Flags&abi.FlagDevelopment != 0 {
 		flags |= compat.FlagDevelopment
 	}
-	return &netproto.HelloTags{Build: build, Patch: first(s.ClientPatch, said.Patch), Content: u.content(), Account: s.Account, Flags: flags}, manifest
+	return &netproto.HelloTags{Build: build, Patch: firstOf(s.ClientPatch, said.Patch), Content: u.content(), Account: s.Account, Flags: flags}, manifest
 }
 
 // ownManifest is the manifest that the module exports; nil if it exports none, or an inconsistent one.
@@ -95,7 +95,7 @@ func buildHash(meta abi.Metadata, compatibility string) string {
 }
 
 // first is the first value that is not zero, else zero.
-func first[T comparable](values ...T) (value T) {
+func firstOf[T comparable](values ...T) (value T) {
 	for _, v := range values {
 		if v != value {
 			return v

@@ -46,11 +46,12 @@ type logFile struct {
 // openLog opens or creates the log of a folder for appending. fault returns the error.
 func openLog(folder, name string) *logFile {
 	l := &logFile{folder: folder, name: name}
-	l.trouble = l.open()
+	l.trouble = l.openFolder()
 	return l
 }
 
-func (l *logFile) open() (err error) {
+// openFolder opens the folder and the file.
+func (l *logFile) openFolder() (err error) {
 	if l.dir == nil {
 		if l.dir, err = platform.OpenDir(l.folder); err != nil {
 			l.dir = nil
@@ -105,7 +106,7 @@ func (l *logFile) wait(line []byte) {
 // flush writes the queued lines, or records why it can't.
 func (l *logFile) flush() {
 	if l.file == nil {
-		if l.trouble = l.open(); l.trouble != nil {
+		if l.trouble = l.openFolder(); l.trouble != nil {
 			return
 		}
 	}

@@ -27,8 +27,8 @@ type origin struct {
 	warm   *download.HTTPMirror // the mirror with a connection opened in advance; nil without one
 }
 
-// find completes an origin from its complete setup, and begins the log.
-func (o *origin) find() (err error) {
+// findOrigin completes an origin from its complete setup, and begins the log.
+func (o *origin) findOrigin() (err error) {
 	o.server = cmp.Or(o.opt.Server, o.settings.Server())
 	o.startLog(o.server)
 	o.route = newRoute(o.server, o.opt, o.settings, o.folder, os.Getenv, o.log)
@@ -39,8 +39,8 @@ func (o *origin) find() (err error) {
 	return nil
 }
 
-// places names the source of releases for players: the host of the first mirror, else the server.
-func (o *origin) places() string {
+// sourceName names the source of releases for players: the host of the first mirror, else the server.
+func (o *origin) sourceName() string {
 	if len(o.signed.urls) == 0 {
 		return o.server
 	}
@@ -51,34 +51,34 @@ func (o *origin) places() string {
 	return u.Host
 }
 
-// warmUp starts connecting to the first mirror while the install is opened.
-func (o *origin) warmUp(ctx context.Context) {
+// openWarmMirror starts connecting to the first mirror while the install is opened.
+func (o *origin) openWarmMirror(ctx context.Context) {
 	if o.warm != nil || !o.signed.on() || len(o.signed.urls) == 0 {
 		return
 	}
-	way, err := o.mirror(o.signed.urls[0])
+	mirror, err := o.mirror(o.signed.urls[0])
 	if err != nil {
 		return // the update reports it
 	}
 	kept := filepath.Join(o.paths.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
-	way.Warm(ctx, acquire.FirstFiles(o.signed.root, func(name string) bool {
+	mirror.Warm(ctx, acquire.FirstFiles(o.signed.root, func(name string) bool {
 		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
 		return err == nil
 	})...)
-	o.warm = way
+	o.warm = mirror
 }
 
-// takeWarm passes the mirror of warmUp to the caller; nil without one.
-func (o *origin) takeWarm() *download.HTTPMirror {
-	way := o.warm
+// takeWarmMirror passes the mirror of warmUp to the caller; nil without one.
+func (o *origin) takeWarmMirror() *download.HTTPMirror {
+	mirror := o.warm
 	o.warm = nil
-	return way
+	return mirror
 }
 
-// coolDown closes an unused mirror of warmUp.
-func (o *origin) coolDown() error {
-	if way := o.takeWarm(); way != nil {
-		return way.Close()
+// closeWarmMirror closes an unused mirror of warmUp.
+func (o *origin) closeWarmMirror() error {
+	if mirror := o.takeWarmMirror(); mirror != nil {
+		return mirror.Close()
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint
 	} else {
 		urls = append(slices.Clip(urls), packs)
 	}
-	if err := o.coolDown(); err != nil {
+	if err := o.closeWarmMirror(); err != nil {
 		o.log.Debug().Err(err).Msg("close the connection that was made ahead")
 	}
 	o.before = &redirect{o.server, o.route, o.signed.urls, packs, public}

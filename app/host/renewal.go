@@ -74,8 +74,8 @@ func (r *renewal) facts() hostFacts {
 	}
 }
 
-// open opens the install of this program. After an error the program is not updated.
-func (r *renewal) open(ctx context.Context, fsys platform.FS) {
+// openProgram opens the install of this program. After an error the program is not updated.
+func (r *renewal) openProgram(ctx context.Context, fsys platform.FS) {
 	if !r.settings.Update.Host || r.opt.KeepHost || r.opt.RemoteLauncher != "" || r.opt.Relaunched > maxReloads || r.leave {
 		return
 	}
@@ -99,8 +99,8 @@ func (r *renewal) open(ctx context.Context, fsys platform.FS) {
 	r.program = dir
 }
 
-// close closes the install of this program.
-func (r *renewal) close() error {
+// closeProgram closes the install of this program.
+func (r *renewal) closeProgram() error {
 	dir := r.program
 	r.program, r.both = nil, nil
 	if dir == nil {

@@ -67,22 +67,22 @@ type Options struct {
 // exiting with code. The end of ctx is the system's request to end.
 func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, again *Relaunch) {
 	if opt.Trial == "" {
-		return run(ctx, opt, nil, stdout, stderr)
+		return runStart(ctx, opt, nil, stdout, stderr)
 	}
 	trial, ctx, err := joinTrial(ctx, opt.Control)
 	if err != nil {
 		fmt.Fprintf(stderr, "collet-client: %v\n", err)
 		return exitUsage, nil
 	}
-	if code, again = run(ctx, opt, trial, stdout, stderr); again != nil { // the sponsor relaunches for both processes
-		trial.say(trialWord{Again: &againWord{Args: again.args}})
+	if code, again = runStart(ctx, opt, trial, stdout, stderr); again != nil { // the sponsor relaunches for both processes
+		trial.send(trialWord{Again: &againWord{Args: again.args}})
 		return 0, nil
 	}
 	return code, nil
 }
 
-// run is Run; trial is the connection to the sponsor, or nil.
-func run(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
+// runStart is Run; trial is the connection to the sponsor, or nil.
+func runStart(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
 	defer startFast()()
 	h, err := newHost(opt)
 	defer func() {
@@ -101,7 +101,7 @@ func run(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.W
 		return h.device(ctx, stdout, stderr), nil
 	}
 	if opt.Headless {
-		return h.headless(ctx, stdout, stderr)
+		return h.startHeadless(ctx, stdout, stderr)
 	}
-	return h.windowed(ctx, stderr)
+	return h.startWindowed(ctx, stderr)
 }

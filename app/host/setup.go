@@ -42,8 +42,8 @@ type setup struct {
 	target product.Target
 }
 
-// find completes a setup from its options.
-func (s *setup) find() (err error) {
+// findSetup completes a setup from its options.
+func (s *setup) findSetup() (err error) {
 	if s.exe, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program's own file: %w", err)
 	}

@@ -132,8 +132,8 @@ type valve struct {
 	cap    int64
 }
 
-// hold sets the current source; nil for none.
-func (v *valve) hold(s *acquire.Source) {
+// setSource sets the current source; nil for none.
+func (v *valve) setSource(s *acquire.Source) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.source = s

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,10 +8,8 @@ import (
 	"time"
 
 	"collet/app/acquire"
-	"collet/app/download"
 	"collet/app/settings"
 	"collet/app/update"
-	"collet/netproto/session"
 )
 
 func TestLanguageTag(t *testing.T) {
@@ -84,29 +81,6 @@ func TestMeansInWords(t *testing.T) {
 	}
 	if got := means(nil).String(); got != "" {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestObjectWayFaults: what a session says becomes one of the three kinds that a Way knows.
-func TestObjectWayFaults(t *testing.T) {
-	w := newObjectWay(nil, "here:1")
-	var missing *download.MissingError
-	var wrong *download.WrongError
-	var net *download.NetError
-	if err := w.fault(t.Context(), "a", &session.MissingObjectError{Name: "a"}); !errors.As(err, &missing) || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
-	if err := w.fault(t.Context(), "a", &session.ObjectEndError{Name: "a", At: 1, Want: 2}); !errors.As(err, &wrong) || wrong.Kind != download.WrongShort {
-		t.Errorf("short: %v", err)
-	}
-	if err := w.fault(t.Context(), "a", errors.New("reset")); !errors.As(err, &net) || net.Kind != download.NetReset {
-		t.Errorf("broken: %v", err)
-	}
-	if err := w.fault(t.Context(), "a", nil); err != nil {
-		t.Errorf("the end: %v", err)
-	}
-	if _, err := w.Get(t.Context(), "a", 0, 100, 50); !errors.As(err, &wrong) || wrong.Kind != download.WrongLong {
-		t.Errorf("beyond the limit: %v", err)
 	}
 }
 

@@ -18,18 +18,11 @@ type outcome struct {
 	outcome update.Outcome
 	fault   *update.Fault
 	status  update.Status
-	detail  string // one sentence for a failed module
-	back    bool   // the last proven set was put back
-
-	tolerated bool // components differ, and the server tolerates it
-
-	unloadable string   // the module that could not be loaded, if nothing was run
-	astray     []string // of a SetIncomplete: the missing or damaged files
-	holders    string   // of an AlreadyRunning: the processes that hold the install
-	playable   bool     // the installed version can be played without the server
+	detail  string         // one sentence for a failed module
+	info    splash.EndInfo // what the attempt knows for the dialog; endInfo adds the rest
 }
 
-func (e outcome) end() update.End {
+func (e outcome) row() update.End {
 	if e.fault != nil {
 		return update.EndOf(e.outcome, e.fault.Cause)
 	}
@@ -44,15 +37,15 @@ func (e outcome) reason() string {
 	return e.detail
 }
 
-// failed maps an error to an outcome.
-func failed(err error) outcome {
+// outcomeOf maps an error to an outcome.
+func outcomeOf(err error) outcome {
 	var known *update.Fault
 	var held *install.HeldError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return outcome{outcome: update.Cancelled}
 	case errors.As(err, &held) && errors.Is(err, platform.ErrLocked):
-		return outcome{outcome: update.AlreadyRunning, detail: held.Error(), holders: held.Names()}
+		return outcome{outcome: update.AlreadyRunning, detail: held.Error(), info: splash.EndInfo{Holders: held.Names()}}
 	case errors.Is(err, platform.ErrLocked):
 		return outcome{outcome: update.AlreadyRunning}
 	case errors.As(err, &known):
@@ -89,8 +82,8 @@ type attempts struct {
 // bringUp opens the install, asks the server, fetches, swaps and starts the game. On success the outcome is ResourcesReady and running
 // is true. Otherwise no child is left.
 func (a *attempts) bringUp(ctx context.Context, f view) outcome {
-	e := a.rounds(ctx, f)
-	e.playable = a.loaded && a.hasPacks()
+	e := a.openAndBringUp(ctx, f)
+	e.info.PlayOffline = a.loaded && a.hasPacks()
 	if !a.running {
 		a.dropChild()
 	}
@@ -110,29 +103,29 @@ func asError(f *update.Fault) error {
 	return f
 }
 
-func (a *attempts) rounds(ctx context.Context, f view) outcome {
+func (a *attempts) openAndBringUp(ctx context.Context, f view) outcome {
 	a.loaded = false
 	a.canPlay.Store(false)
 	a.endRedirect()
 	a.notePaths(f)
 	if !a.offline {
-		a.warmUp(ctx)
+		a.openWarmMirror(ctx)
 	}
-	if err := a.openInstall(ctx, f); err != nil && !a.goesOn(ctx, err) {
+	if err := a.openInstall(ctx, f); err != nil && !a.continuesUnopened(ctx, err) {
 		return a.notOpened(ctx, f, err)
 	}
-	return a.patiently(ctx, f, func() outcome { return a.round(ctx, f) })
+	return a.repeatWhilePublishing(ctx, f, func() outcome { return a.updateAndRun(ctx, f) })
 }
 
 // maxWaits is how often a server that contradicts itself is asked again. The pauses add up to 8 to 16 s, enough for a server to
 // replace its catalogue.
 const maxWaits = 5
 
-// patiently calls once, and repeats it after a pause while the server seems to be replacing its catalogue.
-func (a *attempts) patiently(ctx context.Context, f view, once func() outcome) outcome {
+// repeatWhilePublishing calls once, and repeats it after a pause while the server seems to be replacing its catalogue.
+func (a *attempts) repeatWhilePublishing(ctx context.Context, f view, once func() outcome) outcome {
 	for waits := 1; ; waits++ {
 		e := once()
-		if !a.metHalf(e) || waits > maxWaits {
+		if !a.isPublishing(e) || waits > maxWaits {
 			return e
 		}
 		a.dropChild()
@@ -140,22 +133,22 @@ func (a *attempts) patiently(ctx context.Context, f view, once func() outcome) o
 		a.log.Warn().Dur("pause", pause).Msg("the server contradicts itself, as it does while a release is published; it is asked again")
 		f.Note(a.texts.Get("note.inconsistent"))
 		if err := interrupt.Sleep(ctx, pause); err != nil {
-			return failed(err)
+			return outcomeOf(err)
 		}
 	}
 }
 
-// metHalf reports whether the server may have replaced only a part of its catalogue: it contradicts itself, or requests an update that
+// isPublishing reports whether the server may have replaced only a part of its catalogue: it contradicts itself, or requests an update that
 // this start has just applied, or found installed. Updates of earlier starts do not count.
-func (d *disk) metHalf(e outcome) bool {
+func (d *disk) isPublishing(e outcome) bool {
 	return e.outcome == update.ContentMismatch || e.outcome == update.UpdateLoop && d.guarded
 }
 
-// round asks the server and swaps modules until the game can run or something ends it.
-func (a *attempts) round(ctx context.Context, f view) outcome {
+// updateAndRun asks the server and swaps modules until the game can run or something ends it.
+func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 	for range maxRounds {
 		meta, err := a.startChild(ctx, f)
-		bare := a.bare(err)
+		bare := a.isBare(err)
 		if err != nil && !bare {
 			return a.noModule(err)
 		}
@@ -163,14 +156,14 @@ func (a *attempts) round(ctx context.Context, f view) outcome {
 		a.canPlay.Store(a.loaded && a.hasPacks())
 		if a.offline {
 			f.Note(a.texts.Get("note.offline"))
-			return a.runWhole(ctx)
+			return a.runComplete(ctx)
 		}
 		missing := err
 		status, err := a.update(ctx, f, meta.CompatibilityVersion)
 		if err != nil {
-			return failed(err)
+			return outcomeOf(err)
 		}
-		switch a.afterUpdate(status, bare).next() {
+		switch a.afterUpdate(status, bare).nextStep() {
 		case stepMakeRoom:
 			return outcome{outcome: update.ResourcesReady}
 		case stepNoModule:
@@ -180,13 +173,13 @@ func (a *attempts) round(ctx context.Context, f view) outcome {
 			return runtimeFailed(a.dir.HeldBack().Reason())
 		case stepPlayBefore:
 			f.Note(a.texts.Get("note.heldback"))
-			return a.runWhole(ctx)
+			return a.runComplete(ctx)
 		case stepPlay:
 			a.renewal.proveTrial(ctx)
-			return a.play(ctx, f)
+			return a.playAndToast(ctx, f)
 		case stepOffline:
 			f.Note(a.texts.Get("note.unreachable"))
-			return a.runWhole(ctx)
+			return a.runComplete(ctx)
 		case stepEnd:
 			return outcome{outcome: status.Outcome, fault: status.Fault, status: status}
 		case stepSwap:
@@ -200,15 +193,15 @@ func (a *attempts) round(ctx context.Context, f view) outcome {
 }
 
 // afterUpdate gathers what the next step depends on.
-func (a *attempts) afterUpdate(status update.Status, bare bool) updated {
-	return updated{
+func (a *attempts) afterUpdate(status update.Status, bare bool) updateResult {
+	return updateResult{
 		outcome: status.Outcome, heldBack: status.HeldBack, due: a.renewal.due != "", bare: bare,
 		prepared: a.dir.State() == install.Prepared, packs: a.hasPacks(), offline: a.offlineNow(status),
 	}
 }
 
-// bare reports whether no client of this game can be started and an update may deliver one. Then the update announces no version.
-func (a *attempts) bare(err error) bool {
+// isBare reports whether no client of this game can be started and an update may deliver one. Then the update announces no version.
+func (a *attempts) isBare(err error) bool {
 	return errors.Is(err, errForeign) && !a.offline && !a.opt.ForceEmbeddedRuntime && a.opt.ClientLibPath == ""
 }
 
@@ -234,7 +227,7 @@ func (a *attempts) openInstall(ctx context.Context, f view) error {
 		return errors.Join(err, fsys.Close(), closeBase(base))
 	}
 	a.fs, a.below, a.dir = fsys, base, dir
-	a.renewal.open(ctx, seen)
+	a.renewal.openProgram(ctx, seen)
 	a.verify = false
 	a.modules().reselect(false)
 	a.serveInstances()
@@ -256,14 +249,14 @@ func (a *attempts) closeInstall() error {
 	if a.socket != nil {
 		err = a.socket.Close()
 	}
-	err = errors.Join(err, a.renewal.close(), a.dir.Close(), a.fs.Close(), closeBase(a.below))
+	err = errors.Join(err, a.renewal.closeProgram(), a.dir.Close(), a.fs.Close(), closeBase(a.below))
 	a.dir, a.socket, a.below = nil, nil, nil
 	return err
 }
 
-// play starts the game and shows developers the differences that the server tolerates. The window stays open beside the game while
+// playAndToast starts the game and shows developers the differences that the server tolerates. The window stays open beside the game while
 // the toast is shown.
-func (a *attempts) play(ctx context.Context, f view) outcome {
+func (a *attempts) playAndToast(ctx context.Context, f view) outcome {
 	e := a.run(ctx)
 	if !a.running {
 		return e
@@ -271,12 +264,12 @@ func (a *attempts) play(ctx context.Context, f view) outcome {
 	if toast, due := a.tolerance(); !due || !a.toast(ctx, f, toast) {
 		return e
 	}
-	switch f.Ask(ctx, outcome{outcome: update.ComponentsMismatch, tolerated: true}) {
+	switch f.Ask(ctx, outcome{outcome: update.ComponentsMismatch, info: splash.EndInfo{Allowed: true}}) {
 	case update.Proceed:
 		return e
 	case update.Retry:
 		a.dropChild()
-		return a.rounds(ctx, f)
+		return a.openAndBringUp(ctx, f)
 	default:
 		a.dropChild()
 		return outcome{outcome: update.Cancelled}
@@ -285,7 +278,7 @@ func (a *attempts) play(ctx context.Context, f view) outcome {
 
 // notOpened is the end of an attempt that could not open the install. loaded says whether a module starts from it all the same.
 func (a *attempts) notOpened(ctx context.Context, f view, err error) outcome {
-	e := failed(err)
+	e := outcomeOf(err)
 	if e.fault == nil {
 		return e
 	}

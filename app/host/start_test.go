@@ -40,7 +40,7 @@ func TestReplacedModulesAreWaitedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, f, asked, began := hostWith(setup{log: zerolog.Nop()}, func(h *host) { h.guarded = test.guarded }), &noting{}, 0, time.Now()
-				e := h.patiently(t.Context(), f, func() outcome {
+				e := h.repeatWhilePublishing(t.Context(), f, func() outcome {
 					if asked++; test.half < 0 || asked <= test.half {
 						return outcome{outcome: test.meets}
 					}
@@ -62,7 +62,7 @@ func TestWaitingForACatalogueIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		e := hostWith(setup{log: zerolog.Nop()}).patiently(ctx, &noting{}, func() outcome {
+		e := hostWith(setup{log: zerolog.Nop()}).repeatWhilePublishing(ctx, &noting{}, func() outcome {
 			cancel()
 			return outcome{outcome: update.ContentMismatch}
 		})

@@ -17,7 +17,7 @@ const (
 )
 
 // updated is what the step after an update depends on.
-type updated struct {
+type updateResult struct {
 	outcome  update.Outcome
 	heldBack bool // the offered set was rolled back here
 	due      bool // a newer version of this program waits for its trial
@@ -27,8 +27,8 @@ type updated struct {
 	offline  bool // the update failed, and the installed version may be played without an answer
 }
 
-// next is the step after an update. It is total: every combination has one.
-func (u updated) next() step {
+// nextStep is the step after an update. It is total: every combination has one.
+func (u updateResult) nextStep() step {
 	switch {
 	case u.due:
 		return stepMakeRoom

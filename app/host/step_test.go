@@ -8,7 +8,7 @@ import (
 
 // TestStepAfterAnUpdate: the steps of the usual ends.
 func TestStepAfterAnUpdate(t *testing.T) {
-	for want, u := range map[step]updated{
+	for want, u := range map[step]updateResult{
 		stepPlay:       {outcome: update.ResourcesReady, packs: true},
 		stepSwap:       {outcome: update.BinariesStaged, prepared: true, packs: true},
 		stepOffline:    {outcome: update.Failed, offline: true, packs: true},
@@ -18,7 +18,7 @@ func TestStepAfterAnUpdate(t *testing.T) {
 		stepNoModule:   {outcome: update.ResourcesReady, bare: true},
 		stepMakeRoom:   {outcome: update.ResourcesReady, due: true, packs: true},
 	} {
-		if got := u.next(); got != want {
+		if got := u.nextStep(); got != want {
 			t.Errorf("%+v: %s, want %s", u, got, want)
 		}
 	}
@@ -29,8 +29,8 @@ func TestStepsOfAllUpdates(t *testing.T) {
 	for o := update.ResourcesReady; o <= update.SetIncomplete; o++ {
 		for bits := range 1 << 6 {
 			is := func(i int) bool { return bits>>i&1 == 1 }
-			u := updated{outcome: o, heldBack: is(0), due: is(1), bare: is(2), prepared: is(3), packs: is(4), offline: is(5)}
-			got := u.next()
+			u := updateResult{outcome: o, heldBack: is(0), due: is(1), bare: is(2), prepared: is(3), packs: is(4), offline: is(5)}
+			got := u.nextStep()
 			plays := got == stepPlay || got == stepOffline || got == stepPlayBefore
 			switch {
 			case u.due != (got == stepMakeRoom):

@@ -185,7 +185,7 @@ func TestServerThatHoldsTheStartUp(t *testing.T) {
 				}
 				h := hostWith(setup{log: zerolog.Nop()}, func(h *host) { h.server = "there:1" })
 				began := time.Now()
-				status := h.follow(t.Context(), &notebook{}, u, s.progress)
+				status := h.runUpdater(t.Context(), &notebook{}, u, s.progress)
 				var slow *slownessError
 				if status.Outcome != update.Failed || status.Fault.Cause != update.Interrupted || !errors.As(status.Fault, &slow) {
 					t.Errorf("%s: %v", status.Outcome, status.Fault)

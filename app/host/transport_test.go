@@ -171,12 +171,12 @@ func TestFaultsOfRoutes(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en")})
 	for kind, want := range words {
 		fault := new(source).fault(reach(&dial.TLSError{Fault: kind}))
-		if text := h.explain(failed(fault)); !strings.Contains(text, want) {
+		if text := h.explain(outcomeOf(fault)); !strings.Contains(text, want) {
 			t.Errorf("certificate fault %d is told as %q, want %q", kind, text, want)
 		}
 	}
 	fault := new(source).fault(reach(&dial.ProxyError{Proxy: "socks5://proxy.test:1"}))
-	if text := h.explain(failed(fault)); !strings.Contains(text, "The proxy socks5://proxy.test:1,") {
+	if text := h.explain(outcomeOf(fault)); !strings.Contains(text, "The proxy socks5://proxy.test:1,") {
 		t.Errorf("a proxy that fails is told as %q", text)
 	}
 	if _, err := (route{err: errProxyOnly}).dial(context.Background(), "tcp", ""); !errors.Is(err, errProxyOnly) {

@@ -58,8 +58,8 @@ type sponsored struct {
 	out io.Writer
 }
 
-// say sends w to the sponsor and ignores errors: the sponsor may have ended. On nil it does nothing.
-func (s *sponsored) say(w trialWord) {
+// send sends w to the sponsor and ignores errors: the sponsor may have ended. On nil it does nothing.
+func (s *sponsored) send(w trialWord) {
 	if s == nil {
 		return
 	}
@@ -86,8 +86,8 @@ func joinTrial(ctx context.Context, control string) (*sponsored, context.Context
 	return &sponsored{out: out}, joined, nil
 }
 
-// shownTrial reports to the sponsor that this trial shows itself.
-func (r *renewal) shownTrial() { r.sponsored.say(trialWord{Up: &struct{}{}}) }
+// reportUp reports to the sponsor that this trial shows itself.
+func (r *renewal) reportUp() { r.sponsored.send(trialWord{Up: &struct{}{}}) }
 
 // proveTrial makes this program live, if this is its trial. After an error the next start tries again.
 func (r *renewal) proveTrial(ctx context.Context) {
@@ -101,7 +101,7 @@ func (r *renewal) proveTrial(ctx context.Context) {
 	r.exe = r.opt.Trial
 	r.log.Info().Str("file", r.exe).Msg("this version of the program has replaced the one before")
 	r.dropOldSymbols()
-	r.sponsored.say(trialWord{Proven: &struct{}{}})
+	r.sponsored.send(trialWord{Proven: &struct{}{}})
 }
 
 // dropOldSymbols removes the debug symbols of the old program, which don't fit the new one.
@@ -158,7 +158,7 @@ func (h *host) sponsor(ctx context.Context) (code int, again *Relaunch, retry bo
 	waiting := h.renewal.due
 	h.renewal.due = ""
 	h.log.Info().Str("file", waiting).Msg("makes room for a newer version of this program")
-	if err := h.letGo(); err != nil {
+	if err := h.releaseInstall(); err != nil {
 		h.log.Warn().Err(err).Msg("let go of the install")
 	}
 	e := h.renewal.watchTrial(ctx, platform.Command{Exe: waiting, Args: trialArgs(h.opt, h.exe), Streams: true}, upWait)
@@ -177,10 +177,10 @@ func (h *host) sponsor(ctx context.Context) (code int, again *Relaunch, retry bo
 	}
 }
 
-// letGo releases everything that another process needs: child, connections, install and log.
-func (h *host) letGo() error {
+// releaseInstall releases everything that another process needs: child, connections, install and log.
+func (h *host) releaseInstall() error {
 	h.dropChild()
-	err := errors.Join(h.coolDown(), h.closeInstall())
+	err := errors.Join(h.closeWarmMirror(), h.closeInstall())
 	if h.logs != nil {
 		log.SetOutput(io.Discard) // it may be the log, for messages of the window library
 		err = errors.Join(err, h.logs.Close())
@@ -210,7 +210,7 @@ func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.
 	for {
 		select {
 		case w, more := <-words:
-			if e.hear(w); !more {
+			if e.record(w); !more {
 				words = nil // the trial closed its end, and will exit
 			}
 		case <-late.C:
@@ -226,15 +226,15 @@ func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.
 			if !e.asked {
 				p.To.Close()
 			}
-			e.hearLast(words)
+			e.recordLast(words)
 			e.end = p.End()
 			return e
 		}
 	}
 }
 
-// hear records one word of the trial.
-func (e *trialEnd) hear(w trialWord) {
+// record records one word of the trial.
+func (e *trialEnd) record(w trialWord) {
 	e.proven = e.proven || w.Proven != nil
 	e.up = e.up || w.Up != nil || e.proven
 	if w.Again != nil {
@@ -246,12 +246,12 @@ func (e *trialEnd) hear(w trialWord) {
 // the trial's end of the connection.
 const lastWords = 500 * time.Millisecond
 
-func (e *trialEnd) hearLast(words <-chan trialWord) {
+func (e *trialEnd) recordLast(words <-chan trialWord) {
 	late := time.After(lastWords)
 	for words != nil {
 		select {
 		case w, more := <-words:
-			if e.hear(w); !more {
+			if e.record(w); !more {
 				return
 			}
 		case <-late:

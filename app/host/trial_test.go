@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,17 +102,17 @@ func TestTrials(t *testing.T) {
 // TestATrialIsAskedToEnd: when the sponsor has to end, the closed connection asks the trial to end.
 func TestATrialIsAskedToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	folder := t.TempDir()
+	pipe := filepath.Join(t.TempDir(), "up")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		defer cancel()
-		for range 12000 {
-			if _, err := os.Stat(filepath.Join(folder, "up")); err == nil {
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
+		if _, err := os.ReadFile(pipe); err != nil { // until the trial has written to it
+			t.Error(err)
 		}
 	}()
-	e := trialOf(t, ctx, longWait, `echo '{"up":{}}' >&4`, `touch `+folder+`/up`, `read word <&3`, `exit 40`)
+	e := trialOf(t, ctx, longWait, `echo '{"up":{}}' >&4`, `echo up >`+pipe, `read word <&3`, `exit 40`)
 	if !e.asked || e.end.Code != 40 || e.fault() != "" || e.end.Killed {
 		t.Errorf("%+v", e)
 	}

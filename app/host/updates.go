@@ -88,7 +88,7 @@ func (u *updates) updatePlain(ctx context.Context, f view, compatibility string)
 	if err != nil {
 		return update.Status{}, err
 	}
-	status := u.follow(ctx, f, updater, s.progress)
+	status := u.runUpdater(ctx, f, updater, s.progress)
 	u.met = s.met
 	u.hintGeneration(f, s, status)
 	return u.settleContent(s.offered, u.consistent(s, status)), nil
@@ -118,27 +118,27 @@ func (u *updates) hintGeneration(f view, s *source, status update.Status) {
 
 // updateSigned is update for signed releases.
 func (u *updates) updateSigned(ctx context.Context, f view, compatibility string) (status update.Status, err error) {
-	options, closeWays, err := u.releaseOptions(f, compatibility)
+	options, closeMirrors, err := u.releaseOptions(f, compatibility)
 	if err != nil {
 		return update.Status{}, err
 	}
-	defer func() { err = errors.Join(err, closeWays()) }()
+	defer func() { err = errors.Join(err, closeMirrors()) }()
 	stage := u.renewal.stage()
 	options.Disk, options.Renew = stage, u.renewal.renewable
 	s, err := acquire.NewSource(options)
 	if err != nil {
 		return update.Status{}, err
 	}
-	u.valve.hold(s)
+	u.valve.setSource(s)
 	defer func() {
-		u.valve.hold(nil)
+		u.valve.setSource(nil)
 		err = errors.Join(err, s.Release())
 	}()
-	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.places()}))
+	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.sourceName()}))
 	if err != nil {
 		return update.Status{}, fmt.Errorf("updater: %w", err)
 	}
-	status = u.follow(ctx, f, updater, func() progress {
+	status = u.runUpdater(ctx, f, updater, func() progress {
 		p := s.Progress()
 		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
 	})
@@ -153,12 +153,12 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	return status, nil
 }
 
-// releaseOptions are the options of a source of signed releases. closeWays closes its mirrors.
-func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Options, closeWays func() error, err error) {
+// releaseOptions are the options of a source of signed releases. closeMirrors closes its mirrors.
+func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Options, closeMirrors func() error, err error) {
 	var opened []*download.HTTPMirror
-	closeWays = func() (err error) {
-		for _, way := range opened {
-			err = errors.Join(err, way.Close())
+	closeMirrors = func() (err error) {
+		for _, mirror := range opened {
+			err = errors.Join(err, mirror.Close())
 		}
 		return err
 	}
@@ -170,25 +170,25 @@ func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Option
 		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) },
 	}
 	for _, address := range u.signed.urls {
-		way, err := u.takeWarm(), error(nil) // it is the first one
-		if way == nil {
-			way, err = u.mirror(address)
+		mirror, err := u.takeWarmMirror(), error(nil) // it is the first one
+		if mirror == nil {
+			mirror, err = u.mirror(address)
 		}
 		if err != nil {
-			return o, closeWays, errors.Join(err, closeWays())
+			return o, closeMirrors, errors.Join(err, closeMirrors())
 		}
-		opened = append(opened, way)
-		o.Mirrors = append(o.Mirrors, way)
+		opened = append(opened, mirror)
+		o.Mirrors = append(o.Mirrors, mirror)
 	}
 	if u.signed.server {
 		o.Server = &connection{source: newSource(u, compatibility)}
 	}
-	return o, closeWays, nil
+	return o, closeMirrors, nil
 }
 
-// follow runs an Updater and shows it in the view. If a time limit is exceeded before the update fetches, the update fails: with
+// runUpdater runs an Updater and shows it in the view. If a time limit is exceeded before the update fetches, the update fails: with
 // Unreachable if no answer came or the installed set can be played instead, else with Interrupted.
-func (u *updates) follow(ctx context.Context, f view, updater *update.Updater, read func() progress) update.Status {
+func (u *updates) runUpdater(ctx context.Context, f view, updater *update.Updater, read func() progress) update.Status {
 	following := f.Follow(ctx, updater)
 	inner, cancel := context.WithCancel(ctx)
 	var late error
@@ -210,7 +210,7 @@ func (u *updates) follow(ctx context.Context, f view, updater *update.Updater, r
 			cause = update.Interrupted
 		}
 		status.Outcome = update.Failed
-		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: u.places(), Err: late}
+		status.Fault = &update.Fault{Cause: cause, Transient: true, Subject: u.sourceName(), Err: late}
 	}
 	return status
 }

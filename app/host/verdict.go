@@ -33,7 +33,7 @@ func (s *source) Server() string {
 	if client == nil {
 		return ""
 	}
-	return first(s.met.told.Server.ID, client.Judgement().Compatibility)
+	return firstOf(s.met.told.Server.ID, client.Judgement().Compatibility)
 }
 
 // tolerated reports whether the server admits this client although components differ.
@@ -58,7 +58,7 @@ func (m meeting) popup(o update.Outcome) string {
 func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
 	j, told := e.status.Judgement, h.met.told
 	info.Client = h.meta.CompatibilityVersion
-	info.Floor = first(j.Floor, told.Floor)
+	info.Floor = firstOf(j.Floor, told.Floor)
 	info.Offered = e.outcome == update.PlayerPinned && j.Verdict == compat.UpdateBinaries && h.target.CanSelfUpdate()
 	info.ServerOlder = h.met.updater == compat.UpdaterNewer
 	if e.outcome == update.UpdateLoop {
@@ -68,7 +68,7 @@ func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
 		info.Message = told.Message
 	}
 	if e.outcome == update.ComponentsMismatch {
-		info.Differences, info.Allowed = &h.met.differences, h.met.tolerated() || e.tolerated
+		info.Differences, info.Allowed = &h.met.differences, info.Allowed || h.met.tolerated()
 	}
 	if info.StoreURL == "" && opens(told.StoreURL, h.met.secure) {
 		info.StoreURL = told.StoreURL

@@ -34,12 +34,12 @@ type view interface {
 // start makes attempts until the game runs or the player accepts an end. After each end that is shown, the player decides.
 func (h *host) start(ctx context.Context, f view) outcome {
 	for {
-		e, cut := h.try(ctx, func(ctx context.Context) outcome { return h.bringUp(ctx, f) })
+		e, cut := h.attemptOnce(ctx, func(ctx context.Context) outcome { return h.bringUp(ctx, f) })
 		if cut {
 			h.offline, h.agreed, h.anyway = true, false, false
 			continue
 		}
-		if h.running || !e.end().Shown() || !h.decide(ctx, f, e) {
+		if h.running || !e.row().Shown() || !h.decide(ctx, f, e) {
 			return e
 		}
 	}
@@ -48,8 +48,8 @@ func (h *host) start(ctx context.Context, f view) outcome {
 // errPlayInstalled is the cause of an attempt that the player ended to play the installed version.
 var errPlayInstalled = errors.New("the player plays what is installed")
 
-// try makes one attempt. cut reports whether the player ended it early to play the installed version.
-func (h *host) try(ctx context.Context, bringUp func(context.Context) outcome) (e outcome, cut bool) {
+// attemptOnce makes one attempt. cut reports whether the player ended it early to play the installed version.
+func (h *host) attemptOnce(ctx context.Context, bringUp func(context.Context) outcome) (e outcome, cut bool) {
 	attempt, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	h.attempt.Store(&end)

@@ -53,15 +53,15 @@ func (w *window) Ask(ctx context.Context, e outcome) update.Action {
 	if e.outcome == update.AlreadyRunning && w.host.bringForward(ctx) {
 		return update.Quit
 	}
-	action, err := w.view.Ask(ctx, splash.ComposeEnd(e.end(), w.host.endInfo(e), w.host.texts))
+	action, err := w.view.Ask(ctx, splash.ComposeEnd(e.row(), w.host.endInfo(e), w.host.texts))
 	if err != nil {
 		return update.Quit
 	}
 	return action
 }
 
-// windowed runs the client with its window. again is set when the window is needed once more.
-func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again *Relaunch) {
+// startWindowed runs the client with its window. again is set when the window is needed once more.
+func (h *host) startWindowed(ctx context.Context, stderr io.Writer) (code int, again *Relaunch) {
 	var e outcome
 	h.asks = true
 	h.adoptWindowLog()
@@ -71,31 +71,31 @@ func (h *host) windowed(ctx context.Context, stderr io.Writer) (code int, again 
 		defer context.AfterFunc(ctx, cancel)() // Ctrl-C works like closing the window
 		raise := v.Raise
 		h.raise.Store(&raise)
-		h.renewal.shownTrial()
+		h.renewal.reportUp()
 		defer h.raise.Store(nil)
-		e = h.begin(joined, &window{v, h})
+		e = h.startAfterCrash(joined, &window{v, h})
 	})
 	switch {
 	case errors.Is(err, splash.ErrNoDisplay):
 		return h.refuse(ctx, fmt.Errorf("%w; start it with --headless to update without a window", err), stderr), nil
 	case err != nil && !h.running && h.renewal.due == "":
-		return h.windowless(ctx, err, stderr)
+		return h.startWindowless(ctx, err, stderr)
 	}
 	if h.renewal.due != "" {
 		code, again, retry := h.sponsor(ctx)
 		if retry {
-			again = h.afresh()
+			again = h.relaunchAfterTrial()
 		}
 		return code, again
 	}
 	if !h.running {
-		return e.end().Exit, nil
+		return e.row().Exit, nil
 	}
 	game := h.watch(ctx)
 	if !game.reload && game.end.outcome != update.RuntimeFailed {
-		return game.end.end().Exit, nil
+		return game.end.row().Exit, nil
 	}
-	return 0, h.next(game)
+	return 0, h.relaunchAfter(game)
 }
 
 func (h *host) splashOptions() splash.Options {
@@ -103,21 +103,21 @@ func (h *host) splashOptions() splash.Options {
 		Picture: func() image.Image { return h.packed.picture(h.log) }, Icon: func() []byte { return h.packed.icon(h.log) }, Installed: h.canPlay.Load, Play: h.playInstalled}
 }
 
-// begin first shows a crash of the previous process, and then starts as usual.
-func (h *host) begin(ctx context.Context, f view) outcome {
+// startAfterCrash first shows a crash of the previous process, and then starts as usual.
+func (h *host) startAfterCrash(ctx context.Context, f view) outcome {
 	if h.opt.ShowCrash == "" {
 		return h.start(ctx, f)
 	}
 	crash := runtimeFailed(h.opt.ShowCrash)
-	crash.back = h.opt.WentBack
+	crash.info.RolledBack = h.opt.WentBack
 	if !h.decide(ctx, f, crash) {
 		return crash
 	}
 	return h.start(ctx, f)
 }
 
-// next is the relaunch after a game's end. More than maxReloads quick reloads lead to the dialog of a failed game.
-func (h *host) next(game gameEnd) *Relaunch {
+// relaunchAfter is the relaunch after a game's end. More than maxReloads quick reloads lead to the dialog of a failed game.
+func (h *host) relaunchAfter(game gameEnd) *Relaunch {
 	count := h.opt.Relaunched + 1
 	if time.Since(h.began) > reloadWindow {
 		count = 1
@@ -134,11 +134,11 @@ func (h *host) next(game gameEnd) *Relaunch {
 		}
 	}
 	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("start anew")
-	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, anew{count, crash, game.end.back, module, h.opt.KeepHost})}
+	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, anew{count, crash, game.end.info.RolledBack, module, h.opt.KeepHost})}
 }
 
-// afresh is the relaunch after a failed trial: the window is needed again.
-func (h *host) afresh() *Relaunch {
+// relaunchAfterTrial is the relaunch after a failed trial: the window is needed again.
+func (h *host) relaunchAfterTrial() *Relaunch {
 	next := anew{count: h.opt.Relaunched + 1, module: h.opt.ClientLibPath, keep: true}
 	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, next)}
 }

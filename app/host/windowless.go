@@ -26,12 +26,12 @@ func (s *setup) refuse(ctx context.Context, problem error, stderr io.Writer) int
 	if s.logged() {
 		fmt.Fprintln(stderr, s.texts.Get("refused.log", "path", s.logs.path()))
 	}
-	s.tell(ctx, s.texts.Get("refused.title"), problem.Error())
+	s.showMessage(ctx, s.texts.Get("refused.title"), problem.Error())
 	return exitUsage
 }
 
-// tell shows a message of the system, unless the start is headless, a trial or in a terminal.
-func (s *setup) tell(ctx context.Context, paragraphs ...string) {
+// showMessage shows a message of the system, unless the start is headless, a trial or in a terminal.
+func (s *setup) showMessage(ctx context.Context, paragraphs ...string) {
 	if s.opt.Headless || s.opt.Trial != "" || platform.IsTerminal(os.Stderr) {
 		return
 	}
@@ -75,32 +75,32 @@ func (s *setup) logAnywhere() {
 	}
 }
 
-// windowless runs the client on a display where no window can be opened, mostly because OpenGL is missing, which the game may not
+// startWindowless runs the client on a display where no window can be opened, mostly because OpenGL is missing, which the game may not
 // need. It updates and plays; only ends that need attention are shown, as a message.
-func (h *host) windowless(ctx context.Context, reason error, stderr io.Writer) (code int, again *Relaunch) {
+func (h *host) startWindowless(ctx context.Context, reason error, stderr io.Writer) (code int, again *Relaunch) {
 	h.log.Warn().Err(reason).Msg("no window; updates and plays without one")
 	fmt.Fprintf(stderr, "collet-client: %v\n", reason)
 	h.asks, h.blind, h.opt.Run = false, true, true
-	return h.headless(ctx, stderr, stderr)
+	return h.startHeadless(ctx, stderr, stderr)
 }
 
 // tellEnd shows an end of windowless as a message.
 func (h *host) tellEnd(ctx context.Context, e outcome) {
-	if !h.blind || !e.end().Shown() || ctx.Err() != nil {
+	if !h.blind || !e.row().Shown() || ctx.Err() != nil {
 		return
 	}
-	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+	d := splash.ComposeEnd(e.row(), h.endInfo(e), h.texts)
 	paragraphs := []string{d.Title, d.Body}
 	if reason := e.reason(); reason != "" {
 		paragraphs = append(paragraphs, reason)
 	}
-	h.tell(ctx, paragraphs...)
+	h.showMessage(ctx, paragraphs...)
 }
 
 // answer is the action for an end without a window. windowless plays the installed version if a dialog would offer that, except for an
 // incomplete set, which needs the player's confirmation. All other ends are Quit.
 func (h *host) answer(e outcome) update.Action {
-	d := splash.ComposeEnd(e.end(), h.endInfo(e), h.texts)
+	d := splash.ComposeEnd(e.row(), h.endInfo(e), h.texts)
 	if h.blind && e.outcome != update.SetIncomplete && d.Offers(update.Offline) {
 		return update.Offline
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -122,7 +123,7 @@ func TestRemoteWindowFollowsItsDevice(t *testing.T) {
 	// offers waits until one button is visible and another is not.
 	offers := func(label, not string) {
 		t.Helper()
-		for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
+		for begun := time.Now(); time.Since(begun) < patience; runtime.Gosched() { // each round waits for the loop
 			seen := map[string]bool{}
 			s.on(func() {
 				for _, o := range s.app.window.Content().(*fyne.Container).Objects {

@@ -38,7 +38,7 @@ func TestRunEndsWhenWorkIsDone(t *testing.T) {
 			t.Error("the first frame is not the first thing")
 		}
 	}}, func(ctx context.Context, v *View) {
-		time.Sleep(30 * time.Millisecond) // the loop runs by then
+		a.driver.DoFromGoroutine(func() {}, true) // the loop runs now
 		worked = ctx.Err() == nil
 	})
 	if err != nil || !worked || frames != 1 || a.runs != 1 || !a.window.closed {

@@ -2,6 +2,7 @@ package splash
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func (s *session) ask(ctx context.Context, d Dialog) <-chan answers {
 // until waits until a condition is true on the loop.
 func (s *session) until(what string, true func(*screen) bool) {
 	s.t.Helper()
-	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < patience; runtime.Gosched() { // each round waits for the loop
 		is := false
 		s.on(func(screen *screen) { is = true(screen) })
 		if is {
