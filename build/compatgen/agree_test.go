@@ -175,7 +175,7 @@ func TestLockRemembers(t *testing.T) {
 		if row.form != "" {
 			forms["A"] = row.form
 		}
-		n := l.next([]component{{name: "A", span: row.span}}, map[string]uint16{"A": 4}, forms, 7, now)
+		n := l.nextLock([]component{{name: "A", span: row.span}}, map[string]uint16{"A": 4}, forms, 7, now)
 		if got := n.Components["A"]; got != row.want || !n.Components["Other"].Gone || n.Logic != 7 || !slices.Equal(n.Released, []int32{5}) {
 			t.Errorf("%s: %+v, want %+v; %+v", name, got, row.want, n)
 		}
@@ -206,7 +206,7 @@ func TestPlacesOfFaults(t *testing.T) {
 		"looking for beginning of value":                            {`{"Component": {"Name": }}`},
 	} {
 		t.Run(want, func(t *testing.T) {
-			if _, err := build(oneComponent(t, row[0], row[1]), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := buildTable(oneComponent(t, row[0], row[1]), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})

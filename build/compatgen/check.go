@@ -14,7 +14,7 @@ import (
 
 // baselinePath is where the baseline of a logic version is.
 func (p *project) baselinePath(logic int32) string {
-	return filepath.Join(p.path(p.Baselines), fmt.Sprintf("%d.json", logic))
+	return filepath.Join(p.pathOf(p.Baselines), fmt.Sprintf("%d.json", logic))
 }
 
 // baseline returns the shipped manifest of a logic version; nil if it was not kept.
@@ -37,9 +37,8 @@ func (p *project) baseline(logic int32) (*compat.Manifest, error) {
 	return &m, nil
 }
 
-// check lists everything that has to be put right before this source may be built and shipped; nothing is right. An id that is
-// used again is an error of build already.
-func (t *table) check() (problems []string, err error) {
+// checkAll lists everything that must be fixed before this source may be shipped. A reused id is already an error of buildTable.
+func (t *table) checkAll() (problems []string, err error) {
 	for _, look := range []func() ([]string, error){t.checkBaselines, t.checkStale} {
 		found, err := look()
 		if err != nil {
@@ -50,14 +49,14 @@ func (t *table) check() (problems []string, err error) {
 	return problems, nil
 }
 
-// checkStale names generated files that are not what gen would write.
+// checkStale lists generated files that differ from the output of gen.
 func (t *table) checkStale() (problems []string, err error) {
 	files, err := t.outputs()
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		same, err := holds(path, files[path])
+		same, err := fileHas(path, files[path])
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +69,7 @@ func (t *table) checkStale() (problems []string, err error) {
 	return problems, nil
 }
 
-// checkBaselines compares the source of today, as each released version sees it, with what that version shipped.
+// checkBaselines compares today's source, in the view of each released version, with what that version shipped.
 func (t *table) checkBaselines() (problems []string, err error) {
 	for _, logic := range t.project.versions() {
 		shipped, err := t.project.baseline(logic)
@@ -83,19 +82,19 @@ func (t *table) checkBaselines() (problems []string, err error) {
 			}
 			continue
 		}
-		now, _, err := t.view(t.ids(), logic)
+		now, _, err := t.manifestOf(t.ids(), logic)
 		if err != nil {
 			return nil, err
 		}
 		for _, item := range compat.DiffManifests(&now, shipped).Items {
-			problems = append(problems, t.problem(logic, item))
+			problems = append(problems, t.describeProblem(logic, item))
 		}
 	}
 	return problems, nil
 }
 
-// problem is one difference between the source and a baseline, and what to do about it.
-func (t *table) problem(logic int32, item compat.Difference) string {
+// describeProblem is one difference between the source and a baseline, with a remedy.
+func (t *table) describeProblem(logic int32, item compat.Difference) string {
 	if item.Class == compat.ClassRenumbered {
 		return fmt.Sprintf("component %s, as logic version %d sees it, has the id %d, and had %d: give it back, because clients of that version know it by that",
 			item.Name, logic, item.Server.WireID, item.Client.WireID)
@@ -109,9 +108,9 @@ func (t *table) problem(logic int32, item compat.Difference) string {
 		item.Name, logic, what, item.Name, logic)
 }
 
-// release freezes the manifest of the project's logic version as its baseline.
-func (t *table) release(b compat.Build) (path string, err error) {
-	if problems, err := t.check(); err != nil {
+// writeBaseline freezes the manifest of the project's logic version as its baseline.
+func (t *table) writeBaseline(b compat.Build) (path string, err error) {
+	if problems, err := t.checkAll(); err != nil {
 		return "", err
 	} else if len(problems) > 0 {
 		return "", fmt.Errorf("nothing was released: %s", problems[0])
@@ -130,7 +129,7 @@ func (t *table) release(b compat.Build) (path string, err error) {
 	if shipped, err := t.project.baseline(logic); err != nil {
 		return "", err
 	} else if shipped == nil {
-		if err := replace(path, data); err != nil {
+		if err := replaceFile(path, data); err != nil {
 			return "", err
 		}
 	}
@@ -142,5 +141,5 @@ func (t *table) release(b compat.Build) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return path, replace(t.project.path(t.project.Lock), locked)
+	return path, replaceFile(t.project.pathOf(t.project.Lock), locked)
 }

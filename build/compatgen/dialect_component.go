@@ -11,11 +11,11 @@ var networkRoles = []string{"Authority", "Autonomous", "Client", "Server"}
 
 // readComponent reads a file with one component.
 func (d *dialect) readComponent(file string, data []byte) error {
-	r, err := d.open(file, data, "Component")
+	r, err := d.openFile(file, data, "Component")
 	if err != nil {
 		return err
 	}
-	c, err := r.component()
+	c, err := r.readComponent()
 	if err != nil {
 		return err
 	}
@@ -23,33 +23,33 @@ func (d *dialect) readComponent(file string, data []byte) error {
 	return nil
 }
 
-// plain is a name of C++ as a name of ours: "A::B" becomes "A.B".
-func plain(name string) string { return strings.ReplaceAll(name, "::", ".") }
+// dottedName is a name of C++ as a name of ours: "A::B" becomes "A.B".
+func dottedName(name string) string { return strings.ReplaceAll(name, "::", ".") }
 
-func (r *reading) component() (c component, err error) {
-	c = component{name: plain(r.text("Name", "")), where: r.file}
-	if space := r.text("Namespace", ""); space != "" {
-		c.name = plain(space) + "." + c.name
+func (r *reading) readComponent() (c component, err error) {
+	c = component{name: dottedName(r.attrText("Name", "")), where: r.file}
+	if space := r.attrText("Namespace", ""); space != "" {
+		c.name = dottedName(space) + "." + c.name
 	}
-	if c.span, err = r.span(); err != nil {
+	if c.span, err = r.attrSpan(); err != nil {
 		return c, err
 	}
-	id, err := r.number("Id", 0, 1<<16-1, noID)
+	id, err := r.attrNumber("Id", 0, 1<<16-1, noID)
 	if err != nil {
 		return c, err
 	}
 	c.id = int(id)
-	omitted, err := r.truth("OmitFromClientServerVersionHandshake")
+	omitted, err := r.attrBool("OmitFromClientServerVersionHandshake")
 	if err != nil {
 		return c, err
 	}
-	side, err := r.word("Side", "both", "both", "server")
+	side, err := r.attrWord("Side", "both", "both", "server")
 	if err != nil {
 		return c, err
 	}
 	c.serverOnly = omitted || side == "server"
 	for _, e := range r.children {
-		m, err := r.child(e).member()
+		m, err := r.child(e).readMember()
 		if err != nil {
 			return c, err
 		}
@@ -63,44 +63,44 @@ func (r *reading) component() (c component, err error) {
 // kinds are the elements that are members.
 var kinds = map[string]kind{"NetworkProperty": kindProperty, "NetworkInput": kindInput, "ArchetypeProperty": kindArchetype, "RemoteProcedure": kindRPC}
 
-// member reads a member. Where none of a kind has a number, their places are, because that is what is on the wire; archetypes
+// readMember reads a member. Where none of a kind has a number, their places are, because that is what is on the wire; archetypes
 // are found by their names, so their order is free.
-func (r *reading) member() (m member, err error) {
-	m = member{kind: kinds[r.name], name: plain(r.text("Name", ""))}
+func (r *reading) readMember() (m member, err error) {
+	m = member{kind: kinds[r.name], name: dottedName(r.attrText("Name", ""))}
 	if m.kind == "" {
 		return m, nil
 	}
-	if m.span, err = r.span(); err != nil {
+	if m.span, err = r.attrSpan(); err != nil {
 		return m, err
 	}
-	n, err := r.number("Number", 1, compat.MaxWireNumber, 0)
+	n, err := r.attrNumber("Number", 1, compat.MaxWireNumber, 0)
 	if err != nil {
 		return m, err
 	}
 	m.number = int(n)
 	switch m.kind {
 	case kindRPC:
-		err = r.call(&m)
+		err = r.readCall(&m)
 	case kindProperty:
-		if err = r.value(&m); err == nil {
-			err = r.pair(&m, "ReplicateFrom", "ReplicateTo")
+		if err = r.readValueType(&m); err == nil {
+			err = r.readEnds(&m, "ReplicateFrom", "ReplicateTo")
 		}
 	default:
-		err = r.value(&m)
+		err = r.readValueType(&m)
 	}
 	return m, err
 }
 
-// value reads the type of a member and the container around it.
-func (r *reading) value(m *member) (err error) {
-	if m.typ, err = r.typ(); err != nil {
+// readValueType reads the type of a member and the container around it.
+func (r *reading) readValueType(m *member) (err error) {
+	if m.typ, err = r.attrType(); err != nil {
 		return err
 	}
-	container, err := r.word("Container", "Object", "Object", "Array", "Vector")
+	container, err := r.attrWord("Container", "Object", "Object", "Array", "Vector")
 	if err != nil {
 		return err
 	}
-	count, err := r.number("Count", 0, 1<<31-1, 0)
+	count, err := r.attrNumber("Count", 0, 1<<31-1, 0)
 	if err != nil {
 		return err
 	}
@@ -113,34 +113,34 @@ func (r *reading) value(m *member) (err error) {
 	return nil
 }
 
-// pair reads from where to where something goes. Defaults are written out.
-func (r *reading) pair(m *member, from, to string) error {
-	source, err := r.word(from, "Authority", networkRoles...)
+// readEnds reads from where to where something goes. Defaults are written out.
+func (r *reading) readEnds(m *member, from, to string) error {
+	source, err := r.attrWord(from, "Authority", networkRoles...)
 	if err != nil {
 		return err
 	}
-	sink, err := r.word(to, "Client", networkRoles...)
+	sink, err := r.attrWord(to, "Client", networkRoles...)
 	m.extras = append(m.extras, "(from "+source+")", "(to "+sink+")")
 	return err
 }
 
-// call reads a remote procedure and its parameters, whose order is on the wire.
-func (r *reading) call(m *member) error {
-	if err := r.pair(m, "InvokeFrom", "HandleOn"); err != nil {
+// readCall reads a remote procedure and its parameters, whose order is on the wire.
+func (r *reading) readCall(m *member) error {
+	if err := r.readEnds(m, "InvokeFrom", "HandleOn"); err != nil {
 		return err
 	}
-	reliable, err := r.truth("IsReliable")
+	reliable, err := r.attrBool("IsReliable")
 	if err != nil {
 		return err
 	}
 	m.extras = append(m.extras, reliability(reliable))
 	for _, e := range r.children {
 		p := r.child(e)
-		arg := part{name: plain(p.text("Name", ""))}
-		if arg.typ, err = p.typ(); err != nil {
+		arg := part{name: dottedName(p.attrText("Name", ""))}
+		if arg.typ, err = p.attrType(); err != nil {
 			return err
 		}
-		if arg.span, err = p.span(); err != nil {
+		if arg.span, err = p.attrSpan(); err != nil {
 			return err
 		}
 		m.args = append(m.args, arg)

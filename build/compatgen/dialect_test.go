@@ -48,7 +48,7 @@ func TestRealDeclarations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	components, warnings, err := p.components()
+	components, warnings, err := p.readComponents()
 	if err != nil || len(warnings) != 0 || len(components) != len(files)+1 {
 		t.Errorf("%v, %q: %d components of %d XML files and one of JSON", err, warnings, len(components), len(files))
 	}
@@ -202,11 +202,11 @@ func TestJSONIsXML(t *testing.T) {
 		<RemoteProcedure Name="R" IsReliable="true"><Param Type="float" Name="X"/><Param Type="float" Name="Y"/></RemoteProcedure></Component>`, "")
 	j := oneComponent(t, `{"Component": {"RemoteProcedure": {"Param": [{"Type": "float", "Name": "X"}, {"Name": "Y", "Type": "float"}], "IsReliable": true, "Name": "R"},
 		"NetworkProperty": [{"Type": "bool", "Name": "P", "Container": "Array", "Count": 3, "IsPublic": true}], "Id": 5, "Name": "A", "Namespace": "N"}}`, "")
-	a, err := build(x, stamp{})
+	a, err := buildTable(x, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := build(j, stamp{})
+	b, err := buildTable(j, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestTypesOfC(t *testing.T) {
 			continue
 		}
 		w := writer{logic: 1}
-		if w.typ(got); w.b.String() != want {
+		if w.writeType(got); w.b.String() != want {
 			t.Errorf("%s is %s, want %s", name, &w.b, want)
 		}
 		unknown := strings.HasPrefix(name, "Other") || strings.HasPrefix(name, "Ring")
@@ -266,8 +266,8 @@ func TestDialectRefuses(t *testing.T) {
 	for want, row := range map[string][2]string{
 		`attribute "Nam" is unknown`:                       {`<Component Nam="A"/>`},
 		`a.decl:2: NetworkProperty: attribute "Tpye"`:      {inside("\n" + `<NetworkProperty Tpye="bool" Name="P"/>`)},
-		"Property: it does not belong into Component":      {inside(`<Property/>`)},
-		"Param: it does not belong into NetworkProperty":   {inside(`<NetworkProperty Type="bool" Name="P"><Param/></NetworkProperty>`)},
+		"Property: it is not allowed in Component":      {inside(`<Property/>`)},
+		"Param: it is not allowed in NetworkProperty":   {inside(`<NetworkProperty Type="bool" Name="P"><Param/></NetworkProperty>`)},
 		"the root element is Component2, want Component":   {`<Component2/>`},
 		"XML syntax error":                                 {`<Component`},
 		"0 root elements":                                  {`<!-- nothing -->`},
@@ -304,7 +304,7 @@ func TestDialectRefuses(t *testing.T) {
 		"are nested deeper than 16":                        {strings.Repeat(`<a>`, 20) + strings.Repeat(`</a>`, 20)},
 	} {
 		t.Run(want, func(t *testing.T) {
-			if _, err := build(oneComponent(t, row[0], row[1]), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := buildTable(oneComponent(t, row[0], row[1]), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})
@@ -315,11 +315,11 @@ func TestDialectRefuses(t *testing.T) {
 func TestUnknownTypes(t *testing.T) {
 	const source = `<Component Name="A"><NetworkProperty Type="Game::Secret" Name="P"/></Component>`
 	dir := oneComponent(t, source, "")
-	if _, notes, err := compatgen(t, "gen", dir); err != nil || !strings.Contains(notes, "type Game::Secret is declared nowhere") {
+	if _, notes, err := compatgen(t, "gen", dir); err != nil || !strings.Contains(notes, "type Game::Secret is not declared") {
 		t.Errorf("%v: %q", err, notes)
 	}
 	put(t, dir, map[string]string{projectFile: `{"logic": 7, "declarations": ["*.decl"], "strict_types": true}`})
-	if _, _, err := compatgen(t, "gen", dir); err == nil || !strings.Contains(err.Error(), "type Game::Secret is declared nowhere") {
+	if _, _, err := compatgen(t, "gen", dir); err == nil || !strings.Contains(err.Error(), "type Game::Secret is not declared") {
 		t.Errorf("%v", err)
 	}
 }
@@ -327,7 +327,7 @@ func TestUnknownTypes(t *testing.T) {
 // TestServerSide checks that what clients never see does not count for them, under either name of it.
 func TestServerSide(t *testing.T) {
 	for _, attribute := range []string{` OmitFromClientServerVersionHandshake="true"`, ` Side="server"`} {
-		made, err := build(oneComponent(t, `<Component Name="A"`+attribute+`/>`, ""), stamp{})
+		made, err := buildTable(oneComponent(t, `<Component Name="A"`+attribute+`/>`, ""), stamp{})
 		if err != nil || len(made.manifest.Entries) != 0 || made.manifest.Build.Components != 0x30cc2710ed48aa5c || made.lock.Components["A"].ID != 1 {
 			t.Errorf("%s: %v, %+v", attribute, err, made)
 		}
@@ -353,14 +353,14 @@ func FuzzDeclaration(f *testing.F) {
 			return
 		}
 		c := d.components[0]
-		if c.check() != nil {
+		if c.checkComponent() != nil {
 			return
 		}
 		form := c.form(7)
 		if strings.Count(form, "(") != strings.Count(form, ")") || strings.Contains(form, "  ") || strings.ContainsAny(form, "\n\r\t") {
 			t.Fatalf("the form is %q", form)
 		}
-		again := strings.Split(lines(form), "\n")
+		again := strings.Split(formatLines(form), "\n")
 		for i := range again {
 			again[i] = strings.TrimLeft(again[i], " ")
 		}

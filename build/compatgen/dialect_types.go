@@ -16,32 +16,32 @@ import (
 //	  <Type Name="Team" Is="uint8_t"/>
 //	</Types>
 //
-// A type with neither fields nor Is is one whose inside never changes: it counts by its name, and nobody is warned.
+// A type with neither fields nor Is never changes its structure: its form is its name, without a warning.
 func (d *dialect) readTypes(file string, data []byte) error {
-	r, err := d.open(file, data, "Types")
+	r, err := d.openFile(file, data, "Types")
 	if err != nil {
 		return err
 	}
 	for _, e := range r.children {
 		t := r.child(e)
-		name := t.text("Name", "")
-		if err := compat.CheckName(plain(name)); err != nil {
+		name := t.attrText("Name", "")
+		if err := compat.CheckName(dottedName(name)); err != nil {
 			return t.fault("%w", err)
 		}
 		if _, twice := d.known[name]; twice {
 			return t.fault("type %s is declared twice", name)
 		}
-		d.known[name] = &typ{shape: shapeNamed, word: plain(name)}
+		d.known[name] = &typ{shape: shapeNamed, word: dottedName(name)}
 		d.inside = append(d.inside, pending{e, file, d.known[name]})
 	}
 	return nil
 }
 
-// resolveTypes looks into the declared types when all of them are known.
+// resolveTypes reads the structure of the declared types. All of their names must be known.
 func (d *dialect) resolveTypes() error {
 	for _, p := range d.inside {
 		r := &reading{element: p.e, file: p.file, d: d}
-		is, alias := r.get("Is")
+		is, alias := r.attr("Is")
 		switch {
 		case alias && len(r.children) > 0:
 			return r.fault("type %s has fields and is another type", p.named.word)
@@ -52,7 +52,7 @@ func (d *dialect) resolveTypes() error {
 			}
 			p.named.items = []*typ{inner}
 		case len(r.children) > 0:
-			fields, err := r.fields()
+			fields, err := r.readFields()
 			if err != nil {
 				return err
 			}
@@ -64,20 +64,20 @@ func (d *dialect) resolveTypes() error {
 	return d.checkEndless()
 }
 
-// fields are the fields of a declared type, in their order or by their numbers.
-func (r *reading) fields() (fields []part, err error) {
+// readFields are the fields of a declared type, in their order or by their numbers.
+func (r *reading) readFields() (fields []part, err error) {
 	for _, e := range r.children {
 		f := r.child(e)
-		field := part{name: plain(f.text("Name", ""))}
-		n, err := f.number("Number", 1, compat.MaxWireNumber, 0)
+		field := part{name: dottedName(f.attrText("Name", ""))}
+		n, err := f.attrNumber("Number", 1, compat.MaxWireNumber, 0)
 		if err != nil {
 			return nil, err
 		}
 		field.number = int(n)
-		if field.typ, err = f.typ(); err != nil {
+		if field.typ, err = f.attrType(); err != nil {
 			return nil, err
 		}
-		if field.span, err = f.span(); err != nil {
+		if field.span, err = f.attrSpan(); err != nil {
 			return nil, err
 		}
 		fields = append(fields, field)
@@ -88,7 +88,7 @@ func (r *reading) fields() (fields []part, err error) {
 	return fields, nil
 }
 
-// checkEndless refuses a type that is nothing but another name of itself.
+// checkEndless rejects a type that is only an alias of itself.
 func (d *dialect) checkEndless() error {
 	for name, start := range d.known {
 		for t, steps := start, 0; t.shape == shapeNamed; steps++ {
@@ -116,8 +116,8 @@ var cLoose = []string{"char", "short", "int", "long", "unsigned", "signed", "siz
 // not on the wire.
 func (d *dialect) parseType(text string) (*typ, error) {
 	p := &typeParser{d: d, rest: text}
-	t, err := p.typ(0)
-	if err == nil && p.skip() != "" {
+	t, err := p.readType(0)
+	if err == nil && p.skipBlanks() != "" {
 		err = fmt.Errorf("%q follows the type", p.rest)
 	}
 	if err != nil {
@@ -131,15 +131,15 @@ type typeParser struct {
 	rest string
 }
 
-// skip goes over blanks.
-func (p *typeParser) skip() string {
+// skipBlanks skips blanks and returns the rest.
+func (p *typeParser) skipBlanks() string {
 	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
 	return p.rest
 }
 
-// word takes an identifier with its name spaces.
-func (p *typeParser) word() string {
-	p.skip()
+// readWord reads an identifier with its namespaces.
+func (p *typeParser) readWord() string {
+	p.skipBlanks()
 	n := 0
 	for n < len(p.rest) && (p.rest[n] == '_' || p.rest[n] == ':' || p.rest[n]|0x20 >= 'a' && p.rest[n]|0x20 <= 'z' || p.rest[n] >= '0' && p.rest[n] <= '9') {
 		n++
@@ -149,45 +149,45 @@ func (p *typeParser) word() string {
 	return word
 }
 
-func (p *typeParser) take(sign string) bool {
-	rest, is := strings.CutPrefix(p.skip(), sign)
+func (p *typeParser) takeSign(sign string) bool {
+	rest, is := strings.CutPrefix(p.skipBlanks(), sign)
 	if is {
 		p.rest = rest
 	}
 	return is
 }
 
-func (p *typeParser) typ(depth int) (*typ, error) {
-	name := p.word()
+func (p *typeParser) readType(depth int) (*typ, error) {
+	name := p.readWord()
 	if name == "const" {
-		name = p.word()
+		name = p.readWord()
 	}
 	name = strings.TrimPrefix(name, "::")
 	switch {
 	case depth > maxDepth:
 		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
-	case compat.CheckName(plain(name)) != nil || strings.Contains(plain(name), ":"):
+	case compat.CheckName(dottedName(name)) != nil || strings.Contains(dottedName(name), ":"):
 		return nil, errors.New("it is no name of a type")
 	}
-	t, err := p.rooted(name, depth)
+	t, err := p.readRooted(name, depth)
 	if err != nil {
 		return nil, err
 	}
-	if rest, is := strings.CutPrefix(p.skip(), "const"); is {
+	if rest, is := strings.CutPrefix(p.skipBlanks(), "const"); is {
 		p.rest = rest
 	}
-	for p.take("&") {
+	for p.takeSign("&") {
 	}
-	if p.take("*") {
+	if p.takeSign("*") {
 		return nil, errors.New("a pointer can't be on a wire")
 	}
 	return t, nil
 }
 
-// rooted reads what follows a name: the arguments of a template, or nothing.
-func (p *typeParser) rooted(name string, depth int) (*typ, error) {
-	if p.take("<") {
-		return p.template(name, depth)
+// readRooted reads what follows a name: the arguments of a template, or nothing.
+func (p *typeParser) readRooted(name string, depth int) (*typ, error) {
+	if p.takeSign("<") {
+		return p.readTemplate(name, depth)
 	}
 	short := strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "AZStd::")
 	if word, fixed := cWords[short]; fixed {
@@ -198,26 +198,26 @@ func (p *typeParser) rooted(name string, depth int) (*typ, error) {
 			return nil, errors.New("its width depends on the compiler: take one of a fixed width, as int32_t")
 		}
 	}
-	return p.d.lookUp(name), nil
+	return p.d.findType(name), nil
 }
 
-// template reads arguments, which are types and numbers. The containers that everybody has become what they are on the wire; a
-// template that only the game has counts by its name and its arguments.
-func (p *typeParser) template(name string, depth int) (*typ, error) {
+// readTemplate reads arguments, which are types and numbers. Standard containers have their form on the wire. The form of a game's
+// own template is its name with its arguments.
+func (p *typeParser) readTemplate(name string, depth int) (*typ, error) {
 	var items []*typ
 	var count int64
 	for {
-		if n, is := p.number(); is {
+		if n, is := p.readNumber(); is {
 			count = n
-		} else if item, err := p.typ(depth + 1); err != nil {
+		} else if item, err := p.readType(depth + 1); err != nil {
 			return nil, err
 		} else {
 			items = append(items, item)
 		}
-		if p.take(">") {
+		if p.takeSign(">") {
 			break
 		}
-		if !p.take(",") {
+		if !p.takeSign(",") {
 			return nil, errors.New("its template arguments do not end")
 		}
 	}
@@ -234,13 +234,13 @@ func (p *typeParser) template(name string, depth int) (*typ, error) {
 		return &typ{shape: known.shape, count: count, items: items}, nil
 	}
 	if _, declared := p.d.known[name]; !declared {
-		p.d.lookUp(name)
+		p.d.findType(name)
 	}
-	return &typ{shape: shapeOpaque, word: plain(name), count: count, items: items}, nil
+	return &typ{shape: shapeOpaque, word: dottedName(name), count: count, items: items}, nil
 }
 
-func (p *typeParser) number() (int64, bool) {
-	p.skip()
+func (p *typeParser) readNumber() (int64, bool) {
+	p.skipBlanks()
 	n := len(p.rest) - len(strings.TrimLeft(p.rest, "0123456789"))
 	v, err := strconv.ParseInt(p.rest[:n], 10, 64)
 	if err != nil {
@@ -250,13 +250,13 @@ func (p *typeParser) number() (int64, bool) {
 	return v, true
 }
 
-// lookUp is a declared type. One that is declared nowhere counts by its name, and is remembered.
-func (d *dialect) lookUp(name string) *typ {
+// findType is a declared type. The form of an undeclared type is its name; it is recorded for a warning.
+func (d *dialect) findType(name string) *typ {
 	if t, known := d.known[name]; known {
 		return t
 	}
 	if _, seen := d.unknown[name]; !seen {
-		d.unknown[name] = &typ{shape: shapeOpaque, word: plain(name)}
+		d.unknown[name] = &typ{shape: shapeOpaque, word: dottedName(name)}
 	}
 	return d.unknown[name]
 }

@@ -81,22 +81,22 @@ func startXML(t xml.StartElement, line int) (element, error) {
 		if a.Name.Space == "xmlns" || a.Name.Local == "xmlns" || strings.HasPrefix(a.Name.Space, "http://www.w3.org/") || a.Name.Space == "xsi" {
 			continue
 		}
-		if err := e.set(a.Name.Local, a.Value); err != nil {
+		if err := e.addAttr(a.Name.Local, a.Value); err != nil {
 			return e, err
 		}
 	}
 	return e, nil
 }
 
-func (e *element) set(key, value string) error {
-	if _, there := e.get(key); there {
+func (e *element) addAttr(key, value string) error {
+	if _, there := e.attr(key); there {
 		return fmt.Errorf("line %d: %s has two attributes %q", e.line, e.name, key)
 	}
 	e.attrs = append(e.attrs, attr{key, value})
 	return nil
 }
 
-func (e *element) get(key string) (string, bool) {
+func (e *element) attr(key string) (string, bool) {
 	for _, a := range e.attrs {
 		if a.key == key {
 			return a.value, true
@@ -114,7 +114,7 @@ func readJSON(data []byte) (element, error) {
 	if _, err := r.dec.Token(); err != nil {
 		return root, err
 	}
-	if err := r.object(&root, 0); err != nil {
+	if err := r.readObject(&root, 0); err != nil {
 		return root, err
 	}
 	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
@@ -131,12 +131,14 @@ type jsonReader struct {
 	data []byte
 }
 
-func (r *jsonReader) line() int { return 1 + bytes.Count(r.data[:r.dec.InputOffset()], []byte("\n")) }
+func (r *jsonReader) lineNumber() int {
+	return 1 + bytes.Count(r.data[:r.dec.InputOffset()], []byte("\n"))
+}
 
-// object reads what stands between braces, of which the first was read.
-func (r *jsonReader) object(e *element, depth int) error {
+// readObject reads what stands between braces, of which the first was read.
+func (r *jsonReader) readObject(e *element, depth int) error {
 	if depth > maxDepth {
-		return fmt.Errorf("line %d: elements are nested deeper than %d", r.line(), maxDepth)
+		return fmt.Errorf("line %d: elements are nested deeper than %d", r.lineNumber(), maxDepth)
 	}
 	seen := make(map[string]bool)
 	for r.dec.More() {
@@ -146,10 +148,10 @@ func (r *jsonReader) object(e *element, depth int) error {
 		}
 		key := token.(string) // the decoder takes nothing else for a key
 		if seen[key] {
-			return fmt.Errorf("line %d: %q is there twice", r.line(), key)
+			return fmt.Errorf("line %d: %q is there twice", r.lineNumber(), key)
 		}
 		seen[key] = true
-		if err := r.value(e, key, depth); err != nil {
+		if err := r.readValue(e, key, depth); err != nil {
 			return err
 		}
 	}
@@ -157,41 +159,41 @@ func (r *jsonReader) object(e *element, depth int) error {
 	return err
 }
 
-// value reads what belongs to a key.
-func (r *jsonReader) value(e *element, key string, depth int) error {
+// readValue reads what belongs to a key.
+func (r *jsonReader) readValue(e *element, key string, depth int) error {
 	token, err := r.dec.Token()
 	if err != nil {
 		return err
 	}
 	switch t := token.(type) {
 	case string:
-		return e.set(key, t)
+		return e.addAttr(key, t)
 	case json.Number, bool:
-		return e.set(key, fmt.Sprint(t))
+		return e.addAttr(key, fmt.Sprint(t))
 	case json.Delim:
 		if t == '{' {
-			return r.child(e, key, depth)
+			return r.readChild(e, key, depth)
 		}
 		for r.dec.More() {
 			if open, err := r.dec.Token(); err != nil {
 				return err
 			} else if open != json.Delim('{') {
-				return fmt.Errorf("line %d: %q is a list of something else than objects", r.line(), key)
+				return fmt.Errorf("line %d: %q is a list of something else than objects", r.lineNumber(), key)
 			}
-			if err := r.child(e, key, depth); err != nil {
+			if err := r.readChild(e, key, depth); err != nil {
 				return err
 			}
 		}
 		_, err := r.dec.Token()
 		return err
 	default:
-		return fmt.Errorf("line %d: %q is null", r.line(), key)
+		return fmt.Errorf("line %d: %q is null", r.lineNumber(), key)
 	}
 }
 
-func (r *jsonReader) child(e *element, name string, depth int) error {
-	child := element{name: name, line: r.line()}
-	if err := r.object(&child, depth+1); err != nil {
+func (r *jsonReader) readChild(e *element, name string, depth int) error {
+	child := element{name: name, line: r.lineNumber()}
+	if err := r.readObject(&child, depth+1); err != nil {
 		return err
 	}
 	e.children = append(e.children, child)

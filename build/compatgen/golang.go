@@ -281,7 +281,7 @@ func (r *goReader) partsOf(m mark) ([]part, error) {
 	if !is {
 		return nil, fmt.Errorf("%s: %s is marked, but it is no struct", m.where, m.obj.Name())
 	}
-	parts, err := r.fields(s)
+	parts, err := r.readFields(s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s%w", m.where, m.obj.Name(), err)
 	}

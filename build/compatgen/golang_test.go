@@ -61,7 +61,7 @@ func goProject(t *testing.T, source string) string {
 func TestT2GoVectors(t *testing.T) {
 	testlevel.Slow(t)
 	dir := goProject(t, cameraSource)
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +78,12 @@ func TestT2GoVectors(t *testing.T) {
 		t.Errorf("with f64 the hash is %016x", got)
 	}
 	pair := goProject(t, cameraSource[:strings.Index(cameraSource, "//compat:component id=3")])
-	if made, err = build(pair, stamp{}); err != nil || made.manifest.Build.Components != 0x4c37681f163b1204 {
+	if made, err = buildTable(pair, stamp{}); err != nil || made.manifest.Build.Components != 0x4c37681f163b1204 {
 		t.Errorf("%v: set hash %016x", err, made.manifest.Build.Components)
 	}
 	renumbered := strings.NewReplacer("name=Camera id=1", "name=Camera id=2", "name=Wallet id=2", "name=Wallet id=1")
 	pair = goProject(t, renumbered.Replace(cameraSource[:strings.Index(cameraSource, "//compat:component id=3")]))
-	if made, err = build(pair, stamp{}); err != nil || made.manifest.Build.Components != 0x7edb58535afb9fcf {
+	if made, err = buildTable(pair, stamp{}); err != nil || made.manifest.Build.Components != 0x7edb58535afb9fcf {
 		t.Errorf("%v: set hash %016x", err, made.manifest.Build.Components)
 	}
 }
@@ -177,7 +177,7 @@ type ID = uint16
 	for i, name := range slices.Sorted(maps.Keys(types)) {
 		fmt.Fprintf(&source, "\n//compat:component name=A%d id=%d\ntype A%d struct {\n\tF %s `wire:\"1\"`\n}\n", i, i+1, i, name)
 	}
-	made, err := build(goProject(t, source.String()), stamp{}) // one load for all: it takes much longer than what follows
+	made, err := buildTable(goProject(t, source.String()), stamp{}) // one load for all: it takes much longer than what follows
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestGoRefuses(t *testing.T) {
 		"state.go:3":                                        "package game\n\nfunc {",
 	}) {
 		t.Run(want, func(t *testing.T) {
-			if _, err := build(goProject(t, source), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := buildTable(goProject(t, source), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})
@@ -242,7 +242,7 @@ func TestGoVersions(t *testing.T) {
 	source = strings.Replace(source, "to=client reliable", "to=client reliable since=4", 1)
 	dir := goProject(t, source)
 	put(t, dir, map[string]string{projectFile: `{"logic": 4, "supported_min": 1, "go": ["."]}`})
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestGoVersions(t *testing.T) {
 		3: {`(component "Camera" ` + pos + ` (prop 3 "Zoom" f32))`, true},
 		4: {`(component "Camera" ` + pos + ` (prop 3 "Zoom" f32) (rpc 1 "Shake" client reliable (arg 1 "Amount" f32)))`, false},
 	} {
-		m, forms, err := made.view(made.ids(), logic)
+		m, forms, err := made.manifestOf(made.ids(), logic)
 		if err != nil {
 			t.Fatal(err)
 		}

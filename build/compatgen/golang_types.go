@@ -24,13 +24,13 @@ var goWords = map[types.BasicKind]string{
 	types.Float32: "f32", types.Float64: "f64",
 }
 
-// typ turns a type, or says why it can't be on a wire.
-func (r *goReader) typ(t types.Type) (*typ, error) {
+// readType turns a type, or says why it can't be on a wire.
+func (r *goReader) readType(t types.Type) (*typ, error) {
 	switch t := t.(type) {
 	case *types.Alias:
-		return r.typ(types.Unalias(t))
+		return r.readType(types.Unalias(t))
 	case *types.Named:
-		return r.named(t)
+		return r.readNamed(t)
 	case *types.Basic:
 		if word, fixed := goWords[t.Kind()]; fixed {
 			return basic(word), nil
@@ -40,26 +40,26 @@ func (r *goReader) typ(t types.Type) (*typ, error) {
 		}
 		return nil, fmt.Errorf(": %s has no fixed width: take one of bool, string, int8 to int64, uint8 to uint64, float32, float64", t)
 	case *types.Pointer:
-		return r.of(shapeOpt, 0, t.Elem())
+		return r.readItems(shapeOpt, 0, t.Elem())
 	case *types.Slice:
-		return r.of(shapeList, 0, t.Elem())
+		return r.readItems(shapeList, 0, t.Elem())
 	case *types.Array:
-		return r.of(shapeArray, t.Len(), t.Elem())
+		return r.readItems(shapeArray, t.Len(), t.Elem())
 	case *types.Map:
-		return r.of(shapeMap, 0, t.Key(), t.Elem())
+		return r.readItems(shapeMap, 0, t.Key(), t.Elem())
 	case *types.Struct:
-		fields, err := r.fields(t)
+		fields, err := r.readFields(t)
 		return &typ{shape: shapeStruct, fields: fields}, err
 	default:
 		return nil, fmt.Errorf(": %s can't be on a wire", t)
 	}
 }
 
-// of is a type made of others.
-func (r *goReader) of(s shape, count int64, items ...types.Type) (*typ, error) {
+// readItems is a type made of others.
+func (r *goReader) readItems(s shape, count int64, items ...types.Type) (*typ, error) {
 	made := &typ{shape: s, count: count}
 	for _, item := range items {
-		inner, err := r.typ(item)
+		inner, err := r.readType(item)
 		if err != nil {
 			return nil, err
 		}
@@ -68,15 +68,15 @@ func (r *goReader) of(s shape, count int64, items ...types.Type) (*typ, error) {
 	return made, nil
 }
 
-// named is a type with a name, without its package: moving it is free. It is remembered before it is complete, so that what
-// leads back to it finds it.
-func (r *goReader) named(t *types.Named) (*typ, error) {
+// readNamed reads a named type, without its package: moving it changes nothing. It is recorded before it is complete, because it
+// may refer to itself.
+func (r *goReader) readNamed(t *types.Named) (*typ, error) {
 	if known, is := r.seen[t]; is {
 		return known, nil
 	}
 	made := &typ{shape: shapeNamed, word: t.Obj().Name()}
 	r.seen[t] = made
-	under, err := r.typ(t.Underlying())
+	under, err := r.readType(t.Underlying())
 	if err != nil {
 		delete(r.seen, t)
 		return nil, err
@@ -85,9 +85,9 @@ func (r *goReader) named(t *types.Named) (*typ, error) {
 	return made, nil
 }
 
-// fields are the members of a struct. Where some fields have numbers, the others are no members; where none has, the exported
+// readFields are the members of a struct. Where some fields have numbers, the others are no members; where none has, the exported
 // ones are, in their order, because then that is what the wire has.
-func (r *goReader) fields(s *types.Struct) (parts []part, err error) {
+func (r *goReader) readFields(s *types.Struct) (parts []part, err error) {
 	numbered := false
 	for i := range s.NumFields() {
 		_, tagged := reflect.StructTag(s.Tag(i)).Lookup(compat.TagKey)
@@ -105,7 +105,7 @@ func (r *goReader) fields(s *types.Struct) (parts []part, err error) {
 		if !known {
 			continue
 		}
-		t, err := r.typ(f.Type())
+		t, err := r.readType(f.Type())
 		if err != nil {
 			return nil, fmt.Errorf(".%s%w", f.Name(), err)
 		}

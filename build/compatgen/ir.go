@@ -8,7 +8,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// component is one declaration, from whichever front end.
+// component is one declaration, from Go or from a file.
 type component struct {
 	name       string
 	id         int // noID: it gets one from the lock
@@ -57,7 +57,7 @@ type shape string
 
 const (
 	shapeBasic  shape = "basic"  // word says which
-	shapeOpaque shape = "opaque" // named by word, and nobody knows its structure
+	shapeOpaque shape = "opaque" // named by word, with an unknown structure
 	shapeNamed  shape = "named"  // named by word, and items[0] is what it stands for
 	shapeStruct shape = "struct"
 	shapeText   shape = "str"   // of at most count bytes
@@ -78,8 +78,8 @@ type typ struct {
 
 func basic(word string) *typ { return &typ{shape: shapeBasic, word: word} }
 
-// check refuses a component that can't be written down without doubt: names that are none, numbers and names that are taken.
-func (c *component) check() error {
+// checkComponent rejects an ambiguous component: invalid names, and numbers or names that are used twice.
+func (c *component) checkComponent() error {
 	if err := compat.CheckName(c.name); err != nil {
 		return fmt.Errorf("%s: component: %w", c.where, err)
 	}
@@ -90,7 +90,7 @@ func (c *component) check() error {
 	byKind := make(map[kind][]part)
 	for _, m := range c.members {
 		what := fmt.Sprintf("%s: component %s: %s %q", c.where, c.name, m.kind, m.name)
-		if err := m.check(); err != nil {
+		if err := m.checkMember(); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if name := string(m.kind) + " " + m.name; names[name] {
@@ -108,7 +108,7 @@ func (c *component) check() error {
 	return nil
 }
 
-func (m *member) check() error {
+func (m *member) checkMember() error {
 	if err := compat.CheckName(m.name); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (m *member) check() error {
 	return checkParts(m.args)
 }
 
-// checkParts refuses arguments or fields that share a number or a name.
+// checkParts rejects arguments or fields that share a number or a name.
 func checkParts(parts []part) error {
 	numbers, names := make(map[int]string), make(map[string]bool)
 	for _, p := range parts {
@@ -142,12 +142,12 @@ func checkParts(parts []part) error {
 	return nil
 }
 
-// checkSet refuses components that share a name or an id.
+// checkSet rejects components that share a name or an id.
 func checkSet(all []component) error {
 	names, ids := make(map[string]string), make(map[int]string)
 	for i := range all {
 		c := &all[i]
-		if err := c.check(); err != nil {
+		if err := c.checkComponent(); err != nil {
 			return err
 		}
 		if other, taken := names[c.name]; taken {

@@ -11,9 +11,9 @@ import (
 	"collet/netproto/compat"
 )
 
-// lock is the content of compat.lock, which is committed: what was generated last, and what the source can't say. It gives ids
-// to components that have none of their own, remembers the ids of those that are gone, so that they are not given again, and
-// knows since when each is what it is. Dates never enter a hash.
+// lock is the content of compat.lock, which is committed: the last generated state, and data that the source does not have. It
+// assigns ids to components without one, keeps the ids of removed components reserved, and records when each component last
+// changed. Dates never enter a hash.
 type lock struct {
 	Format     int                   `json:"format"`   // lockFormat
 	Logic      int32                 `json:"logic"`    // at the last gen
@@ -39,7 +39,7 @@ type stamp struct {
 	seq uint64
 }
 
-// openLock reads a lock; where there is none it is empty.
+// openLock reads a lock; a missing one is empty.
 func openLock(path string) (*lock, error) {
 	l := &lock{Format: lockFormat, Released: []int32{}, Components: map[string]lockedPart{}}
 	data, err := readFile(path)
@@ -63,10 +63,10 @@ func (l *lock) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// ids are the ids of all components: their own, those that the lock remembers, or for new ones the lowest that are free. An id
+// assignIDs are the ids of all components: their own, those that the lock remembers, or for new ones the lowest that are free. An id
 // that another component had, also one that is gone, is an error: clients that still have that one would take the one for the
 // other.
-func (l *lock) ids(all []component) (map[string]uint16, error) {
+func (l *lock) assignIDs(all []component) (map[string]uint16, error) {
 	owners := make(map[uint16]string)
 	for _, name := range slices.Sorted(maps.Keys(l.Components)) {
 		owners[l.Components[name].ID] = name
@@ -77,7 +77,7 @@ func (l *lock) ids(all []component) (map[string]uint16, error) {
 			continue
 		}
 		id := uint16(c.id)
-		if owner, taken := owners[id]; taken && owner != c.name && !l.moves(owner, all) {
+		if owner, taken := owners[id]; taken && owner != c.name && !l.isRenumbered(owner, all) {
 			return nil, fmt.Errorf("%s: component %s has the id %d, which %s had: an id is never used again, take one above %d", c.where, c.name, id, owner, slices.Max(slices.Collect(maps.Keys(owners))))
 		}
 		ids[c.name] = id
@@ -97,21 +97,21 @@ func (l *lock) ids(all []component) (map[string]uint16, error) {
 			ids[c.name] = known.ID
 			continue
 		}
-		id := lowest(taken)
+		id := lowestFree(taken)
 		ids[c.name], taken[id] = id, true
 	}
 	return ids, checkIDs(all, ids)
 }
 
-// moves reports whether the component that had an id is still there and has been given another one in the source: then the id
+// isRenumbered reports whether the component that had an id is still there and has been given another one in the source: then the id
 // was not taken from something that is gone, but people renumbered, which changes the set and is told as such.
-func (l *lock) moves(owner string, all []component) bool {
+func (l *lock) isRenumbered(owner string, all []component) bool {
 	return slices.ContainsFunc(all, func(c component) bool {
 		return c.name == owner && c.id != noID && c.id != int(l.Components[owner].ID)
 	})
 }
 
-func lowest(taken map[uint16]bool) (id uint16) {
+func lowestFree(taken map[uint16]bool) (id uint16) {
 	for id = 1; taken[id]; id++ {
 	}
 	return id
@@ -128,9 +128,9 @@ func checkIDs(all []component, ids map[string]uint16) error {
 	return nil
 }
 
-// next is the lock after a gen: what did not change keeps its dates, what did gets those of the commit, what is gone stays as a
+// nextLock is the lock after a gen: what did not change keeps its dates, what did gets those of the commit, what is gone stays as a
 // note.
-func (l *lock) next(all []component, ids map[string]uint16, forms map[string]string, logic int32, now stamp) *lock {
+func (l *lock) nextLock(all []component, ids map[string]uint16, forms map[string]string, logic int32, now stamp) *lock {
 	n := &lock{Format: lockFormat, Logic: logic, Released: l.Released, Components: maps.Clone(l.Components)}
 	for name, part := range n.Components {
 		part.Gone = true

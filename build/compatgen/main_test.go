@@ -90,7 +90,7 @@ func change(t *testing.T, path, old, new string) {
 func compatgen(t *testing.T, args ...string) (said, notes string, err error) {
 	t.Helper()
 	var text, second bytes.Buffer
-	err = run(t.Context(), args, out{&text, &second})
+	err = runCommand(t.Context(), args, out{&text, &second})
 	return text.String(), second.String(), err
 }
 
@@ -107,7 +107,7 @@ func must(t *testing.T, args ...string) string {
 // hashes are the hashes of a project's components by name.
 func hashes(t *testing.T, dir string) map[string]uint64 {
 	t.Helper()
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestDatesAreNotHashed(t *testing.T) {
 // TestExplain checks that what is printed is the form in lines, and its hash.
 func TestExplain(t *testing.T) {
 	dir := harbour(t)
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}

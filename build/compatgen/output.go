@@ -19,35 +19,34 @@ func (t *table) outputs() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files[p.path(p.Lock)] = locked
+	files[p.pathOf(p.Lock)] = locked
 	manifest, err := encodeManifest(t)
 	if err != nil {
 		return nil, err
 	}
-	files[p.path(p.Manifest)] = manifest
+	files[p.pathOf(p.Manifest)] = manifest
 	if p.Package != "" {
-		if files[p.path(p.GoTable)], err = t.goTable(); err != nil {
+		if files[p.pathOf(p.GoTable)], err = t.goTable(); err != nil {
 			return nil, err
 		}
 	}
 	if p.Header != "" {
-		if files[p.path(p.Header)], err = t.header(); err != nil {
+		if files[p.pathOf(p.Header)], err = t.cHeader(); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
 }
 
-// write writes what is not there as it should be, and leaves the rest untouched, so that nothing is built again for nothing. It
-// returns the paths that were written.
-func write(files map[string][]byte) (written []string, err error) {
+// writeFiles writes changed files only, so that unchanged outputs cause no rebuild. It returns the written paths.
+func writeFiles(files map[string][]byte) (written []string, err error) {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if same, err := holds(path, files[path]); err != nil {
+		if same, err := fileHas(path, files[path]); err != nil {
 			return written, err
 		} else if same {
 			continue
 		}
-		if err := replace(path, files[path]); err != nil {
+		if err := replaceFile(path, files[path]); err != nil {
 			return written, err
 		}
 		written = append(written, path)
@@ -55,8 +54,8 @@ func write(files map[string][]byte) (written []string, err error) {
 	return written, nil
 }
 
-// holds reports whether a file has these bytes.
-func holds(path string, data []byte) (bool, error) {
+// fileHas reports whether a file has these bytes.
+func fileHas(path string, data []byte) (bool, error) {
 	there, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -64,8 +63,8 @@ func holds(path string, data []byte) (bool, error) {
 	return err == nil && bytes.Equal(there, data), err
 }
 
-// replace puts a file in the place of another at once, so that a stop in the middle leaves no half of one.
-func replace(path string, data []byte) error {
+// replaceFile replaces a file atomically: an interrupted run leaves no partial file.
+func replaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}

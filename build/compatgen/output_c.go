@@ -90,9 +90,9 @@ static inline bool collet_fill_components(ColletComponents* out) {
 #endif
 `))
 
-// header is the C header.
-func (t *table) header() ([]byte, error) {
-	rows := t.rows()
+// cHeader is the C header.
+func (t *table) cHeader() ([]byte, error) {
+	rows := t.templateRows()
 	symbols := make(map[string]string)
 	for _, r := range rows {
 		if other, taken := symbols[r.Symbol]; taken {
@@ -100,7 +100,7 @@ func (t *table) header() ([]byte, error) {
 		}
 		symbols[r.Symbol] = r.Name
 	}
-	spans, err := t.spans()
+	spans, err := t.versionSpans()
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +116,9 @@ type span struct {
 	compat.Span
 }
 
-// spans are those of all components, in the order of their declarations: a game in C that counts its state asks them, as one in Go asks
+// versionSpans are those of all components, in the order of their declarations: a game in C that counts its state asks them, as one in Go asks
 // the tags.
-func (t *table) spans() (all []span, err error) {
+func (t *table) versionSpans() (all []span, err error) {
 	taken := make(map[string]string)
 	for _, c := range t.components {
 		for _, m := range c.members {

@@ -70,8 +70,8 @@ type row struct {
 	ServerOnly               bool
 }
 
-// rows are the components that the project's logic version has, by name.
-func (t *table) rows() (rows []row) {
+// templateRows are the components that the project's logic version has, by name.
+func (t *table) templateRows() (rows []row) {
 	for _, c := range t.components {
 		form, visible := t.forms[c.name]
 		if !visible {
@@ -105,7 +105,7 @@ type versionRow struct {
 func (t *table) goTable() ([]byte, error) {
 	p := t.project
 	if !token.IsIdentifier(p.Package) || !token.IsIdentifier(p.TableName) || !token.IsExported(p.TableName) {
-		return nil, fmt.Errorf(`%s: "package" %q and "table_name" %q have to be names of Go, the second one exported`, p.path(projectFile), p.Package, p.TableName)
+		return nil, fmt.Errorf(`%s: "package" %q and "table_name" %q have to be names of Go, the second one exported`, p.pathOf(projectFile), p.Package, p.TableName)
 	}
 	var versions []versionRow
 	for _, logic := range slices.Sorted(maps.Keys(t.sets)) {
@@ -114,7 +114,7 @@ func (t *table) goTable() ([]byte, error) {
 	var b bytes.Buffer
 	err := goSource.Execute(&b, map[string]any{
 		"Package": p.Package, "Name": p.TableName, "Logic": p.Logic, "SupportedMin": p.SupportedMin,
-		"Set": hexHash(t.manifest.Build.Components), "Versions": versions, "Components": t.rows(),
+		"Set": hexHash(t.manifest.Build.Components), "Versions": versions, "Components": t.templateRows(),
 	})
 	if err != nil {
 		return nil, err

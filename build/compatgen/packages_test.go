@@ -26,7 +26,7 @@ func fleet() map[string]string {
 // TestSeveralPackages: what belongs to a component may be declared anywhere, and what tests or other systems have is not in it.
 func TestSeveralPackages(t *testing.T) {
 	dir := layOut(t, fleet())
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestPackagesThatAreWrong(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			files := fleet()
 			edit(files)
-			if _, err := build(layOut(t, files), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := buildTable(layOut(t, files), stamp{}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
 		})

@@ -59,7 +59,7 @@ func TestT14Program(t *testing.T) {
 		{nil, elsewhere, []string{"check"}, 1, nil, []string{"compatgen.json"}},
 		{nil, dir, []string{"generate"}, 1, nil, []string{"generate"}},
 		{nil, dir, nil, 1, nil, []string{"compatgen: expected one of"}},
-		{nil, dir, []string{"check", "--help"}, 0, []string{"Name everything that is stale"}, nil},
+		{nil, dir, []string{"check", "--help"}, 0, []string{"List everything that is stale"}, nil},
 	} {
 		if step.do != nil {
 			step.do()
@@ -88,11 +88,11 @@ func TestSuggestions(t *testing.T) {
 	for word, want := range map[string]string{
 		"boat": "it has Harbour.Boat, Sea.Boat", "HARBOUR": "it has Harbour.Boat, Harbour.Buoy", "Crane": "it has Harbour.Boat, Harbour.Buoy, Sea.Boat", "": "it has Harbour.Boat, Harbour.Buoy, Sea.Boat",
 	} {
-		if got := suggest(word, names); got != want {
+		if got := suggestNames(word, names); got != want {
 			t.Errorf("%q: %s, want %s", word, got, want)
 		}
 	}
-	if got := suggest("boat", nil); got != "it has none" {
+	if got := suggestNames("boat", nil); got != "it has none" {
 		t.Error(got)
 	}
 	at(t, "1770802200")

@@ -13,7 +13,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// projectFile is the name of the file that says what is declared where.
+// projectFile is the name of the file that locates the declarations.
 const projectFile = "compatgen.json"
 
 // maxFile is the longest file that is read, in bytes: declarations are written by people.
@@ -70,7 +70,7 @@ func openProject(dir string) (*project, error) {
 // maxSupported is how many logic versions a source may serve at once: each has a view of all components.
 const maxSupported = 1000
 
-func (p *project) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
+func (p *project) pathOf(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
 
 // versions are the supported logic versions, the oldest first.
 func (p *project) versions() (v []int32) {
@@ -80,8 +80,8 @@ func (p *project) versions() (v []int32) {
 	return v
 }
 
-// components are all that the project declares, checked, by name; and what to know of them.
-func (p *project) components() (all []component, warnings []string, err error) {
+// readComponents reads and checks all declared components, sorted by name, and returns warnings.
+func (p *project) readComponents() (all []component, warnings []string, err error) {
 	d := &dialect{document: p.Document, known: map[string]*typ{}, unknown: map[string]*typ{}}
 	if err := p.eachFile(p.Types, d.readTypes); err != nil {
 		return nil, nil, err
@@ -104,17 +104,17 @@ func (p *project) components() (all []component, warnings []string, err error) {
 	return all, warnings, checkSet(all)
 }
 
-// eachFile hands every file of the patterns to a function, in the order of their names, each once. A pattern without files is
-// an error: it is a folder that was moved.
+// eachFile calls read for every file of the patterns, sorted by name, each once. A pattern without files is an error: a folder
+// was probably moved.
 func (p *project) eachFile(patterns []string, read func(name string, data []byte) error) error {
 	var names []string
 	for _, pattern := range patterns {
-		found, err := filepath.Glob(p.path(pattern))
+		found, err := filepath.Glob(p.pathOf(pattern))
 		if err == nil && len(found) == 0 {
 			err = errors.New("no file is like this")
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %q: %w", p.path(projectFile), pattern, err)
+			return fmt.Errorf("%s: %q: %w", p.pathOf(projectFile), pattern, err)
 		}
 		names = append(names, found...)
 	}
@@ -131,7 +131,7 @@ func (p *project) eachFile(patterns []string, read func(name string, data []byte
 	return nil
 }
 
-// readFile reads a file that people wrote.
+// readFile reads a source file of bounded size.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -158,9 +158,9 @@ func strictJSON(data []byte, into any) error {
 	return nil
 }
 
-// view is what the components are for a logic version: the shared ones as manifest entries without dates, sorted by name, and
+// viewComponents is what the components are for a logic version: the shared ones as manifest entries without dates, sorted by name, and
 // every visible one's form by name.
-func view(all []component, ids map[string]uint16, logic int32) (entries []compat.Entry, forms map[string]string) {
+func viewComponents(all []component, ids map[string]uint16, logic int32) (entries []compat.Entry, forms map[string]string) {
 	forms = make(map[string]string)
 	for i := range all {
 		c := &all[i]

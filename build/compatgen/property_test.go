@@ -149,7 +149,7 @@ func formOf(t *testing.T, text string, logic int32) string {
 	if err := d.readComponent("drawn", []byte(text)); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if err := d.components[0].check(); err != nil {
+	if err := d.components[0].checkComponent(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return d.components[0].form(logic)
@@ -251,11 +251,11 @@ func TestT14Histories(t *testing.T) {
 			current := hashes(t, folder)
 			for version, set := range shipped {
 				if version >= max(1, logic-1) {
-					made, err := build(folder, stamp{})
+					made, err := buildTable(folder, stamp{})
 					if err != nil {
 						t.Fatal(err)
 					}
-					_, forms, err := made.view(made.ids(), version)
+					_, forms, err := made.manifestOf(made.ids(), version)
 					if err != nil {
 						t.Fatal(err)
 					}

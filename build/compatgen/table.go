@@ -19,44 +19,44 @@ type table struct {
 	warnings   []string
 }
 
-// build reads a project and computes everything. It writes nothing. now is what a change is dated with.
-func build(dir string, now stamp) (*table, error) {
+// buildTable reads a project and computes everything. It writes nothing. now is what a change is dated with.
+func buildTable(dir string, now stamp) (*table, error) {
 	p, err := openProject(dir)
 	if err != nil {
 		return nil, err
 	}
-	all, warnings, err := p.components()
+	all, warnings, err := p.readComponents()
 	if err != nil {
 		return nil, err
 	}
-	before, err := openLock(p.path(p.Lock))
+	before, err := openLock(p.pathOf(p.Lock))
 	if err != nil {
 		return nil, err
 	}
 	if before.Logic > p.Logic {
 		return nil, fmt.Errorf("%s: logic version %d is below %d, which was generated before: a logic version never goes back", filepath.Join(dir, projectFile), p.Logic, before.Logic)
 	}
-	ids, err := before.ids(all)
+	ids, err := before.assignIDs(all)
 	if err != nil {
 		return nil, err
 	}
 	t := &table{project: p, components: all, before: before, warnings: warnings, sets: map[int32]uint64{}}
 	for _, logic := range p.versions() {
-		m, _, err := t.view(ids, logic)
+		m, _, err := t.manifestOf(ids, logic)
 		if err != nil {
 			return nil, err
 		}
 		t.sets[logic] = m.Build.Components
 	}
-	_, t.forms = view(all, ids, p.Logic)
-	t.lock = before.next(all, ids, t.forms, p.Logic, now)
-	t.manifest, _, err = t.view(ids, p.Logic)
+	_, t.forms = viewComponents(all, ids, p.Logic)
+	t.lock = before.nextLock(all, ids, t.forms, p.Logic, now)
+	t.manifest, _, err = t.manifestOf(ids, p.Logic)
 	return t, err
 }
 
-// view is the manifest of a logic version as the source of today has it, with the dates of the lock where there is one.
-func (t *table) view(ids map[string]uint16, logic int32) (compat.Manifest, map[string]string, error) {
-	entries, forms := view(t.components, ids, logic)
+// manifestOf is the manifest of a logic version as the source of today has it, with the dates of the lock where there is one.
+func (t *table) manifestOf(ids map[string]uint16, logic int32) (compat.Manifest, map[string]string, error) {
+	entries, forms := viewComponents(t.components, ids, logic)
 	if t.lock != nil {
 		for i, e := range entries {
 			part := t.lock.Components[e.Name]

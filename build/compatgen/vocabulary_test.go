@@ -36,7 +36,7 @@ var another = map[string]string{
 func declared(t *testing.T, xml string) (forms map[string]string, sets map[int32]uint64, err error) {
 	t.Helper()
 	dir := layOut(t, map[string]string{"a.xml": xml, projectFile: `{"logic": 8, "supported_min": 6, "declarations": ["*.xml"]}`})
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,7 @@ func TestEveryDefault(t *testing.T) {
 // which changes is seen as a text that changed.
 func TestExplainedComponents(t *testing.T) {
 	dir := harbour(t)
-	made, err := build(dir, stamp{})
+	made, err := buildTable(dir, stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
