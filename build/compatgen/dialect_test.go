@@ -266,8 +266,8 @@ func TestDialectRefuses(t *testing.T) {
 	for want, row := range map[string][2]string{
 		`attribute "Nam" is unknown`:                       {`<Component Nam="A"/>`},
 		`a.decl:2: NetworkProperty: attribute "Tpye"`:      {inside("\n" + `<NetworkProperty Tpye="bool" Name="P"/>`)},
-		"Property: it is not allowed in Component":      {inside(`<Property/>`)},
-		"Param: it is not allowed in NetworkProperty":   {inside(`<NetworkProperty Type="bool" Name="P"><Param/></NetworkProperty>`)},
+		"Property: it is not allowed in Component":         {inside(`<Property/>`)},
+		"Param: it is not allowed in NetworkProperty":      {inside(`<NetworkProperty Type="bool" Name="P"><Param/></NetworkProperty>`)},
 		"the root element is Component2, want Component":   {`<Component2/>`},
 		"XML syntax error":                                 {`<Component`},
 		"0 root elements":                                  {`<!-- nothing -->`},

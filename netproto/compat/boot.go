@@ -58,7 +58,7 @@ func Boot(stored *Settings, d Declared, o BootOptions) (Settings, []Change, erro
 	}
 	b := booting{d: d, o: o, Settings: Defaults(d)}
 	if stored == nil {
-		b.changed("B1", ActorBoot, "nothing is stored: everything that this build supports may connect", "active_min", "active_max")
+		b.noteChange("B1", ActorBoot, "nothing is stored: everything that this build supports may connect", "active_min", "active_max")
 	} else {
 		b.Settings = stored.clone()
 		if err := b.reconcile(); err != nil {
@@ -71,7 +71,7 @@ func Boot(stored *Settings, d Declared, o BootOptions) (Settings, []Change, erro
 	if err := b.Check(d); err != nil {
 		return Settings{}, nil, err
 	}
-	b.warn()
+	b.addWarnings()
 	return b.Settings, b.changes, nil
 }
 
@@ -83,7 +83,7 @@ type booting struct {
 	changes []Change
 }
 
-func (b *booting) changed(step, actor, why string, keys ...string) {
+func (b *booting) noteChange(step, actor, why string, keys ...string) {
 	b.changes = append(b.changes, Change{Step: step, Actor: actor, Keys: keys, Why: why})
 }
 
@@ -94,46 +94,46 @@ func (b *booting) reconcile() error {
 	case !b.d.Versioned && b.Active() == none:
 		return nil
 	case !b.d.Versioned:
-		if err := b.lower(none); err != nil {
+		if err := b.lowerActive(none); err != nil {
 			return err
 		}
 	case b.Active() == none:
-		b.set("B1", ActorBoot, can, "the settings are from before the server had a logic version: everything that this build supports may connect")
+		b.setActive("B1", ActorBoot, can, "the settings are from before the server had a logic version: everything that this build supports may connect")
 	default:
 		if b.ActiveMin < can.Min {
-			b.set("B3", ActorForced, Range{Min: can.Min, Max: max(b.ActiveMax, can.Min)}, fmt.Sprintf("this build supports nothing below %d", can.Min))
+			b.setActive("B3", ActorForced, Range{Min: can.Min, Max: max(b.ActiveMax, can.Min)}, fmt.Sprintf("this build supports nothing below %d", can.Min))
 		}
 		if b.ActiveMax > can.Max {
-			if err := b.lower(Range{Min: min(b.ActiveMin, can.Max), Max: can.Max}); err != nil {
+			if err := b.lowerActive(Range{Min: min(b.ActiveMin, can.Max), Max: can.Max}); err != nil {
 				return err
 			}
 		}
 		if b.AutoUpgrade && b.ActiveMax < can.Max {
-			b.set("B5", ActorAuto, Range{Min: b.ActiveMin, Max: can.Max}, fmt.Sprintf("auto_upgrade is on and this build supports %s", can))
+			b.setActive("B5", ActorAuto, Range{Min: b.ActiveMin, Max: can.Max}, fmt.Sprintf("auto_upgrade is on and this build supports %s", can))
 		}
 	}
 	b.dropRules()
 	return nil
 }
 
-// set makes to the active range.
-func (b *booting) set(step, actor string, to Range, why string) {
+// setActive makes to the active range.
+func (b *booting) setActive(step, actor string, to Range, why string) {
 	before := b.Settings
 	b.ActiveMin, b.ActiveMax = to.Min, to.Max
 	if keys := Diff(before, b.Settings); len(keys) > 0 {
-		b.changed(step, actor, fmt.Sprintf("%s: active was %s and is %s", why, before.Active(), to), keys...)
+		b.noteChange(step, actor, fmt.Sprintf("%s: active was %s and is %s", why, before.Active(), to), keys...)
 	}
 }
 
-// lower is B4: an older server needs AcceptRollback.
-func (b *booting) lower(to Range) error {
+// lowerActive is B4: an older server needs AcceptRollback.
+func (b *booting) lowerActive(to Range) error {
 	if !b.o.AcceptRollback {
 		return &RollbackError{Active: b.Active(), Declared: b.d, LastBuild: b.o.LastBuild}
 	}
-	b.set("B4", ActorForced, to, fmt.Sprintf("a rollback from build %s to build %s was accepted", named(b.o.LastBuild), named(b.d.Build.ID)))
+	b.setActive("B4", ActorForced, to, fmt.Sprintf("a rollback from build %s to build %s was accepted", named(b.o.LastBuild), named(b.d.Build.ID)))
 	if !b.d.Versioned && b.Redirect.Enabled {
 		b.Redirect.Enabled = false
-		b.changed("B4", ActorForced, "without a logic version no client is too new", "redirect.enabled")
+		b.noteChange("B4", ActorForced, "without a logic version no client is too new", "redirect.enabled")
 	}
 	return nil
 }
@@ -153,24 +153,24 @@ func (b *booting) dropRules() {
 		step = "B3"
 	}
 	if dropped := had - len(b.PatchRules); dropped > 0 {
-		b.changed(step, ActorForced, fmt.Sprintf("%d patch rules are for logic versions that this build doesn't support", dropped), "patch_rules")
+		b.noteChange(step, ActorForced, fmt.Sprintf("%d patch rules are for logic versions that this build doesn't support", dropped), "patch_rules")
 	}
 }
 
-// warn is B6 and B7.
-func (b *booting) warn() {
+// addWarnings is B6 and B7.
+func (b *booting) addWarnings() {
 	if !b.d.Versioned {
 		return
 	}
 	s := b.d.snapshot(b.Settings)
 	if released, known := b.d.Baselines[b.d.Build.Logic]; known && released != b.d.Build.Components {
-		b.changed("B6", "", fmt.Sprintf("this build's components are %016x, those that were released as logic version %d are %016x: clients are compared with this build's",
+		b.noteChange("B6", "", fmt.Sprintf("this build's components are %016x, those that were released as logic version %d are %016x: clients are compared with this build's",
 			b.d.Build.Components, b.d.Build.Logic, released))
 	}
 	if missing := s.missingBaselines(); len(missing) > 0 && b.Components != PolicyOff {
-		b.changed("B6", "", fmt.Sprintf("the components of logic version %s are unknown: its clients are not compared", ranges(missing)))
+		b.noteChange("B6", "", fmt.Sprintf("the components of logic version %s are unknown: its clients are not compared", ranges(missing)))
 	}
 	for _, u := range s.Unserved() {
-		b.changed("B7", "", fmt.Sprintf("clients of %s can't be updated here: %s", u.Target, u.Why))
+		b.noteChange("B7", "", fmt.Sprintf("clients of %s can't be updated here: %s", u.Target, u.Why))
 	}
 }

@@ -44,8 +44,8 @@ func Checksum(v any, logic int32) (uint64, error) {
 		return 0, &ValueError{Path: fmt.Sprintf("%T", v), Why: "it is no struct with members"}
 	}
 	c := checksum{logic: logic, sum: sha256.New(), members: make(map[reflect.Type][]field)}
-	c.text(valuePrefix)
-	if err := c.add(value, 0); err != nil {
+	c.addText(valuePrefix)
+	if err := c.addValue(value, 0); err != nil {
 		return 0, err.below(value.Type().Name())
 	}
 	return first64(c.sum.Sum(nil)), nil
@@ -67,38 +67,38 @@ type checksum struct {
 	buf     [8]byte
 }
 
-func (c *checksum) number(n uint64) {
+func (c *checksum) addNumber(n uint64) {
 	binary.BigEndian.PutUint64(c.buf[:], n)
 	c.sum.Write(c.buf[:])
 }
 
-func (c *checksum) text(s string) {
-	c.number(uint64(len(s)))
+func (c *checksum) addText(s string) {
+	c.addNumber(uint64(len(s)))
 	c.sum.Write([]byte(s))
 }
 
-// add counts a value. The kind stands before it.
-func (c *checksum) add(v reflect.Value, depth int) *ValueError {
+// addValue counts a value. The kind stands before it.
+func (c *checksum) addValue(v reflect.Value, depth int) *ValueError {
 	if depth > maxDepth {
 		return &ValueError{Why: fmt.Sprintf("it is nested deeper than %d", maxDepth)}
 	}
-	c.number(kinds[v.Kind()])
+	c.addNumber(kinds[v.Kind()])
 	switch v.Kind() {
 	case reflect.Bool, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
-		c.number(bits(v))
+		c.addNumber(bits(v))
 	case reflect.String:
-		c.text(v.String())
+		c.addText(v.String())
 	case reflect.Pointer:
 		if v.IsNil() {
-			c.number(0)
+			c.addNumber(0)
 			return nil
 		}
-		c.number(1)
-		return c.add(v.Elem(), depth+1)
+		c.addNumber(1)
+		return c.addValue(v.Elem(), depth+1)
 	case reflect.Slice, reflect.Array:
-		c.number(uint64(v.Len()))
+		c.addNumber(uint64(v.Len()))
 		for i := range v.Len() {
-			if err := c.add(v.Index(i), depth+1); err != nil {
+			if err := c.addValue(v.Index(i), depth+1); err != nil {
 				return err.below(fmt.Sprintf("[%d]", i))
 			}
 		}
@@ -137,14 +137,14 @@ func (c *checksum) addMap(v reflect.Value, depth int) *ValueError {
 	for key, value := range v.Seq2() {
 		pair := checksum{logic: c.logic, sum: sha256.New(), members: c.members}
 		for _, part := range [...]reflect.Value{key, value} {
-			if err := pair.add(part, depth+1); err != nil {
+			if err := pair.addValue(part, depth+1); err != nil {
 				return err.below(fmt.Sprintf("[%v]", key))
 			}
 		}
 		pairs = append(pairs, pair.sum.Sum(nil))
 	}
 	slices.SortFunc(pairs, bytes.Compare)
-	c.number(uint64(len(pairs)))
+	c.addNumber(uint64(len(pairs)))
 	for _, pair := range pairs {
 		c.sum.Write(pair)
 	}
@@ -162,10 +162,10 @@ func (c *checksum) addStruct(v reflect.Value, depth int) *ValueError {
 		members = slices.DeleteFunc(members, func(m field) bool { return !Visible(m.Span, c.logic) })
 		c.members[v.Type()] = members
 	}
-	c.number(uint64(len(members)))
+	c.addNumber(uint64(len(members)))
 	for _, m := range members {
-		c.number(uint64(m.Number))
-		if err := c.add(v.Field(m.index), depth+1); err != nil {
+		c.addNumber(uint64(m.Number))
+		if err := c.addValue(v.Field(m.index), depth+1); err != nil {
 			return err.below("." + v.Type().Field(m.index).Name)
 		}
 	}

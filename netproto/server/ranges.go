@@ -50,7 +50,7 @@ func (c *session) serveRange(r request) *ending {
 			return unreadable(err)
 		}
 		defer done()
-		from.file, from.check = in, func() error { return f.Check(in) }
+		from.file, from.check = in, func() error { return f.CheckUnchanged(in) }
 		if f.IsUnseen() {
 			if err := from.check(); err != nil {
 				return unreadable(err)

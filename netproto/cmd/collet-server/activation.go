@@ -42,9 +42,9 @@ type socketError struct {
 
 func (e *socketError) Error() string { return fmt.Sprintf("inherited socket %d %s", e.number, e.text) }
 
-// inherited takes over the sockets for the process of this id, by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. On failure it closes
+// inheritSockets takes over the sockets for the process of this id, by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. On failure it closes
 // those that it has taken.
-func inherited(env func(string) string, id int) (s sockets, err error) {
+func inheritSockets(env func(string) string, id int) (s sockets, err error) {
 	if env("LISTEN_PID") != strconv.Itoa(id) {
 		return s, nil
 	}
@@ -59,7 +59,7 @@ func inherited(env func(string) string, id int) (s sockets, err error) {
 		}
 	}
 	for i, name := range names {
-		if err := s.take(firstSocket+i, name); err != nil {
+		if err := s.takeSocket(firstSocket+i, name); err != nil {
 			s.close()
 			return sockets{}, err
 		}
@@ -67,12 +67,12 @@ func inherited(env func(string) string, id int) (s sockets, err error) {
 	return s, nil
 }
 
-// take assigns a socket by its name.
-func (s *sockets) take(number int, name string) error {
+// takeSocket assigns a socket by its name.
+func (s *sockets) takeSocket(number int, name string) error {
 	if name == "" || name == unnamed || strings.HasSuffix(name, unitSuffix) {
 		name = defaultName
 	}
-	place := s.places()[name]
+	place := s.byName()[name]
 	switch {
 	case place == nil:
 		return &socketError{number, fmt.Sprintf("is named %q; name it players, tls, ws, wss, http or metrics, by FileDescriptorName= in its unit", name)}
@@ -89,8 +89,8 @@ func (s *sockets) take(number int, name string) error {
 	return nil
 }
 
-// places maps names to the fields of s.
-func (s *sockets) places() map[string]*net.Listener {
+// byName maps names to the fields of s.
+func (s *sockets) byName() map[string]*net.Listener {
 	return map[string]*net.Listener{
 		defaultName: &s.players.TCP, "tls": &s.players.TLS, "ws": &s.players.WebSocket, "wss": &s.players.SecureWebSocket, "http": &s.http, "metrics": &s.metrics,
 	}
@@ -106,9 +106,9 @@ func (s *sockets) close() {
 	}
 }
 
-// over removes the addresses that inherited sockets replace. Settings have one port for WebSocket, with or without TLS, so a
+// replaceAddresses removes the addresses that inherited sockets replace. Settings have one port for WebSocket, with or without TLS, so a
 // socket of the other kind is an error.
-func (s *sockets) over(at config.Addresses, asked transport) (config.Addresses, error) {
+func (s *sockets) replaceAddresses(at config.Addresses, asked transport) (config.Addresses, error) {
 	for _, kind := range []struct {
 		socket net.Listener
 		addr   *string
@@ -129,9 +129,9 @@ func (s *sockets) over(at config.Addresses, asked transport) (config.Addresses, 
 	return at, nil
 }
 
-// tell sends a state to the service manager (sd_notify(3)), if NOTIFY_SOCKET is set. Errors are ignored: the server works without
+// notifyManager sends a state to the service manager (sd_notify(3)), if NOTIFY_SOCKET is set. Errors are ignored: the server works without
 // it.
-func tell(state string) {
+func notifyManager(state string) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
 		return

@@ -24,7 +24,7 @@ import (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	opt, err := parse(args)
+	opt, err := parseOptions(args)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "collet-server: %v\ncollet-server --help tells more\n", err)
 		return 2
@@ -32,19 +32,19 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // hands the signals back, so that a second one ends the process at once
-	if err := perform(ctx, opt, newLog(opt)); err != nil {
+	if err := runCommand(ctx, opt, newLog(opt)); err != nil {
 		fmt.Fprintf(os.Stderr, "collet-server: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-// perform does what the command line asks for.
-func perform(ctx context.Context, opt options, log zerolog.Logger) error {
+// runCommand does what the command line asks for.
+func runCommand(ctx context.Context, opt options, log zerolog.Logger) error {
 	if opt.Command == askReload && opt.Control != "" {
 		return admin.AskReload(ctx, opt.Control)
 	}
-	set, from, err := opt.effective()
+	set, from, err := opt.effectiveSettings()
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 	case opt.PrintConfig:
 		return set.Print(os.Stdout, from)
 	case opt.Check || opt.Command == askCheck:
-		return check(ctx, opt, set, log)
+		return checkOffer(ctx, opt, set, log)
 	case opt.Command == askReload && set.Operations.ControlSocket == "":
 		return errNoControl
 	case opt.Command == askReload:
@@ -62,8 +62,8 @@ func perform(ctx context.Context, opt options, log zerolog.Logger) error {
 	}
 }
 
-// check prints what would be offered and where.
-func check(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) error {
+// checkOffer prints what would be offered and where.
+func checkOffer(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) error {
 	certificates := server.CheckCertificates(opt.addresses(set), set, log)
 	catalogue, err := catalogue.Open(ctx, set, log)
 	if err == nil {

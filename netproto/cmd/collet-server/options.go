@@ -60,8 +60,8 @@ const (
 
 var errNoControl = errors.New("no control socket: give --control PATH, or set Operations.ControlSocket in the settings file")
 
-// parse reads the command line; --help and --version end the process.
-func parse(args []string) (options, error) {
+// parseOptions reads the command line; --help and --version end the process.
+func parseOptions(args []string) (options, error) {
 	var opt options
 	parser, err := kong.New(&opt,
 		kong.Name("collet-server"),
@@ -81,16 +81,16 @@ func parse(args []string) (options, error) {
 		return opt, err
 	}
 	if exe, err := os.Executable(); err == nil {
-		opt.packaged(filepath.Dir(exe))
+		opt.usePackagedConfig(filepath.Dir(exe))
 	}
-	return opt, opt.sense()
+	return opt, opt.checkCombinations()
 }
 
 // ownConfig is the settings file that lies beside the program in a server's package.
 const ownConfig = "collet-server.toml"
 
-// packaged uses the settings file beside this program if no option says what to serve.
-func (o *options) packaged(folder string) {
+// usePackagedConfig uses the settings file beside this program if no option says what to serve.
+func (o *options) usePackagedConfig(folder string) {
 	if o.Config != "" || o.Root != "" || o.Compat != "" || o.Release.Folder != "" || o.Command == askReload {
 		return
 	}
@@ -108,8 +108,8 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 	return config.Describe(ctx.Stdout)
 }
 
-// sense refuses ambiguous combinations of options.
-func (o options) sense() error {
+// checkCombinations refuses ambiguous combinations of options.
+func (o options) checkCombinations() error {
 	switch {
 	case o.Command == askReload && o.Control != "":
 		return nil
@@ -149,8 +149,8 @@ func (o options) settings() (set config.Settings, err error) {
 	return set, set.Validate()
 }
 
-// effective are the settings with the origin of each.
-func (o options) effective() (config.Settings, config.Origins, error) {
+// effectiveSettings are the settings with the origin of each.
+func (o options) effectiveSettings() (config.Settings, config.Origins, error) {
 	set, err := o.settings()
 	if err != nil {
 		return set, nil, err

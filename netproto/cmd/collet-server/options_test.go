@@ -31,7 +31,7 @@ func TestOwnConfig(t *testing.T) {
 			}
 		}
 		o := test.given
-		if o.packaged(folder); o.Config != test.want {
+		if o.usePackagedConfig(folder); o.Config != test.want {
 			t.Errorf("%s: settings file %q, want %q", name, o.Config, test.want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestOwnConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	var o options
-	if o.packaged(folder); o.Config != "" {
+	if o.usePackagedConfig(folder); o.Config != "" {
 		t.Errorf("a folder of that name was taken for settings")
 	}
 }

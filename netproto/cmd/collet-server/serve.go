@@ -63,19 +63,19 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 			return err
 		}
 		defer op.Close()
-		if err := r.firstToken(op); err != nil {
+		if err := r.createFirstToken(op); err != nil {
 			return err
 		}
 		r.server.Govern(op)
 	}
 	r.monitor.Watch(r.server)
-	if err := r.control(ctx, hangup, stamp); err != nil {
+	if err := r.startReloads(ctx, hangup, stamp); err != nil {
 		return err
 	}
-	tell("READY=1")
+	notifyManager("READY=1")
 	r.helpers.Go(func() {
 		<-ctx.Done()
-		tell("STOPPING=1")
+		notifyManager("STOPPING=1")
 	})
 	return r.server.Serve(ctx, r.listeners)
 }
@@ -83,10 +83,10 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 // listen opens all ports. It runs before the hashing of gigabytes, so an occupied port fails early.
 func (r *running) listen(ctx, alive context.Context) error {
 	var err error
-	if r.sockets, err = inherited(os.Getenv, os.Getpid()); err != nil {
+	if r.sockets, err = inheritSockets(os.Getenv, os.Getpid()); err != nil {
 		return err
 	}
-	at, err := r.sockets.over(r.opt.addresses(r.set), r.opt.Transport)
+	at, err := r.sockets.replaceAddresses(r.opt.addresses(r.set), r.opt.Transport)
 	if err != nil {
 		r.sockets.close()
 		return err
@@ -96,14 +96,14 @@ func (r *running) listen(ctx, alive context.Context) error {
 		return err
 	}
 	r.listeners = all
-	return r.watchOver(ctx, alive)
+	return r.serveMonitor(ctx, alive)
 }
 
-// watchOver serves HTTP and metrics, if configured, until alive ends.
-func (r *running) watchOver(ctx, alive context.Context) error {
+// serveMonitor serves HTTP and metrics, if configured, until alive ends.
+func (r *running) serveMonitor(ctx, alive context.Context) error {
 	if err := errors.Join(
-		hear(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
-		hear(ctx, &r.sockets.metrics, r.set.MetricsAddress(), "--metrics or Operations.MetricsAddress"),
+		openSocket(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
+		openSocket(ctx, &r.sockets.metrics, r.set.MetricsAddress(), "--metrics or Operations.MetricsAddress"),
 		r.monitor.Configure(r.set, r.log),
 	); err != nil {
 		r.sockets.close()
@@ -112,16 +112,16 @@ func (r *running) watchOver(ctx, alive context.Context) error {
 	if listener := r.sockets.http; listener != nil {
 		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
 		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, r.log))
-		r.background("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
+		r.runHelper("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
 	if listener := r.sockets.metrics; listener != nil {
-		r.background("serve metrics", func() error { return r.monitor.ServeMetrics(alive, listener, r.log) })
+		r.runHelper("serve metrics", func() error { return r.monitor.ServeMetrics(alive, listener, r.log) })
 	}
 	return nil
 }
 
-// hear listens at the address that option sets, unless it is empty or a socket was inherited for it.
-func hear(ctx context.Context, socket *net.Listener, addr, option string) error {
+// openSocket listens at the address that option sets, unless it is empty or a socket was inherited for it.
+func openSocket(ctx context.Context, socket *net.Listener, addr, option string) error {
 	if *socket != nil || addr == "" {
 		return nil
 	}
@@ -136,8 +136,8 @@ func hear(ctx context.Context, socket *net.Listener, addr, option string) error 
 	return err
 }
 
-// firstToken tells how the first token of the admin API is made, or makes it where the control socket can't.
-func (r *running) firstToken(o *operator.Operator) error {
+// createFirstToken tells how the first token of the admin API is made, or makes it where the control socket can't.
+func (r *running) createFirstToken(o *operator.Operator) error {
 	switch socket := r.set.Operations.ControlSocket; {
 	case o.Tokens.Exist() || r.sockets.http == nil:
 		return nil
@@ -153,14 +153,14 @@ func (r *running) firstToken(o *operator.Operator) error {
 	return nil
 }
 
-// control starts the triggers of a reload: control socket, watcher and SIGHUP.
-func (r *running) control(ctx context.Context, hangup <-chan os.Signal, stamp uint64) error {
+// startReloads starts the triggers of a reload: control socket, watcher and SIGHUP.
+func (r *running) startReloads(ctx context.Context, hangup <-chan os.Signal, stamp uint64) error {
 	if path := r.set.Operations.ControlSocket; path != "" {
 		listener, err := admin.ListenControl(path)
 		if err != nil {
 			return err
 		}
-		r.background("serve the control socket", func() error { return admin.ServeControl(ctx, listener, r.server.Operator(), r.reload, r.log) })
+		r.runHelper("serve the control socket", func() error { return admin.ServeControl(ctx, listener, r.server.Operator(), r.reload, r.log) })
 	}
 	if period := r.set.Operations.WatchTime; period > 0 {
 		r.helpers.Go(func() { server.Watch(ctx, period, stamp, r.opt.settings, r.reload) })
@@ -192,8 +192,8 @@ func (r *running) reload(ctx context.Context) error {
 	return err
 }
 
-// background runs a helper whose failure is only logged.
-func (r *running) background(what string, helper func() error) {
+// runHelper runs a helper whose failure is only logged.
+func (r *running) runHelper(what string, helper func() error) {
 	r.helpers.Go(func() {
 		if err := helper(); err != nil {
 			r.log.Error().Err(err).Msgf("Could not %s any longer", what)

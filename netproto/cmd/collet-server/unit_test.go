@@ -42,7 +42,7 @@ func TestUnitAsksForWhatThereIs(t *testing.T) {
 	control := map[string]string{}
 	for _, name := range []string{"ExecStart", "ExecReload"} {
 		line, ours := strings.CutPrefix(service[name][0], installed+" ")
-		opt, err := parse(strings.Fields(line))
+		opt, err := parseOptions(strings.Fields(line))
 		if !ours || err != nil {
 			t.Fatalf("%s=%s: %v", name, service[name], err)
 		}
@@ -79,7 +79,7 @@ func TestSocketUnits(t *testing.T) {
 			t.Errorf("%s is for %q", file, service)
 		}
 		var s sockets
-		if places := s.places(); places[want.name] == nil {
+		if places := s.byName(); places[want.name] == nil {
 			t.Errorf("%s has the name %q, which the program does not know", file, want.name)
 		}
 	}

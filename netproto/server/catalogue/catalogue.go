@@ -146,8 +146,8 @@ func assemble(set config.Settings, found []*File) (*Catalogue, error) {
 	}
 	for _, f := range found {
 		if f.Target != "" {
-			c.offers.begin(f.Target).add(f)
+			c.offers.beginTarget(f.Target).addFile(f)
 		}
 	}
-	return c, c.offers.encode()
+	return c, c.offers.encodeLists()
 }

@@ -121,7 +121,7 @@ func readBaselines(folder string, supported compat.Range) (map[int32]*compat.Man
 	if folder == "" {
 		return all, nil
 	}
-	files, err := filepath.Glob(filepath.Join(globbed(folder), "*.json"))
+	files, err := filepath.Glob(filepath.Join(escapeGlob(folder), "*.json"))
 	if _, missing := os.Stat(folder); err == nil {
 		err = missing
 	}
@@ -150,16 +150,16 @@ func readBaselines(folder string, supported compat.Range) (map[int32]*compat.Man
 	return all, nil
 }
 
-// globbed escapes the pattern characters of filepath.Glob.
-func globbed(path string) string {
+// escapeGlob escapes the pattern characters of filepath.Glob.
+func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
 		return path // filepath.Glob has no escapes on Windows
 	}
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// offerTo adds the targets with their payloads, the newest logic version first.
-func (d *declaration) offerTo(payloads map[string][]payload) {
+// addTargets adds the targets with their payloads, the newest logic version first.
+func (d *declaration) addTargets(payloads map[string][]payload) {
 	d.payloads, d.Targets = payloads, make(map[string]compat.Target, len(payloads))
 	for name, all := range payloads {
 		slices.SortStableFunc(all, func(a, b payload) int {
@@ -194,9 +194,9 @@ func (d *declaration) manifestFor(logic int32) *compat.Manifest {
 
 // identifyContent derives the identities of the offered packs: the common one, and those of targets with different packs.
 func (d *declaration) identifyContent(all offers) {
-	d.Content = all.common.content()
+	d.Content = all.common.contentIdentity()
 	for name, o := range all.byTarget {
-		if own := o.content(); own != d.Content {
+		if own := o.contentIdentity(); own != d.Content {
 			t := d.Targets[name]
 			t.Content = own
 			d.Targets[name] = t

@@ -36,7 +36,7 @@ func (c *Catalogue) Describe(w io.Writer) error {
 		if name == "" {
 			name = "any other target"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", name, len(o.files), o.bytes(), o.nativeUpdate(), o.content(), c.offers.describeVariants(o))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", name, len(o.files), o.totalBytes(), o.nativeUpdate(), o.contentIdentity(), c.offers.describeVariants(o))
 	}
 	if len(c.editions) > 0 {
 		fmt.Fprintln(table)

@@ -29,17 +29,17 @@ type File struct {
 	plain    release.Digest // of a release: the required digest
 	unpacked bool           // path is in the cache
 
-	seen atomic.Int64 // disk mode: the last successful Check, in nanoseconds of Unix time
+	seen atomic.Int64 // disk mode: the last successful CheckUnchanged, in nanoseconds of Unix time
 }
 
-// load reads the file once, computes both digests and, in memory mode, keeps the content. It refuses irregular files and files
+// loadContent reads the file once, computes both digests and, in memory mode, keeps the content. It refuses irregular files and files
 // that change meanwhile. In disk mode the file stays open if position is below maxHandles.
-func (f *File) load(ctx context.Context, inMemory bool, position int) error {
+func (f *File) loadContent(ctx context.Context, inMemory bool, position int) error {
 	in, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	if err := f.read(ctx, in, inMemory); err != nil {
+	if err := f.readContent(ctx, in, inMemory); err != nil {
 		in.Close()
 		return err
 	}
@@ -68,7 +68,7 @@ func (f *File) loadAs(ctx context.Context, inMemory bool, position int, known ma
 		}
 		return true, nil
 	}
-	err = f.load(ctx, inMemory, position)
+	err = f.loadContent(ctx, inMemory, position)
 	switch {
 	case err == nil && f.Digest == want && f.Size == size:
 		return true, nil
@@ -82,7 +82,7 @@ func (f *File) loadAs(ctx context.Context, inMemory bool, position int, known ma
 	return false, nil
 }
 
-func (f *File) read(ctx context.Context, in *os.File, inMemory bool) error {
+func (f *File) readContent(ctx context.Context, in *os.File, inMemory bool) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f *File) read(ctx context.Context, in *os.File, inMemory bool) error {
 	}
 	f.identity, f.InMemory = platform.IdentityOf(info), inMemory
 	f.Size = info.Size()
-	if err := f.digest(ctx, in); err != nil {
+	if err := f.hashContent(ctx, in); err != nil {
 		return err
 	}
 	if now, err := in.Stat(); err != nil || !sameFile(f.identity, platform.IdentityOf(now)) {
@@ -106,8 +106,8 @@ var errMoving = errors.New("changed while it was being read; finish publishing f
 // hashBuffer is how many bytes of a file are hashed at a time, in each worker.
 const hashBuffer = 256 << 10
 
-// digest streams in through both hashes, and into f.Data in memory mode.
-func (f *File) digest(ctx context.Context, in io.Reader) error {
+// hashContent streams in through both hashes, and into f.Data in memory mode.
+func (f *File) hashContent(ctx context.Context, in io.Reader) error {
 	sha, fnv := release.SHA256.NewHash(), release.FNV1a64.NewHash()
 	buf := make([]byte, min(hashBuffer, f.Size+1))
 	if f.InMemory {
@@ -157,11 +157,11 @@ func (e *ChangedError) Error() string {
 		e.path, e.was.Size, e.was.Modified, e.is.Size, e.is.Modified)
 }
 
-// lookPeriod is how long a Check also counts as the first check of the next portions. That check only decides between a clear
+// lookPeriod is how long a CheckUnchanged also counts as the first check of the next portions. That check only decides between a clear
 // refusal and a broken connection; the check before a portion's last bytes is never skipped.
 const lookPeriod = 10 * time.Millisecond
 
-// IsUnseen reports whether the last Check of the file is older than lookPeriod.
+// IsUnseen reports whether the last CheckUnchanged of the file is older than lookPeriod.
 func (f *File) IsUnseen() bool { return time.Since(time.Unix(0, f.seen.Load())) > lookPeriod }
 
 // Open returns the open file, and the function that ends its use.

@@ -67,15 +67,15 @@ func closeFiles(files []*File, folder *Folder) {
 			f.in.Close()
 		}
 		if f.unpacked {
-			folder.trust.cache.drop(f.plain)
+			folder.trust.cache.dropBlob(f.plain)
 		}
 	}
 }
 
-// Check verifies that in, of which a portion has just been read, is the hashed file. The file now at its path does not matter: a
+// CheckUnchanged verifies that in, of which a portion has just been read, is the hashed file. The file now at its path does not matter: a
 // publisher renames the next release's files into place before a reload, and clients of this catalogue continue with the open
 // ones.
-func (f *File) Check(in *os.File) error {
+func (f *File) CheckUnchanged(in *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err

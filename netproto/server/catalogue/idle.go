@@ -27,7 +27,7 @@ func OpenIdle(ctx context.Context, set config.Settings, log zerolog.Logger) (*Ca
 		set.Compat.Content = ""
 	}
 	c.idle = set.Release.Folder == ""
-	if err := c.declare(ctx, set); err != nil {
+	if err := c.declareBuild(ctx, set); err != nil {
 		c.Close()
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func metadataOf(set config.Settings, found []*File, log zerolog.Logger) (string,
 		if f.Target != "" {
 			continue
 		}
-		got, err := f.metadata()
+		got, err := f.readMetadata()
 		switch {
 		case errors.Is(err, netproto.ErrNoMetadata):
 		case err != nil:
@@ -47,8 +47,8 @@ func metadataOf(set config.Settings, found []*File, log zerolog.Logger) (string,
 	return cmp.Or(forced, version), nil
 }
 
-// metadata reads the metadata version of a loaded pack.
-func (f *File) metadata() (string, error) {
+// readMetadata reads the metadata version of a loaded pack.
+func (f *File) readMetadata() (string, error) {
 	switch {
 	case f.InMemory:
 		return netproto.PackMetadata(bytes.NewReader(f.Data), f.Size)

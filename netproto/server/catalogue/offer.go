@@ -20,16 +20,16 @@ type Offer struct {
 	list       []netproto.ListedFile // C1: the list
 }
 
-// add appends one of the target's own files.
-func (o *Offer) add(f *File) {
+// addFile appends one of the target's own files.
+func (o *Offer) addFile(f *File) {
 	o.files = append(o.files, f)
 	if strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 		o.hasModule = true
 	}
 }
 
-// check applies the clients' rules for a list.
-func (o *Offer) check() error {
+// checkRules applies the clients' rules for a list.
+func (o *Offer) checkRules() error {
 	files := make([]release.File, len(o.files))
 	for i, f := range o.files {
 		files[i] = f.File
@@ -56,9 +56,9 @@ func (o *Offer) hosts() map[string]bool {
 	return names
 }
 
-// encode encodes the list once, for the engine's clients and for C1. An engine's client takes every file whose name begins with
+// encodeLists encodes the list once, for the engine's clients and for C1. An engine's client takes every file whose name begins with
 // that of its module and a dot, including its own program, and has only a checksum to verify it: its list leaves programs out.
-func (o *Offer) encode() error {
+func (o *Offer) encodeLists() error {
 	entries, hosts := make([]netproto.Entry, 0, len(o.files)), o.hosts()
 	o.list = make([]netproto.ListedFile, len(o.files))
 	for i, f := range o.files {
@@ -83,7 +83,7 @@ func (o *Offer) FileList() *netproto.FileList {
 	return &netproto.FileList{Files: slices.Clone(o.list)}
 }
 
-func (o *Offer) bytes() int64 {
+func (o *Offer) totalBytes() int64 {
 	var sum int64
 	for _, f := range o.files {
 		sum += f.Size
@@ -91,8 +91,8 @@ func (o *Offer) bytes() int64 {
 	return sum
 }
 
-// bases are the base names of the target's modules.
-func (o *Offer) bases() (bases []string) {
+// moduleBases are the base names of the target's modules.
+func (o *Offer) moduleBases() (bases []string) {
 	target := product.Target(o.target)
 	for _, f := range o.files {
 		if base := target.PayloadBase(f.Path); f.Role == release.Binary && base != "" && target.LibraryName(base) == f.Path {
@@ -112,8 +112,8 @@ func (o *Offer) unmatched(game string) (names []string) {
 	return names
 }
 
-// content is the identity of the packs of an offer.
-func (o *Offer) content() string {
+// contentIdentity is the identity of the packs of an offer.
+func (o *Offer) contentIdentity() string {
 	var packs []compat.Pack
 	for _, f := range o.files {
 		if sum, known := f.Digest.SHA256(); f.Role == release.Resource && known {

@@ -20,16 +20,16 @@ func newOffers() offers { return offers{byTarget: map[string]*Offer{}, common: &
 // targets are the names of all targets with files of their own, sorted.
 func (o offers) targets() []string { return slices.Sorted(maps.Keys(o.byTarget)) }
 
-// get is the target's own offer, or the common-only one.
-func (o offers) get(target string) *Offer {
+// forTarget is the target's own offer, or the common-only one.
+func (o offers) forTarget(target string) *Offer {
 	if own, known := o.byTarget[target]; known {
 		return own
 	}
 	return o.common
 }
 
-// begin is the offer of a target; a new one has the common files.
-func (o offers) begin(target string) *Offer {
+// beginTarget is the offer of a target; a new one has the common files.
+func (o offers) beginTarget(target string) *Offer {
 	own, known := o.byTarget[target]
 	if !known {
 		own = &Offer{target: target, files: slices.Clone(o.common.files)}
@@ -49,13 +49,13 @@ func (o offers) ofTargets() (all []*Offer) {
 // all is the common-only offer and those of the targets, sorted.
 func (o offers) all() []*Offer { return append([]*Offer{o.common}, o.ofTargets()...) }
 
-// encode checks every offer by the rules of the clients, and encodes it.
-func (o offers) encode() error {
+// encodeLists checks every offer by the rules of the clients, and encodes it.
+func (o offers) encodeLists() error {
 	for _, offer := range o.all() {
-		if err := offer.check(); err != nil {
+		if err := offer.checkRules(); err != nil {
 			return err
 		}
-		if err := offer.encode(); err != nil {
+		if err := offer.encodeLists(); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (o offers) encode() error {
 // withoutModules is a new offer of a target's files except native modules.
 func (o offers) withoutModules(target string) *Offer {
 	left := &Offer{target: target}
-	for _, f := range o.get(target).files {
+	for _, f := range o.forTarget(target).files {
 		if f.Role != release.Binary {
 			left.files = append(left.files, f)
 		}
@@ -73,16 +73,16 @@ func (o offers) withoutModules(target string) *Offer {
 	return left
 }
 
-// bases are the base names of all modules, with duplicates.
-func (o offers) bases() (bases []string) {
+// moduleBases are the base names of all modules, with duplicates.
+func (o offers) moduleBases() (bases []string) {
 	for _, offer := range o.ofTargets() {
-		bases = append(bases, offer.bases()...)
+		bases = append(bases, offer.moduleBases()...)
 	}
 	return bases
 }
 
 // game is the name of the game in its modules' names; empty if they differ or there are no modules.
-func (o offers) game() string { return product.GameOf(o.bases()) }
+func (o offers) game() string { return product.GameOf(o.moduleBases()) }
 
 // variants are the game's variants that clients of a target are offered, in the order of the files.
 func (o offers) variants(target string) (list []product.Variant) {
@@ -91,7 +91,7 @@ func (o offers) variants(target string) (list []product.Variant) {
 		return nil
 	}
 	game := o.game()
-	for _, base := range own.bases() {
+	for _, base := range own.moduleBases() {
 		if v, is := product.ParseVariant(game, base); is {
 			list = append(list, v)
 		}
@@ -101,7 +101,7 @@ func (o offers) variants(target string) (list []product.Variant) {
 
 // describeVariants describes the variants of an offer, by their base names if the game is unknown.
 func (o offers) describeVariants(offer *Offer) string {
-	words := offer.bases()
+	words := offer.moduleBases()
 	if o.game() != "" {
 		words = nil
 		for _, v := range o.variants(offer.target) {

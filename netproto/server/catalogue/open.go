@@ -61,7 +61,7 @@ func Reopen(ctx context.Context, set config.Settings, before *Catalogue, log zer
 	if err != nil {
 		return nil, err
 	}
-	if err := c.declare(ctx, set); err != nil {
+	if err := c.declareBuild(ctx, set); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*C
 	}
 	found := slices.Concat(packs, binaries)
 	load := func(ctx context.Context, i int) error {
-		return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, i)
+		return found[i].loadContent(ctx, set.ServerNetwork.UpdateFilesInMemory, i)
 	}
 	if err := loadAll(ctx, found, load); err != nil {
 		closeFiles(found, nil)
@@ -95,7 +95,7 @@ func openPlain(ctx context.Context, set config.Settings, log zerolog.Logger) (*C
 		closeFiles(found, nil)
 		return nil, err
 	}
-	warn(c, log)
+	warnMistakes(c, log)
 	return c, nil
 }
 

@@ -52,9 +52,9 @@ func withoutSidecars(found []*File) []*File {
 	return slices.DeleteFunc(found, func(f *File) bool { return f.Target != "" && strings.HasSuffix(f.Path, sidecarExt) })
 }
 
-// declare adds the compatibility data to a catalogue: the server's own build, and the logic version of each module. It loads the
+// declareBuild adds the compatibility data to a catalogue: the server's own build, and the logic version of each module. It loads the
 // modules of older versions.
-func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
+func (c *Catalogue) declareBuild(ctx context.Context, set config.Settings) error {
 	set.CompatibilityVersion = c.compatibility
 	if _, _, derived := compat.ParseDerived(c.compatibility); derived && set.Release.Folder != "" && set.Compat.Versioned() {
 		set.CompatibilityVersion = ""
@@ -75,12 +75,12 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 			return err
 		}
 	}
-	d.offerTo(payloads)
+	d.addTargets(payloads)
 	if set.Compat.Content == config.ContentOfPacks {
 		d.identifyContent(c.offers)
 	}
 	c.declared = d
-	c.snapshot = configured(d.Declared)
+	c.snapshot = configuredSnapshot(d.Declared)
 	if !d.Versioned {
 		return nil
 	}
@@ -88,15 +88,15 @@ func (c *Catalogue) declare(ctx context.Context, set config.Settings) error {
 	c.resourceOffers = map[string]*Offer{"": c.offers.common}
 	for target := range c.offers.byTarget {
 		c.resourceOffers[target] = c.offers.withoutModules(target)
-		if err := c.resourceOffers[target].encode(); err != nil {
+		if err := c.resourceOffers[target].encodeLists(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// configured is the snapshot of a server without an operator: all supported logic versions may connect.
-func configured(d compat.Declared) *compat.Snapshot {
+// configuredSnapshot is the snapshot of a server without an operator: all supported logic versions may connect.
+func configuredSnapshot(d compat.Declared) *compat.Snapshot {
 	s := d.Snapshot(compat.Defaults(d), time.Time{})
 	s.Revision = 0
 	return s
@@ -108,7 +108,7 @@ func configured(d compat.Declared) *compat.Snapshot {
 func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j compat.Judgement) *Offer {
 	target := hello.Target
 	if !snapshot.Versioned {
-		return c.offers.get(target)
+		return c.offers.forTarget(target)
 	}
 	if j.Verdict == compat.Maintenance {
 		open, again := *snapshot, hello
@@ -120,7 +120,7 @@ func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j com
 	case j.Verdict == compat.UpdateBinaries:
 		found = c.declared.offerOf(target, j.Payload)
 	case j.Plays() && !snapshot.Development:
-		found = c.declared.successor(target, hello)
+		found = c.declared.newestModule(target, hello)
 	}
 	if found != nil {
 		return found
@@ -131,8 +131,8 @@ func (c *Catalogue) OfferTo(snapshot *compat.Snapshot, hello compat.Hello, j com
 	return c.offers.common
 }
 
-// successor is the newest module for a client's own logic version that is not older than the client's, or nil.
-func (d *declaration) successor(target string, h compat.Hello) *Offer {
+// newestModule is the newest module for a client's own logic version that is not older than the client's, or nil.
+func (d *declaration) newestModule(target string, h compat.Hello) *Offer {
 	logic := h.Logic()
 	for _, p := range d.payloads[target] {
 		same := h.Build.Components == 0 || p.Components == 0 || h.Build.Components == p.Components
@@ -145,36 +145,36 @@ func (d *declaration) successor(target string, h compat.Hello) *Offer {
 
 // payloadOf reads the sidecars of an offer's modules. A module of a release without one has the version of its edition.
 func payloadOf(o *Offer, editions []edition) payload {
-	p := undeclared(o, "")
+	p := undeclaredPayload(o, "")
 	for _, f := range o.files {
 		if f.Role != release.Binary || !strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
 			continue
 		}
-		one, err := f.sidecar(o)
+		one, err := f.readSidecar(o)
 		if errors.Is(err, fs.ErrNotExist) && o.folder == "" {
 			one, err = payloadOfRelease(o.target, editions)
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return undeclared(o, fmt.Sprintf("%s has no %s", f.Path, f.Path+sidecarExt))
+			return undeclaredPayload(o, fmt.Sprintf("%s has no %s", f.Path, f.Path+sidecarExt))
 		case err != nil:
-			return undeclared(o, fmt.Sprintf("%s: %v", f.Path+sidecarExt, platform.Reason(err)))
+			return undeclaredPayload(o, fmt.Sprintf("%s: %v", f.Path+sidecarExt, platform.Reason(err)))
 		case !p.Undeclared && (one.Logic != p.Logic || one.Patch != p.Patch || one.Components != p.Components):
-			return undeclared(o, fmt.Sprintf("its modules are of logic versions %d and %d", p.Logic, one.Logic))
+			return undeclaredPayload(o, fmt.Sprintf("its modules are of logic versions %d and %d", p.Logic, one.Logic))
 		}
 		p.Payload = one
 	}
 	return p
 }
 
-// undeclared is a module that is not offered, with the reason.
-func undeclared(o *Offer, why string) payload {
+// undeclaredPayload is a module that is not offered, with the reason.
+func undeclaredPayload(o *Offer, why string) payload {
 	unknown := compat.Payload{Logic: compat.NoLogic, Undeclared: true, Build: compat.Build{Logic: compat.NoLogic}, Why: why}
 	return payload{Payload: unknown, offer: o}
 }
 
-// sidecar reads the sidecar of a module: from disk, or from the same offer of a release.
-func (f *File) sidecar(o *Offer) (compat.Payload, error) {
+// readSidecar reads the sidecar of a module: from disk, or from the same offer of a release.
+func (f *File) readSidecar(o *Offer) (compat.Payload, error) {
 	path := f.path + sidecarExt
 	for _, other := range o.files {
 		if other.Path == f.Path+sidecarExt && other.Target == f.Target {
@@ -243,14 +243,14 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 				older.folder = filepath.Dir(f.path)
 				offers = append(offers, older)
 			}
-			offers[len(offers)-1].add(f)
+			offers[len(offers)-1].addFile(f)
 			found = append(found, f)
 		}
 	}
 	first := len(c.files)
 	if !c.idle {
 		err = loadAll(ctx, found, func(ctx context.Context, i int) error {
-			return found[i].load(ctx, set.ServerNetwork.UpdateFilesInMemory, first+i)
+			return found[i].loadContent(ctx, set.ServerNetwork.UpdateFilesInMemory, first+i)
 		})
 	}
 	c.files = append(c.files, found...)
@@ -261,7 +261,7 @@ func (c *Catalogue) addOlder(ctx context.Context, set config.Settings, payloads 
 		return err
 	}
 	for _, o := range offers {
-		if err := errors.Join(o.check(), o.encode()); err != nil {
+		if err := errors.Join(o.checkRules(), o.encodeLists()); err != nil {
 			return err
 		}
 		p := payloadOf(o, c.editions)

@@ -57,8 +57,8 @@ func newCache(r config.Release) *cache {
 	return &cache{dir: r.CacheFolder(), ours: r.Cache == "", most: r.CacheSize, users: map[release.Digest]*cached{}}
 }
 
-// hold returns the path of a blob's file, which unpack writes on first use. Each caller calls drop after its use.
-func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writer) error) (string, error) {
+// holdBlob returns the path of a blob's file, which unpack writes on first use. Each caller calls drop after its use.
+func (c *cache) holdBlob(content release.Digest, size int64, unpack func(out io.Writer) error) (string, error) {
 	c.mu.Lock()
 	entry, known := c.users[content]
 	if !known {
@@ -77,7 +77,7 @@ func (c *cache) hold(content release.Digest, size int64, unpack func(out io.Writ
 		close(entry.ready)
 	}
 	if entry.err != nil {
-		c.drop(content)
+		c.dropBlob(content)
 		return "", entry.err
 	}
 	return entry.path, nil
@@ -88,7 +88,7 @@ func (c *cache) addEntry(content release.Digest, size int64) (*cached, error) {
 	if c.size+size > c.most {
 		return nil, fmt.Errorf("%d bytes more than the %d in it would be above the %d of Release.CacheSize", size, c.size, c.most)
 	}
-	if err := c.open(); err != nil {
+	if err := c.openFolder(); err != nil {
 		return nil, err
 	}
 	if free, err := c.run.Free(); err == nil && free < uint64(size)+cacheReserve {
@@ -100,26 +100,26 @@ func (c *cache) addEntry(content release.Digest, size int64) (*cached, error) {
 	return entry, nil
 }
 
-// open creates this server's folder and removes those of ended servers. The caller holds the lock. Until the folder's lock file
+// openFolder creates this server's folder and removes those of ended servers. The caller holds the lock. Until the folder's lock file
 // is locked, another server may sweep it, or remove the whole cache with its own last blob; then open tries again.
-func (c *cache) open() (err error) {
+func (c *cache) openFolder() (err error) {
 	if c.run != nil {
 		return nil
 	}
 	for range runTries {
-		if err = c.claim(); err == nil {
+		if err = c.claimFolder(); err == nil {
 			return nil
 		}
 	}
 	return err
 }
 
-// claim creates a folder, locks it, and checks that it still exists.
-func (c *cache) claim() error {
+// claimFolder creates a folder, locks it, and checks that it still exists.
+func (c *cache) claimFolder() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	c.sweep()
+	c.sweepFolders()
 	name, err := os.MkdirTemp(c.dir, runPrefix)
 	if err != nil {
 		return err
@@ -139,8 +139,8 @@ func (c *cache) claim() error {
 	return nil
 }
 
-// sweep removes the folders of killed servers. It holds a folder's lock meanwhile, so no running server loses its folder.
-func (c *cache) sweep() {
+// sweepFolders removes the folders of killed servers. It holds a folder's lock meanwhile, so no running server loses its folder.
+func (c *cache) sweepFolders() {
 	children, _ := os.ReadDir(c.dir)
 	for _, child := range children {
 		if !child.IsDir() || !strings.HasPrefix(child.Name(), runPrefix) {
@@ -163,8 +163,8 @@ func (c *cache) sweep() {
 	}
 }
 
-// drop removes a user of a blob.
-func (c *cache) drop(content release.Digest) {
+// dropBlob removes a user of a blob.
+func (c *cache) dropBlob(content release.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := c.users[content]

@@ -32,7 +32,7 @@ func TestServersShareACache(t *testing.T) {
 					digest := release.SHA256.SumOf(hash)
 					for range rounds {
 						c := newCache(set) // that of a server that starts
-						path, err := c.hold(digest, int64(len(content)), func(out io.Writer) error {
+						path, err := c.holdBlob(digest, int64(len(content)), func(out io.Writer) error {
 							_, err := io.WriteString(out, content)
 							return err
 						})
@@ -43,7 +43,7 @@ func TestServersShareACache(t *testing.T) {
 						if got, err := os.ReadFile(path); err != nil || string(got) != content {
 							t.Errorf("server %d has %q, %v", server, got, err)
 						}
-						c.drop(digest)
+						c.dropBlob(digest)
 					}
 				})
 			}

@@ -144,7 +144,7 @@ func (f *Folder) openNamed(name string) (Blob, error) {
 	case known && size != b.Size:
 		err = fs.ErrNotExist
 	case !known:
-		err = f.trust.verify(sum, b)
+		err = f.trust.verifyDigest(sum, b)
 	}
 	if err != nil {
 		b.Close()
@@ -232,8 +232,8 @@ func newDigestCache() *digestCache {
 	return &digestCache{known: map[[32]byte]verifiedFile{}, reading: map[[32]byte]chan struct{}{}, slots: make(chan struct{}, maxVerifying)}
 }
 
-// verify is nil if b has the digest sum. It reads an unknown file, once for all concurrent callers.
-func (p *digestCache) verify(sum [32]byte, b Blob) error {
+// verifyDigest is nil if b has the digest sum. It reads an unknown file, once for all concurrent callers.
+func (p *digestCache) verifyDigest(sum [32]byte, b Blob) error {
 	for {
 		p.mu.Lock()
 		if seen, known := p.known[sum]; known && sameFile(seen.identity, b.identity) {
@@ -250,7 +250,7 @@ func (p *digestCache) verify(sum [32]byte, b Blob) error {
 	mine := make(chan struct{})
 	p.reading[sum] = mine
 	p.mu.Unlock()
-	err := p.read(sum, b)
+	err := p.readDigest(sum, b)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.reading, sum)
@@ -267,7 +267,7 @@ type verifiedFile struct {
 	verdict  error             // nil: the digest matches
 }
 
-func (p *digestCache) read(sum [32]byte, b Blob) error {
+func (p *digestCache) readDigest(sum [32]byte, b Blob) error {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
 	got, err := release.SHA256.DigestOf(io.NewSectionReader(b.File, 0, b.Size))

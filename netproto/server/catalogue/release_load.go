@@ -58,12 +58,12 @@ func buildRelease(ctx context.Context, f *Folder, set config.Settings, entries [
 	}
 	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: newOffers(), folder: f}
 	c.held.count.Store(1)
-	arrange(c, editions)
+	arrangeFiles(c, editions)
 	if err := loadPlain(ctx, c.files, newPlainLoader(f, set, before, editions)); err != nil {
 		closeFiles(c.files, f)
 		return nil, err
 	}
-	if err = c.offers.encode(); err == nil {
+	if err = c.offers.encodeLists(); err == nil {
 		c.metadata, err = metadataOf(set, c.files, log)
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func buildRelease(ctx context.Context, f *Folder, set config.Settings, entries [
 		return nil, err
 	}
 	c.editions = editions
-	warn(c, log)
+	warnMistakes(c, log)
 	return c, nil
 }
 
@@ -175,8 +175,8 @@ func commonCompatibility(folder string, editions []edition) (string, error) {
 	}
 }
 
-// arrange creates the files and offers: files that all targets share, and each target's own.
-func arrange(c *Catalogue, editions []edition) {
+// arrangeFiles creates the files and offers: files that all targets share, and each target's own.
+func arrangeFiles(c *Catalogue, editions []edition) {
 	alike := map[release.ListedFile]int{}
 	for _, e := range editions {
 		for _, l := range e.listing {
@@ -198,7 +198,7 @@ func arrange(c *Catalogue, editions []edition) {
 				}
 				c.files = append(c.files, f)
 			}
-			own.add(f)
+			own.addFile(f)
 		}
 		c.offers.byTarget[e.Target] = own
 	}
@@ -261,12 +261,12 @@ func (l *plainLoader) unpack(ctx context.Context, f *File, position int) error {
 		return errors.New("the release does not say where its content comes from")
 	}
 	size := f.Size
-	path, err := l.folder.trust.cache.hold(f.plain, size, func(out io.Writer) error { return l.folder.store.unpackObject(ctx, source, size, out) })
+	path, err := l.folder.trust.cache.holdBlob(f.plain, size, func(out io.Writer) error { return l.folder.store.unpackObject(ctx, source, size, out) })
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
 	f.path, f.unpacked = path, true
-	if err := f.load(ctx, l.inMemory, position); err != nil {
+	if err := f.loadContent(ctx, l.inMemory, position); err != nil {
 		return err
 	}
 	if f.Digest != f.plain || f.Size != size {

@@ -78,9 +78,9 @@ func firstRoot(r config.Release, root *os.Root) ([]byte, error) {
 	return data, nil
 }
 
-// continues reports whether v stays valid under the current settings. Without a configured root, the root in the folder does not
+// stillValid reports whether v stays valid under the current settings. Without a configured root, the root in the folder does not
 // change the trust; a configured root with another content does.
-func (v *trustState) continues(r config.Release) bool {
+func (v *trustState) stillValid(r config.Release) bool {
 	was := v.by
 	if was.Folder != r.Folder || was.CacheFolder() != r.CacheFolder() || was.CacheSize != r.CacheSize || was.TrustRoot != r.TrustRoot {
 		return false
@@ -104,12 +104,12 @@ func openFolder(ctx context.Context, r config.Release, before *Folder, log zerol
 		}
 	}()
 	f = &Folder{path: r.Folder, store: diskStore{root}}
-	if before != nil && before.trust.continues(r) {
+	if before != nil && before.trust.stillValid(r) {
 		f.trust, f.parts = before.trust, before.parts
 	} else if f.trust, err = newTrustState(r, root); err != nil {
 		return nil, nil, err
 	}
-	if entries, err = f.verify(ctx); err != nil {
+	if entries, err = f.verifyMetadata(ctx); err != nil {
 		return nil, nil, err
 	}
 	if err = f.checkObjects(ctx, entries, log); err != nil {
@@ -118,20 +118,20 @@ func openFolder(ctx context.Context, r config.Release, before *Folder, log zerol
 	return f, entries, nil
 }
 
-// verify verifies the metadata from the root to the list of releases.
-func (f *Folder) verify(ctx context.Context) ([]release.Entry, error) {
+// verifyMetadata verifies the metadata from the root to the list of releases.
+func (f *Folder) verifyMetadata(ctx context.Context) ([]release.Entry, error) {
 	client := f.trust.client
 	_, err := client.Refresh(ctx, trust.StoreFetcher{Store: f.store}, release.Query{})
 	if err != nil && !errors.Is(err, release.ErrNoRelease) {
-		return nil, f.refused(err)
+		return nil, f.explainRefusal(err)
 	}
 	entries, err := client.Entries()
 	if err != nil {
-		return nil, f.refused(err)
+		return nil, f.explainRefusal(err)
 	}
 	documents, err := client.Documents()
 	if err != nil {
-		return nil, f.refused(err)
+		return nil, f.explainRefusal(err)
 	}
 	timestamp, snapshot, targets := documents[0], documents[1], documents[2]
 	f.newest = map[string]int64{"root.json": client.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
@@ -143,8 +143,8 @@ func (f *Folder) verify(ctx context.Context) ([]release.Entry, error) {
 	return entries, nil
 }
 
-// refused adds a hint to an error of the verification.
-func (f *Folder) refused(err error) error {
+// explainRefusal adds a hint to an error of the verification.
+func (f *Folder) explainRefusal(err error) error {
 	hint := "finish copying the release folder, timestamp.json last"
 	var fault *trust.Error
 	switch {

@@ -70,7 +70,7 @@ func watchedCompat(c config.Compat) (paths []string) {
 		}
 	}
 	if c.Payloads != "" {
-		files, _ := filepath.Glob(filepath.Join(globbed(c.Payloads), "*", "*", "*"))
+		files, _ := filepath.Glob(filepath.Join(escapeGlob(c.Payloads), "*", "*", "*"))
 		paths = append(paths, files...)
 	}
 	return paths

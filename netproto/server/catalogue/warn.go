@@ -15,8 +15,8 @@ import (
 // maxUnmatched is how many files are named in warnings of one kind; more of them have the same cause.
 const maxUnmatched = 10
 
-// warn logs settings and files that are valid but probably mistakes.
-func warn(c *Catalogue, log zerolog.Logger) {
+// warnMistakes logs settings and files that are valid but probably mistakes.
+func warnMistakes(c *Catalogue, log zerolog.Logger) {
 	if len(c.files) == 0 {
 		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
 	}
@@ -51,7 +51,7 @@ func warnFolders(files []*File, log zerolog.Logger) {
 
 // warnVariants logs the offered variants, and warns about files that no client takes.
 func warnVariants(all offers, log zerolog.Logger) {
-	bases := all.bases()
+	bases := all.moduleBases()
 	if len(bases) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func warnVariants(all offers, log zerolog.Logger) {
 		return
 	}
 	for _, o := range all.ofTargets() {
-		if len(o.bases()) > 0 {
+		if len(o.moduleBases()) > 0 {
 			log.Info().Str("target", o.target).Str("game", game).Str("variants", all.describeVariants(o)).Msg("Modules are offered")
 		}
 		strays := o.unmatched(game)
@@ -83,7 +83,7 @@ func warnContent(c *Catalogue, log zerolog.Logger) {
 		return
 	}
 	for _, o := range c.offers.all() {
-		if is := o.content(); is != named && c.declared.Targets[o.target].Content != is {
+		if is := o.contentIdentity(); is != named && c.declared.Targets[o.target].Content != is {
 			log.Warn().Str("target", o.target).Str("packs", is).Msgf("Compat.Content is %s, and the packs on offer are others: clients will not play with them", named)
 			return
 		}

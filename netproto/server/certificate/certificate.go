@@ -60,8 +60,8 @@ func Open(certFile, keyFile string, log zerolog.Logger, now func() time.Time) (*
 		certFile: certFile, keyFile: keyFile, now: now, checked: now(),
 		log: log.With().Str("certificate", certFile).Logger(),
 	}
-	p.seen = p.stat()
-	pair, err := p.read()
+	p.seen = p.statFiles()
+	pair, err := p.readPair()
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +79,16 @@ func (p *Pair) Of(certFile, keyFile string) bool {
 
 // Config is the TLS configuration of a listener with this certificate.
 func (p *Pair) Config(protocols ...string) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.get, NextProtos: protocols}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.getCertificate, NextProtos: protocols}
 }
 
-// get implements tls.Config.GetCertificate.
-func (p *Pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// getCertificate implements tls.Config.GetCertificate.
+func (p *Pair) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := p.now(); now.Sub(p.checked) >= checkInterval {
 		p.checked = now
-		p.refresh()
+		p.refreshPair()
 	}
 	return p.current, nil
 }
@@ -97,18 +97,18 @@ func (p *Pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (p *Pair) Reload() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refresh()
+	p.refreshPair()
 }
 
-// refresh loads a changed pair if it is valid. A refused pair is tried again after its next change: the key often follows its
+// refreshPair loads a changed pair if it is valid. A refused pair is tried again after its next change: the key often follows its
 // certificate a moment later.
-func (p *Pair) refresh() {
-	seen := p.stat()
+func (p *Pair) refreshPair() {
+	seen := p.statFiles()
 	if unchanged(seen[0], p.seen[0]) && unchanged(seen[1], p.seen[1]) {
 		return
 	}
 	p.seen = seen
-	pair, err := p.read()
+	pair, err := p.readPair()
 	if err == nil {
 		err = p.expired(pair)
 	}
@@ -120,8 +120,8 @@ func (p *Pair) refresh() {
 	p.log.Info().Time("until", pair.Leaf.NotAfter).Msg("Took a new certificate")
 }
 
-// stat returns the state of the files. It follows symbolic links: renewal often replaces one.
-func (p *Pair) stat() (found [2]os.FileInfo) {
+// statFiles returns the state of the files. It follows symbolic links: renewal often replaces one.
+func (p *Pair) statFiles() (found [2]os.FileInfo) {
 	for i, name := range []string{p.certFile, p.keyFile} {
 		if info, err := os.Stat(name); err == nil {
 			found[i] = info
@@ -138,8 +138,8 @@ func unchanged(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// read loads the pair and checks that certificate and key match.
-func (p *Pair) read() (*tls.Certificate, error) {
+// readPair loads the pair and checks that certificate and key match.
+func (p *Pair) readPair() (*tls.Certificate, error) {
 	cert, err := readSmall(p.certFile)
 	if err != nil {
 		return nil, &Error{p.certFile, p.keyFile, err}

@@ -67,7 +67,7 @@ func (f *fixture) write(name string, data []byte) {
 func (f *fixture) shown(d time.Duration) string {
 	f.t.Helper()
 	f.now = f.now.Add(d)
-	pair, err := f.get(nil)
+	pair, err := f.getCertificate(nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestLinkIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Reload()
-	if after, _ := c.get(&tls.ClientHelloInfo{}); after.Leaf.SerialNumber.Cmp(before) == 0 {
+	if after, _ := c.getCertificate(&tls.ClientHelloInfo{}); after.Leaf.SerialNumber.Cmp(before) == 0 {
 		t.Error("the link was not followed")
 	}
 }

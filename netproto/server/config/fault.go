@@ -165,8 +165,8 @@ func unknownSetting(file string, missing *toml.DecodeError) error {
 // places maps settings to their lines. Keys are full names as in Error.Key, case-folded.
 type places map[string]int
 
-// line is the line of a name; 0 if the file does not have it.
-func (p places) line(name string) int { return p[strings.ToLower(name)] }
+// lineOf is the line of a name; 0 if the file does not have it.
+func (p places) lineOf(name string) int { return p[strings.ToLower(name)] }
 
 // placesOf parses a document that the decoder has accepted.
 func placesOf(data []byte) places {
@@ -181,13 +181,13 @@ func placesOf(data []byte) places {
 			table, found[name] = name+".", line
 			continue
 		}
-		found.add(&parser, node, table)
+		found.addKeys(&parser, node, table)
 	}
 	return found
 }
 
-// add adds a key and, for an inline table, the keys in it.
-func (p places) add(parser *unstable.Parser, node *unstable.Node, table string) {
+// addKeys adds a key and, for an inline table, the keys in it.
+func (p places) addKeys(parser *unstable.Parser, node *unstable.Node, table string) {
 	name, line := keyOf(parser, node)
 	p[table+name] = line
 	value := node.Value()
@@ -195,7 +195,7 @@ func (p places) add(parser *unstable.Parser, node *unstable.Node, table string) 
 		return
 	}
 	for children := value.Children(); children.Next(); {
-		p.add(parser, children.Node(), table+name+".")
+		p.addKeys(parser, children.Node(), table+name+".")
 	}
 }
 

@@ -150,10 +150,10 @@ func (d *document) chain(file string, places places, name string) ([]string, err
 	for name != "" {
 		o, known := d.SubConfig[name]
 		if !known || o == nil {
-			return nil, &Error{File: file, Line: places.line(asked), Key: asked, Text: d.unknownSubConfig(name)}
+			return nil, &Error{File: file, Line: places.lineOf(asked), Key: asked, Text: d.unknownSubConfig(name)}
 		}
 		if slices.Contains(chain, name) {
-			return nil, &Error{File: file, Line: places.line(asked), Key: asked, Text: fmt.Sprintf("%q is a parent of itself", name)}
+			return nil, &Error{File: file, Line: places.lineOf(asked), Key: asked, Text: fmt.Sprintf("%q is a parent of itself", name)}
 		}
 		chain = append(chain, name)
 		if o.Parent == nil {
@@ -230,7 +230,7 @@ func locate(err error, file string, places places, from sources) error {
 	located := *fault
 	located.File = file
 	if prefix, set := from[fault.Key]; set {
-		located.Line = places.line(prefix + fault.Key)
+		located.Line = places.lineOf(prefix + fault.Key)
 		located.Key = prefix + fault.Key
 	}
 	return &located

@@ -22,7 +22,7 @@ func LoadWithOrigins(path, subConfig string) (Settings, Origins, error) {
 	}
 	from := Origins{}
 	for key, prefix := range sources {
-		from[key] = fmt.Sprintf("%s:%d", path, places.line(prefix+key))
+		from[key] = fmt.Sprintf("%s:%d", path, places.lineOf(prefix+key))
 	}
 	return set, from, nil
 }

@@ -28,18 +28,18 @@ func auditRows(records []compat.Audit, current uint64) []auditRow {
 		}
 		if json.Unmarshal(a.After, &after) == nil && after.Revision > 0 {
 			rows[i].Revision, rows[i].Current = after.Revision, after.Revision == current
-			rows[i].Changes = changes(a.Keys, a.Before, a.After)
+			rows[i].Changes = changedKeys(a.Keys, a.Before, a.After)
 		} else {
 			for _, key := range a.Keys {
-				rows[i].Changes = append(rows[i].Changes, changedKey{Key: key, Before: plain(a.Before), After: plain(a.After)})
+				rows[i].Changes = append(rows[i].Changes, changedKey{Key: key, Before: plainText(a.Before), After: plainText(a.After)})
 			}
 		}
 	}
 	return rows
 }
 
-// plain is a small document as people read it.
-func plain(document json.RawMessage) string {
+// plainText is a small document as people read it.
+func plainText(document json.RawMessage) string {
 	if text := strings.Trim(string(document), `{}"`); text != "" && text != "null" {
 		return strings.ReplaceAll(text, `"`, "")
 	}

@@ -143,7 +143,7 @@ func newReview(d *request, title string, then compat.Settings, asked uint64) rev
 		return p
 	}
 	p.Forecast, p.Bars, p.Shuts = &f, outcomeBars(f), then.ActiveMax < now.ActiveMax
-	p.Changes = changes(f.Changed, now.Encode(), then.Encode())
+	p.Changes = changedKeys(f.Changed, now.Encode(), then.Encode())
 	return p
 }
 
@@ -157,8 +157,8 @@ func changesSince(op *operator.Operator, revision uint64) []auditRow {
 	return slices.DeleteFunc(rows, func(r auditRow) bool { return r.Revision <= revision })
 }
 
-// changes are keys with their values before and after.
-func changes(keys []string, before, after []byte) []changedKey {
+// changedKeys are keys with their values before and after.
+func changedKeys(keys []string, before, after []byte) []changedKey {
 	all := make([]changedKey, 0, len(keys))
 	for _, key := range keys {
 		all = append(all, changedKey{Key: key, Before: valueOf(before, key), After: valueOf(after, key)})

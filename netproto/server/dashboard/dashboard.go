@@ -66,7 +66,7 @@ type dashboard struct {
 func New(door admin.Door, log zerolog.Logger) http.Handler {
 	b := &dashboard{door: door, log: log}
 	b.languages, b.matcher = readWords()
-	b.logins.begin()
+	b.logins.init()
 	return b
 }
 

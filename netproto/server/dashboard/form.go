@@ -122,8 +122,8 @@ func (f *formReader) lines(name string) []string {
 	return all
 }
 
-// row is what stands in line i of a column of a form.
-func (f *formReader) row(name string, i int) string {
+// cell is what stands in line i of a column of a form.
+func (f *formReader) cell(name string, i int) string {
 	if column := f.Values[name]; i < len(column) {
 		return strings.TrimSpace(column[i])
 	}
@@ -140,7 +140,7 @@ func (f *formReader) ranges(s *compat.Settings) {
 func (f *formReader) patchRules(s *compat.Settings) {
 	s.PatchRules = []compat.PatchRule{}
 	for i := range f.Values["rule_logic"] {
-		logic, patch, target := f.row("rule_logic", i), f.row("rule_patch", i), f.row("rule_target", i)
+		logic, patch, target := f.cell("rule_logic", i), f.cell("rule_patch", i), f.cell("rule_target", i)
 		if logic == "" && patch == "" {
 			continue
 		}
@@ -177,7 +177,7 @@ func (f *formReader) policy(s *compat.Settings) {
 func (f *formReader) stores(s *compat.Settings) {
 	s.StoreURLs = map[string]string{}
 	for i := range f.Values["store_target"] {
-		target, link := f.row("store_target", i), f.row("store_url", i)
+		target, link := f.cell("store_target", i), f.cell("store_url", i)
 		if target == "" && link == "" {
 			continue
 		}

@@ -58,7 +58,7 @@ func (v browser) hasSeal(seal string) bool {
 	return v.seal != "" && subtle.ConstantTimeCompare([]byte(seal), []byte(v.seal)) == 1
 }
 
-func (v *logins) begin() {
+func (v *logins) init() {
 	v.key, v.all = make([]byte, cookieBytes), map[string]*login{}
 	rand.Read(v.key)
 }

@@ -28,7 +28,7 @@ func TestLoginsEnd(t *testing.T) {
 	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	logged := func() (*logins, browser) {
 		v := &logins{}
-		v.begin()
+		v.init()
 		b := v.newBrowser()
 		v.logIn(b.id, token, at)
 		return v, b
@@ -80,7 +80,7 @@ func TestLoginsEnd(t *testing.T) {
 // TestLoginsAreBounded drops the login that has been without a request for the longest time.
 func TestLoginsAreBounded(t *testing.T) {
 	v := &logins{}
-	v.begin()
+	v.init()
 	token, at := operator.Token{Name: "ops", Sum: "x"}, time.Unix(1_700_000_000, 0)
 	all := make([]browser, maxLogins+3)
 	for i := range all {
@@ -102,8 +102,8 @@ func TestLoginsAreBounded(t *testing.T) {
 // TestSeals belong to one browser and one server.
 func TestSeals(t *testing.T) {
 	v, w := &logins{}, &logins{}
-	v.begin()
-	w.begin()
+	v.init()
+	w.init()
 	a, b := v.newBrowser(), v.newBrowser()
 	if !a.hasSeal(a.seal) || a.hasSeal(b.seal) || a.hasSeal("") || a.hasSeal(w.browserOf(a.id).seal) || (browser{}).hasSeal("") || a.id == b.id {
 		t.Error("a seal is another's")

@@ -34,7 +34,7 @@ type homePage struct {
 
 // Wrong is why a field can't be as it is; empty if it can. Hints of valid settings count where nothing else is known.
 func (p homePage) Wrong(prefix string) []compat.Mistake {
-	return starting(p.Mistakes, prefix)
+	return mistakesOf(p.Mistakes, prefix)
 }
 
 // Warned are the warnings of the start.
@@ -56,10 +56,10 @@ func (p homePage) Known() []operator.Baseline {
 }
 
 // Hint is what to know of a field.
-func (p homePage) Hint(prefix string) []compat.Mistake { return starting(p.Now.Hints, prefix) }
+func (p homePage) Hint(prefix string) []compat.Mistake { return mistakesOf(p.Now.Hints, prefix) }
 
-// starting are the mistakes of a field and what is in it.
-func starting(all []compat.Mistake, prefix string) (some []compat.Mistake) {
+// mistakesOf are the mistakes of a field and what is in it.
+func mistakesOf(all []compat.Mistake, prefix string) (some []compat.Mistake) {
 	for _, m := range all {
 		if strings.HasPrefix(m.Field, prefix) {
 			some = append(some, m)
@@ -216,7 +216,7 @@ func showLive(d *request, w http.ResponseWriter, _ *http.Request) {
 func renderHomeMistakes(d *request, w http.ResponseWriter, status int, open string, draft compat.Settings, mistakes []compat.Mistake) {
 	p := newHomePage(d)
 	p.Open, p.Draft, p.Mistakes = open, draft, mistakes
-	p.fill()
+	p.fillForms()
 	d.renderPage(w, status, "home.html", p)
 }
 
@@ -234,12 +234,12 @@ func newHomePage(d *request) homePage {
 	if records, err := d.op.Audit.Records(0, recent); err == nil {
 		p.Recent = auditRows(records, p.Revision)
 	}
-	p.fill()
+	p.fillForms()
 	return p
 }
 
-// fill makes the lists of the forms from the draft.
-func (p *homePage) fill() {
+// fillForms makes the lists of the forms from the draft.
+func (p *homePage) fillForms() {
 	p.Popups, p.Links = nil, nil
 	for _, key := range compat.Popups() {
 		p.Popups = append(p.Popups, popupText{Key: key, Text: p.Draft.Messages[key]})

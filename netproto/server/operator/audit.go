@@ -35,8 +35,8 @@ func (l *AuditLog) readLast() error {
 	return err
 }
 
-// append completes a record as the next one of the chain, and lets write store it. The caller holds the lock.
-func (l *AuditLog) append(record compat.Audit, write func(compat.Audit) error) error {
+// appendRecord completes a record as the next one of the chain, and lets write store it. The caller holds the lock.
+func (l *AuditLog) appendRecord(record compat.Audit, write func(compat.Audit) error) error {
 	record.Time, record.Build = time.Now().UTC(), l.build
 	next := compat.Chain(l.last, record)
 	if err := write(next); err != nil {
@@ -55,7 +55,7 @@ func (l *AuditLog) appendNote(by Actor, comment, key string, before, after any) 
 	if err := errors.Join(faults[:]...); err != nil {
 		return err
 	}
-	return l.append(record, l.store.Append)
+	return l.appendRecord(record, l.store.Append)
 }
 
 // Records returns at most limit records, the newest first, with numbers below before; 0 begins with the newest.

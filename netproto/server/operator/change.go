@@ -32,10 +32,10 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	if err := c.Settings.Check(*now.declared); err != nil {
 		return Outcome{}, err
 	}
-	f := o.forecast(now, c.Settings)
+	f := o.forecastChange(now, c.Settings)
 	out := Outcome{
 		Settings: now.settings, Changed: compat.Diff(now.settings, c.Settings),
-		Impact: f.Impact, Hints: hints(c.Settings, *now.declared),
+		Impact: f.Impact, Hints: hintsFor(c.Settings, *now.declared),
 	}
 	if len(out.Changed) == 0 {
 		return out, nil
@@ -47,7 +47,7 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 		Actor: by.Name, Source: by.Source, Remote: by.Remote, Comment: c.Comment,
 		Before: now.settings.Encode(), After: c.Settings.Encode(), Keys: out.Changed, Impact: f.shut,
 	}
-	if err := o.commit(c.Settings, now.declared, record); err != nil {
+	if err := o.commitSettings(c.Settings, now.declared, record); err != nil {
 		return Outcome{}, err
 	}
 	out.Settings = c.Settings
@@ -72,18 +72,18 @@ func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 	return s, nil
 }
 
-// commit stores settings with their record, and then applies them. The caller holds the lock of Audit.
-func (o *Operator) commit(s compat.Settings, d *compat.Declared, record compat.Audit) error {
+// commitSettings stores settings with their record, and then applies them. The caller holds the lock of Audit.
+func (o *Operator) commitSettings(s compat.Settings, d *compat.Declared, record compat.Audit) error {
 	write := func(next compat.Audit) error { return o.store.Commit(s.Encode(), s.Revision, next) }
-	if err := o.Audit.append(record, write); err != nil {
+	if err := o.Audit.appendRecord(record, write); err != nil {
 		return err
 	}
-	o.apply(s, d)
+	o.applySettings(s, d)
 	return nil
 }
 
-// apply puts settings into force. The caller holds the lock of Audit, or is New.
-func (o *Operator) apply(s compat.Settings, d *compat.Declared) {
+// applySettings puts settings into force. The caller holds the lock of Audit, or is New.
+func (o *Operator) applySettings(s compat.Settings, d *compat.Declared) {
 	o.current.Store(&current{settings: s, declared: d, snapshot: d.Snapshot(s, time.Now())})
 	o.metrics.recordSettings(s)
 }

@@ -19,11 +19,11 @@ func DropOne(path, bucket string) error {
 // Tamper replaces bytes in one audit record and keeps the file's format valid.
 func Tamper(path string, number uint64, old, changed []byte) error {
 	return inStore(path, func(tx *bolt.Tx) error {
-		line, err := unsealed(tx, bucketAudit, numberKey(number))
+		line, err := readSealed(tx, bucketAudit, numberKey(number))
 		if err != nil {
 			return err
 		}
-		return put(tx, bucketAudit, numberKey(number), bytes.Replace(line, old, changed, 1))
+		return putValue(tx, bucketAudit, numberKey(number), bytes.Replace(line, old, changed, 1))
 	})
 }
 

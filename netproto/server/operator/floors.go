@@ -53,7 +53,7 @@ func (f *Floors) Accounts(q AccountQuery) (accounts []AccountFloor, next string,
 // comment, and only makes sense if the account's state can be played with an older version. A higher floor above the active range
 // would lock the account out and is refused. The errors are *ForbiddenError, *InputError, ErrStoreFull and the store's.
 func (f *Floors) Set(by Actor, account string, floor int32, comment string, lower bool) (was int32, err error) {
-	return f.change(by, account, floor, comment, func(was int32) error {
+	return f.changeFloor(by, account, floor, comment, func(was int32) error {
 		if floor < was && !lower {
 			return &InputError{Field: "floor", Why: fmt.Sprintf("the account has played version %d: lowering the floor must be requested", was)}
 		}
@@ -71,7 +71,7 @@ func (e *FloorMovedError) Error() string {
 // Move is Set for a caller that knows the current floor: if it is no longer from, the error is a *FloorMovedError. It
 // may lower the floor.
 func (f *Floors) Move(by Actor, account string, from, to int32, comment string) error {
-	_, err := f.change(by, account, to, comment, func(was int32) error {
+	_, err := f.changeFloor(by, account, to, comment, func(was int32) error {
 		if was != from {
 			return &FloorMovedError{Asked: from, Current: was}
 		}
@@ -80,8 +80,8 @@ func (f *Floors) Move(by Actor, account string, from, to int32, comment string) 
 	return err
 }
 
-// change changes a floor if should accepts the current one.
-func (f *Floors) change(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
+// changeFloor changes a floor if should accepts the current one.
+func (f *Floors) changeFloor(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
 	if err := errors.Join(by.checkRights(comment), checkAccount(account)); err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func (f *Floors) change(by Actor, account string, floor int32, comment string, s
 // reconnects.
 func (f *Floors) endSessions(account string, floor int32) {
 	snapshot := f.snapshot()
-	for _, s := range f.sessions.all() {
+	for _, s := range f.sessions.list() {
 		if s.Account != account || !s.Judgement.Plays() {
 			continue
 		}

@@ -39,18 +39,18 @@ func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
 	if err := proposed.Check(*now.declared); err != nil {
 		return Forecast{}, err
 	}
-	f := o.forecast(now, proposed)
+	f := o.forecastChange(now, proposed)
 	f.Changed, f.Lowers = compat.Diff(now.settings, proposed), compat.Lowers(now.settings, proposed)
-	f.Hints = hints(proposed, *now.declared)
+	f.Hints = hintsFor(proposed, *now.declared)
 	return f, nil
 }
 
-// forecast judges every connected client as if it reconnected, under the current and under other settings.
-func (o *Operator) forecast(now *current, then compat.Settings) Forecast {
+// forecastChange judges every connected client as if it reconnected, under the current and under other settings.
+func (o *Operator) forecastChange(now *current, then compat.Settings) Forecast {
 	f := Forecast{Now: map[string]int{}, Then: map[string]int{}, Groups: []ForecastGroup{}}
 	next, known := now.declared.Snapshot(then, time.Now()), labelsOf(now.snapshot)
 	groups := map[ForecastGroup]int{}
-	for _, s := range o.Sessions.all() {
+	for _, s := range o.Sessions.list() {
 		before, after := reevaluate(now.snapshot, s), reevaluate(next, s)
 		f.Now[before.Verdict.String()]++
 		f.Then[after.Verdict.String()]++

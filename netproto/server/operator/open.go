@@ -75,7 +75,7 @@ func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
 		if stored == nil {
 			return errNoSettings
 		}
-		o.apply(*stored, d)
+		o.applySettings(*stored, d)
 		return nil
 	}
 	s, changes, err := compat.Boot(stored, *d, compat.BootOptions{AcceptRollback: opt.AcceptRollback, LastBuild: build})
@@ -91,12 +91,12 @@ func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
 		line.Str("step", change.Step).Strs("changed", change.Keys).Msgf("Compatibility at the start: %s", change.Why)
 	}
 	if stored != nil && len(compat.Diff(*stored, s)) == 0 {
-		o.apply(*stored, d)
+		o.applySettings(*stored, d)
 		return nil
 	}
 	o.Audit.mu.Lock()
 	defer o.Audit.mu.Unlock()
-	return o.commit(s, d, bootRecord(stored, s, changes))
+	return o.commitSettings(s, d, bootRecord(stored, s, changes))
 }
 
 // bootRecord is the audit record of a start's changes.
@@ -129,7 +129,7 @@ func (o *Operator) Adopt(d *compat.Declared) error {
 		return fmt.Errorf("the compatibility settings in force don't fit what is to be offered: %w", err)
 	}
 	o.Audit.build = d.Build.ID
-	o.apply(s, d)
+	o.applySettings(s, d)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (o *Operator) reloadSettings() error {
 	if err := o.Audit.readLast(); err != nil {
 		return err
 	}
-	o.apply(s, d)
+	o.applySettings(s, d)
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (o *Operator) kickSessions(after time.Duration, revision uint64) {
 			return
 		}
 		ended := 0
-		for _, s := range o.Sessions.all() {
+		for _, s := range o.Sessions.list() {
 			if s.Judgement.Plays() && !reevaluate(st.snapshot, s).Plays() {
 				s.End()
 				ended++

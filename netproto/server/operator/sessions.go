@@ -33,7 +33,7 @@ type Sessions struct {
 func (c *Sessions) Connect(s *compat.Snapshot, session Session) (remove func()) {
 	group := labelsOf(s).group(session.Hello)
 	c.metrics.countVerdict(session.Judgement, group)
-	return c.add(&session, group, time.Now())
+	return c.addSession(&session, group, time.Now())
 }
 
 // minute counts the handshakes of one minute.
@@ -58,8 +58,8 @@ func newSessions(m *metrics) *Sessions {
 	return &Sessions{metrics: m, connected: map[*Session]struct{}{}}
 }
 
-// add counts a handshake, and lists its session until remove is called.
-func (c *Sessions) add(s *Session, group Group, now time.Time) (remove func()) {
+// addSession counts a handshake, and lists its session until remove is called.
+func (c *Sessions) addSession(s *Session, group Group, now time.Time) (remove func()) {
 	group.Verdict = s.Judgement.Verdict.String()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,17 +80,17 @@ func (c *Sessions) add(s *Session, group Group, now time.Time) (remove func()) {
 	}
 }
 
-// all are the connected clients.
-func (c *Sessions) all() []*Session {
+// list are the connected clients.
+func (c *Sessions) list() []*Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.connected))
 }
 
-// groups counts the connected clients.
-func (c *Sessions) groups(known labels) []Group {
+// connectedGroups counts the connected clients.
+func (c *Sessions) connectedGroups(known labels) []Group {
 	counts := map[Group]int{}
-	for _, g := range c.all() {
+	for _, g := range c.list() {
 		counts[known.group(g.Hello)]++
 	}
 	return sortGroups(counts)
@@ -113,10 +113,10 @@ func (c *Sessions) lastHour(now time.Time) []Group {
 	return sortGroups(counts)
 }
 
-// byTarget counts the connected clients of each target.
-func (c *Sessions) byTarget() map[string]int {
+// countByTarget counts the connected clients of each target.
+func (c *Sessions) countByTarget() map[string]int {
 	counts := map[string]int{}
-	for _, g := range c.all() {
+	for _, g := range c.list() {
 		counts[g.Hello.Target]++
 	}
 	return counts

@@ -48,19 +48,19 @@ func TestSessionsAreCounted(t *testing.T) {
 	c, known := newSessions(newMetrics()), testLabels()
 	var left []func()
 	for _, g := range []*Session{sessionOf(5, "Linux-x64"), sessionOf(5, "Linux-x64"), sessionOf(6, "Linux-x64"), sessionOf(99, "Toaster")} {
-		left = append(left, c.add(g, known.group(g.Hello), time.Now()))
+		left = append(left, c.addSession(g, known.group(g.Hello), time.Now()))
 	}
 	want := []Group{{Logic: "5", Target: "Linux-x64", Count: 2}, {Logic: "6", Target: "Linux-x64", Count: 1}, {Logic: "other", Target: "other", Count: 1}}
-	if got := c.groups(known); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := c.connectedGroups(known); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := c.byTarget(); got["Linux-x64"] != 3 || got["Toaster"] != 1 {
+	if got := c.countByTarget(); got["Linux-x64"] != 3 || got["Toaster"] != 1 {
 		t.Errorf("by target %v", got)
 	}
 	left[0]()
 	left[0]() // a second time changes nothing
 	left[3]()
-	if got := len(c.all()); got != 2 {
+	if got := len(c.list()); got != 2 {
 		t.Errorf("%d are left", got)
 	}
 	if got := c.lastHour(time.Now()); len(got) != 3 || got[0].Count != 2 || got[0].Verdict != "ACCEPT" {
@@ -74,7 +74,7 @@ func TestLastHour(t *testing.T) {
 		c, known := newSessions(newMetrics()), testLabels()
 		come := func() {
 			g := sessionOf(5, "Linux-x64")
-			c.add(g, known.group(g.Hello), time.Now())()
+			c.addSession(g, known.group(g.Hello), time.Now())()
 		}
 		count := func() (n int) {
 			for _, g := range c.lastHour(time.Now()) {
@@ -109,7 +109,7 @@ func TestKindsOfClientsAreBounded(t *testing.T) {
 	const many = maxGroups + 500
 	for i := range many {
 		g := sessionOf(5, "Linux-x64")
-		c.add(g, Group{Logic: fmt.Sprint(i), Target: "Linux-x64"}, now)()
+		c.addSession(g, Group{Logic: fmt.Sprint(i), Target: "Linux-x64"}, now)()
 	}
 	got, sum := c.lastHour(now), 0
 	for _, g := range got {
@@ -173,7 +173,7 @@ func TestKickCountsDown(t *testing.T) {
 			for _, logic := range []int32{5, 6} {
 				g := sessionOf(logic, "Linux-x64")
 				g.End = func() { gone <- struct{}{} }
-				o.Sessions.add(g, Group{}, time.Now())
+				o.Sessions.addSession(g, Group{}, time.Now())
 			}
 			o.kickSessions(5*time.Minute, 2)
 			time.Sleep(4 * time.Minute)
@@ -197,5 +197,5 @@ func (o *Operator) applyRevision(revision uint64, from int32) {
 	d := &compat.Declared{Versioned: true, Supported: compat.Range{Min: 5, Max: 8}}
 	s := compat.Defaults(*d)
 	s.Revision, s.ActiveMin = revision, from
-	o.apply(s, d)
+	o.applySettings(s, d)
 }

@@ -91,8 +91,8 @@ func (o *Operator) Show() State {
 	s := State{
 		Settings: st.settings, Versioned: d.Versioned, Supported: d.Supported, Development: d.Development,
 		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Content: st.snapshot.Content, Build: buildState(d.Build),
-		Connected: o.Sessions.groups(labelsOf(st.snapshot)), LastHour: o.Sessions.lastHour(time.Now()), Floors: o.Floors.Counts(),
-		Hints: hints(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Tokens.Exist(),
+		Connected: o.Sessions.connectedGroups(labelsOf(st.snapshot)), LastHour: o.Sessions.lastHour(time.Now()), Floors: o.Floors.Counts(),
+		Hints: hintsFor(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Tokens.Exist(),
 	}
 	if d.Manifest != nil {
 		s.Components = len(d.Manifest.Entries)
@@ -102,15 +102,15 @@ func (o *Operator) Show() State {
 			s.Baselines = append(s.Baselines, Baseline{Logic: logic, Components: HexSum(st.snapshot.Baselines[logic])})
 		}
 	}
-	s.Targets = targetStates(st, o.Sessions.byTarget())
+	s.Targets = targetStates(st, o.Sessions.countByTarget())
 	return s
 }
 
 // maxShown is how many logic versions are listed. A game has a few dozen in its lifetime.
 const maxShown = 1000
 
-// hints are never nil.
-func hints(s compat.Settings, d compat.Declared) []compat.Mistake {
+// hintsFor are never nil.
+func hintsFor(s compat.Settings, d compat.Declared) []compat.Mistake {
 	return append([]compat.Mistake{}, s.Hints(d)...)
 }
 

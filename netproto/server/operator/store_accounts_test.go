@@ -74,7 +74,7 @@ func BenchmarkAccounts(b *testing.B) {
 	defer opened.Close()
 	err = opened.(*boltStore).db.Update(func(tx *bolt.Tx) error {
 		for i := range looks {
-			if err := put(tx, bucketFloors, fmt.Appendf(nil, "player-%08d", i), []byte{0, 0, 0, 7}); err != nil {
+			if err := putValue(tx, bucketFloors, fmt.Appendf(nil, "player-%08d", i), []byte{0, 0, 0, 7}); err != nil {
 				return err
 			}
 		}

@@ -57,7 +57,7 @@ type boltStore struct {
 // an empty one. The caller closes the store. Later errors of writing its copy are only logged.
 func OpenStore(path string, log zerolog.Logger) (Store, error) {
 	s := &boltStore{path: path, log: log, floors: floorCounts{byFloor: map[int32]int{}}}
-	if err := s.open(); err != nil {
+	if err := s.openFile(); err != nil {
 		return nil, err
 	}
 	if err := s.writeBackup(); err != nil {
@@ -67,8 +67,8 @@ func OpenStore(path string, log zerolog.Logger) (Store, error) {
 	return s, nil
 }
 
-// open opens the file and checks all of it.
-func (s *boltStore) open() error {
+// openFile opens the file and checks all of it.
+func (s *boltStore) openFile() error {
 	if info, missing := os.Stat(s.path); (missing != nil || info.Size() == 0) && hasBackup(s.path) {
 		return damageError(s.path, errors.New("is gone or empty, but its copy is there"))
 	}
@@ -93,7 +93,7 @@ func (s *boltStore) open() error {
 		return damageError(s.path, err)
 	}
 	s.db = db
-	if err := catchFaults(func() error { return s.survey() }); err != nil {
+	if err := catchFaults(func() error { return s.checkFile() }); err != nil {
 		db.Close()
 		return damageError(s.path, err)
 	}
@@ -112,8 +112,8 @@ type head struct {
 	Floors   int
 }
 
-// survey reads every value, to find damage before it affects a judgement, and counts floors.
-func (s *boltStore) survey() error {
+// checkFile reads every value, to find damage before it affects a judgement, and counts floors.
+func (s *boltStore) checkFile() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (h head) compare(tx *bolt.Tx) error {
 
 // headOf reads the counts.
 func headOf(tx *bolt.Tx) (h head, err error) {
-	value, err := unsealed(tx, bucketSettings, keyHead)
+	value, err := readSealed(tx, bucketSettings, keyHead)
 	if err == nil {
 		err = json.Unmarshal(value, &h)
 	}
@@ -214,12 +214,12 @@ func changeHead(tx *bolt.Tx, change func(*head)) error {
 	if err != nil {
 		return err
 	}
-	return put(tx, bucketSettings, keyHead, value)
+	return putValue(tx, bucketSettings, keyHead, value)
 }
 
 // Settings implements Store.
 func (s *boltStore) Settings() (document []byte, build string, err error) {
-	value, err := s.get(bucketSettings, keyNow)
+	value, err := s.readValue(bucketSettings, keyNow)
 	if err != nil || value == nil {
 		return nil, "", err
 	}
@@ -233,7 +233,7 @@ func (s *boltStore) Settings() (document []byte, build string, err error) {
 
 // Revision implements Store.
 func (s *boltStore) Revision(number uint64) ([]byte, error) {
-	value, err := s.get(bucketRevisions, numberKey(number))
+	value, err := s.readValue(bucketRevisions, numberKey(number))
 	if err == nil && value == nil {
 		err = ErrUnknown
 	}
@@ -259,9 +259,9 @@ func (s *boltStore) Commit(document []byte, revision uint64, record compat.Audit
 		}
 		return errors.Join(
 			changeHead(tx, func(h *head) { h.Revision = revision }),
-			put(tx, bucketSettings, keyNow, now),
-			put(tx, bucketRevisions, numberKey(revision), document),
-			appendRecord(tx, record))
+			putValue(tx, bucketSettings, keyNow, now),
+			putValue(tx, bucketRevisions, numberKey(revision), document),
+			putRecord(tx, record))
 	})
 	if err == nil {
 		s.backups.Go(func() {
@@ -275,11 +275,11 @@ func (s *boltStore) Commit(document []byte, revision uint64, record compat.Audit
 
 // Append implements Store.
 func (s *boltStore) Append(record compat.Audit) error {
-	return s.db.Update(func(tx *bolt.Tx) error { return appendRecord(tx, record) })
+	return s.db.Update(func(tx *bolt.Tx) error { return putRecord(tx, record) })
 }
 
-// appendRecord appends a record that follows the newest one.
-func appendRecord(tx *bolt.Tx, record compat.Audit) error {
+// putRecord appends a record that follows the newest one.
+func putRecord(tx *bolt.Tx, record compat.Audit) error {
 	h, err := headOf(tx)
 	if err != nil {
 		return err
@@ -290,7 +290,7 @@ func appendRecord(tx *bolt.Tx, record compat.Audit) error {
 	if err := changeHead(tx, func(h *head) { h.Records++ }); err != nil {
 		return err
 	}
-	return put(tx, bucketAudit, numberKey(record.Seq), record.Line())
+	return putValue(tx, bucketAudit, numberKey(record.Seq), record.Line())
 }
 
 // Records implements Store.

@@ -11,7 +11,7 @@ import (
 
 // Floor implements Store.
 func (s *boltStore) Floor(account string) (int32, error) {
-	value, err := s.get(bucketFloors, []byte(account))
+	value, err := s.readValue(bucketFloors, []byte(account))
 	return floorOf(value), err
 }
 
@@ -22,7 +22,7 @@ func (s *boltStore) SetFloor(account string, floor int32, lower bool) (was int32
 	}
 	var changed bool
 	err = s.db.Batch(func(tx *bolt.Tx) error {
-		value, err := unsealed(tx, bucketFloors, []byte(account))
+		value, err := readSealed(tx, bucketFloors, []byte(account))
 		was, changed = floorOf(value), false
 		if err != nil || floor == was || floor < was && !lower {
 			return err
@@ -41,10 +41,10 @@ func (s *boltStore) SetFloor(account string, floor int32, lower bool) (was int32
 		if floor == 0 {
 			return tx.Bucket([]byte(bucketFloors)).Delete([]byte(account))
 		}
-		return put(tx, bucketFloors, []byte(account), binary.BigEndian.AppendUint32(nil, uint32(floor)))
+		return putValue(tx, bucketFloors, []byte(account), binary.BigEndian.AppendUint32(nil, uint32(floor)))
 	})
 	if err == nil && changed {
-		s.floors.move(was, floor)
+		s.floors.moveAccount(was, floor)
 	}
 	return was, err
 }
@@ -55,8 +55,8 @@ type floorCounts struct {
 	byFloor map[int32]int
 }
 
-// move counts an account at another floor; 0 is none.
-func (c *floorCounts) move(from, to int32) {
+// moveAccount counts an account at another floor; 0 is none.
+func (c *floorCounts) moveAccount(from, to int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byFloor[from]--; c.byFloor[from] <= 0 {
@@ -84,7 +84,7 @@ func (s *boltStore) Floors() map[int32]int {
 
 // Tokens implements Store.
 func (s *boltStore) Tokens() (tokens []Token, err error) {
-	value, err := s.get(bucketTokens, keyNow)
+	value, err := s.readValue(bucketTokens, keyNow)
 	if err != nil || value == nil {
 		return nil, err
 	}
@@ -97,5 +97,5 @@ func (s *boltStore) SetTokens(tokens []Token) error {
 	if err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bolt.Tx) error { return put(tx, bucketTokens, keyNow, value) })
+	return s.db.Update(func(tx *bolt.Tx) error { return putValue(tx, bucketTokens, keyNow, value) })
 }

@@ -9,17 +9,17 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// get is a copy of a value; nil if not found.
-func (s *boltStore) get(bucket string, key []byte) (value []byte, err error) {
+// readValue is a copy of a value; nil if not found.
+func (s *boltStore) readValue(bucket string, key []byte) (value []byte, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
-		value, err = unsealed(tx, bucket, key)
+		value, err = readSealed(tx, bucket, key)
 		value = bytes.Clone(value)
 		return err
 	})
 	return value, err
 }
 
-func unsealed(tx *bolt.Tx, bucket string, key []byte) ([]byte, error) {
+func readSealed(tx *bolt.Tx, bucket string, key []byte) ([]byte, error) {
 	sealed := tx.Bucket([]byte(bucket)).Get(key)
 	if sealed == nil {
 		return nil, nil
@@ -27,8 +27,8 @@ func unsealed(tx *bolt.Tx, bucket string, key []byte) ([]byte, error) {
 	return unseal([]byte(bucket), key, sealed)
 }
 
-// put stores a value with its hash.
-func put(tx *bolt.Tx, bucket string, key, value []byte) error {
+// putValue stores a value with its hash.
+func putValue(tx *bolt.Tx, bucket string, key, value []byte) error {
 	return tx.Bucket([]byte(bucket)).Put(key, append(seal([]byte(bucket), key, value), value...))
 }
 

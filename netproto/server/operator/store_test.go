@@ -29,8 +29,8 @@ func stored(t testing.TB, path string) operator.Store {
 	return s
 }
 
-// put writes a file.
-func put(t testing.TB, path string, content []byte) {
+// putValue writes a file.
+func putValue(t testing.TB, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o644); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func imageOf(t testing.TB, path string) []byte {
 func opens(t testing.TB, image []byte) (revision int, fault error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "compat.db")
-	put(t, path, image)
+	putValue(t, path, image)
 	s, err := operator.OpenStore(path, zerolog.Nop())
 	if err != nil {
 		return 0, err
@@ -351,7 +351,7 @@ func TestCopyIsReplacedWhole(t *testing.T) {
 	s := stored(t, path)
 	fill(t, s, 1, 2)
 	closed(t, s)
-	put(t, operator.Backup(path)+".part", []byte("half of one"))
+	putValue(t, operator.Backup(path)+".part", []byte("half of one"))
 	s = stored(t, path)
 	closed(t, s)
 	if _, err := os.Stat(operator.Backup(path) + ".part"); !errors.Is(err, os.ErrNotExist) {
@@ -459,7 +459,7 @@ func FuzzStoreFile(f *testing.F) {
 	f.Add(image[:len(image)/2])
 	f.Add([]byte("no store"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		put(t, path, data)
+		putValue(t, path, data)
 		operator.Walk(path)
 	})
 }

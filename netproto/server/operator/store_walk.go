@@ -61,7 +61,7 @@ func walkFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return w.node(root)
+	return w.checkNode(root)
 }
 
 // newWalker reads the newest valid meta page. There are two; the second follows the first page, whose size is not known yet.
@@ -96,8 +96,8 @@ func goodMeta(m []byte) bool {
 	return binary.LittleEndian.Uint32(m) == walkMagic && binary.LittleEndian.Uint32(m[4:]) == walkVersion && sum.Sum64() == binary.LittleEndian.Uint64(m[walkMeta-8:])
 }
 
-// node checks a page with its overflow pages, and everything below.
-func (w *walker) node(id uint64) error {
+// checkNode checks a page with its overflow pages, and everything below.
+func (w *walker) checkNode(id uint64) error {
 	head := make([]byte, walkHead)
 	if err := w.claimPage(id, 0); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (w *walker) node(id uint64) error {
 	if _, err := w.in.ReadAt(run, int64(id)*w.size); err != nil {
 		return err
 	}
-	return w.elements(run, id)
+	return w.checkElements(run, id)
 }
 
 // claimPage marks a page as used; a second use is an error.
@@ -130,8 +130,8 @@ func (w *walker) claimPage(id, by uint64) error {
 	return nil
 }
 
-// elements checks the elements of a node, or of an inline bucket.
-func (w *walker) elements(run []byte, id uint64) error {
+// checkElements checks the elements of a node, or of an inline bucket.
+func (w *walker) checkElements(run []byte, id uint64) error {
 	if len(run) < walkHead {
 		return fmt.Errorf("page %d has a bucket that is cut short", id)
 	}
@@ -156,25 +156,25 @@ func (w *walker) elements(run []byte, id uint64) error {
 			return fmt.Errorf("page %d is out of order", id)
 		}
 		before = key
-		if err := w.below(flags, e, run[from+keySize:from+keySize+valueSize], id); err != nil {
+		if err := w.checkBelow(flags, e, run[from+keySize:from+keySize+valueSize], id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// below checks the page or bucket of an element.
-func (w *walker) below(flags uint16, e, value []byte, id uint64) error {
+// checkBelow checks the page or bucket of an element.
+func (w *walker) checkBelow(flags uint16, e, value []byte, id uint64) error {
 	switch {
 	case flags == walkBranch:
-		return w.node(binary.LittleEndian.Uint64(e[8:]))
+		return w.checkNode(binary.LittleEndian.Uint64(e[8:]))
 	case binary.LittleEndian.Uint32(e)&walkBucket == 0:
 		return nil
 	case len(value) < 16:
 		return fmt.Errorf("page %d has a bucket that is cut short", id)
 	}
 	if root := binary.LittleEndian.Uint64(value); root != 0 {
-		return w.node(root)
+		return w.checkNode(root)
 	}
-	return w.elements(value[16:], id)
+	return w.checkElements(value[16:], id)
 }

@@ -118,7 +118,7 @@ func checkToken(all []Token, name string, role Role) error {
 	case compat.CheckName(name) != nil || len(name) > MaxActor:
 		return &InputError{Field: "name", Why: fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", MaxActor)}
 	case slices.ContainsFunc(all, func(t Token) bool { return t.Name == name }):
-		return &InputError{Field: "name", Why: fmt.Sprintf("token %q exists: remove it first", name)}
+		return &InputError{Field: "name", Why: fmt.Sprintf("token %q exists already: remove it first", name)}
 	default:
 		return nil
 	}
