@@ -1,5 +1,5 @@
 // Package testscripts has commands for scripts of package testscript that use the real programs: installs of the sample game,
-// servers, broken links, web servers, desks of remote launchers. The tests of app and of build/lab/compat share them. Only tests import
+// servers, broken links, web servers, desks of remote launchers. The tests of app and of build/lab/compatible share them. Only tests import
 // this package.
 //
 // A script starts the programs that the variables COLLET, COLLET_CLIENT and COLLET_SERVER name; the commands do the same.
@@ -14,10 +14,12 @@
 //	                         bytes to the client; the rate is bytes a second
 //	wire down|up MOST        check the bytes that crossed the link, over all connections; wire connections N
 //	web DIR                  serve a folder by HTTP and set WEB to its address; web off stops it
+//	origin DIR               give the server of a folder an HTTP port, and set ORIGIN to its address
 //	feed DIR RELEASE         make the settings of a server that offers a release folder
 //	waitfor FILE REGEXP      wait until a file has a line that matches
 //	waitsize FILE BYTES      wait until a file has so many bytes
 //	[!] same A B             compare two files byte for byte
+//	before NAME              unpack testdata/before/NAME.tar.gz, which programs of an earlier commit wrote, into a folder NAME
 //	damage FILE OFFSET       change one byte of a file, and keep its size and time
 //	desk                     set DESK to a free address of this machine, and make collet remote use it and a state folder of its own
 //	waitdesk                 wait until collet remote serve answers

@@ -43,3 +43,16 @@ func feed(ts *testscript.TestScript, _ bool, args []string) {
 	text := fmt.Sprintf("Release.Folder = %q\nRelease.Cache = %q\n", ts.MkAbs(args[1]), filepath.Join(dir, "unpacked"))
 	Check(ts, os.WriteFile(filepath.Join(dir, "server.toml"), []byte(text), 0o644))
 }
+
+func origin(ts *testscript.TestScript, _ bool, args []string) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	Check(ts, err)
+	address := probe.Addr().String()
+	Check(ts, probe.Close())
+	settings, err := os.OpenFile(filepath.Join(ts.MkAbs(args[0]), "server.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	Check(ts, err)
+	_, err = fmt.Fprintf(settings, "Operations.HTTPAddress = %q\n", address)
+	Check(ts, err)
+	Check(ts, settings.Close())
+	ts.Setenv("ORIGIN", "http://"+address)
+}
