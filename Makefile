@@ -71,7 +71,7 @@ test: setup-test lint programs ## all that a change could break here, with the r
 
 # Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
 test-all: export COLLET_TESTS := all
-test-all: setup-all programs ## after make test: whole enumerations, Wine, browsers, installers, soak, mutants
+test-all: setup-all programs ## after make test: whole enumerations, Wine, browsers, installers, soak, mutants, earlier programs
 	@code=0; $(call gotest,all) $(TESTFLAGS) $(LAB) ./... || code=1; $(call slowest,all); exit $$code
 
 fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it

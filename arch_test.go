@@ -122,6 +122,7 @@ var imports = map[string]row{
 	"build/lab/wine":                 {ours: []string{"build/qa/screen", "platform", "platform/interrupt"}},
 	"build/lab/installers":           {},
 	"build/lab/browser":              {},
+	"build/lab/compatible":           {},
 	"build/lab/mutants":              {},
 	"build/testscripts":              {ours: []string{"build/demo", "build/qa/process", "build/qa/proxy", "build/testprograms", "runtime/sample"}, others: []string{"github.com/rogpeppe/go-internal"}},
 	"build/testprograms":             {ours: []string{"platform/testlevel"}, others: []string{"github.com/rogpeppe/go-internal"}},
