@@ -233,7 +233,7 @@ func (c *Conn) endLocked(err error) {
 	c.inbox.readable.fire()
 	c.writable.fire()
 	for _, l := range c.links.all {
-		l.settle(l.up, err)
+		l.resolve(l.up, err)
 	}
 	c.wakeUp()
 }

@@ -2,9 +2,9 @@ package den
 
 import "time"
 
-// cut assigns the next number to the next part of the queue, or to a harmless message if the number is burnt or the path
+// assignNumbers assigns the next number to the next part of the queue, or to a harmless message if the number is burnt or the path
 // is to be probed. It returns false if the queue is empty.
-func (s *sender) cut(now time.Time) bool {
+func (s *sender) assignNumbers(now time.Time) bool {
 	if len(s.queue) == 0 {
 		return false
 	}

@@ -56,8 +56,8 @@ func attempt(ctx context.Context, to netip.AddrPort, o *Options, open func(netip
 		return nil, err
 	}
 	c := &caller{options: o, to: to, socket: newSocket(conn, true), answered: make(chan struct{})}
-	go c.socket.run(c.take)
-	if c.ask(ctx) && c.conn != nil {
+	go c.socket.run(c.handleDatagram)
+	if c.requestConnection(ctx) && c.conn != nil {
 		return c.conn, nil
 	}
 	var b batch
@@ -82,8 +82,8 @@ type caller struct {
 	err      error
 }
 
-// ask repeats the request until an answer arrives. It returns false when the port counts as silent.
-func (c *caller) ask(ctx context.Context) bool {
+// requestConnection repeats the request until an answer arrives. It returns false when the port counts as silent.
+func (c *caller) requestConnection(ctx context.Context) bool {
 	var b batch
 	b.add(&connectionRequest{Protocols: c.options.Protocols})
 	silent := time.NewTimer(c.options.SilentPort)
@@ -106,13 +106,13 @@ func (c *caller) ask(ctx context.Context) bool {
 	}
 }
 
-// take handles one datagram. The socket receives from the server only.
-func (c *caller) take(from netip.AddrPort, datagram []byte, now time.Time) {
+// handleDatagram handles one datagram. The socket receives from the server only.
+func (c *caller) handleDatagram(from netip.AddrPort, datagram []byte, now time.Time) {
 	switch {
 	case !same(from, c.to) || len(datagram) == 0 || c.err != nil:
 	case c.conn != nil:
 		if datagram[0] != cmdAck {
-			c.conn.take(datagram, now)
+			c.conn.handleDatagram(datagram, now)
 		}
 	case datagram[0] == cmdAck:
 		c.answer(datagram, now)

@@ -2,8 +2,8 @@ package den
 
 import "time"
 
-// take handles one datagram from the connection's peer. The socket's goroutine calls it.
-func (c *Conn) take(datagram []byte, now time.Time) {
+// handleDatagram handles one datagram from the connection's peer. The socket's goroutine calls it.
+func (c *Conn) handleDatagram(datagram []byte, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil || len(datagram) == 0 {

@@ -108,8 +108,8 @@ func (l *Link) mark(i int) {
 	c.wakeUp()
 }
 
-// settle ends the wait for the peer's answer.
-func (l *Link) settle(up bool, err error) {
+// resolve ends the wait for the peer's answer.
+func (l *Link) resolve(up bool, err error) {
 	l.up = up
 	if err != nil {
 		l.err = err

@@ -29,7 +29,7 @@ func (ls *links) linkRequested(request linkState) {
 		return
 	}
 	l := ls.newLink(request.Link, slices.Clone(request.Message), state, request.Flags)
-	l.settle(true, nil)
+	l.resolve(true, nil)
 	l.linkUpRepeat.start(time.Now(), ls.conn.engine.reliableLinks())
 	ls.conn.unlocked(func() {
 		for i, v := range request.Values {
@@ -56,9 +56,9 @@ func (ls *links) linkAnswered(link uint16, up bool) {
 	case l == nil || !l.mine || l.up || l.err != nil:
 	case up:
 		l.id = link
-		l.settle(true, nil)
+		l.resolve(true, nil)
 	case l.id == link:
-		l.settle(false, ErrLinkRefused)
+		l.resolve(false, ErrLinkRefused)
 		ls.drop(l)
 		l.state.detach(l)
 	default: // the answer of a repeated request comes under its new id

@@ -40,7 +40,7 @@ func Listen(address string, o Options) (*Listener, error) {
 
 func listenOn(conn packetConn, o Options) *Listener {
 	l := &Listener{options: o.filled(), socket: newSocket(conn, false), conns: map[netip.AddrPort]*Conn{}}
-	go l.socket.run(l.take)
+	go l.socket.run(l.handleDatagram)
 	return l
 }
 
@@ -86,15 +86,15 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// take handles one datagram. The listener's lock is acquired before that of a connection.
-func (l *Listener) take(from netip.AddrPort, datagram []byte, now time.Time) {
+// handleDatagram handles one datagram. The listener's lock is acquired before that of a connection.
+func (l *Listener) handleDatagram(from netip.AddrPort, datagram []byte, now time.Time) {
 	l.mu.Lock()
 	c := l.conns[from]
 	l.mu.Unlock()
 	switch {
 	case len(datagram) == 0:
 	case datagram[0] != cmdRequest && c != nil:
-		c.take(datagram, now)
+		c.handleDatagram(datagram, now)
 	case datagram[0] == cmdRequest && c != nil:
 		// The answer may have been lost. A peer that has sent anything else has received it.
 		if !c.isVerified() {

@@ -22,8 +22,8 @@ type receiver struct {
 	at   int // index of next in kept
 }
 
-// judge classifies number n.
-func (r *receiver) judge(n uint16) arrival {
+// classify says how number n relates to the expected one.
+func (r *receiver) classify(n uint16) arrival {
 	switch d := distance(r.next, n); {
 	case d == 0:
 		return arrivedNow
@@ -38,14 +38,14 @@ func (r *receiver) judge(n uint16) arrival {
 	}
 }
 
-// keep stores a datagram that came early, whose number is n.
-func (r *receiver) keep(n uint16, datagram []byte) {
+// storeEarly stores a datagram that came early, whose number is n.
+func (r *receiver) storeEarly(n uint16, datagram []byte) {
 	i := (r.at + distance(r.next, n)) % windowSize
 	r.kept[i], r.have[i] = append([]byte(nil), datagram...), true
 }
 
-// step advances to the next number and returns the datagram kept for it, if any.
-func (r *receiver) step() ([]byte, bool) {
+// nextStored advances to the next number and returns the datagram kept for it, if any.
+func (r *receiver) nextStored() ([]byte, bool) {
 	r.next = ahead(r.next, 1)
 	r.at = (r.at + 1) % windowSize
 	datagram, have := r.kept[r.at], r.have[r.at]

@@ -19,7 +19,7 @@ func TestJudgement(t *testing.T) {
 			numbers - 1: arrivedAgain, numbers - 10: arrivedAgain, numbers - oldNumbers: arrivedAgain,
 		} {
 			n := uint16((int(next) + ahead) % numbers)
-			if got := r.judge(n); got != want {
+			if got := r.classify(n); got != want {
 				t.Errorf("expecting %d, %d is %d, want %d", next, n, got, want)
 			}
 		}

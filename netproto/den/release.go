@@ -48,7 +48,7 @@ func (r *release) input(datagram []byte, now time.Time) error {
 	case cmdReliable, cmdLinkState, cmdReliableLong, cmdLinkStateLong:
 		c := wire.Reader(datagram[1:])
 		if sequence(c, &number); c.Err() == nil {
-			err = r.take(number, datagram)
+			err = r.handleNumbered(number, datagram)
 		}
 	case cmdReliableAck:
 		var p reliableAck
@@ -70,16 +70,16 @@ func (r *release) input(datagram []byte, now time.Time) error {
 	return err
 }
 
-// take handles a numbered datagram.
-func (r *release) take(number uint16, datagram []byte) error {
-	switch what := r.in.judge(number); {
+// handleNumbered handles a numbered datagram.
+func (r *release) handleNumbered(number uint16, datagram []byte) error {
+	switch what := r.in.classify(number); {
 	case what == arrivedWrong || what != arrivedAgain && !r.sink.room():
 		r.dropped++
 		return nil
 	case what == arrivedAgain:
 		r.duplicates++
 	case what == arrivedEarly:
-		r.in.keep(number, datagram)
+		r.in.storeEarly(number, datagram)
 	}
 	r.acks = append(r.acks, reliableAck{Number: number, Code: receivedWell})
 	if number != r.in.next {
@@ -87,17 +87,17 @@ func (r *release) take(number uint16, datagram []byte) error {
 	}
 	for have := true; have; {
 		current := datagram
-		datagram, have = r.in.step()
-		if err := r.open(current); err != nil {
+		datagram, have = r.in.nextStored()
+		if err := r.deliverNumbered(current); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// open delivers a numbered datagram in its turn. A broken one counts as delivered; the released programs would stop
+// deliverNumbered delivers a numbered datagram in its turn. A broken one counts as delivered; the released programs would stop
 // there forever (reference 2.7).
-func (r *release) open(datagram []byte) error {
+func (r *release) deliverNumbered(datagram []byte) error {
 	switch datagram[0] {
 	case cmdReliable:
 		var p reliableMessage

@@ -99,11 +99,11 @@ func (s *sender) ack(number uint16, code uint8, now time.Time) {
 		return
 	}
 	s.heard, s.settled = now, true
-	s.done(e, now)
+	s.markArrived(e, now)
 	for _, older := range s.window[:max(0, i-windowSize+1)] {
 		if !older.acked {
 			s.implicit++
-			s.done(older, now)
+			s.markArrived(older, now)
 		}
 	}
 	s.advance()
@@ -118,8 +118,8 @@ func (s *sender) answer(number uint16) {
 	s.answered.add(number)
 }
 
-// done marks e as arrived, and updates the estimates.
-func (s *sender) done(e *entry, now time.Time) {
+// markArrived marks e as arrived, and updates the estimates.
+func (s *sender) markArrived(e *entry, now time.Time) {
 	if e.acked {
 		return
 	}
@@ -161,23 +161,23 @@ func (s *sender) advance() {
 // output calls emit with every datagram due at now, until it returns false for lack of room.
 func (s *sender) output(now time.Time, emit func(packet) bool) {
 	for i := 0; ; i++ {
-		if i >= min(len(s.window), windowSize) && (len(s.window) >= windowSize || !s.cut(now)) {
+		if i >= min(len(s.window), windowSize) && (len(s.window) >= windowSize || !s.assignNumbers(now)) {
 			break
 		}
 		if e := s.window[i]; (e.sends == 0 || e.urgent) && !s.transmit(e, now, emit) {
 			return
 		}
 	}
-	if len(s.window) == 0 || s.window[0].acked || !s.doubtful(now) {
+	if len(s.window) == 0 || s.window[0].acked || !s.isDoubtful(now) {
 		return
 	}
-	if s.ask(now, emit) && s.lost(now) {
+	if s.sendProbe(now, emit) && s.lost(now) {
 		s.transmit(s.window[0], now, emit)
 	}
 }
 
-// doubtful reports whether to probe for the front of the window.
-func (s *sender) doubtful(now time.Time) bool {
+// isDoubtful reports whether to probe for the front of the window.
+func (s *sender) isDoubtful(now time.Time) bool {
 	e := s.window[0]
 	return e.passed >= passedEnough || now.Sub(e.last) >= s.patience(e)
 }
@@ -190,10 +190,10 @@ func (s *sender) patience(e *entry) time.Duration {
 	return min(s.rtt.wait(doubtAfter, resendAfter), resendAfter)
 }
 
-// ask sends the eleventh number, as a filler if there is no message for it, unless it is in flight. It returns false if there was no room.
-func (s *sender) ask(now time.Time, emit func(packet) bool) bool {
-	for len(s.window) <= windowSize && s.canAsk() {
-		if !s.cut(now) {
+// sendProbe sends the eleventh number, as a filler if there is no message for it, unless it is in flight. It returns false if there was no room.
+func (s *sender) sendProbe(now time.Time, emit func(packet) bool) bool {
+	for len(s.window) <= windowSize && s.canProbe() {
+		if !s.assignNumbers(now) {
 			s.fill(0)
 		}
 	}
@@ -211,9 +211,9 @@ func (s *sender) ask(now time.Time, emit func(packet) bool) bool {
 	return true
 }
 
-// canAsk reports whether an eleventh number exists or may be made. No filler is made for a peer that never answered: it
+// canProbe reports whether an eleventh number exists or may be made. No filler is made for a peer that never answered: it
 // may expect a certain message first.
-func (s *sender) canAsk() bool {
+func (s *sender) canProbe() bool {
 	return len(s.window) > windowSize || len(s.queue) > 0 || s.settled
 }
 
@@ -271,7 +271,7 @@ func (s *sender) deadline() time.Time {
 		return e.last
 	}
 	next := e.last.Add(max(resendAfter, s.rtt.mean+4*s.rtt.dev))
-	if s.asked == nil && s.canAsk() {
+	if s.asked == nil && s.canProbe() {
 		return earlier(next, e.last.Add(s.patience(e)))
 	}
 	if e.passed >= passedEnough && s.asked != nil {

@@ -194,7 +194,7 @@ func TestHostileMessagesTakeNoMemory(t *testing.T) {
 			in := newIn(&recordingSink{})
 			in.maxMessage = 1 << 30
 			header := putRecord(cmdReliable, 1<<30)
-			if err := in.take(&segment{Number: uint64(i), Bytes: header[:]}, testTime); err != nil {
+			if err := in.handleSegment(&segment{Number: uint64(i), Bytes: header[:]}, testTime); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -219,7 +219,7 @@ func TestHostileMessagesTakeNoMemory(t *testing.T) {
 func TestManySegmentsThatWait(t *testing.T) {
 	in := newIn(&recordingSink{})
 	for i := range uint64(3 * maxEarly) {
-		if err := in.take(&segment{Number: i, Offset: 1 + 2*i, Bytes: []byte{0}}, testTime); err != nil {
+		if err := in.handleSegment(&segment{Number: i, Offset: 1 + 2*i, Bytes: []byte{0}}, testTime); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -58,11 +58,11 @@ func (s *stream) input(datagram []byte, now time.Time) error {
 	case kindSegment:
 		var p segment
 		if decode(datagram, &p) == nil {
-			return s.in.take(&p, now)
+			return s.in.handleSegment(&p, now)
 		}
 	case kindReceipt:
 		if decode(datagram, &s.heard) == nil {
-			s.out.receipt(&s.heard, now)
+			s.out.handleReceipt(&s.heard, now)
 			return nil
 		}
 	case kindLoose:
@@ -172,7 +172,7 @@ func (s *stream) addClose(out *batch)          { out.addSealed(&end{Token: s.tok
 func (s *stream) pending() int                 { return s.out.buf.held() }
 func (s *stream) idle() bool                   { return s.out.buf.held() == 0 }
 func (s *stream) reliableLinks() bool          { return true }
-func (s *stream) consumed(n int) (notify bool) { return s.in.read(n) }
+func (s *stream) consumed(n int) (notify bool) { return s.in.consumed(n) }
 
 func (s *stream) stats(st *Stats) {
 	st.RTT = s.out.rtt.mean

@@ -68,8 +68,8 @@ func (s *streamIn) arrived(number uint64, now time.Time) {
 	}
 }
 
-// take handles a segment.
-func (s *streamIn) take(p *segment, now time.Time) error {
+// handleSegment handles a segment.
+func (s *streamIn) handleSegment(p *segment, now time.Time) error {
 	end := p.Offset + uint64(len(p.Bytes))
 	if end < p.Offset || end > s.limit {
 		s.dropped++
@@ -83,17 +83,17 @@ func (s *streamIn) take(p *segment, now time.Time) error {
 		s.duplicates++
 		return nil
 	case p.Offset > s.next:
-		s.keep(p)
+		s.storeEarly(p)
 		return nil
 	}
 	if err := s.feed(p.Bytes[s.next-p.Offset:]); err != nil {
 		return err
 	}
-	return s.drain()
+	return s.feedStored()
 }
 
-// keep stores a segment that came early.
-func (s *streamIn) keep(p *segment) {
+// storeEarly stores a segment that came early.
+func (s *streamIn) storeEarly(p *segment) {
 	i := sort.Search(len(s.early), func(i int) bool { return s.early[i].offset >= p.Offset })
 	if i < len(s.early) && s.early[i].offset == p.Offset && len(s.early[i].bytes) >= len(p.Bytes) {
 		s.duplicates++
@@ -106,8 +106,8 @@ func (s *streamIn) keep(p *segment) {
 	s.early = slices.Insert(s.early, i, piece{p.Offset, append(s.pool.get(len(p.Bytes)), p.Bytes...)})
 }
 
-// drain feeds the early segments that are next now.
-func (s *streamIn) drain() error {
+// feedStored feeds the early segments that are next now.
+func (s *streamIn) feedStored() error {
 	for len(s.early) > 0 && s.early[0].offset <= s.next {
 		e := s.early[0]
 		s.early[0] = piece{}
@@ -136,7 +136,7 @@ func (s *streamIn) feed(b []byte) error {
 			if len(s.header) < recordHeader {
 				return nil
 			}
-			if err := s.begin(); err != nil {
+			if err := s.beginRecord(); err != nil {
 				return err
 			}
 		}
@@ -145,7 +145,7 @@ func (s *streamIn) feed(b []byte) error {
 		s.want -= n
 		b = b[n:]
 		if s.want == 0 {
-			if err := s.finish(); err != nil {
+			if err := s.finishRecord(); err != nil {
 				return err
 			}
 		}
@@ -153,8 +153,8 @@ func (s *streamIn) feed(b []byte) error {
 	return nil
 }
 
-// begin begins a record with a complete header.
-func (s *streamIn) begin() error {
+// beginRecord begins a record with a complete header.
+func (s *streamIn) beginRecord() error {
 	command, n := parseRecord(s.header)
 	s.header = s.header[:0]
 	switch {
@@ -168,8 +168,8 @@ func (s *streamIn) begin() error {
 	return nil
 }
 
-// finish delivers a complete record.
-func (s *streamIn) finish() error {
+// finishRecord delivers a complete record.
+func (s *streamIn) finishRecord() error {
 	body := s.body
 	s.body, s.inRecord = nil, false
 	switch s.command {
@@ -207,9 +207,9 @@ func (s *streamIn) mayReach() uint64 {
 	return max(s.limit, s.next+room)
 }
 
-// read records that the application read n bytes, and reports whether the peer should be notified: when a quarter of the window has
+// consumed records that the application read n bytes, and reports whether the peer should be notified: when a quarter of the window has
 // become free.
-func (s *streamIn) read(n int) bool {
+func (s *streamIn) consumed(n int) bool {
 	s.unread -= n
 	if s.mayReach()-s.limit >= s.window/4 {
 		s.ackSoon = true

@@ -99,8 +99,8 @@ func (s *streamOut) window() int {
 	return s.control.window()
 }
 
-// receipt processes the peer's receipt.
-func (s *streamOut) receipt(p *receipt, wall time.Time) {
+// handleReceipt processes the peer's receipt.
+func (s *streamOut) handleReceipt(p *receipt, wall time.Time) {
 	now := s.at(wall)
 	s.limit = max(s.limit, p.Limit)
 	s.room = int(p.Room)
@@ -122,13 +122,13 @@ func (s *streamOut) receipt(p *receipt, wall time.Time) {
 		}
 	}
 	if newest != nil {
-		s.learn(p, newest, bytes, now)
+		s.updateEstimates(p, newest, bytes, now)
 	}
-	s.settle(now)
+	s.dropCompleted(now)
 }
 
-// learn updates the estimates from the newest arrived transmission.
-func (s *streamOut) learn(p *receipt, newest *flight, bytes int, now time.Duration) {
+// updateEstimates updates the estimates from the newest arrived transmission.
+func (s *streamOut) updateEstimates(p *receipt, newest *flight, bytes int, now time.Duration) {
 	trip := max(now-newest.sent-time.Duration(p.Delay)*time.Microsecond, time.Microsecond)
 	s.rtt.sample(trip)
 	s.heard, s.probes, s.urgent, s.mute = now, 0, 0, 0
@@ -173,9 +173,9 @@ func (s *streamOut) shrink(now time.Duration) {
 	s.growAt = now + s.pause
 }
 
-// settle declares losses, and drops completed flights.
-func (s *streamOut) settle(now time.Duration) {
-	s.lose(now)
+// dropCompleted declares losses, and drops completed flights.
+func (s *streamOut) dropCompleted(now time.Duration) {
+	s.declareLosses(now)
 	if len(s.acked) > 0 && s.acked[0].Start <= s.buf.base {
 		s.buf.release(s.acked[0].End)
 		done := span.Of(0, s.buf.base)
@@ -199,8 +199,8 @@ func (s *streamOut) patience() time.Duration {
 	return max(s.rtt.mean, s.rtt.least) + max(s.reorder, s.rtt.least/4, leastReorder)
 }
 
-// lose declares flights lost that were sent before an arrived one and are older than patience.
-func (s *streamOut) lose(now time.Duration) {
+// declareLosses declares flights lost that were sent before an arrived one and are older than patience.
+func (s *streamOut) declareLosses(now time.Duration) {
 	lost := 0
 	patience := s.patience()
 	skipping := true
@@ -265,8 +265,8 @@ func (s *streamOut) waiting() bool {
 // output writes segments until the batch or the window is full, or the rate is exceeded.
 func (s *streamOut) output(wall time.Time, token uint32, out *batch) (more bool) {
 	now := s.at(wall)
-	s.lose(now)
-	s.provoke(now)
+	s.declareLosses(now)
+	s.probe(now)
 	for s.urgent > 0 || (s.waiting() && s.under < s.window() && s.control.ready(now)) {
 		if !out.fits(s.segment + segmentHeader) {
 			return true
@@ -309,8 +309,8 @@ func (s *streamOut) transmit(one span.Span[uint64], now time.Duration, token uin
 	}
 }
 
-// provoke sends something to provoke an acknowledgement when nothing else would: the oldest bytes in flight, or a ping.
-func (s *streamOut) provoke(now time.Duration) {
+// probe sends something to provoke an acknowledgement when nothing else would: the oldest bytes in flight, or a ping.
+func (s *streamOut) probe(now time.Duration) {
 	due := s.provokeAt()
 	if due == 0 || now < due {
 		return

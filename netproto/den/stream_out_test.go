@@ -51,7 +51,7 @@ func (l *line) ack(numbers ...uint64) {
 	for i := 0; i < len(numbers); i += 2 {
 		p.Ranges = append(p.Ranges, numberRange{numbers[i], numbers[i+1]})
 	}
-	l.out.receipt(&p, l.now)
+	l.out.handleReceipt(&p, l.now)
 }
 
 // full has n bytes to send.

@@ -84,7 +84,7 @@ func TestSegmentsInAnyOrder(t *testing.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for _, p := range all {
-			if err := in.take(&p, testTime); err != nil {
+			if err := in.handleSegment(&p, testTime); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestBrokenRecordsEndTheConnection(t *testing.T) {
 		"link answer": "020000000701",
 	} {
 		in := newIn(&recordingSink{})
-		err := in.take(&segment{Bytes: unhex(t, record)}, testTime)
+		err := in.handleSegment(&segment{Bytes: unhex(t, record)}, testTime)
 		var peer *PeerError
 		if !errors.As(err, &peer) {
 			t.Errorf("%s: %v", name, err)
@@ -116,7 +116,7 @@ func TestBrokenRecordsEndTheConnection(t *testing.T) {
 func TestUnknownRecordsArePassedOver(t *testing.T) {
 	var got recordingSink
 	in := newIn(&got)
-	if err := in.take(&segment{Bytes: unhex(t, "03000000630102"+"0200000004"+"2a")}, testTime); err != nil {
+	if err := in.handleSegment(&segment{Bytes: unhex(t, "03000000630102"+"0200000004"+"2a")}, testTime); err != nil {
 		t.Fatal(err)
 	}
 	if len(got.messages) != 1 || !bytes.Equal(got.messages[0], []byte{42}) {
@@ -130,7 +130,7 @@ func TestNothingIsTakenBeyondTheLimit(t *testing.T) {
 		{Offset: in.limit - 1, Bytes: []byte{1, 2}},
 		{Offset: 1<<64 - 1, Bytes: []byte{1, 2}},
 	} {
-		if err := in.take(&p, testTime); err != nil {
+		if err := in.handleSegment(&p, testTime); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestLimitFollowsTheApplication(t *testing.T) {
 	feed := func(to uint64) {
 		for in.next < to {
 			n := min(32<<10, to-in.next)
-			if err := in.take(&segment{Offset: in.next, Bytes: s.out.buf.read(nil, in.next, int(n))}, testTime); err != nil {
+			if err := in.handleSegment(&segment{Offset: in.next, Bytes: s.out.buf.read(nil, in.next, int(n))}, testTime); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -161,10 +161,10 @@ func TestLimitFollowsTheApplication(t *testing.T) {
 	if unread := uint64(3 * 300 << 10); p.Limit != 1<<21-unread {
 		t.Errorf("the limit is %d with %d bytes unread", p.Limit, unread)
 	}
-	if in.read(1) {
+	if in.consumed(1) {
 		t.Error("one byte is worth a receipt")
 	}
-	if !in.read(300<<10 - 1) {
+	if !in.consumed(300<<10 - 1) {
 		t.Error("a quarter of the window is not")
 	}
 	in.receipt(&p, testTime)

@@ -175,7 +175,7 @@ func (b *bulker) pump() (out []effect) {
 	for b.under < MaxUnconfirmed {
 		switch {
 		case b.current != nil:
-			out = append(out, b.handOut(b.current)...)
+			out = append(out, b.nextBlock(b.current)...)
 		case len(b.queue) > 0 && b.queue[0].small != nil:
 			out = append(out, b.sendBatch())
 		case len(b.queue) > 0 && len(b.open) < maxOpenOwn:
@@ -217,8 +217,8 @@ func (b *bulker) openNext() effect {
 		Hash: w.file.Hash, Base: j.base, Start: j.start}, b.run}
 }
 
-// handOut is the next block of a file, or its end.
-func (b *bulker) handOut(j *ownJob) []effect {
+// nextBlock is the next block of a file, or its end.
+func (b *bulker) nextBlock(j *ownJob) []effect {
 	if j.next >= j.blocks() || j.failed != nil {
 		b.current, j.finishing = nil, true
 		return []effect{sendEffect{&wire.CloseFile{File: j.handle}, b.run}}

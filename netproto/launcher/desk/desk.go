@@ -187,8 +187,8 @@ func (d *Desk) register(r *runner, name string) (string, *doubts) {
 	return record.id, doubts
 }
 
-// gone handles the end of a session.
-func (d *Desk) gone(r *runner, cause error) {
+// unregister handles the end of a session.
+func (d *Desk) unregister(r *runner, cause error) {
 	record := r.record.Load()
 	if record == nil {
 		return
@@ -199,7 +199,7 @@ func (d *Desk) gone(r *runner, cause error) {
 	}
 	d.options.Log.Info().Str("peer", r.conn.Address().String()).Str("device", record.id).AnErr("cause", cause).Msg("device went away")
 	d.logs.add(LogLine{Device: record.id, Time: time.Now(), Text: text, Lost: r.session.lost})
-	for _, id := range d.registry.gone(record, time.Now()) {
+	for _, id := range d.registry.markDisconnected(record, time.Now()) {
 		d.logs.forget(id)
 		d.settings.known.forget(id)
 	}

@@ -135,8 +135,8 @@ func (g *registry) update(record *deviceRecord, info DeviceInfo, ready bool) {
 	g.tick()
 }
 
-// gone ends the connection of a device. It returns the ids whose records were dropped because of it.
-func (g *registry) gone(record *deviceRecord, now time.Time) (forgotten []string) {
+// markDisconnected ends the connection of a device. It returns the ids whose records were dropped because of it.
+func (g *registry) markDisconnected(record *deviceRecord, now time.Time) (forgotten []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	record.runner, record.ready = nil, false

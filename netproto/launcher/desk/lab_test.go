@@ -153,7 +153,7 @@ func (l *lab) work() bool {
 		l.step(e)
 		return true
 	}
-	items := l.box.take()
+	items := l.box.removeAll()
 	if len(items) == 0 {
 		return false
 	}
@@ -170,9 +170,9 @@ func (l *lab) work() bool {
 		if l.changed != nil {
 			l.changed()
 		}
-		l.must(l.sender.do(ctx, e))
+		l.must(l.sender.execute(ctx, e))
 	default:
-		l.must(l.sender.do(ctx, e))
+		l.must(l.sender.execute(ctx, e))
 	}
 	return true
 }

@@ -43,13 +43,13 @@ func (h *logHub) add(line LogLine) {
 	h.tails[line.Device] = tail
 	for r := range h.readers {
 		if r.wants(line.Device) {
-			r.hand(line)
+			r.deliver(line)
 		}
 	}
 }
 
-// hand delivers a line if there is room. The channel has lostRoom more slots, which only leave fills.
-func (r *logReader) hand(line LogLine) {
+// deliver delivers a line if there is room. The channel has lostRoom more slots, which only leave fills.
+func (r *logReader) deliver(line LogLine) {
 	line.Lost += r.lost[line.Device]
 	if len(r.lines) < logRoom {
 		r.lines <- line
@@ -70,11 +70,11 @@ func (h *logHub) read(ctx context.Context, wants func(device string) bool) <-cha
 		h.readers = make(map[*logReader]struct{})
 	}
 	h.readers[r] = struct{}{}
-	context.AfterFunc(ctx, func() { h.leave(r) })
+	context.AfterFunc(ctx, func() { h.removeReader(r) })
 	return r.lines
 }
 
-func (h *logHub) leave(r *logReader) {
+func (h *logHub) removeReader(r *logReader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.readers, r)

@@ -25,8 +25,8 @@ func (o *outbox) add(e effect) {
 	}
 }
 
-// take removes everything.
-func (o *outbox) take() []effect {
+// removeAll removes everything.
+func (o *outbox) removeAll() []effect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	items := o.items

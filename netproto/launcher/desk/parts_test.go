@@ -73,10 +73,10 @@ func TestOutboxDropsOldRuns(t *testing.T) {
 	}
 	box.drop(3)
 	<-box.ready
-	if got := box.take(); fmt.Sprint(got) != fmt.Sprint(keep) {
+	if got := box.removeAll(); fmt.Sprint(got) != fmt.Sprint(keep) {
 		t.Errorf("%v, want %v", got, keep)
 	}
-	if box.take() != nil {
+	if box.removeAll() != nil {
 		t.Error("taken twice")
 	}
 }
@@ -133,7 +133,7 @@ func (g *registry) connect(name string) (*runner, *deviceRecord) {
 
 func (g *registry) disconnect(r *runner, record *deviceRecord) {
 	close(r.ended)
-	g.gone(record, time.Now())
+	g.markDisconnected(record, time.Now())
 }
 
 // TestIDs: the lowest number that is free, by name and address; found by id and name.
@@ -187,7 +187,7 @@ func TestClaim(t *testing.T) {
 		group.Wait()
 		came.pushing <- struct{}{}
 		g.disconnect(came, g.records["a@192.0.2.1#2"])
-		g.gone(record, time.Now())
+		g.markDisconnected(record, time.Now())
 		begin := time.Now()
 		if _, err := claim(time.Second); !errors.Is(err, ErrDeviceGone) || time.Since(begin) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
@@ -212,7 +212,7 @@ func TestRecordsAreForgotten(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			close(r.ended)
-			forgotten = append(forgotten, g.gone(record, time.Now())...)
+			forgotten = append(forgotten, g.markDisconnected(record, time.Now())...)
 		}
 		if len(g.records) != keptRecords || len(g.doubts) != keptRecords || len(forgotten) != 10 || forgotten[0] != "d1@192.0.2.1" {
 			t.Errorf("%d records, forgotten %q", len(g.records), forgotten)

@@ -57,7 +57,7 @@ func newPushTask(o PushOptions, began time.Time) *pushTask {
 
 // doing is a state machine that executes a plan.
 type doing interface {
-	take(wire.Message) (out []effect, heard bool)
+	handleAnswer(wire.Message) (out []effect, heard bool)
 	hashed(hashEvent) []effect
 	unreadable(readEvent) []effect
 	waits() (awaited, bool)
@@ -98,7 +98,7 @@ func (p *pusher) begin(now time.Time) []effect {
 	p.theirs = &theirTree{}
 	out := []effect{scanEffect{run: p.run, after: p.after(now)}}
 	if !p.own || p.known.last(p.id) != (wire.Hash{}) {
-		out = append(out, p.ask(now))
+		out = append(out, p.requestTree(now))
 	}
 	return out
 }
@@ -111,8 +111,8 @@ func (p *pusher) after(now time.Time) time.Time {
 	return now
 }
 
-// ask requests the tree of the device.
-func (p *pusher) ask(now time.Time) effect {
+// requestTree requests the tree of the device.
+func (p *pusher) requestTree(now time.Time) effect {
 	p.asked, p.heard = true, now
 	if p.own {
 		return sendEffect{message: &wire.RequestTree{Known: p.known.digests(p.id)}}
@@ -134,31 +134,31 @@ func (p *pusher) scanned(e scanEvent, now time.Time) []effect {
 		p.known.add(e.layout)
 	}
 	if !p.asked {
-		return []effect{p.ask(now)}
+		return []effect{p.requestTree(now)}
 	}
 	return p.start(now)
 }
 
-// take handles one message of the device.
-func (p *pusher) take(m wire.Message, now time.Time) []effect {
+// handleMessage handles one message of the device.
+func (p *pusher) handleMessage(m wire.Message, now time.Time) []effect {
 	switch {
 	case p.ended:
 		return nil
 	case p.doing != nil:
-		out, heard := p.doing.take(m)
+		out, heard := p.doing.handleAnswer(m)
 		if heard {
 			p.heard = now
 		}
 		return append(out, p.check(now)...)
 	case p.asked && p.theirs.layout == nil:
-		return p.takeTree(m, now)
+		return p.handleTree(m, now)
 	}
 	return nil
 }
 
-// takeTree collects the tree of the device.
-func (p *pusher) takeTree(m wire.Message, now time.Time) []effect {
-	heard, err := p.theirs.take(m, p.known)
+// handleTree collects the tree of the device.
+func (p *pusher) handleTree(m wire.Message, now time.Time) []effect {
+	heard, err := p.theirs.handleMessage(m, p.known)
 	if err != nil {
 		if errors.Is(err, errUnknownBase) {
 			p.known.forget(p.id)
@@ -191,7 +191,7 @@ func (p *pusher) start(now time.Time) []effect {
 		return nil
 	}
 	p.heard = now
-	in := planInput{ours: p.ours.layout.Files(), theirs: p.theirs.layout.Files(), own: p.own, keep: p.stays(),
+	in := planInput{ours: p.ours.layout.Files(), theirs: p.theirs.layout.Files(), own: p.own, keep: p.keptOnDevice(),
 		doubtful: p.doubts.of(), blocked: p.task.blocked, without: given(p.task.without)}
 	p.plan = makePlan(in)
 	var out []effect
@@ -207,8 +207,8 @@ func (p *pusher) start(now time.Time) []effect {
 	return append(out, p.check(now)...)
 }
 
-// stays returns which files stay on the device although ours lacks them: ignored files, and files that exist here but are unreadable.
-func (p *pusher) stays() func(path string) bool {
+// keptOnDevice returns which files stay on the device although the working copy lacks them: ignored files, and files that exist here but are unreadable.
+func (p *pusher) keptOnDevice() func(path string) bool {
 	problems := make(map[string]bool, len(p.ours.problems))
 	for _, problem := range p.ours.problems {
 		problems[problem.Path] = true

@@ -31,8 +31,8 @@ type runState struct {
 	ticket  int
 }
 
-// begin takes a command.
-func (r *runState) begin(c runCommand, now time.Time) []effect {
+// start begins a command.
+func (r *runState) start(c runCommand, now time.Time) []effect {
 	r.op, r.ticket = c.op, c.ticket
 	if r.op.start != nil && r.running && !r.op.start.Restart {
 		return r.end(ErrRunning)
@@ -140,7 +140,7 @@ type lineRate struct {
 	lines  int
 }
 
-func (l *lineRate) take(now time.Time) bool {
+func (l *lineRate) allow(now time.Time) bool {
 	if now.Sub(l.second) >= time.Second {
 		l.second, l.lines = now, 0
 	}

@@ -60,7 +60,7 @@ func (r *runner) run(ctx context.Context) {
 	r.conn.Abort()
 	r.group.Wait()
 	r.desk.sessions.Add(-1)
-	r.desk.gone(r, context.Cause(ctx))
+	r.desk.unregister(r, context.Cause(ctx))
 }
 
 // errClose is the cause of an end that the desk requested.

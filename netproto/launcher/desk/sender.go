@@ -45,18 +45,18 @@ func (s *sender) loop(ctx context.Context, box *outbox) error {
 			return ctx.Err()
 		case <-box.ready:
 		}
-		for _, e := range box.take() {
+		for _, e := range box.removeAll() {
 			if stale(e, int(s.run.Load())) {
 				continue
 			}
-			if err := s.do(ctx, e); err != nil {
+			if err := s.execute(ctx, e); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *sender) do(ctx context.Context, e effect) error {
+func (s *sender) execute(ctx context.Context, e effect) error {
 	switch e := e.(type) {
 	case sendEffect:
 		return s.send(ctx, e.message)

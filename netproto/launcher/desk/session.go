@@ -122,7 +122,7 @@ func (s *session) step(now time.Time, e any) []effect {
 	switch e := e.(type) {
 	case messageEvent:
 		s.heard, s.alive = now, now
-		return s.take(e.message, now)
+		return s.handleMessage(e.message, now)
 	case brokenEvent:
 		s.heard, s.alive = now, now
 		return s.takeBroken(e.err, now)
@@ -135,7 +135,7 @@ func (s *session) step(now time.Time, e any) []effect {
 	case pushCommand:
 		return s.beginPush(e, now)
 	case runCommand:
-		return s.run.begin(e, now)
+		return s.run.start(e, now)
 	case cancelCommand:
 		return s.cancel(e.ticket)
 	}
@@ -159,8 +159,8 @@ func (s *session) read(e any, now time.Time) []effect {
 	return s.pushed(out)
 }
 
-// take is one message.
-func (s *session) take(m wire.Message, now time.Time) []effect {
+// handleMessage handles one message.
+func (s *session) handleMessage(m wire.Message, now time.Time) []effect {
 	switch s.phase {
 	case phaseGreeting:
 		request, is := m.(*wire.ConnectRequest)
@@ -186,7 +186,7 @@ func (s *session) take(m wire.Message, now time.Time) []effect {
 	case *wire.Unknown, *wire.KeepAlive, *wire.ConnectRequest:
 	default:
 		if s.push != nil {
-			return s.pushed(s.push.take(m, now))
+			return s.pushed(s.push.handleMessage(m, now))
 		}
 	}
 	return nil
@@ -305,7 +305,7 @@ func (s *session) tick(now time.Time) (out []effect) {
 		out = s.pushed(s.push.tick(now))
 	}
 	out = append(out, s.run.tick(now)...)
-	out = append(out, s.tellLost(now)...)
+	out = append(out, s.reportLost(now)...)
 	if s.dialect == wire.Released && now.Sub(s.alive) >= s.times.KeepAlive {
 		s.alive = now
 		out = append(out, sendEffect{message: &wire.KeepAlive{}})

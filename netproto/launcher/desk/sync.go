@@ -192,7 +192,7 @@ func (s *syncer) pump() (out []effect) {
 			w := s.current.write
 			out = append(out, sendEffect{&wire.RequestWriteFile{Path: w.file.Path, FileSize: w.file.Size, BlockSize: uint64(w.block), BlockCount: w.count()}, s.run})
 		}
-		out = append(out, s.handOut(s.current))
+		out = append(out, s.nextBlock(s.current))
 	}
 	return out
 }
@@ -212,8 +212,8 @@ func (s *syncer) next() *job {
 	return s.queue[0]
 }
 
-// handOut is the next block of a job.
-func (s *syncer) handOut(j *job) effect {
+// nextBlock is the next block of a job.
+func (s *syncer) nextBlock(j *job) effect {
 	index := j.nextBlock()
 	j.next++
 	last := j.next == j.blocks()

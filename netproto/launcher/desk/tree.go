@@ -22,15 +22,15 @@ type theirTree struct {
 	parts   map[wire.Hash]wire.FilePart
 }
 
-// take handles one message; heard reports whether it belongs to the answer. Errors are faults of the device.
-func (t *theirTree) take(m wire.Message, known *layouts) (heard bool, err error) {
+// handleMessage handles one message; heard reports whether it belongs to the answer. Errors are faults of the device.
+func (t *theirTree) handleMessage(m wire.Message, known *layouts) (heard bool, err error) {
 	switch m := m.(type) {
 	case *wire.ResponseFileLayout:
 		t.layout = wire.NewLayout(m.Files)
 	case *wire.DraftFileLayout:
 		return true, t.takeDraft(m)
 	case *wire.ResponseTree:
-		return true, t.takeOwn(m, known)
+		return true, t.handleOwnTree(m, known)
 	default:
 		return false, nil
 	}
@@ -50,8 +50,8 @@ func (t *theirTree) takeDraft(m *wire.DraftFileLayout) error {
 	return nil
 }
 
-// takeOwn handles one message of the answer in our own mode.
-func (t *theirTree) takeOwn(m *wire.ResponseTree, known *layouts) error {
+// handleOwnTree handles one message of the answer in our own mode.
+func (t *theirTree) handleOwnTree(m *wire.ResponseTree, known *layouts) error {
 	if !t.begun {
 		t.begun, t.base, t.parts = true, m.Base, make(map[wire.Hash]wire.FilePart)
 	}

@@ -131,10 +131,10 @@ func TestEndWaitsForTheOpening(t *testing.T) {
 	if got := sentCodes(out); !slices.Equal(got, []uint8{wire.CodeRequestWriteFile}) || len(out) != 2 {
 		t.Fatalf("begins with %v", out)
 	}
-	if out, heard := s.take(&wire.FileDataReceived{Path: "a"}); len(out) != 0 || !heard {
+	if out, heard := s.handleAnswer(&wire.FileDataReceived{Path: "a"}); len(out) != 0 || !heard {
 		t.Errorf("after the block: %v", out)
 	}
-	if out, _ := s.take(&wire.ResponseWriteFile{Path: "a"}); !slices.Equal(sentCodes(out), []uint8{wire.CodeRequestFinishWriteFile}) {
+	if out, _ := s.handleAnswer(&wire.ResponseWriteFile{Path: "a"}); !slices.Equal(sentCodes(out), []uint8{wire.CodeRequestFinishWriteFile}) {
 		t.Errorf("after the opening: %v", out)
 	}
 }
@@ -149,7 +149,7 @@ func TestSenderSeesAChange(t *testing.T) {
 	m.take(&wire.RequestFileLayout{}, 1)
 	m.take(&wire.RequestWriteFile{Path: "a", FileSize: 3 * block, BlockSize: block, BlockCount: 3}, 1)
 	for index := range uint32(3) {
-		l.must(l.sender.do(t.Context(), blockEffect{run: 1, write: w, index: index, last: index == 2}))
+		l.must(l.sender.execute(t.Context(), blockEffect{run: 1, write: w, index: index, last: index == 2}))
 		writeFiles(t, l.root, map[string][]byte{"a": with(content, 7)})
 	}
 	if want := []any{readEvent{run: 1, path: "a", index: 2, err: tree.ErrKeepsChanging}}; m.blocks != 2 || !slices.Equal(l.posted, want) {

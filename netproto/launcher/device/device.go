@@ -123,7 +123,7 @@ func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Conn, 
 		if accepted {
 			pause = firstPause
 		}
-		d.away(ctx, err)
+		d.reportDisconnected(ctx, err)
 		_ = interrupt.Sleep(ctx, pause) // the loop checks ctx
 		pause = min(2*pause, longestPause)
 	}
@@ -147,8 +147,8 @@ func (d *Device) connect(ctx context.Context, dial func(ctx context.Context) (Co
 	return s.serve(ctx)
 }
 
-// away reports why there is no connection.
-func (d *Device) away(ctx context.Context, err error) {
+// reportDisconnected reports why there is no connection.
+func (d *Device) reportDisconnected(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}

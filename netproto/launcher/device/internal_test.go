@@ -27,22 +27,22 @@ func TestQueueBlocksWhenFull(t *testing.T) {
 			t.Fatal("a full queue takes more")
 		default:
 		}
-		if j, any, err := q.take(ctx, time.Second); j.size != 5000+perRequest || !any || err != nil {
+		if j, any, err := q.next(ctx, time.Second); j.size != 5000+perRequest || !any || err != nil {
 			t.Errorf("took %+v, %v, %v", j, any, err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if j, any, _ := q.take(ctx, time.Second); j.message == nil || !any || !q.empty() {
+		if j, any, _ := q.next(ctx, time.Second); j.message == nil || !any || !q.empty() {
 			t.Errorf("took %+v", j)
 		}
 		begun := time.Now()
-		if _, any, err := q.take(ctx, time.Second); any || err != nil || time.Since(begun) != time.Second {
+		if _, any, err := q.next(ctx, time.Second); any || err != nil || time.Since(begun) != time.Second {
 			t.Errorf("an empty queue: %v, %v after %v", any, err, time.Since(begun))
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, _, err := q.take(gone, time.Hour); !errors.Is(err, context.Canceled) {
+		if _, _, err := q.next(gone, time.Hour); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		if err := errors.Join(q.put(ctx, diskJob{size: 5000}), q.put(gone, diskJob{})); !errors.Is(err, context.Canceled) {

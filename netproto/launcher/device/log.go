@@ -63,8 +63,8 @@ func (b *logBook) shown() []Line {
 	return append([]Line(nil), b.tail...)
 }
 
-// take removes at most n waiting lines, with the number dropped before them, and all reports.
-func (b *logBook) take(n int) (lines []Line, lost int, reports []wire.RunReport) {
+// removeLines removes at most n waiting lines, with the number dropped before them, and all reports.
+func (b *logBook) removeLines(n int) (lines []Line, lost int, reports []wire.RunReport) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	reports, b.reports = b.reports, nil

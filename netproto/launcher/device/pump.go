@@ -9,12 +9,12 @@ import (
 	"collet/platform/interrupt"
 )
 
-// pump sends log lines, within the rate limit, and reports.
-func (s *deviceSession) pump(ctx context.Context) error {
+// sendLogs sends log lines, within the rate limit, and reports.
+func (s *deviceSession) sendLogs(ctx context.Context) error {
 	var budget lineBudget
 	for ctx.Err() == nil {
 		n, wait := budget.grant(time.Now(), maxLogBatch)
-		lines, lost, reports := s.device.log.take(n)
+		lines, lost, reports := s.device.log.removeLines(n)
 		budget.lines += float64(n - len(lines))
 		if err := s.sendReports(ctx, reports); err != nil {
 			return err

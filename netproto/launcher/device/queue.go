@@ -58,8 +58,8 @@ func (q *diskQueue) tryPut(j diskJob) bool {
 	return true
 }
 
-// take waits for a request. After idle it returns without one. The error is that of ctx.
-func (q *diskQueue) take(ctx context.Context, idle time.Duration) (j diskJob, any bool, err error) {
+// next waits for a request. After idle it returns without one. The error is that of ctx.
+func (q *diskQueue) next(ctx context.Context, idle time.Duration) (j diskJob, any bool, err error) {
 	if j, any = q.tryTake(); any {
 		return j, true, ctx.Err()
 	}
@@ -112,8 +112,8 @@ type holder struct {
 
 func newHolder() *holder { return &holder{more: make(chan struct{}, 1)} }
 
-// asked records a request.
-func (h *holder) asked() {
+// requestArrived records a request.
+func (h *holder) requestArrived() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = time.Now()
@@ -146,8 +146,8 @@ func (h *holder) due() (answers [][]byte, wait time.Duration) {
 	return answers, 0
 }
 
-// hold sends the answers that the holder releases.
-func (s *deviceSession) hold(ctx context.Context) error {
+// sendHeldAnswers sends the answers that the holder releases.
+func (s *deviceSession) sendHeldAnswers(ctx context.Context) error {
 	for {
 		answers, wait := s.held.due()
 		for _, answer := range answers {

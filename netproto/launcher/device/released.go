@@ -143,7 +143,7 @@ func (r *releasedRequests) writeBlock(ctx context.Context, m *wire.SendFileData)
 		return r.send(ctx, &wire.FileDataReceived{Path: m.Path, Block: m.Block, Result: wire.Failure})
 	}
 	failed := f.part.failed
-	answer, err := f.take(m, r.dialect)
+	answer, err := f.writeData(m, r.dialect)
 	if err != nil && failed == nil {
 		r.reportProblem("write", m.Path, err)
 	}
@@ -158,8 +158,8 @@ func (r *releasedRequests) writeBlock(ctx context.Context, m *wire.SendFileData)
 	return r.send(ctx, &wire.FileDataReceived{Path: m.Path, Block: m.Block, Result: result})
 }
 
-// take writes the data of a message, and reports whether it needs an answer.
-func (f *fileWriting) take(m *wire.SendFileData, d wire.Dialect) (answer bool, err error) {
+// writeData writes the data of a message, and reports whether it needs an answer.
+func (f *fileWriting) writeData(m *wire.SendFileData, d wire.Dialect) (answer bool, err error) {
 	switch {
 	case m.Block >= f.count && !(m.Block == 0 && len(m.Data) == 0):
 		return true, f.part.fail(errBlocks)

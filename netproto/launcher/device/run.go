@@ -116,12 +116,12 @@ func (r *appRunner) run(ctx context.Context, request StartRequest) {
 	r.enter(PhaseRunning, app)
 	r.report(wire.RunReport{Event: wire.RunStarted})
 	<-app.Done()
-	r.tellEnd(app.End())
+	r.reportEnd(app.End())
 }
 
-// tellEnd publishes the end of an application. The report is sent before the run state: a desk may start the next
+// reportEnd publishes the end of an application. The report is sent before the run state: a desk may start the next
 // application as soon as the state changes, and would take a later report for that one's.
-func (r *appRunner) tellEnd(end wire.RunEnd) {
+func (r *appRunner) reportEnd(end wire.RunEnd) {
 	r.set(PhaseStopped, nil)
 	level := wire.LevelInfo
 	if end.Exit != 0 {

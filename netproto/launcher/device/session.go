@@ -112,7 +112,7 @@ func (s *deviceSession) converse(ctx context.Context) error {
 	s.device.board.enter(ConnectionUp, "")
 	s.heard.Store(time.Now().UnixNano())
 	var serving sync.WaitGroup
-	for _, part := range []func(context.Context) error{s.work, s.controls, s.hold, s.pump, s.announce, s.alive} {
+	for _, part := range []func(context.Context) error{s.work, s.executeControls, s.sendHeldAnswers, s.sendLogs, s.sendRunStates, s.sendKeepAlives} {
 		serving.Go(func() {
 			if err := part(ctx); err != nil {
 				cancel(err)
@@ -140,14 +140,14 @@ func (s *deviceSession) receive(ctx context.Context) error {
 			s.device.o.Log.Warn().Err(err).Msg("a message of the desk makes no sense")
 			continue
 		}
-		if err := s.sort(ctx, decoded, m); err != nil {
+		if err := s.dispatch(ctx, decoded, m); err != nil {
 			return err
 		}
 	}
 }
 
-// sort passes a message to its goroutine. It blocks while too much waits for the disk.
-func (s *deviceSession) sort(ctx context.Context, m wire.Message, raw den.Message) error {
+// dispatch passes a message to its goroutine. It blocks while too much waits for the disk.
+func (s *deviceSession) dispatch(ctx context.Context, m wire.Message, raw den.Message) error {
 	switch m := m.(type) {
 	case *wire.Unknown, *wire.ConnectAccepted, *wire.KeepAlive:
 		return nil
@@ -159,7 +159,7 @@ func (s *deviceSession) sort(ctx context.Context, m wire.Message, raw den.Messag
 			return context.Cause(ctx)
 		}
 	case *wire.RequestFileBlockHashes:
-		s.held.asked()
+		s.held.requestArrived()
 	}
 	return s.queue.put(ctx, diskJob{message: m, size: len(raw.Payload), done: raw.Release})
 }
@@ -173,21 +173,21 @@ func (s *deviceSession) send(ctx context.Context, m wire.Message) error {
 	return s.conn.Send(ctx, data)
 }
 
-// controls handles requests about the application.
-func (s *deviceSession) controls(ctx context.Context) error {
+// executeControls handles requests about the application.
+func (s *deviceSession) executeControls(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case m := <-s.control:
-			if err := s.doControl(ctx, m); err != nil {
+			if err := s.executeControl(ctx, m); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *deviceSession) doControl(ctx context.Context, m wire.Message) error {
+func (s *deviceSession) executeControl(ctx context.Context, m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.StartApplication:
 		s.device.o.Log.Info().Str("profile", m.ProfileName).Msg("the desk starts the application")
@@ -200,9 +200,9 @@ func (s *deviceSession) doControl(ctx context.Context, m wire.Message) error {
 	return nil
 }
 
-// alive sends a keep-alive whenever nothing came for a while. A desk of the Draft dialect ignores it as unknown; without
+// sendKeepAlives sends a keep-alive whenever nothing came for a while. A desk of the Draft dialect ignores it as unknown; without
 // it neither side would notice that the other is gone.
-func (s *deviceSession) alive(ctx context.Context) error {
+func (s *deviceSession) sendKeepAlives(ctx context.Context) error {
 	last := time.Now()
 	for {
 		if heard := time.Unix(0, s.heard.Load()); heard.After(last) {
@@ -236,16 +236,16 @@ func (s *deviceSession) acceptLink(message []byte) *den.State {
 	return state
 }
 
-// announce sends the run state several times after each change of the state or of the link, after each write by the
+// sendRunStates sends the run state several times after each change of the state or of the link, after each write by the
 // desk, and periodically. The desk's initial value overwrites ours, and a value equal to the last one would not be sent
 // (Remote launcher protocol, section 3.7).
-func (s *deviceSession) announce(ctx context.Context) error {
+func (s *deviceSession) sendRunStates(ctx context.Context) error {
 	for {
 		for i, after := range announceAfter() {
 			if s.waitChange(ctx, after) {
 				break
 			}
-			s.tellRunState()
+			s.sendRunState()
 			if i == len(announceAfter())-1 {
 				s.waitChange(ctx, aliveAfter)
 			}
@@ -270,7 +270,7 @@ func (s *deviceSession) waitChange(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-func (s *deviceSession) tellRunState() {
+func (s *deviceSession) sendRunState() {
 	s.mu.Lock()
 	state := s.runState
 	s.mu.Unlock()

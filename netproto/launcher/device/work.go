@@ -24,7 +24,7 @@ func (s *deviceSession) work(ctx context.Context) error {
 	w.ownMode = ownRequests{w, map[uint32]*ownFile{}}
 	defer w.reset()
 	for {
-		j, any, err := s.queue.take(ctx, quietBeforeSave)
+		j, any, err := s.queue.next(ctx, quietBeforeSave)
 		if err != nil {
 			return nil
 		}
@@ -32,7 +32,7 @@ func (s *deviceSession) work(ctx context.Context) error {
 			w.saveHashes()
 			continue
 		}
-		err = w.do(ctx, j.message)
+		err = w.execute(ctx, j.message)
 		j.done()
 		if err != nil {
 			return err
@@ -67,8 +67,8 @@ func (w *deviceWork) reset() {
 	clear(w.ownMode.files)
 }
 
-// do executes one request and answers it. An error is one of the connection.
-func (w *deviceWork) do(ctx context.Context, m wire.Message) error {
+// execute executes one request and answers it. An error is one of the connection.
+func (w *deviceWork) execute(ctx context.Context, m wire.Message) error {
 	switch m := m.(type) {
 	case *wire.RequestFileLayout:
 		return w.released.answerLayout(ctx)

@@ -240,7 +240,7 @@ func (t *Tree) Save() error {
 	if t.store == nil {
 		return nil
 	}
-	saved := t.cache.take(platform.BootID(), t.now())
+	saved := t.cache.snapshot(platform.BootID(), t.now())
 	if saved == nil {
 		return nil
 	}
@@ -261,8 +261,8 @@ func (c *treeCache) unsaved() {
 	c.dirty = true
 }
 
-// take copies the cache if it has to be saved.
-func (c *treeCache) take(boot string, now time.Time) *savedCache {
+// snapshot copies the cache if it has to be saved.
+func (c *treeCache) snapshot(boot string, now time.Time) *savedCache {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.dirty {

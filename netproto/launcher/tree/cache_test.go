@@ -103,7 +103,7 @@ func TestCacheAfterAReboot(t *testing.T) {
 	}
 	folder := next()
 	hashed(t, folder)
-	saved := folder.cache.take("another boot", time.Now().Add(10*time.Second))
+	saved := folder.cache.snapshot("another boot", time.Now().Add(10*time.Second))
 	write := func() {
 		data, err := formatCache(saved)
 		if err == nil {
@@ -129,7 +129,7 @@ func TestBrokenCache(t *testing.T) {
 	_, state, next := cachedTree(t, 3)
 	folder := next()
 	hashed(t, folder)
-	data, err := formatCache(folder.cache.take("b", time.Now()))
+	data, err := formatCache(folder.cache.snapshot("b", time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (w *walker) work() {
 		if !ok {
 			return
 		}
-		files, folders, problems, err := w.look(f)
+		files, folders, problems, err := w.readFolder(f)
 		w.add(files, folders, problems, err)
 	}
 }
@@ -107,8 +107,8 @@ func (w *walker) add(files []found, folders []folder, problems []PathProblem, er
 	w.wake.Broadcast()
 }
 
-// look lists one folder. Only an error of the root is returned as one.
-func (w *walker) look(f folder) (files []found, folders []folder, problems []PathProblem, err error) {
+// readFolder lists one folder. Only an error of the root is returned as one.
+func (w *walker) readFolder(f folder) (files []found, folders []folder, problems []PathProblem, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, nil, nil, err
 	}

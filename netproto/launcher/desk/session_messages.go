@@ -32,7 +32,7 @@ func names(value string) []string {
 
 // log passes a line on, unless too many came in this second.
 func (s *session) log(now, stamp time.Time, level wire.LogLevel, source, message string) []effect {
-	if !s.rate.take(now) {
+	if !s.rate.allow(now) {
 		s.info.LogsDropped++
 		s.lost++
 		return nil
@@ -46,8 +46,8 @@ func (s *session) log(now, stamp time.Time, level wire.LogLevel, source, message
 	return []effect{logEffect{line}}
 }
 
-// tellLost reports dropped lines when no line follows them.
-func (s *session) tellLost(now time.Time) []effect {
+// reportLost reports dropped lines when no line follows them.
+func (s *session) reportLost(now time.Time) []effect {
 	if s.lost == 0 || now.Before(s.rate.next()) {
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// take handles one message of the device. Unexpected answers are ignored, as the protocol demands. heard reports whether
+// handleAnswer handles one message of the device. Unexpected answers are ignored, as the protocol demands. heard reports whether
 // it was an awaited answer.
-func (s *syncer) take(m wire.Message) (out []effect, heard bool) {
+func (s *syncer) handleAnswer(m wire.Message) (out []effect, heard bool) {
 	switch m := m.(type) {
 	case *wire.ResponseDeleteFile:
 		heard = s.takeDeleted(m)

@@ -7,8 +7,8 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// take handles one message of the device; heard reports whether it was an awaited answer.
-func (b *bulker) take(m wire.Message) (out []effect, heard bool) {
+// handleAnswer handles one message of the device; heard reports whether it was an awaited answer.
+func (b *bulker) handleAnswer(m wire.Message) (out []effect, heard bool) {
 	switch m := m.(type) {
 	case *wire.BatchReport:
 		heard = b.takeReport(m)
