@@ -62,6 +62,7 @@ func locally(t *testing.T, h *house) func(method, path, body string) (int, strin
 
 // TestControlSocketAdministers makes tokens, changes settings and reloads without one, also when there are some already.
 func TestControlSocketAdministers(t *testing.T) {
+	t.Parallel()
 	h, o := unsecured(t, versioned(t))
 	ask := locally(t, h)
 	for _, c := range []struct {
@@ -88,6 +89,7 @@ func TestControlSocketAdministers(t *testing.T) {
 
 // TestControlSocketWithoutAStore says what is missing.
 func TestControlSocketWithoutAStore(t *testing.T) {
+	t.Parallel()
 	h := start(t, settings(t))
 	if status, text := locally(t, h)("GET", "/api/compat", ""); status != 404 || !strings.Contains(text, "Compat.Store") {
 		t.Errorf("%d %s", status, text)

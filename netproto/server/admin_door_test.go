@@ -29,6 +29,7 @@ func asked(from, host string, headers ...string) *http.Request {
 // TestOnlyATokenOpens the admin API and the dashboard over TCP: not the address of this machine, not its name, not headers that are
 // missing, which a bare reverse proxy, a forwarder and any local user have, too; also as long as there is no token.
 func TestOnlyATokenOpens(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := unsecured(t, set)
 	m := administered(h)
@@ -90,6 +91,7 @@ func TestOnlyATokenOpens(t *testing.T) {
 
 // TestBehindABareProxy: a reverse proxy that adds no header, and a forwarder for a Host of this machine, get strangers nothing.
 func TestBehindABareProxy(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, _ := unsecured(t, set)
 	m := administered(h)
@@ -118,6 +120,7 @@ func TestBehindABareProxy(t *testing.T) {
 
 // TestLoginTellsHowToGetAToken, and that the server has no token yet.
 func TestLoginTellsHowToGetAToken(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := unsecured(t, set)
 	m := administered(h)
@@ -141,6 +144,7 @@ func TestLoginTellsHowToGetAToken(t *testing.T) {
 
 // TestTokensAreBounded in number and in what they may be called, and their secrets in no answer but the first.
 func TestTokensAreBounded(t *testing.T) {
+	t.Parallel()
 	_, o := unsecured(t, versioned(t))
 	if _, err := o.Tokens.Create(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleEdit); err == nil {
 		t.Error("a viewer made a token")
@@ -176,6 +180,7 @@ func TestTokensAreBounded(t *testing.T) {
 
 // TestTokensOutliveTheServer, and their secrets with them.
 func TestTokensOutliveTheServer(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := unsecured(t, set)
 	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
@@ -199,6 +204,7 @@ func TestTokensOutliveTheServer(t *testing.T) {
 // TestEverythingAtOnce changes, reloads, asks, pins and connects at the same time. Every handshake is judged by one set of settings,
 // and the log of all changes is whole.
 func TestEverythingAtOnce(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	set := versioned(t)
 	set.Limits.ConnectionsPerSecond = 100_000

@@ -107,6 +107,7 @@ func verdictOf(t testing.TB, address string, ask admin.HelloRequest) admin.Verdi
 
 // TestAPIChanges goes through a change as a program does: look, propose, try, change, be late, go back.
 func TestAPIChanges(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := govern(t, set)
 	at := monitored(t, h, set)
@@ -159,6 +160,7 @@ func TestAPIChanges(t *testing.T) {
 
 // TestAPIRefusals are answers to what makes no sense. None of them changes anything.
 func TestAPIRefusals(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := govern(t, set)
 	at := monitored(t, h, set)
@@ -194,7 +196,7 @@ func TestAPIRefusals(t *testing.T) {
 		{"GET", "/api/players/" + strings.Repeat("x", 65) + "/floor", ``, nil, 400, "64 bytes"},
 		{"DELETE", "/api/compat/tokens/none", ``, nil, 404, "none"},
 		{"POST", "/api/compat/tokens", `{"name": "a b", "role": "edit"}`, nil, 400, "name"},
-		{"POST", "/api/compat/tokens", `{"name": "local", "role": "view"}`, nil, 400, "already"},
+		{"POST", "/api/compat/tokens", `{"name": "local", "role": "view"}`, nil, 400, "exists"},
 		{"POST", "/api/compat/tokens", `{"name": "a", "role": "king"}`, nil, 400, "king"},
 	} {
 		answer, text := call(t, c.method, at+c.path, c.body, c.headers...)
@@ -209,6 +211,7 @@ func TestAPIRefusals(t *testing.T) {
 
 // TestAPIFloors raises by the API, and lowers with a reason.
 func TestAPIFloors(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, _ := govern(t, set)
 	at := monitored(t, h, set) + "/api/players/ann/floor"
@@ -237,6 +240,7 @@ func TestAPIFloors(t *testing.T) {
 
 // TestAPIAccess is about who may ask, and what: who has a token, what its role allows.
 func TestAPIAccess(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := govern(t, set)
 	at := monitored(t, h, set)
@@ -312,6 +316,7 @@ func TestAPIAccess(t *testing.T) {
 
 // TestNoStoreNoAPI is a server that decides nothing live.
 func TestNoStoreNoAPI(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	h := start(t, set)
 	at := monitored(t, h, set)

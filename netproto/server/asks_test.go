@@ -48,6 +48,7 @@ func (c *firstFrame) Read(p []byte) (int, error) {
 // TestAskingForTags lets a client that finds out its server's generation meet servers with and without a use for what it has to
 // say. Only the former spend a round trip on asking, and they learn all of it.
 func TestAskingForTags(t *testing.T) {
+	t.Parallel()
 	said := netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sums[6]}, Patch: 1}
 	opt := session.Options{Auto: true, Compatibility: compatibility, Target: "Linux-x64", Identity: &said}
 
@@ -81,6 +82,7 @@ func TestAskingForTags(t *testing.T) {
 // TestT5OverTheNetwork lets a developer's client meet a developer's server whose components are others: in every mode both say how
 // many differ, and the client is told of it once.
 func TestT5OverTheNetwork(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.Development, set.Compat.Logic, set.Compat.Build = true, "7", ""
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
@@ -138,6 +140,7 @@ func TestT5OverTheNetwork(t *testing.T) {
 // TestOnVerdictHearsOfEverybody greets clients of every generation, and one that leaves in the middle of an exchange: each is
 // heard of once.
 func TestOnVerdictHearsOfEverybody(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.Development, set.Compat.Logic = true, "7"
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")

@@ -55,6 +55,7 @@ func turnedAway(t *testing.T, w way, opt session.Options) (int, error) {
 // TestFullServerSaysSo by every transport, for each limit of connections, to clients of ours that know the generation and
 // to those that find it out: they hear it in words, and on their first connection.
 func TestFullServerSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, o := range overs() {
 		set := settings(t)
 		o.change(&set.Limits)
@@ -85,6 +86,7 @@ func TestFullServerSaysSo(t *testing.T) {
 
 // TestEngineClientOfAFullServer sees an orderly end of its connection, for which there is no word in its generation.
 func TestEngineClientOfAFullServer(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.Connections = 1
 	h := dock(t, set)
@@ -103,6 +105,7 @@ func TestEngineClientOfAFullServer(t *testing.T) {
 
 // TestCrowdAtAFullServer comes all at once; nobody is left without a word.
 func TestCrowdAtAFullServer(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	set := settings(t)
 	set.Limits.Connections = 1
@@ -130,6 +133,7 @@ func TestCrowdAtAFullServer(t *testing.T) {
 
 // TestFloodOfOneAddressIsNotTold more often than a client has use for it.
 func TestFloodOfOneAddressIsNotTold(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.ConnectionsPerAddress, set.Limits.ConnectionsPerSecondPerAddress = 1, 1000
 	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
@@ -157,6 +161,7 @@ func TestFloodOfOneAddressIsNotTold(t *testing.T) {
 
 // TestScansThatReset their connections are one warning, too, by every transport.
 func TestScansThatReset(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	for _, w := range h.ways(t) {
 		for range 3 {

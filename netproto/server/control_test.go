@@ -15,6 +15,7 @@ import (
 
 // TestEveryFaultOfAStartIsNamed: packs, binaries and settings disagree in many ways at once.
 func TestEveryFaultOfAStartIsNamed(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Baking.ClientResourceEntries = []string{"Core", "Missing", "Lost"}
 	put(t, filepath.Join(set.Baking.PlatformBinaries, "stray.txt"), "x")
@@ -32,6 +33,7 @@ func TestEveryFaultOfAStartIsNamed(t *testing.T) {
 
 // TestPublishedReleaseIsNoticed changes files while the folders are watched.
 func TestPublishedReleaseIsNoticed(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	core := filepath.Join(set.Baking.ClientResources, "Core.zip")
 	steps := []struct {

@@ -18,6 +18,7 @@ import (
 
 // TestDashboardChanges goes through each form: review, apply, and what is in force then.
 func TestDashboardChanges(t *testing.T) {
+	t.Parallel()
 	h, o, b := governed(t)
 	stays(t, h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept))
 	for _, c := range []struct {
@@ -67,6 +68,7 @@ func TestDashboardChanges(t *testing.T) {
 
 // TestDashboardLowering needs a comment and a confirmation, and says whom it shuts out.
 func TestDashboardLowering(t *testing.T) {
+	t.Parallel()
 	h, o, b := governed(t)
 	stays(t, h.expect(t, client(8, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
 	lower := []string{"section", "range", "active_min", "5", "active_max", "7"}
@@ -98,6 +100,7 @@ func TestDashboardLowering(t *testing.T) {
 
 // TestDashboardStale shows what has changed since somebody looked, and changes nothing before it was seen.
 func TestDashboardStale(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "policy", "components", "enforce", "manifest", "full")
@@ -120,6 +123,7 @@ func TestDashboardStale(t *testing.T) {
 
 // TestDashboardKeepsBothChanges: a form takes back nothing that somebody else has changed in the same part of the settings.
 func TestDashboardKeepsBothChanges(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	change(t, o, func(s *compat.Settings) { s.AutoUpgrade, s.ActiveMin = true, 6 })
@@ -136,6 +140,7 @@ func TestDashboardKeepsBothChanges(t *testing.T) {
 
 // TestDashboardMistakes shows each one at its form, with what was typed.
 func TestDashboardMistakes(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	for _, c := range []struct {
 		fields []string
@@ -176,6 +181,7 @@ func TestDashboardMistakes(t *testing.T) {
 
 // TestDashboardTriesWhileTyping answers the script with a part of a page.
 func TestDashboardTriesWhileTyping(t *testing.T) {
+	t.Parallel()
 	h, _, b := governed(t)
 	stays(t, h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept))
 	b.get(200, "/admin")
@@ -192,6 +198,7 @@ func TestDashboardTriesWhileTyping(t *testing.T) {
 
 // TestDashboardRollback goes back to an earlier revision with a comment.
 func TestDashboardRollback(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 7, 7 })
 	b.get(200, "/admin/rollback?to=1")
@@ -214,6 +221,7 @@ func TestDashboardRollback(t *testing.T) {
 
 // TestDashboardAtOnce is read and changed by many; every change that is told to be saved is in the log.
 func TestDashboardAtOnce(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	const people = 8
 	var saved atomic.Int32
@@ -257,6 +265,7 @@ func TestDashboardAtOnce(t *testing.T) {
 
 // TestDashboardNothingToDo leaves no record of a form that says what is in force already.
 func TestDashboardNothingToDo(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "8")
@@ -271,6 +280,7 @@ func TestDashboardNothingToDo(t *testing.T) {
 
 // TestDashboardLongForms are refused before they are read.
 func TestDashboardLongForms(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	seal := b.seal()
@@ -289,6 +299,7 @@ func TestDashboardLongForms(t *testing.T) {
 
 // TestDashboardEndsSessions after the countdown that was chosen, and no others.
 func TestDashboardEndsSessions(t *testing.T) {
+	t.Parallel()
 	h, _, b := governed(t)
 	old := h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	fine := h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)

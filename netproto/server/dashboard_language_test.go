@@ -9,6 +9,7 @@ import (
 
 // TestDashboardSpeaksRussian to a browser that asks for it, and what is refused too.
 func TestDashboardSpeaksRussian(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.do(200, "GET", "/admin", nil, "Accept-Language", "ru-RU,ru;q=0.9")
 	b.shows(`lang="ru"`, "Подключаются версии с 5 по 8", "Активный диапазон")

@@ -13,6 +13,7 @@ import (
 
 // TestDashboardHeaders keeps a browser from anything that the page did not bring.
 func TestDashboardHeaders(t *testing.T) {
+	t.Parallel()
 	_, _, b := governed(t)
 	for path, kind := range map[string]string{"/admin": "text/html; charset=utf-8", "/admin/style.css": "text/css; charset=utf-8", "/admin/script.js": "text/javascript; charset=utf-8", "/admin/icon.svg": "image/svg+xml", "/admin/login": "text/html; charset=utf-8", "/admin/nothing": "text/html; charset=utf-8"} {
 		status := map[string]int{"/admin/login": 303, "/admin/nothing": 404}[path]
@@ -39,6 +40,7 @@ func TestDashboardHeaders(t *testing.T) {
 
 // TestDashboardForms refuses what this browser was not given.
 func TestDashboardForms(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	good := b.seal()
@@ -62,6 +64,7 @@ func TestDashboardForms(t *testing.T) {
 
 // TestDashboardLogin checks which tokens may log in, with which role, and for how long.
 func TestDashboardLogin(t *testing.T) {
+	t.Parallel()
 	h, o, b := governed(t)
 	b.get(200, "/admin/access")
 	b.send(422, "/admin/access", "name", "a b", "role", "edit")
@@ -144,6 +147,7 @@ func mustURL(t testing.TB, text string) *url.URL {
 
 // TestDashboardGuesses limits wrong tokens of an address, and still accepts valid ones.
 func TestDashboardGuesses(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b = browse(t, b.at)
 	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
@@ -178,6 +182,7 @@ func TestDashboardGuesses(t *testing.T) {
 
 // TestDashboardCookieOverTLS keeps the cookie to TLS where the page came by it, and warns where a token would travel in the clear.
 func TestDashboardCookieOverTLS(t *testing.T) {
+	t.Parallel()
 	h, o, _ := governed(t)
 	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
@@ -214,6 +219,7 @@ func TestDashboardCookieOverTLS(t *testing.T) {
 
 // TestDashboardAndAPI have a door each: neither's key opens the other.
 func TestDashboardAndAPI(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b = browse(t, b.at)
 	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)

@@ -41,6 +41,7 @@ func ends(t *testing.T, o *operator.Operator) (secret string) {
 
 // TestDashboardKeepsWhatWasTyped when a session ends before a form arrives: nothing happens, and after the login it is there again.
 func TestDashboardKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
 	_, o, b, _ := secured(t)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
@@ -65,6 +66,7 @@ func TestDashboardKeepsWhatWasTyped(t *testing.T) {
 
 // TestDashboardKeepsEveryForm that is worth it.
 func TestDashboardKeepsEveryForm(t *testing.T) {
+	t.Parallel()
 	_, o, b, _ := secured(t)
 	change(t, o, func(s *compat.Settings) { s.AutoUpgrade = true })
 	floors(t, o, map[string]int32{"ann": 7})
@@ -104,6 +106,7 @@ func TestDashboardKeepsEveryForm(t *testing.T) {
 
 // TestDashboardPendingOfNobody leads nowhere but to the overview.
 func TestDashboardPendingOfNobody(t *testing.T) {
+	t.Parallel()
 	_, o, b, secret := secured(t)
 	for _, pending := range []string{"", "%zz", "pending_path=/admin/access&name=x&role=edit", "pending_path=https://evil.example", "pending_path=/admin/access/drop&name=ops"} {
 		b.get(200, "/admin")
@@ -125,6 +128,7 @@ func TestDashboardPendingOfNobody(t *testing.T) {
 
 // TestDashboardTellsTheScript that the login has ended, instead of redirecting it to a page.
 func TestDashboardTellsTheScript(t *testing.T) {
+	t.Parallel()
 	_, o, b, _ := secured(t)
 	b.do(200, "GET", "/admin/live", nil, "Collet-Fragment", "1")
 	seal := ""
@@ -138,6 +142,7 @@ func TestDashboardTellsTheScript(t *testing.T) {
 
 // TestDashboardSecretsStayOutOfLogsAndAddresses whatever is done with them.
 func TestDashboardSecretsStayOutOfLogsAndAddresses(t *testing.T) {
+	t.Parallel()
 	h, _, b, secret := secured(t)
 	const wrong = "collet_wrong-but-secret"
 	b.get(200, "/admin/access")

@@ -24,6 +24,7 @@ func floors(t testing.TB, o *operator.Operator, all map[string]int32) {
 
 // TestDashboardListsPlayers by name, by what they begin with, and those whom the active range shuts out.
 func TestDashboardListsPlayers(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin/players")
 	b.shows("No account has a floor yet", "No such account has a floor")
@@ -48,6 +49,7 @@ func TestDashboardListsPlayers(t *testing.T) {
 
 // TestDashboardPagesOfPlayers shows every account once.
 func TestDashboardPagesOfPlayers(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	_, o, b := governed(t)
 	const people = 120
@@ -75,6 +77,7 @@ func TestDashboardPagesOfPlayers(t *testing.T) {
 
 // TestDashboardFloor raises at a click more, and lowers with a comment and a confirmation.
 func TestDashboardFloor(t *testing.T) {
+	t.Parallel()
 	h, o, b := governed(t)
 	stays(t, h.expect(t, client(7, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.UpdateBinaries, compat.RuleFloor)
@@ -113,6 +116,7 @@ func TestDashboardFloor(t *testing.T) {
 
 // TestDashboardFloorStale changes nothing that has moved meanwhile, and keeps what was typed.
 func TestDashboardFloorStale(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	floors(t, o, map[string]int32{"ann": 6})
 	b.get(200, "/admin/player?id=ann")
@@ -130,6 +134,7 @@ func TestDashboardFloorStale(t *testing.T) {
 
 // TestDashboardFloorMistakes are told, and nothing happens.
 func TestDashboardFloorMistakes(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	for path, status := range map[string]int{"/admin/player": 400, "/admin/player?id=" + strings.Repeat("x", 65): 400, "/admin/player?id=nobody": 200} {
 		b.get(status, path)
@@ -163,6 +168,7 @@ func TestDashboardFloorMistakes(t *testing.T) {
 
 // TestDashboardFloorRoles lets those who may look look.
 func TestDashboardFloorRoles(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	floors(t, o, map[string]int32{"ann": 7})
 	change(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })

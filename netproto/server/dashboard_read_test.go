@@ -13,6 +13,7 @@ import (
 
 // TestDashboardReads shows everything without a script.
 func TestDashboardReads(t *testing.T) {
+	t.Parallel()
 	h, o, b := governed(t)
 	change(t, o, func(s *compat.Settings) {
 		s.ActiveMin, s.ActiveMax = 6, 7
@@ -47,6 +48,7 @@ func TestDashboardReads(t *testing.T) {
 
 // TestDashboardElsewhere is a server without a store, and one without logic versions.
 func TestDashboardElsewhere(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	b := browse(t, monitored(t, start(t, set), set))
 	b.get(404, "/admin")
@@ -70,6 +72,7 @@ func TestDashboardElsewhere(t *testing.T) {
 
 // TestDashboardShowsTextAsText whatever somebody has written into settings and comments.
 func TestDashboardShowsTextAsText(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	const evil = `</textarea><script>alert(1)</script><img src=x onerror=f()> "'`
 	b.get(200, "/admin")
@@ -94,6 +97,7 @@ func TestDashboardShowsTextAsText(t *testing.T) {
 
 // TestDashboardHistoryPages goes through a log that is longer than a page, to its first record and no further.
 func TestDashboardHistoryPages(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	const changes = 60
 	for i := range changes {
@@ -122,6 +126,7 @@ func TestDashboardHistoryPages(t *testing.T) {
 // TestDashboardShowsNothingOfClients but what it knows itself: names of targets, builds and branches that a client makes up are
 // counted as others, and the account that it plays with is text.
 func TestDashboardShowsNothingOfClients(t *testing.T) {
+	t.Parallel()
 	h, o, b := governed(t)
 	const evil = `</td><script>alert(1)</script>"'`
 	said := func(s *netproto.HelloTags) {

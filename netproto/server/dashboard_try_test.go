@@ -14,6 +14,7 @@ import (
 
 // TestDashboardTries says of a client what a connection would be told, and by which rules.
 func TestDashboardTries(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	floors(t, o, map[string]int32{"ann": 7, "dev": 7})
 	change(t, o, func(s *compat.Settings) {
@@ -52,6 +53,7 @@ func TestDashboardTries(t *testing.T) {
 
 // TestDashboardTryRules shows where a client stands to each rule, as the API does.
 func TestDashboardTryRules(t *testing.T) {
+	t.Parallel()
 	_, o, b := governed(t)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.Maintenance.Enabled = 7, true })
 	b.get(200, "/admin/try")
@@ -77,6 +79,7 @@ func TestDashboardTryRules(t *testing.T) {
 
 // TestDashboardTryMistakes keeps what was typed.
 func TestDashboardTryMistakes(t *testing.T) {
+	t.Parallel()
 	_, _, b := governed(t)
 	for _, c := range []struct {
 		fields []string
@@ -102,6 +105,7 @@ func TestDashboardTryMistakes(t *testing.T) {
 
 // TestDashboardTriesWhileSomebodyTypes answers the script with a part of the page.
 func TestDashboardTriesWhileSomebodyTypes(t *testing.T) {
+	t.Parallel()
 	_, _, b := governed(t)
 	b.get(200, "/admin/try")
 	form := url.Values{"csrf": {b.seal()}, "target": {"Linux-x64"}, "logic": {"8"}, "packs": {"1"}}
@@ -115,6 +119,7 @@ func TestDashboardTriesWhileSomebodyTypes(t *testing.T) {
 
 // TestDashboardTryWithoutVersions knows nothing but compatibility versions.
 func TestDashboardTryWithoutVersions(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Compat.Store = t.TempDir() + "/compat.db"
 	h, _ := govern(t, set)

@@ -15,6 +15,7 @@ import (
 // TestChangedFilesAreRefused changes a file behind the back of a server that reads it for each portion. One that was replaced
 // or removed is served on as it was, where an open file allows that.
 func TestChangedFilesAreRefused(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	same := strings.Repeat("X", 2400) // as long as Textures.zip
 	tests := []struct {
@@ -101,6 +102,7 @@ func touch(t testing.TB, path string, when time.Time) {
 }
 
 func TestMemoryModeNeedsNoDisk(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.ServerNetwork.UpdateFilesInMemory = true
 	h := start(t, set)
@@ -121,6 +123,7 @@ func TestMemoryModeNeedsNoDisk(t *testing.T) {
 }
 
 func TestStartUpLines(t *testing.T) {
+	t.Parallel()
 	h := start(t, settings(t))
 	p := h.dial(t, netproto.G1)
 	p.greet(hello(netproto.G1))
@@ -133,6 +136,7 @@ func TestStartUpLines(t *testing.T) {
 }
 
 func TestReloadOffersToNewConnectionsOnly(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.ServerNetwork.UpdateFilesInMemory = true
 	h := start(t, set)
@@ -166,6 +170,7 @@ func TestReloadOffersToNewConnectionsOnly(t *testing.T) {
 }
 
 func TestReloadThatFailsLeavesTheOldCatalogue(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	h := start(t, set)
 	before := h.Catalogue()
@@ -183,6 +188,7 @@ func TestReloadThatFailsLeavesTheOldCatalogue(t *testing.T) {
 }
 
 func TestReloadMendsWhatChangedOnDisk(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	h := start(t, set)
 	put(t, filepath.Join(set.Baking.ClientResources, "Core.zip"), "published anew")

@@ -59,6 +59,7 @@ func theirs(t testing.TB) compat.Manifest {
 
 // TestT5Exchange shows both ends the same differences, in every mode and under both policies.
 func TestT5Exchange(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []compat.ManifestMode{compat.ManifestFull, compat.ManifestHashes, compat.ManifestNone} {
 		for _, policy := range []compat.Policy{compat.PolicyEnforce, compat.PolicyWarn} {
 			t.Run(fmt.Sprint(mode, " ", policy), func(t *testing.T) {
@@ -108,25 +109,6 @@ func TestT5Exchange(t *testing.T) {
 	}
 }
 
-// waitFor returns the first line with a text, once it is there.
-func (b *logBook) waitFor(t testing.TB, text string) string {
-	t.Helper()
-	ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
-	defer end()
-	for ; ctx.Err() == nil; pausing() {
-		for line := range strings.Lines(b.String()) {
-			if strings.Contains(line, text) {
-				return line
-			}
-		}
-	}
-	t.Fatalf("no line with %s in\n%s", text, b)
-	return ""
-}
-
-// pausing lets others run.
-func pausing() { <-time.After(time.Millisecond) }
-
 // mismatched is the hello of a client whose components are others.
 func mismatched(flags compat.Flags) *netproto.Handshake {
 	return client(8, "Linux-x64", func(s *netproto.HelloTags) { s.Build.Components, s.Flags = 77, flags })
@@ -134,6 +116,7 @@ func mismatched(flags compat.Flags) *netproto.Handshake {
 
 // TestT5Silence waits 2 s for a client that was asked, and says so.
 func TestT5Silence(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	h, o := govern(t, workshop(t))
 	change(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })
@@ -163,6 +146,7 @@ func TestT5Silence(t *testing.T) {
 
 // TestT5Unasked refuses unrequested components, and a second set of them.
 func TestT5Unasked(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, workshop(t))
 	m := theirs(t)
 	message := &netproto.ComponentManifest{Manifest: m}
@@ -196,6 +180,7 @@ func TestT5Unasked(t *testing.T) {
 
 // TestT5Production shows nothing, whatever a client says of itself.
 func TestT5Production(t *testing.T) {
+	t.Parallel()
 	set := workshop(t)
 	set.Compat.Development = false
 	h, o := govern(t, set)
@@ -214,6 +199,7 @@ func TestT5Production(t *testing.T) {
 
 // TestT5RateLimit shows an address no more than its share.
 func TestT5RateLimit(t *testing.T) {
+	t.Parallel()
 	set := workshop(t)
 	set.Limits.ExemptAddresses = []string{}
 	set.Limits.ConnectionsPerSecondPerAddress = 1000
@@ -237,6 +223,7 @@ func TestT5RateLimit(t *testing.T) {
 
 // TestCompatMetrics counts, with labels that clients have no say in.
 func TestCompatMetrics(t *testing.T) {
+	t.Parallel()
 	set := workshop(t)
 	h, o := govern(t, set)
 	h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
@@ -267,6 +254,7 @@ func TestCompatMetrics(t *testing.T) {
 
 // TestOnVerdict is told of every client once, with what differs where that was exchanged.
 func TestOnVerdict(t *testing.T) {
+	t.Parallel()
 	set := workshop(t)
 	h := &house{log: &logBook{}, done: make(chan error, 1)}
 	o := h.govern(t, set, operator.Options{})
@@ -293,6 +281,7 @@ func TestOnVerdict(t *testing.T) {
 
 // TestT12Redirect sends a client on once.
 func TestT12Redirect(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t))
 	next := compat.Endpoint{Host: "next.example", Port: 4443, TLS: true, BaseURL: "https://next.example/packs/"}
 	change(t, o, func(s *compat.Settings) {

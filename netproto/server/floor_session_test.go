@@ -10,6 +10,7 @@ import (
 // TestT9RaisedWhilePlaying: a floor that is raised beyond a client which plays ends its session and no other, and it comes back to a
 // PINNED; a floor that it has already, and a developer's, end nothing.
 func TestT9RaisedWhilePlaying(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t))
 	change(t, o, func(s *compat.Settings) { s.Developers = []string{"dev"} })
 	for name, row := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 
 // TestDocumentOfCompatibility holds the operators' document to the names of metrics and of the API.
 func TestDocumentOfCompatibility(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/OPERATING.md")
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ func TestDocumentOfCompatibility(t *testing.T) {
 
 // TestContentIsCompared tells clients whose packs are others to fetch them first.
 func TestContentIsCompared(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.Content = "packs-12"
 	h, _ := govern(t, set)
@@ -48,6 +50,7 @@ func TestContentIsCompared(t *testing.T) {
 
 // TestContentOfPacks compares clients with what the packs on offer are by themselves, before and after a publication.
 func TestContentOfPacks(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.Content = config.ContentOfPacks
 	core := filepath.Join(set.Baking.ClientResources, "Core.zip")
@@ -89,6 +92,7 @@ func TestContentOfPacks(t *testing.T) {
 
 // TestContentWithoutLogicVersions is compared, too, and told; who says nothing of itself is let alone.
 func TestContentWithoutLogicVersions(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Compat.Content = "packs-12"
 	h := start(t, set)
@@ -112,6 +116,7 @@ func TestContentWithoutLogicVersions(t *testing.T) {
 
 // TestContentThatCantBe warns of an identity that the packs on offer don't have, and of no other.
 func TestContentThatCantBe(t *testing.T) {
+	t.Parallel()
 	for content, warned := range map[string]bool{compat.DerivedContent(nil): true, "packs-12": false, config.ContentOfPacks: false, "": false} {
 		set := versioned(t)
 		set.Compat.Content = content

@@ -13,6 +13,7 @@ import (
 
 // TestModulesOfOneTargetAgree offers several libraries together, if they are of one version.
 func TestModulesOfOneTargetAgree(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		second string // the sidecar of the second library; empty: it has none
 		logic  int32
@@ -46,6 +47,7 @@ func TestModulesOfOneTargetAgree(t *testing.T) {
 
 // TestPayloadsInMemory are served as those from disk are, also when their files are gone.
 func TestPayloadsInMemory(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.ServerNetwork.UpdateFilesInMemory = true
 	h, o := govern(t, set)
@@ -68,6 +70,7 @@ func TestPayloadsInMemory(t *testing.T) {
 
 // TestPatchesOfPayloads offers what satisfies the rule that fired, and nothing less.
 func TestPatchesOfPayloads(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t)) // it has patch 2 of 7, and patch 0 of 6
 	rule := func(logic int32, least uint32, target string) {
 		change(t, o, func(s *compat.Settings) {
@@ -128,6 +131,7 @@ func TestMaintenance(t *testing.T) {
 
 // TestFloorsAreTheAPIsOwn where the settings say so: no hello raises one.
 func TestFloorsAreTheAPIsOwn(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.FloorsByAPI = true
 	h, o := govern(t, set)
@@ -143,6 +147,7 @@ func TestFloorsAreTheAPIsOwn(t *testing.T) {
 
 // TestWhoDoesNotPlayRaisesNoFloor: an account is pinned by playing, not by asking.
 func TestWhoDoesNotPlayRaisesNoFloor(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t))
 	change(t, o, func(s *compat.Settings) { s.ActiveMax = 7 })
 	h.expect(t, client(8, "Linux-x64", account("ann")), compat.ClientTooNew, compat.RuleTooNew)

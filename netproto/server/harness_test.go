@@ -86,13 +86,18 @@ const maxBook = 4 << 20
 
 // logBook is where a server under test logs; it may be read at any time.
 type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu      sync.Mutex
+	text    bytes.Buffer
+	written chan struct{} // closed by the next write; nil while no test waits
 }
 
 func (b *logBook) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.written != nil {
+		close(b.written)
+		b.written = nil
+	}
 	if b.text.Len() > maxBook { // a long fuzzing run
 		b.text.Reset()
 	}
@@ -103,6 +108,34 @@ func (b *logBook) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// logWait is how long a line may take on a busy machine.
+const logWait = time.Minute
+
+// waitFor returns the first line with a text, once it is there.
+func (b *logBook) waitFor(t testing.TB, text string) string {
+	t.Helper()
+	ctx, end := context.WithTimeout(t.Context(), logWait)
+	defer end()
+	for {
+		b.mu.Lock()
+		if b.written == nil {
+			b.written = make(chan struct{})
+		}
+		all, written := b.text.String(), b.written
+		b.mu.Unlock()
+		for line := range strings.Lines(all) {
+			if strings.Contains(line, text) {
+				return line
+			}
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+			t.Fatalf("no line with %s in\n%s", text, all)
+		}
+	}
 }
 
 // has fails the test unless a line of the given level holds every text.
@@ -312,16 +345,6 @@ func (p *peer) silent(d time.Duration) {
 		p.t.Fatalf("read %d bytes, %v; want silence", n, err)
 	}
 	p.raw.SetReadDeadline(time.Now().Add(20 * time.Second))
-}
-
-// eventually polls for what a test can only ask another process or a socket.
-func eventually(t testing.TB, is func() bool, what string) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 var _ net.Listener = (*pipes)(nil)

@@ -11,6 +11,7 @@ import (
 // TestHostsAreForThoseWhoKnowThem: an engine's client would replace its own program by a file that begins with its module's name
 // and a dot; it is told of modules and companions only.
 func TestHostsAreForThoseWhoKnowThem(t *testing.T) {
+	t.Parallel()
 	root := pack(t, map[string]string{
 		"Resources/Core.zip": "core", "Resources/Lathe.zip": "a pack",
 		"PlatformBinaries/Windows-win64/Lathe.dll": "module", "PlatformBinaries/Windows-win64/Lathe.exe": "host",

@@ -35,6 +35,7 @@ func boot(t *testing.T, set config.Settings, with func(o *operator.Operator)) er
 // TestOpenIdle opens the store of a server that does not run: everything is known that its build brings, nothing is written by looking,
 // and a server that comes meanwhile waits in vain.
 func TestOpenIdle(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	set := versioned(t)
 	if _, err := server.OpenIdle(t.Context(), set, zerolog.Nop()); err == nil {
@@ -86,6 +87,7 @@ func TestOpenIdle(t *testing.T) {
 
 // TestOpenIdleReadsNoPacks: a package of any size is opened at once, and a pack that can't be read is no reason not to.
 func TestOpenIdleReadsNoPacks(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.Content = config.ContentOfPacks
 	if err := boot(t, set, func(*operator.Operator) {}); err != nil {

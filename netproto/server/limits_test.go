@@ -59,6 +59,7 @@ func told(t *testing.T, pipes *pipes, addr string) (refused bool) {
 }
 
 func TestLimitsOfConnections(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		change  func(*config.Limits)
@@ -103,6 +104,7 @@ func TestLimitsOfConnections(t *testing.T) {
 
 // TestRefusalsAreBoundedAndForget turns away more than are told, and serves again when there is room.
 func TestRefusalsAreBoundedAndForget(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.Connections = 1
 	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
@@ -136,6 +138,7 @@ func TestRefusalsAreBoundedAndForget(t *testing.T) {
 
 // TestNewConnectionsWaitTheirTurn opens them twice as fast as allowed: none is refused.
 func TestNewConnectionsWaitTheirTurn(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.ConnectionsPerSecond = 10
 	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
@@ -156,6 +159,7 @@ func TestNewConnectionsWaitTheirTurn(t *testing.T) {
 
 // TestHalfOpenAndSlowConnections never finish a handshake. They are closed in time and told about once in a minute.
 func TestHalfOpenAndSlowConnections(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		for i := range 5 {
 			conn := pipes.connectFrom(fmt.Sprintf("198.51.100.7:%d", i+1))
@@ -186,6 +190,7 @@ func (b *logBook) counts(t testing.TB, level, text string, want int) {
 }
 
 func TestWarningsOncePerAddressAndMinute(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		attack := func(addr string, data string) {
 			conn := pipes.connectFrom(addr)
@@ -211,6 +216,7 @@ func TestWarningsOncePerAddressAndMinute(t *testing.T) {
 
 // TestFaultsOfClientsAreNamedEachTime, because QA looks for them, within reason.
 func TestFaultsOfClientsAreNamedEachTime(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		for i := range uint32(25) { // more slowly than new connections are limited
 			p := newPeer(t, pipes.connectFrom("192.0.2.9:1"), netproto.G1)

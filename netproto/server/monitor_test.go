@@ -47,6 +47,7 @@ func ask(m *origin.Monitor, method, path string) (int, string) {
 }
 
 func TestHealthAndReadiness(t *testing.T) {
+	t.Parallel()
 	var m origin.Monitor
 	expect := func(state, path string, code int, text string) {
 		t.Helper()
@@ -94,6 +95,7 @@ func value(t testing.TB, m *origin.Monitor, series string) string {
 
 // TestMetricsCount does everything once and looks at what was counted.
 func TestMetricsCount(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.Connections = 2
 	h := start(t, set)
@@ -146,6 +148,7 @@ func TestMetricsCount(t *testing.T) {
 
 // TestPeersMakeNoSeries sends what could become labels.
 func TestPeersMakeNoSeries(t *testing.T) {
+	t.Parallel()
 	h := start(t, settings(t))
 	var m origin.Monitor
 	m.Watch(h.Server)
@@ -174,6 +177,7 @@ func TestPeersMakeNoSeries(t *testing.T) {
 // TestOperatingDocument holds docs/OPERATING.md to the code: every metric with its labels, every cause, every setting of
 // Limits and Operations with its default, and no others.
 func TestOperatingDocument(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../../docs/OPERATING.md")
 	if err != nil {
 		t.Fatal(err)
@@ -208,6 +212,7 @@ func TestOperatingDocument(t *testing.T) {
 
 // TestMetricsHaveAPlaceOfTheirOwn: they are not at the port of the dashboard and the players, unless they are asked for there.
 func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	h := start(t, settings(t))
 	for _, c := range []struct {
 		address   string
@@ -247,6 +252,7 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 }
 
 func TestMonitorAddressIsLoopbackUnlessSaid(t *testing.T) {
+	t.Parallel()
 	for given, want := range map[string]string{
 		"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", "[::1]:9100": "[::1]:9100", "9100": "9100",
 	} {
@@ -261,6 +267,7 @@ func TestMonitorAddressIsLoopbackUnlessSaid(t *testing.T) {
 // TestMonitorBoundsItsAskers opens more connections than there are places: who comes late is answered, and of the others as many are
 // left as there is room for.
 func TestMonitorBoundsItsAskers(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

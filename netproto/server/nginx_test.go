@@ -71,7 +71,7 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 	conf := documented(t)
 	for from, to := range map[string]string{
 		"listen 80;": "listen " + plain + ";", "listen 443 ssl": "listen " + secure + " ssl", "/run/nginx.pid": dir + "/nginx.pid",
-		"/var/log/nginx/error.log": dir + "/error.log", "/var/log/nginx/access.log": dir + "/access.log", "/srv/release": folder,
+		"/var/log/nginx/error.log": "stderr notice", "/var/log/nginx/access.log": dir + "/access.log", "/srv/release": folder,
 		"/etc/ssl/game/chain.pem": dir + "/cert.pem", "/etc/ssl/game/key.pem": dir + "/key.pem",
 	} {
 		if strings.Count(conf, from) != 1 {
@@ -101,19 +101,7 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 		run.Process.Signal(syscall.SIGTERM)
 		<-ended
 	})
-	eventually(t, func() bool {
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("nginx: %v\n%s", err, said)
-		default:
-		}
-		conn, err := net.Dial("tcp", plain)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	}, "nginx listens")
+	said.waitFor(t, "start worker process") // it listens before
 	return plain, secure, authority
 }
 

@@ -31,6 +31,7 @@ import (
 
 // TestObjectsOverEveryTransport takes all files of a release folder at once, by our own client.
 func TestObjectsOverEveryTransport(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	r := standard(2)
 	r.Patch = strings.Repeat("0123456789abcdef", 200_000)
@@ -83,6 +84,7 @@ func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (tru
 // TestUpToDate comes to the current release over an offer of C1. Whoever has it already learns so from the answer: without a
 // request, and from less than a kilobyte.
 func TestUpToDate(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, standard(1), standard(2))
 	set := releaseSettings(f)
@@ -152,6 +154,7 @@ func big(t *testing.T) (dir, name, content string, set config.Settings) {
 
 // TestObjectChangesWhileItIsSent never completes an answer of a file that was written into meanwhile.
 func TestObjectChangesWhileItIsSent(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	for name, spoil := range map[string]func(path string) error{
 		"touched":   func(path string) error { return os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)) },
@@ -179,6 +182,7 @@ func TestObjectChangesWhileItIsSent(t *testing.T) {
 
 // TestOriginFileChangesWhileItIsSent is the same over HTTP.
 func TestOriginFileChangesWhileItIsSent(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	dir, object, content, set := big(t)
 	s := openSite(t, set)
@@ -199,6 +203,7 @@ func TestOriginFileChangesWhileItIsSent(t *testing.T) {
 
 // TestOriginSlowStream ends a stream of HTTP/2 whose client takes nothing of it, while others on the connection go on.
 func TestOriginSlowStream(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	_, object, content, set := big(t)
 	set.Limits.ProgressTime = time.Second

@@ -42,6 +42,7 @@ func recorded(t testing.TB) *house {
 // TestMalformedBytesCloseTheConnection sends what the prober of the recordings sent, and worse. Each server goes on
 // serving others.
 func TestMalformedBytesCloseTheConnection(t *testing.T) {
+	t.Parallel()
 	ownHello := "22941e01" + "2a000000" + "01" // a C1 hello, up to its fields
 	tests := []struct {
 		name string
@@ -84,6 +85,7 @@ func TestMalformedBytesCloseTheConnection(t *testing.T) {
 }
 
 func TestRecordedAnswersToTheHandshake(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name           string
 		change         func(*netproto.Handshake)
@@ -130,6 +132,7 @@ func TestRecordedAnswersToTheHandshake(t *testing.T) {
 }
 
 func TestAnswerIsInTheRecordedLayout(t *testing.T) {
+	t.Parallel()
 	p := recorded(t).dial(t, netproto.G1)
 	if _, err := p.raw.Write(unhex(t, goldenHello)); err != nil {
 		t.Fatal(err)
@@ -144,6 +147,7 @@ func TestAnswerIsInTheRecordedLayout(t *testing.T) {
 }
 
 func TestServerStreamIsCompressedUnlessDisabled(t *testing.T) {
+	t.Parallel()
 	for _, plain := range []bool{false, true} {
 		set := settings(t)
 		set.Network.DisableZlibCompression = plain
@@ -160,6 +164,7 @@ func TestServerStreamIsCompressedUnlessDisabled(t *testing.T) {
 }
 
 func TestRecordedReactionsAfterTheHandshake(t *testing.T) {
+	t.Parallel()
 	h := recorded(t)
 	fresh := func(t *testing.T) *peer {
 		p := h.dial(t, netproto.G1)
@@ -248,6 +253,7 @@ func TestRecordedReactionsAfterTheHandshake(t *testing.T) {
 }
 
 func TestTimeSyncRises(t *testing.T) {
+	t.Parallel()
 	p := recorded(t).dial(t, netproto.G1)
 	p.greet(hello(netproto.G1))
 	var last int64

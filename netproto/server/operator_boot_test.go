@@ -14,6 +14,7 @@ import (
 
 // TestT7Baselines is B6: who has one is compared with it, and who has none is told so and plays.
 func TestT7Baselines(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	root := t.TempDir()
 	set.Compat.Manifest = filepath.Join(root, "manifest.json")
@@ -51,6 +52,7 @@ func TestT7Baselines(t *testing.T) {
 
 // TestDeclarationFaults are builds that don't know what they are.
 func TestDeclarationFaults(t *testing.T) {
+	t.Parallel()
 	for want, spoil := range map[string]func(*config.Settings){
 		"no range of logic versions":      func(s *config.Settings) { s.Compat.Supported = "8-5" },
 		"no range of":                     func(s *config.Settings) { s.Compat.Supported = "-1-5" },
@@ -87,6 +89,7 @@ func manifestAt(t *testing.T, logic int32) string {
 // TestEnginesBestVerdict speaks the engine's generations to a server that has logic versions: their answers have no room for the
 // verdict, and get what they can express. What can't help is not offered.
 func TestEnginesBestVerdict(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := govern(t, set)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
@@ -137,6 +140,7 @@ func moduleIn(files []netproto.ListedFile) int {
 
 // TestCustomCompatibility is a game with a version of its own beside its logic version: one more rule.
 func TestCustomCompatibility(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.CompatibilityVersion = "spring-2026"
 	h, _ := govern(t, set)
@@ -154,6 +158,7 @@ func TestCustomCompatibility(t *testing.T) {
 
 // TestUpdateIsNeverADowngrade lists no module for a client that plays with a newer one of its own version.
 func TestUpdateIsNeverADowngrade(t *testing.T) {
+	t.Parallel()
 	set := versioned(t) // it has patch 2 of 7
 	h, _ := govern(t, set)
 	for patch, want := range map[uint32]string{0: "module", 2: "module", 3: ""} {

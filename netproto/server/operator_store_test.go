@@ -71,6 +71,7 @@ func sharing(t *testing.T) (*house, *operator.Operator, *shared) {
 
 // TestSettingsOfAnotherServer are taken over when the store says that they have changed, unless they make no sense here.
 func TestSettingsOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	h, o, store := sharing(t)
 	elsewhere := func(edit func(*compat.Settings)) {
 		t.Helper()
@@ -113,6 +114,7 @@ func TestSettingsOfAnotherServer(t *testing.T) {
 
 // TestStoreThatFails changes nothing when the disk does not take it, and lets players in when a floor can't be read.
 func TestStoreThatFails(t *testing.T) {
+	t.Parallel()
 	h, o, store := sharing(t)
 	store.fault = errors.New("no space left")
 	s := o.Settings()
@@ -136,6 +138,7 @@ func TestStoreThatFails(t *testing.T) {
 
 // TestReleaseFolderWithVersions takes the logic version of a release from its compatibility version, and older modules from beside.
 func TestReleaseFolderWithVersions(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	one := standard(1)
 	one.Compatibility = compat.Derived(7, 0x7777)

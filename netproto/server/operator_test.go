@@ -181,6 +181,7 @@ func (h *house) expect(t testing.TB, m *netproto.Handshake, verdict compat.Verdi
 
 // TestT6LiveChange narrows the range from 5..7 to 6..7 under a client of 5.
 func TestT6LiveChange(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	set := versioned(t)
 	h, o := govern(t, set)
@@ -229,6 +230,7 @@ func restart(t testing.TB, set config.Settings) (*house, *operator.Operator) {
 
 // TestT9Floors plays with 7 and comes back with 6.
 func TestT9Floors(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t))
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
 	h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
@@ -282,6 +284,7 @@ func TestT9Floors(t *testing.T) {
 
 // TestFloorAboveTheRange locks players out whom no client can help, and says how many there are before it does.
 func TestFloorAboveTheRange(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t))
 	h.expect(t, client(8, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
 	h.expect(t, client(8, "Linux-x64", account("bob")), compat.Accept, compat.RuleAccept)
@@ -308,6 +311,7 @@ func TestFloorAboveTheRange(t *testing.T) {
 
 // TestT11Sidecars offers what sidecars say, and nothing that has none or is of a version that is not active.
 func TestT11Sidecars(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := govern(t, set)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
@@ -360,6 +364,7 @@ func listed(files []netproto.ListedFile, name, content string) bool {
 
 // TestSidecarFaults names what is wrong with one.
 func TestSidecarFaults(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"{":                              "unexpected end",
 		`{"patch": 1}`:                   "no logic version",
@@ -384,6 +389,7 @@ func TestSidecarFaults(t *testing.T) {
 
 // TestPayloadFaults refuses folders of payloads that say one thing and hold another.
 func TestPayloadFaults(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(root string){
 		"no logic version": func(root string) { put(t, filepath.Join(root, "seven", "Linux-x64", "a.so"), "") },
 		"of logic version 6": func(root string) {
@@ -407,6 +413,7 @@ func TestPayloadFaults(t *testing.T) {
 
 // TestT13OneVerdict asks a connection, the API and Evaluate the same questions.
 func TestT13OneVerdict(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	set := versioned(t)
 	root := t.TempDir()
@@ -464,6 +471,7 @@ func TestT13OneVerdict(t *testing.T) {
 // TestChangeIsQuick changes the range under connected clients: the next handshake is judged by it, and none of the clients notices.
 // The lab has 1 000 of them, and measures how long a change takes to reach a handshake.
 func TestChangeIsQuick(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Limits.ConnectionsPerSecond = 100_000
 	h, o := govern(t, set)
@@ -512,6 +520,7 @@ func total(groups []operator.Group) (n int) {
 
 // TestKick ends, after the countdown, exactly the sessions that would not be let in again.
 func TestKick(t *testing.T) {
+	t.Parallel()
 	h, o := govern(t, versioned(t))
 	old := h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	current := h.expect(t, client(6, "Linux-x64"), compat.Accept, compat.RuleAccept)
@@ -537,6 +546,7 @@ func TestKick(t *testing.T) {
 
 // TestShow is what the dashboard and the command line read, as JSON that keeps its names.
 func TestShow(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
 	m := manifestOf(t, set.Compat.Manifest, 8, map[string]uint64{"Camera": 1})
@@ -561,6 +571,7 @@ func TestShow(t *testing.T) {
 
 // TestUnversionedServerWithAStore has maintenance and nothing of versions.
 func TestUnversionedServerWithAStore(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Compat.Store = filepath.Join(t.TempDir(), "compat.db")
 	h, o := govern(t, set)
@@ -583,6 +594,7 @@ func TestUnversionedServerWithAStore(t *testing.T) {
 
 // TestReloadKeepsTheOperator offers new files under the settings in force, and refuses a build for which they make no sense.
 func TestReloadKeepsTheOperator(t *testing.T) {
+	t.Parallel()
 	set := versioned(t)
 	h, o := govern(t, set)
 	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 7, 8 })

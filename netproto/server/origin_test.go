@@ -107,6 +107,7 @@ func etag(content string) string {
 
 // TestOriginFiles hands out every file of the folder with the headers that it should have.
 func TestOriginFiles(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, standard(1), standard(2))
 	s := openSite(t, releaseSettings(f))
@@ -140,6 +141,7 @@ func TestOriginFiles(t *testing.T) {
 
 // TestOriginRanges is RFC 9110, section 14, as far as it concerns a server of whole files.
 func TestOriginRanges(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	s := openSite(t, releaseSettings(f))
 	patch := standard(1).Patch
@@ -207,6 +209,7 @@ func TestOriginRanges(t *testing.T) {
 
 // TestOriginConditions is RFC 9110, section 13, for strong validators.
 func TestOriginConditions(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	s := openSite(t, releaseSettings(f))
 	patch := standard(1).Patch
@@ -238,6 +241,7 @@ func TestOriginConditions(t *testing.T) {
 
 // TestOriginRefusals gives nothing else out, and lets nobody remember that.
 func TestOriginRefusals(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	store := releasetest.Store(f.Dir)
 	for _, name := range []string{"metadata/keys.pem", "metadata/.hidden", "secret.txt", "metadata/9.targets.json"} {
@@ -304,6 +308,7 @@ func rawly(t testing.TB, s *site, text string) fetched {
 
 // TestOriginPrefix moves the folder, or takes it away, and leaves metrics where they are.
 func TestOriginPrefix(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		prefix string
 		found  string
@@ -333,6 +338,7 @@ func TestOriginPrefix(t *testing.T) {
 
 // TestMetricsAreNotForEverybody hides what is an operator's from those who may not ask.
 func TestMetricsAreNotForEverybody(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
@@ -349,6 +355,7 @@ func TestMetricsAreNotForEverybody(t *testing.T) {
 
 // TestOriginFollowsTheCatalogue changes the timestamp with the catalogue and not with the folder.
 func TestOriginFollowsTheCatalogue(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
@@ -376,6 +383,7 @@ func TestOriginFollowsTheCatalogue(t *testing.T) {
 
 // TestOriginOverTLS speaks HTTP/2, and takes a renewed certificate.
 func TestOriginOverTLS(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
@@ -430,6 +438,7 @@ func renew(t testing.TB, dir string, authority *transporttest.Authority) (cert, 
 
 // TestOriginLimits refuses connections above the limits, and lets an operator in all the same.
 func TestOriginLimits(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	set.Limits.Connections = 2
@@ -460,6 +469,7 @@ func TestOriginLimits(t *testing.T) {
 // TestOriginConnections bounds the downloads of those who are no operators. One who has nothing under way makes room, and the admin
 // pages are answered also when the house is full.
 func TestOriginConnections(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	r := standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<20) // more than two sockets hold; the folder of other tests, too
@@ -496,6 +506,7 @@ func TestOriginConnections(t *testing.T) {
 
 // TestOriginBandwidth holds the connections of an address to its share, whatever they speak.
 func TestOriginBandwidth(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	r := standard(1)
 	r.Patch = strings.Repeat("0123456789", 30_000)
@@ -567,6 +578,7 @@ func TestOriginSlowClients(t *testing.T) {
 
 // TestOriginBeforeAndBehind answers with 503 while there is no catalogue, and when the server stops.
 func TestOriginBeforeAndBehind(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	var m origin.Monitor
@@ -615,6 +627,7 @@ func (c *countedConn) ReadFrom(from io.Reader) (int64, error) {
 
 // TestOriginCopiesNothing gives the system the file itself, of which it sends what was asked for.
 func TestOriginCopiesNothing(t *testing.T) {
+	t.Parallel()
 	r := standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<16)
 	f := published(t, r)

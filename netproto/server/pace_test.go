@@ -49,6 +49,7 @@ func timed(t *testing.T, pipes *pipes, addr string) time.Duration {
 }
 
 func TestBandwidth(t *testing.T) {
+	t.Parallel()
 	const size = 400_000
 	tests := []struct {
 		name          string
@@ -89,6 +90,7 @@ func TestBandwidth(t *testing.T) {
 
 // TestStopDoesNotWaitForBandwidth breaks off a transfer that would take hours.
 func TestStopDoesNotWaitForBandwidth(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.TotalBandwidth = 1 << 10
 	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
@@ -110,6 +112,7 @@ func TestStopDoesNotWaitForBandwidth(t *testing.T) {
 
 // TestWaitsForBandwidthAreCounted by the limit that made them.
 func TestWaitsForBandwidthAreCounted(t *testing.T) {
+	t.Parallel()
 	for limit, change := range map[string]func(*config.Limits){
 		"client": func(l *config.Limits) { l.ClientBandwidth = 1 << 10 },
 		"total":  func(l *config.Limits) { l.TotalBandwidth = 1 << 10 },

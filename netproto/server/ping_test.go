@@ -58,6 +58,7 @@ func pingCases(t *testing.T) []pingCase {
 
 // TestPingTimingIsTheEngines plays the engine's timing to every generation.
 func TestPingTimingIsTheEngines(t *testing.T) {
+	t.Parallel()
 	for _, c := range pingCases(t) {
 		for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 			t.Run(c.name+"/"+g.String(), func(t *testing.T) {
@@ -111,6 +112,7 @@ func (p *peer) timing(answers []time.Duration) []string {
 // TestDeeplyBufferedLinkIsNotTakenForDead is an engine's client at 70 kB/s behind buffers that take everything at once: a
 // portion of the default size takes 14 s, and a question waits behind it.
 func TestDeeplyBufferedLinkIsNotTakenForDead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		big := make([]byte, 6_000_000)
 		rand.NewChaCha8([32]byte{}).Read(big) // nothing that the connection's compression could make smaller

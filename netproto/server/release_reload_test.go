@@ -34,6 +34,7 @@ func (h *house) objects(t testing.TB, compat string) (*peer, []netproto.ListedFi
 
 // TestPublishWhileServing swaps the catalogue; sessions under way keep theirs, its timestamp and what was unpacked for it.
 func TestPublishWhileServing(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	unpacked := func(n int) releasetest.Release { r := standard(n); r.Plain = false; return r }
 	f := published(t, unpacked(1))
@@ -83,6 +84,7 @@ func TestPublishWhileServing(t *testing.T) {
 
 // TestRefusedPublications leave what was offered before, and are taken when they are mended.
 func TestRefusedPublications(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	for name, test := range map[string]struct {
 		break_, mend func(f *releasetest.Folder) error
@@ -154,6 +156,7 @@ func TestRefusedPublications(t *testing.T) {
 
 // TestOlderFolderIsRefused does not go back while the server runs.
 func TestOlderFolderIsRefused(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	kept := filepath.Join(t.TempDir(), "metadata")
 	if err := os.CopyFS(kept, os.DirFS(filepath.Join(f.Dir, "metadata"))); err != nil {
@@ -176,6 +179,7 @@ func TestOlderFolderIsRefused(t *testing.T) {
 // TestUnchangedFilesAreNotReadAgain hashes on a reload only what is new: a file whose content was exchanged under an
 // unchanged size, time and inode is taken for the one that it was.
 func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	h := start(t, set)
@@ -215,6 +219,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 
 // TestUnknownObjectsAreProven hands out a file that no release leads to only if it has the digest of its name.
 func TestUnknownObjectsAreProven(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	good, bad := release.ObjectOf([]byte("of an older release")).Path(), release.ObjectOf([]byte("of a newer release")).Path()
 	store := releasetest.Store(f.Dir)
@@ -243,6 +248,7 @@ func TestUnknownObjectsAreProven(t *testing.T) {
 
 // TestKnownObjectsHaveTheirSize does not hand out what was cut short behind the server's back.
 func TestKnownObjectsHaveTheirSize(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	h := start(t, releaseSettings(f))
 	p, _ := h.objects(t, "compat-1")
@@ -257,6 +263,7 @@ func TestKnownObjectsHaveTheirSize(t *testing.T) {
 
 // TestCacheOfAServerThatIsGone is swept; that of one that runs stays.
 func TestCacheOfAServerThatIsGone(t *testing.T) {
+	t.Parallel()
 	r := standard(1)
 	r.Plain = false
 	f := published(t, r)
@@ -282,6 +289,7 @@ func TestCacheOfAServerThatIsGone(t *testing.T) {
 
 // TestWatchedFolder takes the stamp from the timestamp alone, and tries again what was not complete.
 func TestWatchedFolder(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, standard(1))
 	set := releaseSettings(f)
@@ -319,6 +327,7 @@ func TestWatchedFolder(t *testing.T) {
 
 // TestExpiredMetadataIsToldOf serves what has expired, and tells the operator.
 func TestExpiredMetadataIsToldOf(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		ago  time.Duration
 		want string
@@ -347,6 +356,7 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 // TestPlainFilesMoveOn goes on with the files of a release while a publisher replaces the plain ones, before the server has
 // taken the next release over.
 func TestPlainFilesMoveOn(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	h := start(t, set)
@@ -364,6 +374,7 @@ func TestPlainFilesMoveOn(t *testing.T) {
 
 // TestPacksBelongToARelease refuses a release of which a pack is missing or cut short.
 func TestPacksBelongToARelease(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
 		"missing": os.Remove, "cut short": func(path string) error { return os.Truncate(path, 1000) },
 	} {
@@ -393,6 +404,7 @@ func TestPacksBelongToARelease(t *testing.T) {
 
 // TestUnreadableIndexIsToldOf serves a release whose chunk index is of a later kind.
 func TestUnreadableIndexIsToldOf(t *testing.T) {
+	t.Parallel()
 	later := release.ObjectOf([]byte("CCS9 and more"))
 	f := published(t, standard(1))
 	h := start(t, releaseSettings(f))

@@ -124,6 +124,7 @@ func download(p *peer, files []netproto.ListedFile) map[string]string {
 // TestPlainFilesOfEarlierPublishers are used where those lie in the release folder itself: only the pack of which targets have
 // different ones is unpacked, and there is no room for more.
 func TestPlainFilesOfEarlierPublishers(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, standard(1))
 	plain, err := os.ReadDir(filepath.Join(f.Dir, "plain"))
@@ -151,6 +152,7 @@ func TestPlainFilesOfEarlierPublishers(t *testing.T) {
 // TestReleaseForEveryGeneration gives clients of every generation and target the files of the release, from plain ones and
 // unpacked ones, from disk and from memory.
 func TestReleaseForEveryGeneration(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	for _, plain := range []bool{true, false} {
 		for _, memory := range []bool{false, true} {
@@ -240,6 +242,7 @@ func every(t testing.TB, dir string) map[string]string {
 
 // TestObjectsOfARelease hands out everything in the folder that has a name, and nothing else.
 func TestObjectsOfARelease(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	for _, portion := range []int{1000, 100_000} { // copied, and straight from the file
 		t.Run(fmt.Sprint(portion), func(t *testing.T) {
@@ -273,6 +276,7 @@ func TestObjectsOfARelease(t *testing.T) {
 
 // TestRangesOfObjects asks for parts that begin and end anywhere.
 func TestRangesOfObjects(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	h := start(t, releaseSettings(f))
 	p := h.dial(t, netproto.C1)
@@ -306,6 +310,7 @@ func TestRangesOfObjects(t *testing.T) {
 
 // TestObjectsCountInFlight refuses a client that asks for more than it may, whichever way it asks.
 func TestObjectsCountInFlight(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	set.Limits.RequestsInFlight = 2
@@ -326,6 +331,7 @@ func TestObjectsCountInFlight(t *testing.T) {
 
 // TestWithoutAReleaseFolder answers requests for objects like those for what is not there.
 func TestWithoutAReleaseFolder(t *testing.T) {
+	t.Parallel()
 	h := start(t, settings(t))
 	p := h.dial(t, netproto.C1)
 	m := hello(netproto.C1)
@@ -340,6 +346,7 @@ func TestWithoutAReleaseFolder(t *testing.T) {
 
 // TestWhichReleaseIsOffered picks, for clients that know nothing of releases, the newest that everybody is offered.
 func TestWhichReleaseIsOffered(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	with := func(n int, change func(r *releasetest.Release)) releasetest.Release {
 		r := standard(n)
@@ -402,6 +409,7 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 
 // TestReleaseFolderFaults refuses what is not signed, not whole or no release folder, and says why.
 func TestReleaseFolderFaults(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	stranger, err := releasetest.New(t.TempDir())
 	if err != nil {
@@ -509,6 +517,7 @@ func whole(t testing.TB, f *releasetest.Folder, path string) string {
 
 // TestTrustRoot takes a folder that the named root vouches for, by a rotation of its keys too.
 func TestTrustRoot(t *testing.T) {
+	t.Parallel()
 	f := published(t, standard(1))
 	set := releaseSettings(f)
 	set.Release.TrustRoot = filepath.Join(t.TempDir(), "root.json")
@@ -545,6 +554,7 @@ func TestTrustRoot(t *testing.T) {
 
 // TestDescriptorsOfAReleaseFolder counts the files that are open for answers over HTTP.
 func TestDescriptorsOfAReleaseFolder(t *testing.T) {
+	t.Parallel()
 	set := releaseSettings(published(t, standard(1)))
 	set.Limits.Connections, set.Limits.HTTPConnections = 100, 5000
 	h := open(t, set)

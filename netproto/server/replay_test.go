@@ -107,6 +107,7 @@ func recordedFixture(t *testing.T, cold recording) map[string]string {
 // moment of the server's own pings are its own. The engine lists a folder in the order of its disk, ours by name, so
 // the indexes of a target's files are translated by name.
 func TestReplayClient(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		trace, cold   string
 		g             netproto.Generation
@@ -223,6 +224,7 @@ func metadataPack(t *testing.T, version string) string {
 
 // TestMetadataVersion covers where the version for G2b clients comes from, and what the answer says of theirs.
 func TestMetadataVersion(t *testing.T) {
+	t.Parallel()
 	const baked = "fedcba9876543210"
 	for _, test := range []struct {
 		name, forced, packs string // packs: the versions of two packs, "" none
@@ -278,6 +280,7 @@ func TestMetadataVersion(t *testing.T) {
 
 // TestEngineAnswersApart checks that each of an engine's booleans tells its own comparison.
 func TestEngineAnswersApart(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Network.ForceMetadataVersion = "served"
 	h := start(t, set)

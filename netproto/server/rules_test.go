@@ -11,6 +11,7 @@ import (
 
 // TestRulesAsJSON: programs of others read the numbers of rules, so they are numbers.
 func TestRulesAsJSON(t *testing.T) {
+	t.Parallel()
 	for want, rules := range map[string]admin.Rules{"[]": nil, "[3,5,11]": {3, 5, 11}} {
 		text, err := json.Marshal(admin.VerdictAnswer{Reasons: rules})
 		if err != nil || !strings.Contains(string(text), `"reasons":`+want) {

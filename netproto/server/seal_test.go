@@ -11,6 +11,7 @@ import (
 
 // TestT15Seal: a server whose components are not complete answers nobody, whatever they speak; once they are, everybody.
 func TestT15Seal(t *testing.T) {
+	t.Parallel()
 	var registry compat.Registry
 	registry.Register(compat.Component{Entry: compat.Entry{Name: "Camera", WireID: 1, Hash: 7}})
 	h := &house{log: &logBook{}, done: make(chan error, 1)}

@@ -40,6 +40,7 @@ func midway(t *testing.T) (h *house, p *peer, path string) {
 // TestFileThatChangesWhileItIsSent changes a file in the middle of a portion: the portion is never complete, and nothing
 // follows that could be taken for the rest of it.
 func TestFileThatChangesWhileItIsSent(t *testing.T) {
+	t.Parallel()
 	testlevel.Slow(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("a portion is read as a whole here, and then sent")
@@ -78,6 +79,7 @@ func TestFileThatChangesWhileItIsSent(t *testing.T) {
 
 // TestPortionOfAReplacedFileIsWhole renames another file over one of which a portion is under way.
 func TestPortionOfAReplacedFileIsWhole(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("a portion is read as a whole here, and then sent")
 	}
@@ -98,6 +100,7 @@ func TestPortionOfAReplacedFileIsWhole(t *testing.T) {
 // TestLargePortionsAreWhole takes a file in large portions at odd offsets, and looks at every byte; the bandwidth limit
 // cuts them up.
 func TestLargePortionsAreWhole(t *testing.T) {
+	t.Parallel()
 	for _, bandwidth := range []int64{0, 64 << 20} {
 		root := t.TempDir()
 		text := strings.Repeat("0123456789abcde", 100_000)
@@ -120,6 +123,7 @@ func TestLargePortionsAreWhole(t *testing.T) {
 
 // TestConnectionsShareAnOpenFile lets two clients take one file in turns: each has a place of its own in it.
 func TestConnectionsShareAnOpenFile(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	text := strings.Repeat("fedcba987654321", 50_000)
 	put(t, filepath.Join(root, "Resources", "Big.zip"), text)

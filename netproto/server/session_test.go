@@ -85,6 +85,7 @@ func eachWay(t *testing.T, test func(t *testing.T, g netproto.Generation, set co
 }
 
 func TestClientGetsEveryFileOfItsTarget(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, g netproto.Generation, set config.Settings) {
 		p := start(t, set).dial(t, g)
 		answer, files := p.greet(hello(g))
@@ -109,6 +110,7 @@ func TestClientGetsEveryFileOfItsTarget(t *testing.T) {
 }
 
 func TestUnknownTargetGetsCommonFilesOnly(t *testing.T) {
+	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		p := start(t, settings(t)).dial(t, g)
 		m := hello(g)
@@ -120,6 +122,7 @@ func TestUnknownTargetGetsCommonFilesOnly(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, compat, target string
 		version              uint32 // added to the right one
@@ -158,6 +161,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestClientWithoutPipeliningIsToldSo(t *testing.T) {
+	t.Parallel()
 	p := start(t, settings(t)).dial(t, netproto.C1)
 	m := hello(netproto.C1)
 	m.Capabilities = 1 << 31 // undefined
@@ -167,6 +171,7 @@ func TestClientWithoutPipeliningIsToldSo(t *testing.T) {
 }
 
 func TestRequestsInFlightAreAnsweredInOrder(t *testing.T) {
+	t.Parallel()
 	p := start(t, settings(t)).dial(t, netproto.C1)
 	answer, files := p.greet(hello(netproto.C1))
 	textures := files[1]
@@ -187,6 +192,7 @@ func TestRequestsInFlightAreAnsweredInOrder(t *testing.T) {
 }
 
 func TestOwnRangesAreCutAtPortionAndEnd(t *testing.T) {
+	t.Parallel()
 	p := start(t, settings(t)).dial(t, netproto.C1)
 	_, files := p.greet(hello(netproto.C1))
 	size := files[1].Size // 2400
@@ -211,6 +217,7 @@ func TestOwnRangesAreCutAtPortionAndEnd(t *testing.T) {
 
 // TestHardDisconnects is the source's validation table, for both generations.
 func TestHardDisconnects(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		portion int
@@ -285,6 +292,7 @@ func (p *peer) refused(g netproto.Generation, reason netproto.RefuseReason, requ
 }
 
 func TestOurPingsAreAnsweredWithoutTimeSync(t *testing.T) {
+	t.Parallel()
 	p := start(t, settings(t)).dial(t, netproto.C1)
 	p.greet(hello(netproto.C1))
 	for range 3 {
@@ -298,6 +306,7 @@ func TestOurPingsAreAnsweredWithoutTimeSync(t *testing.T) {
 }
 
 func TestUnknownMessagesAndTagsAreSkipped(t *testing.T) {
+	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		p := start(t, settings(t)).dial(t, g)
 		m := hello(g)
@@ -314,6 +323,7 @@ func TestUnknownMessagesAndTagsAreSkipped(t *testing.T) {
 
 // TestSpreadIsNotGranted serves a client of an earlier version, which offers several connections.
 func TestSpreadIsNotGranted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
 		h := open(t, settings(t))

@@ -53,6 +53,7 @@ func (p *peer) lasts(answering bool) (time.Duration, []netproto.Message) {
 }
 
 func TestSilentConnectionIsClosed(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.G1)
 		if lasted, _ := p.lasts(false); lasted != 10*time.Second {
@@ -63,6 +64,7 @@ func TestSilentConnectionIsClosed(t *testing.T) {
 }
 
 func TestDrippedHelloIsClosed(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		conn := pipes.connect()
 		defer conn.Close()
@@ -80,6 +82,7 @@ func TestDrippedHelloIsClosed(t *testing.T) {
 }
 
 func TestUnansweredPingCloses(t *testing.T) {
+	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 			p := newPeer(t, pipes.connect(), g)
@@ -97,6 +100,7 @@ func TestUnansweredPingCloses(t *testing.T) {
 }
 
 func TestOwnQuestionsAreNoAnswers(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.G1)
 		p.greet(hello(netproto.G1))
@@ -115,6 +119,7 @@ func TestOwnQuestionsAreNoAnswers(t *testing.T) {
 
 // TestAnsweringClientLastsUntilItDoesNothing also counts the questions: one at once, one every 10 s.
 func TestAnsweringClientLastsUntilItDoesNothing(t *testing.T) {
+	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 			p := newPeer(t, pipes.connect(), g)
@@ -135,6 +140,7 @@ func TestAnsweringClientLastsUntilItDoesNothing(t *testing.T) {
 }
 
 func TestRequestsKeepAConnectionAlive(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.G1)
 		p.greet(hello(netproto.G1))
@@ -164,6 +170,7 @@ func TestRequestsKeepAConnectionAlive(t *testing.T) {
 }
 
 func TestClientThatTakesNothingIsClosed(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.G1)
 		p.greet(hello(netproto.G1))
@@ -181,6 +188,7 @@ func TestClientThatTakesNothingIsClosed(t *testing.T) {
 
 // TestSlowClientIsNotTakenForDead lets a portion take longer than two ping periods, with the question in front of it.
 func TestSlowClientIsNotTakenForDead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		big := strings.Repeat("slow", 100_000)
 		set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
@@ -214,6 +222,7 @@ func (s *slowConn) Read(b []byte) (int, error) {
 }
 
 func TestToldOffClientIsWaitedForAndThenClosed(t *testing.T) {
+	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 			p := newPeer(t, pipes.connect(), g)
@@ -234,6 +243,7 @@ func TestToldOffClientIsWaitedForAndThenClosed(t *testing.T) {
 }
 
 func TestToldOffClientThatClosesEndsTheWait(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.G1)
 		m := hello(netproto.G1)
@@ -250,6 +260,7 @@ func TestToldOffClientThatClosesEndsTheWait(t *testing.T) {
 }
 
 func TestStopFinishesAnswersAndSaysFarewell(t *testing.T) {
+	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 			waiting := newPeer(t, pipes.connect(), g) // has not said hello
@@ -286,6 +297,7 @@ func TestStopFinishesAnswersAndSaysFarewell(t *testing.T) {
 }
 
 func TestStopIsBounded(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
 		p := newPeer(t, pipes.connect(), netproto.C1)
 		p.greet(hello(netproto.C1))
@@ -300,6 +312,7 @@ func TestStopIsBounded(t *testing.T) {
 }
 
 func TestListenerThatFailsEndsServe(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
 		h := open(t, settings(t)).serve(t, pipes)
@@ -332,6 +345,7 @@ func (e *exhausted) Accept() (net.Conn, error) {
 }
 
 func TestRunningOutOfDescriptorsIsWaitedOut(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
 		h := open(t, settings(t)).serve(t, &exhausted{pipes, 12})

@@ -134,6 +134,7 @@ func offered() map[string]string {
 // TestEveryTransport takes everything by every transport, in an own and in an engine's generation, directly and through
 // every kind of proxy.
 func TestEveryTransport(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	proxy, err := transporttest.StartProxy(transporttest.ProxyOptions{User: "me", Password: "secret"})
 	if err != nil {
@@ -173,6 +174,7 @@ func TestEveryTransport(t *testing.T) {
 
 // TestPortionsLargerThanRecords sends what no record of TLS and no piece of a write holds.
 func TestPortionsLargerThanRecords(t *testing.T) {
+	t.Parallel()
 	big := strings.Repeat("0123456789abcdef", 200_000)
 	set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
 	h := dock(t, set)
@@ -185,6 +187,7 @@ func TestPortionsLargerThanRecords(t *testing.T) {
 
 // TestRenewedCertificate renews while clients are connected: those stay, new ones see the new certificate.
 func TestRenewedCertificate(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	before := h.serial(t, h.tls)
 	early, err := session.Dial(t.Context(), session.Options{
@@ -224,6 +227,7 @@ func (h *harbour) serial(t *testing.T, addr string) string {
 
 // TestOldTLS refuses what is older than TLS 1.2.
 func TestOldTLS(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	config := h.trust(t)
 	config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
@@ -240,6 +244,7 @@ func TestOldTLS(t *testing.T) {
 
 // TestStrangersAtTheDoor sends to each port what it isn't for; a normal client is served afterwards.
 func TestStrangersAtTheDoor(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	hello := []byte{0x22, 0x94, 0x1E, 0x01, 50, 0, 0, 0, 1}
 	for _, addr := range []string{h.tcp, h.tls, h.ws, h.wss} {
@@ -304,6 +309,7 @@ func TestHandshakeTimeCoversTransports(t *testing.T) {
 
 // TestLimitsHoldForAll counts connections of all transports together.
 func TestLimitsHoldForAll(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	set.Limits.Connections = 2
 	h := dock(t, set)
@@ -330,6 +336,7 @@ func TestLimitsHoldForAll(t *testing.T) {
 
 // TestListenAllFaults wants a name and a reason for whatever keeps a server from listening, and no port left behind.
 func TestListenAllFaults(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", anywhere)
 	if err != nil {
 		t.Fatal(err)
@@ -403,6 +410,7 @@ func TestListenAllFaults(t *testing.T) {
 
 // TestExpiredAtStart starts with a certificate that nobody takes, and says so.
 func TestExpiredAtStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	authority, err := transporttest.NewAuthority("test authority")
 	if err != nil {
@@ -440,6 +448,7 @@ func TestExpiredAtStart(t *testing.T) {
 
 // TestTransportSettings checks what settings say about ports and files.
 func TestTransportSettings(t *testing.T) {
+	t.Parallel()
 	base := "CompatibilityVersion = \"x\"\n"
 	tests := []struct{ text, says string }{
 		{"Network.TlsPort = 4443\nNetwork.WebSocketPort = 4001", ""},

@@ -35,6 +35,7 @@ func watching(t *testing.T, set config.Settings, test func(settle func() int)) {
 
 // TestReleaseThatIsBeingPublishedIsWaitedFor writes for longer than the period.
 func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -59,6 +60,7 @@ func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
 
 // TestSettingsThatCantBeReadAreNoRelease: the file may be half written.
 func TestSettingsThatCantBeReadAreNoRelease(t *testing.T) {
+	t.Parallel()
 	set := settings(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

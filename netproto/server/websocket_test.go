@@ -51,6 +51,7 @@ func asks(replace ...string) string {
 
 // TestPlainHTTP wants a short answer in HTTP to whatever is no WebSocket handshake.
 func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	tests := []struct {
 		name, text string
@@ -87,6 +88,7 @@ func TestPlainHTTP(t *testing.T) {
 
 // TestHandshakeAnswers checks the answer against the example of RFC 6455, section 1.3, with and without a subprotocol.
 func TestHandshakeAnswers(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	for offered, chosen := range map[string]string{"Sec-WebSocket-Protocol: chat, binary\r\n": "binary", "": ""} {
 		answer, _ := request(t, h.ws, asks("Sec-WebSocket-Protocol: chat, binary\r\n", offered))
@@ -133,6 +135,7 @@ func encoded(t *testing.T, ms ...netproto.Message) []byte {
 
 // TestFrameBordersMeanNothing sends a session in messages of every odd size and kind.
 func TestFrameBordersMeanNothing(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	stream := encoded(t, hello(netproto.C1), &netproto.GetRange{Request: 1, Index: 2, Length: 4})
 	for _, size := range []int{1, 7, len(stream)} {
@@ -166,6 +169,7 @@ func TestFrameBordersMeanNothing(t *testing.T) {
 
 // TestFragments sends one message in several frames.
 func TestFragments(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	frames, ctx := page(t, h.ws)
 	writer, err := frames.Writer(ctx, websocket.MessageBinary)
@@ -187,6 +191,7 @@ func TestFragments(t *testing.T) {
 
 // TestWebSocketPing is answered by the server's end of the WebSocket, before the hello too.
 func TestWebSocketPing(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	frames, ctx := page(t, h.ws)
 	reading := make(chan error, 1)
@@ -207,6 +212,7 @@ func TestWebSocketPing(t *testing.T) {
 
 // TestMessageTooLong is told so by the status of the close frame.
 func TestMessageTooLong(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	frames, ctx := page(t, h.ws)
 	if err := frames.Write(ctx, websocket.MessageBinary, encoded(t, hello(netproto.C1))); err != nil {
@@ -233,6 +239,7 @@ func TestMessageTooLong(t *testing.T) {
 
 // TestCloseFrame is how a WebSocket ends that the server closes.
 func TestCloseFrame(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	frames, ctx := page(t, h.ws)
 	if err := frames.Write(ctx, websocket.MessageBinary, []byte("this is no hello of any generation")); err != nil {
@@ -245,6 +252,7 @@ func TestCloseFrame(t *testing.T) {
 
 // TestFramesThatAreNone come after the handshake of the WebSocket, before and after that of ours.
 func TestFramesThatAreNone(t *testing.T) {
+	t.Parallel()
 	h := dock(t, settings(t))
 	for _, begin := range [][]byte{nil, encoded(t, hello(netproto.C1))} {
 		carrier, err := net.Dial("tcp", h.ws)
