@@ -116,7 +116,6 @@ func mismatched(flags compat.Flags) *netproto.Handshake {
 
 // TestT5Silence waits 2 s for a client that was asked, and says so.
 func TestT5Silence(t *testing.T) {
-	t.Parallel()
 	testlevel.Slow(t)
 	h, o := govern(t, workshop(t))
 	change(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })

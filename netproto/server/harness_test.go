@@ -23,22 +23,16 @@ import (
 	"collet/netproto/server/config"
 )
 
-// templates are the release folders with which tests begin, by what is published in them. Each is made once: compressing
-// takes most of the time of these tests.
-var templates struct {
-	sync.Mutex
-	folder string // TestMain makes and removes it
-	made   map[string]*releasetest.Folder
-}
+// templates are the release folders with which tests begin. TestMain sets and removes them.
+var templates *releasetest.Templates
 
 func TestMain(m *testing.M) {
 	var err error
-	if templates.folder, err = os.MkdirTemp("", "collet-releases-"); err != nil {
+	if templates, err = releasetest.NewTemplates(); err != nil {
 		panic(err)
 	}
-	templates.made = map[string]*releasetest.Folder{}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(templates.folder)
+		templates.Remove()
 		os.Exit(code)
 	}))
 }

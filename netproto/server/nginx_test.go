@@ -108,7 +108,7 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 // TestDocumentedNginx starts nginx as the operator's document has it, and holds it to what a release folder needs.
 func TestDocumentedNginx(t *testing.T) {
 	testlevel.Lab(t)
-	f := published(t, standard(1), standard(2))
+	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
 	for _, name := range []string{"metadata/keys.pem", ".private/key.pem", "objects/ab/.part"} {
 		if err := releasetest.Store(f.Dir).Save(name, []byte("secret")); err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func nginxFile(t *testing.T, get func(name string, headers ...string) fetched, n
 // nginxRanges asks for parts of the largest object.
 func nginxRanges(t *testing.T, get func(name string, headers ...string) fetched) {
 	t.Helper()
-	patch := standard(1).Patch
+	patch := releasetest.Standard(1).Patch
 	name := release.ObjectOf([]byte(patch)).Path()
 	tag := get(name).Header.Get("Etag")
 	for _, test := range []struct {
@@ -257,7 +257,7 @@ func nginxTrust(t *testing.T, f *releasetest.Folder, client *http.Client, url st
 // TestOriginVouches comes to the current release by our own server's HTTP port.
 func TestOriginVouches(t *testing.T) {
 	testlevel.Slow(t)
-	f := published(t, standard(1), standard(2))
+	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
 	s := openSite(t, releaseSettings(f))
 	nginxTrust(t, f, s.client, s.url)
 }

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"collet/netproto/release"
+	"collet/netproto/releasetest"
 	"collet/netproto/session"
 )
 
 // benchObject is a release folder with one large object.
 func benchObject(b *testing.B) (s *site, name string, size int64) {
 	b.Helper()
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 8<<20)
 	f := published(b, r)
 	set := releaseSettings(f)

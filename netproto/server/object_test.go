@@ -22,6 +22,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/netproto/releasetest"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
 	"collet/netproto/session"
@@ -33,9 +34,9 @@ import (
 func TestObjectsOverEveryTransport(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	r := standard(2)
+	r := releasetest.Standard(2)
 	r.Patch = strings.Repeat("0123456789abcdef", 200_000)
-	f := published(t, standard(1), r)
+	f := published(t, releasetest.Standard(1), r)
 	set := releaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 50_000
 	h := dock(t, set)
@@ -86,7 +87,7 @@ func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (tru
 func TestUpToDate(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	f := published(t, standard(1), standard(2))
+	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
 	set := releaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 100_000
 	h := start(t, set)
@@ -144,7 +145,7 @@ func (c countingConn) Read(p []byte) (int, error) {
 // big is a release with a patch that does not fit into the buffers of a connection.
 func big(t *testing.T) (dir, name, content string, set config.Settings) {
 	t.Helper()
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<20)
 	f := published(t, r)
 	set = releaseSettings(f)
@@ -234,7 +235,7 @@ func TestOriginSlowStream(t *testing.T) {
 // FuzzOrigin asks for any path and range in any method. Nothing is given out but files of a release folder, whole or in
 // the part that was asked for.
 func FuzzOrigin(f *testing.F) {
-	folder := published(f, standard(1))
+	folder := published(f, releasetest.Standard(1))
 	put(f, filepath.Join(folder.Dir, "metadata", "keys.pem"), "a secret")
 	put(f, filepath.Join(folder.Dir, "secret.txt"), "a secret")
 	set := releaseSettings(folder)
@@ -246,7 +247,7 @@ func FuzzOrigin(f *testing.F) {
 	}
 	m.Watch(h.Server)
 	files := every(f, folder.Dir)
-	patch := release.ObjectOf([]byte(standard(1).Patch)).Path()
+	patch := release.ObjectOf([]byte(releasetest.Standard(1).Patch)).Path()
 	for name := range files {
 		f.Add("GET", "/"+name, "bytes=0-5")
 	}

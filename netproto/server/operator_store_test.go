@@ -9,6 +9,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
@@ -140,7 +141,7 @@ func TestStoreThatFails(t *testing.T) {
 func TestReleaseFolderWithVersions(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	one := standard(1)
+	one := releasetest.Standard(1)
 	one.Compatibility = compat.Derived(7, 0x7777)
 	set := releaseSettings(published(t, one))
 	older := t.TempDir()

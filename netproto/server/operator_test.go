@@ -471,7 +471,6 @@ func TestT13OneVerdict(t *testing.T) {
 // TestChangeIsQuick changes the range under connected clients: the next handshake is judged by it, and none of the clients notices.
 // The lab has 1 000 of them, and measures how long a change takes to reach a handshake.
 func TestChangeIsQuick(t *testing.T) {
-	t.Parallel()
 	set := versioned(t)
 	set.Limits.ConnectionsPerSecond = 100_000
 	h, o := govern(t, set)

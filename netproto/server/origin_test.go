@@ -109,7 +109,7 @@ func etag(content string) string {
 func TestOriginFiles(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	f := published(t, standard(1), standard(2))
+	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
 	s := openSite(t, releaseSettings(f))
 	for name, want := range every(t, f.Dir) {
 		got := s.request(t, http.MethodGet, "/"+name, "Accept-Encoding", "gzip, br")
@@ -142,9 +142,9 @@ func TestOriginFiles(t *testing.T) {
 // TestOriginRanges is RFC 9110, section 14, as far as it concerns a server of whole files.
 func TestOriginRanges(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	s := openSite(t, releaseSettings(f))
-	patch := standard(1).Patch
+	patch := releasetest.Standard(1).Patch
 	path := "/" + release.ObjectOf([]byte(patch)).Path()
 	n := len(patch)
 	whole := ""
@@ -210,9 +210,9 @@ func TestOriginRanges(t *testing.T) {
 // TestOriginConditions is RFC 9110, section 13, for strong validators.
 func TestOriginConditions(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	s := openSite(t, releaseSettings(f))
-	patch := standard(1).Patch
+	patch := releasetest.Standard(1).Patch
 	path, tag := "/"+release.ObjectOf([]byte(patch)).Path(), etag(patch)
 	for _, test := range []struct {
 		name    string
@@ -242,7 +242,7 @@ func TestOriginConditions(t *testing.T) {
 // TestOriginRefusals gives nothing else out, and lets nobody remember that.
 func TestOriginRefusals(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	store := releasetest.Store(f.Dir)
 	for _, name := range []string{"metadata/keys.pem", "metadata/.hidden", "secret.txt", "metadata/9.targets.json"} {
 		if err := store.Save(name, []byte("secret")); err != nil {
@@ -314,7 +314,7 @@ func TestOriginPrefix(t *testing.T) {
 		found  string
 	}{{"/", "/"}, {"/game/files/", "/game/files/"}, {"", ""}} {
 		t.Run(test.prefix, func(t *testing.T) {
-			f := published(t, standard(1))
+			f := published(t, releasetest.Standard(1))
 			set := releaseSettings(f)
 			set.Release.HTTPPrefix = test.prefix
 			s := openSite(t, set)
@@ -339,7 +339,7 @@ func TestOriginPrefix(t *testing.T) {
 // TestMetricsAreNotForEverybody hides what is an operator's from those who may not ask.
 func TestMetricsAreNotForEverybody(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	s := openSite(t, set)
@@ -357,11 +357,11 @@ func TestMetricsAreNotForEverybody(t *testing.T) {
 func TestOriginFollowsTheCatalogue(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	s := openSite(t, set)
 	first := s.request(t, http.MethodGet, "/metadata/timestamp.json")
-	publish(t, f, standard(2))
+	publish(t, f, releasetest.Standard(2))
 	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json", "If-None-Match", first.Header.Get("Etag")); got.StatusCode != 304 {
 		t.Errorf("before the reload: %d", got.StatusCode)
 	}
@@ -385,7 +385,7 @@ func TestOriginFollowsTheCatalogue(t *testing.T) {
 func TestOriginOverTLS(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	authority, err := transporttest.NewAuthority("test authority")
 	if err != nil {
@@ -405,7 +405,7 @@ func TestOriginOverTLS(t *testing.T) {
 				t.Errorf("%s: %s %d, %d bytes", name, got.Proto, got.StatusCode, len(got.body))
 			}
 		}
-		patch := standard(1).Patch
+		patch := releasetest.Standard(1).Patch
 		if got := fetchURL(t, client, http.MethodGet, s.url+"/"+release.ObjectOf([]byte(patch)).Path(), "Range", "bytes=7-70000"); got.StatusCode != 206 || got.body != patch[7:70001] {
 			t.Errorf("a range: %d, %d bytes", got.StatusCode, len(got.body))
 		}
@@ -439,7 +439,7 @@ func renew(t testing.TB, dir string, authority *transporttest.Authority) (cert, 
 // TestOriginLimits refuses connections above the limits, and lets an operator in all the same.
 func TestOriginLimits(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	set.Limits.Connections = 2
 	s := openSite(t, set)
@@ -471,7 +471,7 @@ func TestOriginLimits(t *testing.T) {
 func TestOriginConnections(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<20) // more than two sockets hold; the folder of other tests, too
 	f := published(t, r)
 	set := releaseSettings(f)
@@ -508,7 +508,7 @@ func TestOriginConnections(t *testing.T) {
 func TestOriginBandwidth(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789", 30_000)
 	f := published(t, r)
 	set := releaseSettings(f)
@@ -537,7 +537,7 @@ func TestOriginBandwidth(t *testing.T) {
 // TestOriginSlowClients ends connections that say or take nothing, in the time that they have.
 func TestOriginSlowClients(t *testing.T) {
 	testlevel.Slow(t)
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 2<<20)
 	f := published(t, r)
 	set := releaseSettings(f)
@@ -579,7 +579,7 @@ func TestOriginSlowClients(t *testing.T) {
 // TestOriginBeforeAndBehind answers with 503 while there is no catalogue, and when the server stops.
 func TestOriginBeforeAndBehind(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	var m origin.Monitor
 	if err := m.Configure(set, (&house{log: &logBook{}}).logger()); err != nil {
@@ -628,7 +628,7 @@ func (c *countedConn) ReadFrom(from io.Reader) (int64, error) {
 // TestOriginCopiesNothing gives the system the file itself, of which it sends what was asked for.
 func TestOriginCopiesNothing(t *testing.T) {
 	t.Parallel()
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<16)
 	f := published(t, r)
 	set := releaseSettings(f)

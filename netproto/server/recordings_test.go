@@ -169,7 +169,6 @@ func (h *house) normal(t testing.TB) {
 // TestMutatedRecordingsHarmNobody plays a few hundred changed recordings, four at a time, while normal clients come and
 // go. The seeds are fixed; FuzzRecordings looks further.
 func TestMutatedRecordingsHarmNobody(t *testing.T) {
-	t.Parallel()
 	testlevel.Slow(t)
 	const players, each, bound = 4, 100, 32 << 20
 	h := liveServer(t)

@@ -36,7 +36,7 @@ func (h *house) objects(t testing.TB, compat string) (*peer, []netproto.ListedFi
 func TestPublishWhileServing(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	unpacked := func(n int) releasetest.Release { r := standard(n); r.Plain = false; return r }
+	unpacked := func(n int) releasetest.Release { r := releasetest.Standard(n); r.Plain = false; return r }
 	f := published(t, unpacked(1))
 	set := releaseSettings(f)
 	h := start(t, set)
@@ -51,10 +51,10 @@ func TestPublishWhileServing(t *testing.T) {
 	if again, _ := objectOf(old, "metadata/timestamp.json"); again != before || after == before {
 		t.Error("the timestamp of a session changed, or that of a new one did not")
 	}
-	if got := download(old, files)["Core.zip"]; got != sets(1)["Linux-x64"]["Core.zip"] {
+	if got := download(old, files)["Core.zip"]; got != releasetest.Sets(1)["Linux-x64"]["Core.zip"] {
 		t.Error("a session under way lost its files")
 	}
-	if got := download(now, newer)["Core.zip"]; got != sets(2)["Linux-x64"]["Core.zip"] {
+	if got := download(now, newer)["Core.zip"]; got != releasetest.Sets(2)["Linux-x64"]["Core.zip"] {
 		t.Error("a new session got something else")
 	}
 	// What only the first catalogue used goes with its last session; what both use stays.
@@ -70,7 +70,7 @@ func TestPublishWhileServing(t *testing.T) {
 	}
 	old.raw.Close()
 	h.stopped(t, func() bool { return held() == 7 })
-	if got := download(now, newer)["Textures.zip"]; got != sets(2)["Linux-x64"]["Textures.zip"] {
+	if got := download(now, newer)["Textures.zip"]; got != releasetest.Sets(2)["Linux-x64"]["Textures.zip"] {
 		t.Error("what both used is gone")
 	}
 	now.raw.Close()
@@ -92,7 +92,7 @@ func TestRefusedPublications(t *testing.T) {
 	}{
 		"half copied": {
 			func(f *releasetest.Folder) error {
-				return rewrite(f, release.ObjectOf([]byte("patch 2")).Path(), func(b []byte) []byte { return b[:3] })
+				return f.Rewrite(release.ObjectOf([]byte("patch 2")).Path(), func(b []byte) []byte { return b[:3] })
 			},
 			func(f *releasetest.Folder) error {
 				return releasetest.Store(f.Dir).Save(release.ObjectOf([]byte("patch 2")).Path(), []byte("patch 2"))
@@ -101,7 +101,7 @@ func TestRefusedPublications(t *testing.T) {
 		},
 		"wrongly signed": {
 			func(f *releasetest.Folder) error {
-				return rewrite(f, "metadata/timestamp.json", func(b []byte) []byte { return bytes.Replace(b, []byte(`"sig":"`), []byte(`"sig":"00`), 1) })
+				return f.Rewrite("metadata/timestamp.json", func(b []byte) []byte { return bytes.Replace(b, []byte(`"sig":"`), []byte(`"sig":"00`), 1) })
 			},
 			func(f *releasetest.Folder) error { return f.Sign() },
 			"timestamp.json",
@@ -113,7 +113,7 @@ func TestRefusedPublications(t *testing.T) {
 				}
 				other, err := releasetest.New(f.Dir)
 				if err == nil {
-					err = other.Publish(standard(9))
+					err = other.Publish(releasetest.Standard(9))
 				}
 				return err
 			},
@@ -124,10 +124,10 @@ func TestRefusedPublications(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := published(t, standard(1))
+			f := published(t, releasetest.Standard(1))
 			set := releaseSettings(f)
 			h := start(t, set)
-			next := standard(2)
+			next := releasetest.Standard(2)
 			next.Patch = "patch 2"
 			publish(t, f, next)
 			if err := test.break_(f); err != nil {
@@ -157,12 +157,12 @@ func TestRefusedPublications(t *testing.T) {
 // TestOlderFolderIsRefused does not go back while the server runs.
 func TestOlderFolderIsRefused(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	kept := filepath.Join(t.TempDir(), "metadata")
 	if err := os.CopyFS(kept, os.DirFS(filepath.Join(f.Dir, "metadata"))); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, f, standard(2))
+	publish(t, f, releasetest.Standard(2))
 	set := releaseSettings(f)
 	h := start(t, set)
 	if err := os.RemoveAll(filepath.Join(f.Dir, "metadata")); err != nil {
@@ -180,7 +180,7 @@ func TestOlderFolderIsRefused(t *testing.T) {
 // unchanged size, time and inode is taken for the one that it was.
 func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	h := start(t, set)
 	path := filepath.Join(f.Dir, "plain", "Resources", "Textures.zip")
@@ -189,7 +189,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	secretly := func(b []byte) []byte { return bytes.ToUpper(b) }
-	if err := rewrite(f, "plain/Resources/Textures.zip", secretly); err != nil {
+	if err := f.Rewrite("plain/Resources/Textures.zip", secretly); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
@@ -220,7 +220,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 // TestUnknownObjectsAreProven hands out a file that no release leads to only if it has the digest of its name.
 func TestUnknownObjectsAreProven(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	good, bad := release.ObjectOf([]byte("of an older release")).Path(), release.ObjectOf([]byte("of a newer release")).Path()
 	store := releasetest.Store(f.Dir)
 	for name, content := range map[string]string{good: "of an older release", bad: "of a newer"} {
@@ -249,11 +249,11 @@ func TestUnknownObjectsAreProven(t *testing.T) {
 // TestKnownObjectsHaveTheirSize does not hand out what was cut short behind the server's back.
 func TestKnownObjectsHaveTheirSize(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	h := start(t, releaseSettings(f))
 	p, _ := h.objects(t, "compat-1")
-	name := release.ObjectOf([]byte(standard(1).Patch)).Path()
-	if err := rewrite(f, name, func(b []byte) []byte { return b[1:] }); err != nil {
+	name := release.ObjectOf([]byte(releasetest.Standard(1).Patch)).Path()
+	if err := f.Rewrite(name, func(b []byte) []byte { return b[1:] }); err != nil {
 		t.Fatal(err)
 	}
 	if got, found := objectOf(p, name); found {
@@ -264,7 +264,7 @@ func TestKnownObjectsHaveTheirSize(t *testing.T) {
 // TestCacheOfAServerThatIsGone is swept; that of one that runs stays.
 func TestCacheOfAServerThatIsGone(t *testing.T) {
 	t.Parallel()
-	r := standard(1)
+	r := releasetest.Standard(1)
 	r.Plain = false
 	f := published(t, r)
 	gone := filepath.Join(f.Dir, ".collet-server", "run-1234", "leftover")
@@ -279,7 +279,7 @@ func TestCacheOfAServerThatIsGone(t *testing.T) {
 	<-second.done
 	second.Close()
 	p, files := first.objects(t, "compat-1")
-	if got := download(p, files)["Core.zip"]; got != sets(1)["Linux-x64"]["Core.zip"] {
+	if got := download(p, files)["Core.zip"]; got != releasetest.Sets(1)["Linux-x64"]["Core.zip"] {
 		t.Error("the other server's files are gone")
 	}
 	if _, err := os.Stat(keep); err != nil {
@@ -291,14 +291,14 @@ func TestCacheOfAServerThatIsGone(t *testing.T) {
 func TestWatchedFolder(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	stamp := catalogue.Stamp(set)
 	put(t, filepath.Join(f.Dir, "plain", "Resources", "More.zip"), "more")
 	if catalogue.Stamp(set) != stamp {
 		t.Error("plain files change the stamp")
 	}
-	publish(t, f, standard(2))
+	publish(t, f, releasetest.Standard(2))
 	if catalogue.Stamp(set) == stamp {
 		t.Error("a publication does not change the stamp")
 	}
@@ -336,7 +336,7 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 		"soon":    {12 * 24 * time.Hour, "end soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := published(t, standard(1))
+			f := published(t, releasetest.Standard(1))
 			repo, err := trust.OpenRepo(releasetest.Store(f.Dir), trust.RepoOptions{Now: func() time.Time { return time.Now().Add(-test.ago) }})
 			if err == nil {
 				err = repo.Refresh(f.Keys)
@@ -357,14 +357,14 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 // taken the next release over.
 func TestPlainFilesMoveOn(t *testing.T) {
 	t.Parallel()
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	h := start(t, set)
 	p, files := h.objects(t, "compat-1")
-	publish(t, f, standard(2))
+	publish(t, f, releasetest.Standard(2))
 	q, later := h.objects(t, "compat-1")
 	for who, got := range map[string]map[string]string{"an older session": download(p, files), "a newer one": download(q, later)} {
-		for name, want := range sets(1)["Linux-x64"] {
+		for name, want := range releasetest.Sets(1)["Linux-x64"] {
 			if got[name] != want {
 				t.Errorf("%s: %s has %d bytes, want %d", who, name, len(got[name]), len(want))
 			}
@@ -372,46 +372,16 @@ func TestPlainFilesMoveOn(t *testing.T) {
 	}
 }
 
-// TestPacksBelongToARelease refuses a release of which a pack is missing or cut short.
-func TestPacksBelongToARelease(t *testing.T) {
-	t.Parallel()
-	for name, spoil := range map[string]func(path string) error{
-		"missing": os.Remove, "cut short": func(path string) error { return os.Truncate(path, 1000) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := published(t, standard(1))
-			pack, most := "", 0
-			for n, content := range every(t, f.Dir) {
-				if strings.HasPrefix(n, "objects/") && strings.Contains(content, "pixelpixel") && len(content) > most {
-					pack, most = n, len(content)
-				}
-			}
-			if most < 200_000 {
-				t.Fatalf("no pack: the largest object with pixels has %d bytes", most)
-			}
-			if err := spoil(filepath.Join(f.Dir, filepath.FromSlash(pack))); err != nil {
-				t.Fatal(err)
-			}
-			if c, err := catalogue.Open(t.Context(), releaseSettings(f), (&house{log: &logBook{}}).logger()); err == nil || !strings.Contains(err.Error(), pack) {
-				t.Errorf("%v", err)
-				if err == nil {
-					c.Close()
-				}
-			}
-		})
-	}
-}
-
 // TestUnreadableIndexIsToldOf serves a release whose chunk index is of a later kind.
 func TestUnreadableIndexIsToldOf(t *testing.T) {
 	t.Parallel()
 	later := release.ObjectOf([]byte("CCS9 and more"))
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	h := start(t, releaseSettings(f))
 	if strings.Contains(h.log.String(), "chunk index") {
 		t.Errorf("a good index is complained of:\n%s", h.log)
 	}
-	r := standard(2)
+	r := releasetest.Standard(2)
 	r.Index = "CCS9 and more"
 	publish(t, f, r)
 	again := start(t, releaseSettings(f))

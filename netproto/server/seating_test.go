@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/origin"
 )
@@ -75,7 +76,7 @@ func TestHalfSentRequestsStarveNoOne(t *testing.T) {
 
 // TestHalfSentRequestsOfTheHouse: where a release folder is handed out half-sent headers keep no player out.
 func TestHalfSentRequestsOfTheHouse(t *testing.T) {
-	f := published(t, standard(1))
+	f := published(t, releasetest.Standard(1))
 	set := releaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	set.Limits.HTTPConnections = 4
