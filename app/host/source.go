@@ -19,7 +19,7 @@ import (
 	"collet/platform/text"
 )
 
-// source is an update server as an update.Source, implemented by netproto's client. It maps errors of the protocol to causes for
+// source is an update server as an update.Source, implemented by a session.Client. It maps errors of the protocol to causes for
 // players. One Updater uses it at a time; Close may be called from any goroutine.
 type source struct {
 	options session.Options
