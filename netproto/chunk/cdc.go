@@ -11,7 +11,7 @@ const (
 	// Medium is 8 KiB, for files up to 256 MiB.
 	Medium Grain = 13
 	// Coarse is 16 KiB, for larger files. At 64 KiB a pack of 2 GiB with 5,243 edits of 4 KiB would cost 548 MB, three
-	// times as much (perf reference, section 9). A finer grain would make its index larger than most updates.
+	// times as much. A finer grain would make its index larger than most updates.
 	Coarse Grain = 14
 )
 

@@ -18,7 +18,7 @@ import (
 	"collet/netproto/release"
 )
 
-// bestPeer is the smallest patch of any peer for a step, in bytes (perf reference, section 2), and the part of it that
+// bestPeer is the smallest patch of any peer for a step, in bytes, and the part of it that
 // must hold: 0.75 for native patch releases, 1 for packs.
 var bestPeer = map[string]struct {
 	bytes int64

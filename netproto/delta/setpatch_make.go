@@ -40,7 +40,7 @@ const (
 	DefaultPatchMemory = 1536 << 20
 	// DefaultLongResource is 128 MiB. Matching a smaller pack as a whole gains a percent, and a patch of a larger one takes minutes.
 	DefaultLongResource = 128 << 20
-	// DefaultGroup is 64 MiB: larger groups gain little (perf reference, section 9), and cost the publisher memory.
+	// DefaultGroup is 64 MiB: larger groups gain little, and cost the publisher memory.
 	DefaultGroup = 64 << 20
 )
 

@@ -25,7 +25,7 @@ func pattern(n int, f func(i int) int) []byte {
 	return data
 }
 
-// fnvVectors are those of fonline reference, section 8: the value, and its bytes on the engine's wire.
+// fnvVectors are those of the engine: the value, and its bytes on the engine's wire.
 var fnvVectors = []struct {
 	name  string
 	data  []byte

@@ -3,7 +3,7 @@ package release
 // UnverifiedSuffix ends the name of every unverified file on disk.
 const UnverifiedSuffix = ".unverified"
 
-// Role is the purpose of a file. The numbers are those of the engine's descriptor (fonline reference, section 2.5); they
+// Role is the purpose of a file. The numbers are those of the engine's descriptor; they
 // are used on the wire and on disk.
 type Role uint8
 

@@ -1,9 +1,10 @@
-// Package releasetest makes small release folders on disk, for tests of whoever hands them out or takes them. They are
-// signed with keys that exist only in the test, and have everything that a release folder has: metadata, heads, listings,
+// Package releasetest makes small release folders on disk, for tests of servers and clients. They are signed
+// with keys that exist only in the test, and have everything that a release folder has: metadata, heads, listings,
 // sources, whole objects, packs and, where asked for, plain files. They have no patches that apply.
 package releasetest
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -50,7 +51,7 @@ type Release struct {
 	Index   string // content of the set of chunk indexes; empty: the right one
 }
 
-// New sets a release folder up in dir, which need not exist. Its signatures last as long as those of a real one, from now.
+// New creates a release folder in dir, which need not exist. Its signatures have the default validity, from now.
 func New(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	plan := trust.RootPlan{}
@@ -73,7 +74,7 @@ func New(dir string) (*Folder, error) {
 	return f, err
 }
 
-// Copy gives the same folder in another place, with the same keys. dir need not exist, or is empty.
+// Copy copies the folder to another place, with the same keys. dir need not exist, or is empty.
 func (f *Folder) Copy(dir string) (*Folder, error) {
 	if err := os.CopyFS(dir, os.DirFS(f.Dir)); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (f *Folder) Copy(dir string) (*Folder, error) {
 // Publish adds a release for each target and makes all of them visible at once.
 func (f *Folder) Publish(r Release) error {
 	for _, target := range slices.Sorted(maps.Keys(r.Files)) {
-		e, err := f.add(r, target)
+		e, err := f.writeRelease(r, target)
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func (f *Folder) Publish(r Release) error {
 	return f.Sign()
 }
 
-// Edit changes what is said of each release, and signs it.
+// Edit changes the entry of each release and signs the list.
 func (f *Folder) Edit(change func(e *release.Entry)) error {
 	for i := range f.entries {
 		change(&f.entries[i])
@@ -106,15 +107,15 @@ func (f *Folder) Edit(change func(e *release.Entry)) error {
 // Entries are the releases so far.
 func (f *Folder) Entries() []release.Entry { return slices.Clone(f.entries) }
 
-// Sign makes what was added visible.
+// Sign signs the list, which makes new releases visible.
 func (f *Folder) Sign() error {
 	if err := f.Repo.SetEntries(f.entries, f.Keys); err != nil {
 		return err
 	}
 	for _, e := range f.entries {
 		for _, next := range f.entries {
-			if next.Product == e.Product && next.Channel == e.Channel && next.Target == e.Target && next.Number > e.Number {
-				if err := f.sequel(e, next); err != nil {
+			if next.Track() == e.Track() && next.Number > e.Number {
+				if err := f.writeSequel(e, next); err != nil {
 					return err
 				}
 			}
@@ -123,8 +124,8 @@ func (f *Folder) Sign() error {
 	return nil
 }
 
-// sequel writes what one release is followed by, without a patch.
-func (f *Folder) sequel(from, to release.Entry) error {
+// writeSequel writes the sequel to a release, without a patch.
+func (f *Folder) writeSequel(from, to release.Entry) error {
 	var parts []release.SequelPart
 	for _, name := range append(f.Repo.Lists(), to.Head.HeadPath()) {
 		data, err := Store(f.Dir).Load(name, trust.MaxTargets)
@@ -140,8 +141,8 @@ func (f *Folder) sequel(from, to release.Entry) error {
 	return Store(f.Dir).Save(from.SequelPath(), data)
 }
 
-// add writes everything of one release but the metadata.
-func (f *Folder) add(r Release, target string) (release.Entry, error) {
+// writeRelease writes everything of one release but the metadata.
+func (f *Folder) writeRelease(r Release, target string) (release.Entry, error) {
 	var files []release.ListedFile
 	var sources []release.Source
 	seen := map[release.Digest]bool{}
@@ -149,7 +150,7 @@ func (f *Folder) add(r Release, target string) (release.Entry, error) {
 		listed := release.ListedFile{Path: name, Use: useOf(name), Size: int64(len(content)), Mode: release.PlainMode, Sum: release.ObjectOf([]byte(content)).Sum}
 		files = append(files, listed)
 		if !seen[listed.Sum] {
-			source, err := f.whole([]byte(content))
+			source, err := f.writeWhole([]byte(content))
 			if err != nil {
 				return release.Entry{}, err
 			}
@@ -162,17 +163,17 @@ func (f *Folder) add(r Release, target string) (release.Entry, error) {
 		}
 	}
 	h := release.Head{
-		Product: or(r.Product, Product), Channel: or(r.Channel, "stable"), Target: target, Number: r.Number, Version: "1.0",
+		Product: cmp.Or(r.Product, Product), Channel: cmp.Or(r.Channel, "stable"), Target: target, Number: r.Number, Version: "1.0",
 		Compatibility: r.Compatibility, Published: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Count: len(files),
 	}
-	if err := f.pack(r.Files[target], sources, r.Index); err != nil {
+	if err := f.writePack(r.Files[target], sources, r.Index); err != nil {
 		return release.Entry{}, err
 	}
-	return f.head(h, r, release.NewListing(files), release.NewSources(sources))
+	return f.writeHead(h, r, release.NewListing(files), release.NewSources(sources))
 }
 
-// head writes listing, sources and head.
-func (f *Folder) head(h release.Head, r Release, listing release.Listing, sources release.Sources) (release.Entry, error) {
+// writeHead writes listing, sources and head.
+func (f *Folder) writeHead(h release.Head, r Release, listing release.Listing, sources release.Sources) (release.Entry, error) {
 	h.Bytes = listing.Bytes()
 	packed, ref, err := listing.Pack()
 	if err != nil {
@@ -211,8 +212,8 @@ func (f *Folder) head(h release.Head, r Release, listing release.Listing, source
 	return e, Store(f.Dir).Save(head.HeadPath(), data)
 }
 
-// pack writes a pack with the contents as they are, and the chunk indexes that lead there.
-func (f *Folder) pack(files map[string]string, sources []release.Source, instead string) error {
+// writePack writes a pack with the contents as they are, and the chunk indexes that lead there.
+func (f *Folder) writePack(files map[string]string, sources []release.Source, instead string) error {
 	contents := map[release.Digest]string{}
 	for _, content := range files {
 		contents[release.ObjectOf([]byte(content)).Sum] = content
@@ -260,9 +261,9 @@ func cut(data []byte, offset int64) *chunk.Index {
 	return index
 }
 
-// whole writes the whole object of a content. It is packed quickly: as small as can be takes 34 MB of tables each time,
+// writeWhole writes the whole object of a content. It is packed quickly: as small as can be takes 34 MB of tables each time,
 // which the race detector goes through byte by byte.
-func (f *Folder) whole(content []byte) (release.Source, error) {
+func (f *Folder) writeWhole(content []byte) (release.Source, error) {
 	const stated = 256 // bytes from which on every frame states the size of its content
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
 		zstd.WithZeroFrames(true), zstd.WithSingleSegment(len(content) < stated))
@@ -291,14 +292,7 @@ func useOf(name string) release.Use {
 	return release.UseOf(release.Binary, name)
 }
 
-func or(value, standard string) string {
-	if value == "" {
-		return standard
-	}
-	return value
-}
-
-// Store is a folder as trust.Store has it: files come into being whole.
+// Store is a folder as a trust.Store; it replaces files atomically.
 type Store string
 
 var _ trust.Store = Store("")
@@ -324,7 +318,7 @@ func (s Store) Save(name string, data []byte) error {
 	return os.Rename(part, s.path(name))
 }
 
-// Remove takes a file away, if it is there.
+// Remove removes a file, if it exists.
 func (s Store) Remove(name string) error {
 	if err := os.Remove(s.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
