@@ -18,6 +18,8 @@ import (
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform/interrupt"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // MakeOptions configure Make.
@@ -200,24 +202,17 @@ type making struct {
 
 // run executes the jobs, most at a time. The first error stops the others and is returned.
 func (m *making) run(ctx context.Context, jobs []job, most int) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	slots := make(chan struct{}, most)
-	var group sync.WaitGroup
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(most)
 	for _, j := range jobs {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() {
-			defer func() { <-slots }()
-			if err := m.one(ctx, j); err != nil {
-				stop(err)
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			return m.one(ctx, j)
 		})
 	}
-	group.Wait()
-	return context.Cause(ctx)
+	return group.Wait()
 }
 
 func (m *making) one(ctx context.Context, j job) error {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 
 	"collet/netproto/session"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // callers is how many members of the crowd connect at a time.
@@ -48,23 +49,12 @@ func (c *crowd) call(ctx context.Context) error {
 			wanted = append(wanted, m)
 		}
 	}
-	faults := make(chan error, len(wanted))
-	turns := make(chan struct{}, callers)
-	var work sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(callers)
 	for _, m := range wanted {
-		turns <- struct{}{}
-		work.Go(func() {
-			defer func() { <-turns }()
-			faults <- m.join(ctx, c.shelf)
-		})
+		group.Go(func() error { return m.join(ctx, c.shelf) })
 	}
-	work.Wait()
-	for range wanted {
-		if err := <-faults; err != nil {
-			return err
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 // join connects, after a goodbye if there was a connection.
