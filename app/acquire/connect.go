@@ -63,13 +63,13 @@ func (c *connecting) connect(ctx context.Context) (compat.Judgement, error) {
 		answer <- serverAnswer{err: errNoServer}
 	}
 	if len(c.o.Mirrors) == 0 {
-		return c.judge(ctx, c.awaitServer(answer), nil)
+		return c.readVerdict(ctx, c.awaitServer(answer), nil)
 	}
 	err := c.mirrors.use(c.o.Mirrors)
 	if err == nil {
 		err = c.findRelease(ctx)
 	}
-	return c.judge(ctx, c.awaitServer(answer), err)
+	return c.readVerdict(ctx, c.awaitServer(answer), err)
 }
 
 // awaitServer waits for the server's answer.
@@ -84,9 +84,9 @@ var (
 	errNoFolder = errors.New("this server hands out no signed release, and nothing else is taken; start with --trust sha256 to take what the server itself vouches for")
 )
 
-// judge combines the results of the mirrors and of the server. err is the mirrors' error. Without usable mirrors the server's own
+// readVerdict combines the results of the mirrors and of the server. err is the mirrors' error. Without usable mirrors the server's own
 // release folder is used.
-func (c *connecting) judge(ctx context.Context, d serverAnswer, err error) (compat.Judgement, error) {
+func (c *connecting) readVerdict(ctx context.Context, d serverAnswer, err error) (compat.Judgement, error) {
 	if j, renewed := c.offerHost(ctx, d, err); renewed {
 		return j, nil
 	}
@@ -157,7 +157,7 @@ func (c *connecting) refusal(err error) (compat.Judgement, error) {
 
 // findRelease selects the release for this install, and fetches its head and listing.
 func (c *connecting) findRelease(ctx context.Context) error {
-	if err := c.lists.open(); err != nil {
+	if err := c.lists.openClient(); err != nil {
 		return err
 	}
 	identity, _, err := c.o.Disk.Set()

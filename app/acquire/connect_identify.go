@@ -29,12 +29,12 @@ func (c *connecting) identify(ctx context.Context, answer trusted) error {
 	defer a.close()
 	slices.Reverse(entries)
 	for _, e := range entries {
-		a.add(e.Head.Size, func(ctx context.Context) (any, error) {
+		a.addTask(e.Head.Size, func(ctx context.Context) (any, error) {
 			return c.lists.client.Head(ctx, c.objects.direct(), release.Choice{Entry: e, Listed: true})
 		})
 	}
 	for _, e := range entries {
-		found, err := a.next()
+		found, err := a.nextResult()
 		if err == nil {
 			err = c.adopt(ctx, e, found.(release.Head))
 		}

@@ -42,7 +42,7 @@ func (c *connecting) findListing(ctx context.Context) error {
 		}
 		c.o.Log.Warn().Err(err).Msg("the set patch does not give the listing; its object is fetched")
 		if local := (*localError)(nil); !errors.As(err, &local) {
-			c.failures.add(patch.Sum, Patched, 1)
+			c.failures.record(patch.Sum, Patched, 1)
 		}
 	}
 	if !c.objects.currentSequel().waitForPart(ctx, c.head.Listing.Object.Path()) {
@@ -71,10 +71,10 @@ func (c *connecting) listingOfPatch(ctx context.Context, o release.Object) (rele
 	}
 	list, err := c.listingOf(ctx, io.NewSectionReader(content, 0, content.Size()), o.Size)
 	closed := content.Close() // an error does not matter after reading
-	if local := (*localError)(nil); err == nil || ends(ctx, err) || errors.As(err, &local) {
+	if local := (*localError)(nil); err == nil || endsFetch(ctx, err) || errors.As(err, &local) {
 		return list, err
 	}
-	c.failures.add(o.Sum, Patched, maxFailures) // the object is the one in the head, so the failure is permanent
+	c.failures.record(o.Sum, Patched, maxFailures) // the object is the one in the head, so the failure is permanent
 	return nil, errors.Join(err, closed, c.objects.discard(ctx, o))
 }
 
@@ -128,7 +128,7 @@ func (c *connecting) compute(ctx context.Context, p *delta.SetPatch, size int64)
 
 // blameMachine returns a localError if a patch failed because of this machine, else err.
 func (c *connecting) blameMachine(ctx context.Context, p *delta.SetPatch, err error) error {
-	if ends(ctx, err) {
+	if endsFetch(ctx, err) {
 		return &localError{err}
 	}
 	damaged, ended := p.Damaged(ctx, openOldSet(ctx, c.o.Disk, c.old))

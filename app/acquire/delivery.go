@@ -78,8 +78,8 @@ type filler struct {
 	some bool   // bytes were delivered
 }
 
-// fill makes a filler for the next want of a content. checked says that the writer checks the digest.
-func (d *delivery) fill(b *blob, checked bool) *filler {
+// fillNext makes a filler for the next want of a content. checked says that the writer checks the digest.
+func (d *delivery) fillNext(b *blob, checked bool) *filler {
 	w := &filler{d: d, blob: b, want: -1}
 	if len(b.wants) > 0 {
 		w.want = b.wants[0]
@@ -111,7 +111,7 @@ func (w *filler) Write(p []byte) (int, error) {
 		if from >= to {
 			break
 		}
-		if err := w.hand(p[from-w.at:to-w.at], to == r.End); err != nil {
+		if err := w.deliverMissing(p[from-w.at:to-w.at], to == r.End); err != nil {
 			return 0, err
 		}
 		if off = to; to == r.End {
@@ -122,8 +122,8 @@ func (w *filler) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hand delivers bytes of one range, except the last byte of the want.
-func (w *filler) hand(p []byte, ends bool) error {
+// deliverMissing delivers bytes of one range, except the last byte of the want.
+func (w *filler) deliverMissing(p []byte, ends bool) error {
 	if ends && w.next == len(w.missing())-1 {
 		w.last = append(w.last, p[len(p)-1])
 		p = p[:len(p)-1]

@@ -71,10 +71,10 @@ func (r *deltaIndexReader) fetch(ctx context.Context, c connected) (*deltaIndex,
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	if ends(ctx, err) {
-		r.failures.add(o.Sum, byDeltaIndex, 1)
+	if endsFetch(ctx, err) {
+		r.failures.record(o.Sum, byDeltaIndex, 1)
 	} else {
-		r.failures.add(o.Sum, byDeltaIndex, maxFailures) // the object is the one in the head, so the failure is permanent
+		r.failures.record(o.Sum, byDeltaIndex, maxFailures) // the object is the one in the head, so the failure is permanent
 	}
 	if errors.Is(err, errNotIndexed) || errors.Is(err, errIndexTooLarge) {
 		r.log.Info().Err(err).Msg("the lists are fetched")
@@ -149,7 +149,7 @@ func (r *deltaIndexReader) follows(ctx context.Context, head release.Head, listi
 	}
 	begin, err := r.beginning(ctx, head.Changes)
 	if err != nil {
-		r.failures.add(head.Changes.Sum, byDeltaIndex, 1)
+		r.failures.record(head.Changes.Sum, byDeltaIndex, 1)
 		return false
 	}
 	return begin.table.Reach(listing) > 0

@@ -43,7 +43,7 @@ type executing struct {
 func (s *Source) Fetch(ctx context.Context, wants []update.Want, to update.Delivery) error {
 	err := s.mirrors.openNamed(s.connected.head.Mirrors)
 	if err == nil {
-		err = s.objects.open()
+		err = s.objects.openSpool()
 	}
 	if err != nil {
 		return s.faultOf(err)
@@ -51,7 +51,7 @@ func (s *Source) Fetch(ctx context.Context, wants []update.Want, to update.Deliv
 	notes, cancel := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	reading.Go(func() { s.fetchNotes(notes) })
-	err = newExecuting(&s.resources, s.connected, wants, to).run(ctx)
+	err = newExecuting(&s.resources, s.connected, wants, to).fetchAll(ctx)
 	cancel()
 	reading.Wait()
 	return s.faultOf(err)
@@ -75,7 +75,7 @@ func newExecuting(r *resources, c connected, wants []update.Want, to update.Deli
 	return &executing{resources: r, connected: c, delivery: newDelivery(wants, to), room: true}
 }
 
-func (e *executing) run(ctx context.Context) error {
+func (e *executing) fetchAll(ctx context.Context) error {
 	if err := e.deliverComplete(); err != nil {
 		return err
 	}
@@ -105,13 +105,13 @@ func (e *executing) execute(ctx context.Context, plan Plan) error {
 	case plan.Uses(Stuck) > 0:
 		return e.failStuck(choose(e.blobs, plan, Stuck)[0])
 	case plan.Uses(Copied) > 0:
-		return e.copies(ctx, choose(e.blobs, plan, Copied))
+		return e.copyLocal(ctx, choose(e.blobs, plan, Copied))
 	case plan.Uses(Patched) > 0:
-		return e.patched(ctx, choose(e.blobs, plan, Patched))
+		return e.applyPatch(ctx, choose(e.blobs, plan, Patched))
 	case e.sources == nil:
 		return e.findSources(ctx)
 	default:
-		return e.scattered(ctx, append(choose(e.blobs, plan, Chunked), choose(e.blobs, plan, Entire)...))
+		return e.fetchBatch(ctx, append(choose(e.blobs, plan, Chunked), choose(e.blobs, plan, Entire)...))
 	}
 }
 
@@ -246,7 +246,7 @@ func (e *executing) failed(b *blob, by Strategy, n int, err error) {
 	if by == Chunked || by == Entire {
 		e.objects.small.Clear() // the kept pieces may be wrong
 	}
-	e.failures.add(b.sum, by, n)
+	e.failures.record(b.sum, by, n)
 	e.o.Log.Warn().Err(err).Str("means", string(by)).Stringer("content", b.sum).Msg("a content did not come this way")
 }
 
@@ -263,7 +263,7 @@ func (e *executing) failStuck(b *blob) error {
 
 // stream fills the next want of a content by calling write. An error of the strategy is counted; an error that ends Fetch is returned.
 func (e *executing) stream(ctx context.Context, b *blob, by Strategy, write func(w io.Writer) error) error {
-	w := e.fill(b, false)
+	w := e.fillNext(b, false)
 	err := write(w)
 	if err == nil {
 		err = w.finish()
@@ -272,15 +272,15 @@ func (e *executing) stream(ctx context.Context, b *blob, by Strategy, write func
 		e.progress.countBlob(by, b.size)
 		return nil
 	}
-	if ends(ctx, err) {
+	if endsFetch(ctx, err) {
 		return err
 	}
 	e.failed(b, by, 1, err)
 	return w.giveUp()
 }
 
-// copies copies contents from other files of the install.
-func (e *executing) copies(ctx context.Context, list []*blob) error {
+// copyLocal copies contents from other files of the install.
+func (e *executing) copyLocal(ctx context.Context, list []*blob) error {
 	buffer := make([]byte, 1<<20)
 	for _, b := range list {
 		file, err := e.openLocal(ctx, b)
@@ -327,8 +327,8 @@ func (e *executing) openLocal(ctx context.Context, b *blob) (delta.SetFile, erro
 	return nil, nil
 }
 
-// ends reports whether an error ends Fetch: one of the disk, the network or the caller, not of the fetched content.
-func ends(ctx context.Context, err error) bool {
+// endsFetch reports whether an error ends Fetch: one of the disk, the network or the caller, not of the fetched content.
+func endsFetch(ctx context.Context, err error) bool {
 	var fault *update.Fault
 	var net *download.NetError
 	var local *fs.PathError

@@ -39,10 +39,10 @@ func (e *executing) readIndexes(ctx context.Context, batch []*blob) error {
 	defer a.close()
 	sets, order := e.worthIndexes(batch)
 	for _, o := range order {
-		a.add(o.Size, func(ctx context.Context) (any, error) { return e.objects.fetchBytes(ctx, o) })
+		a.addTask(o.Size, func(ctx context.Context) (any, error) { return e.objects.fetchBytes(ctx, o) })
 	}
 	for _, o := range order {
-		data, err := a.next()
+		data, err := a.nextResult()
 		var set *chunk.IndexSet
 		if err == nil {
 			set, err = chunk.ParseIndexSet(data.([]byte))
@@ -52,7 +52,7 @@ func (e *executing) readIndexes(ctx context.Context, batch []*blob) error {
 			if fault == nil {
 				fault = e.planChunks(ctx, b, set)
 			}
-			if fault != nil && ends(ctx, fault) {
+			if fault != nil && endsFetch(ctx, fault) {
 				return fault
 			}
 			if fault != nil {
@@ -211,15 +211,15 @@ func (p *packs) open(ctx context.Context, r chunk.Range) (io.ReadCloser, error) 
 	}
 	stream := p.streams[r.Pack]
 	if stream == nil {
-		stream = p.begin(r.Pack, planned)
+		stream = p.startStream(r.Pack, planned)
 		p.streams[r.Pack] = stream
 	}
 	p.ranges[r.Pack] = planned[1:]
 	return io.NopCloser(io.LimitReader(stream, r.Size)), nil
 }
 
-// begin starts fetching all ranges of a pack.
-func (p *packs) begin(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
+// startStream starts fetching all ranges of a pack.
+func (p *packs) startStream(ref chunk.PackRef, planned []chunk.Range) *io.PipeReader {
 	out, in := io.Pipe()
 	ranges := make([]download.Range, len(planned))
 	for i, r := range planned {

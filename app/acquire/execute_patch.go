@@ -15,9 +15,9 @@ import (
 	"collet/platform/interrupt"
 )
 
-// patched fetches the set patch and applies its wanted contents. Contents that it does not produce fail permanently: the patch and the
+// applyPatch fetches the set patch and applies its wanted contents. Contents that it does not produce fail permanently: the patch and the
 // old files stay the same.
-func (e *executing) patched(ctx context.Context, list []*blob) error {
+func (e *executing) applyPatch(ctx context.Context, list []*blob) error {
 	o, _ := e.patch(e.failures)
 	if e.scratch != nil {
 		if err := e.takeScratch(ctx, list); err != nil || slices.ContainsFunc(list, func(b *blob) bool { return len(b.wants) > 0 && len(b.done) == 0 }) {
@@ -30,9 +30,9 @@ func (e *executing) patched(ctx context.Context, list []*blob) error {
 	if err == nil {
 		err = errors.Join((&patchSink{e: e}).apply(ctx, content), content.Close())
 	}
-	if err != nil && ends(ctx, err) {
+	if err != nil && endsFetch(ctx, err) {
 		if mixed(err) {
-			e.failures.add(o.Sum, Patched, 1)
+			e.failures.record(o.Sum, Patched, 1)
 		}
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *patchSink) apply(ctx context.Context, patch *download.Spooled) error {
 		Wanted: func(i int) bool { return len(s.content(i).wants) > 0 },
 		Failed: func(first, count int, err error) error { return s.failed(ctx, first, count, err) },
 	})
-	if err == nil || ends(ctx, err) {
+	if err == nil || endsFetch(ctx, err) {
 		return err
 	}
 	return errors.Join(err, s.open.giveUp())
@@ -102,7 +102,7 @@ func (s *patchSink) content(i int) *blob {
 
 // Begin implements delta.SetSink.
 func (s *patchSink) Begin(i int) (io.Writer, error) {
-	s.open = s.e.fill(s.content(i), true)
+	s.open = s.e.fillNext(s.content(i), true)
 	return s, nil
 }
 

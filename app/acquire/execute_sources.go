@@ -24,7 +24,7 @@ func (e *executing) fetchSources(ctx context.Context) error {
 			e.sources, err = release.UnpackSources(data, o)
 		}
 	}
-	if err != nil && ends(ctx, err) {
+	if err != nil && endsFetch(ctx, err) {
 		return err
 	}
 	if e.sources == nil {
@@ -92,7 +92,7 @@ func (e *executing) replaceDeltaIndex(ctx context.Context) error {
 	e.o.Log.Warn().Msg("what changed lately does not give everything; the list of all sources is fetched")
 	for _, b := range e.blobs {
 		if e.failures.failedBySource(b.sum) {
-			e.failures.add(e.head.Changes.Sum, byDeltaIndex, maxFailures)
+			e.failures.record(e.head.Changes.Sum, byDeltaIndex, maxFailures)
 		}
 		e.failures.forget(b.sum, Entire)
 		e.failures.forget(b.sum, Chunked)

@@ -26,8 +26,8 @@ const (
 	maxPrefetchLarge = 2
 )
 
-// scattered fetches a batch of contents one by one: it fetches their indexes, and then chooses again for each.
-func (e *executing) scattered(ctx context.Context, list []*blob) error {
+// fetchBatch fetches a batch of contents one by one: it fetches their indexes, and then chooses again for each.
+func (e *executing) fetchBatch(ctx context.Context, list []*blob) error {
 	var batch []*blob
 	size := int64(0)
 	for _, b := range list {
@@ -80,11 +80,11 @@ func (w *wholeBatch) fetch(ctx context.Context, list []*blob) error {
 		if w.fetchedInPlace(b) {
 			do = func(context.Context) (any, error) { return nil, nil }
 		}
-		a.add(weight, do)
+		a.addTask(weight, do)
 	}
 	for _, b := range list {
-		object, err := a.next()
-		if err != nil && ends(ctx, err) {
+		object, err := a.nextResult()
+		if err != nil && endsFetch(ctx, err) {
 			return err
 		}
 		if err != nil {
@@ -165,7 +165,7 @@ func (w *wholeBatch) fetchInPlace(ctx context.Context, b *blob) error {
 		w.objects.small.DropBefore(o.Name, offset) // the part of the install has it
 		return w.to.Deliver(i, data)
 	})
-	if err != nil && ends(ctx, err) {
+	if err != nil && endsFetch(ctx, err) {
 		return err
 	}
 	if err != nil {

@@ -137,7 +137,7 @@ func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 func (m *installMemory) keepHead(o release.Object, h release.Head) {
 	data, err := h.Encode()
 	if err == nil {
-		err = m.write(o.Sum.Hex()+headSuffix, data, platform.WriteHint)
+		err = m.writeFile(o.Sum.Hex()+headSuffix, data, platform.WriteHint)
 	}
 	m.complain(err)
 }
@@ -161,18 +161,18 @@ func (m *installMemory) remember(k installedRelease, list release.Listing, keep 
 	}
 	text, err := json.Marshal(sets)
 	if err == nil {
-		err = m.write(k.Listing.Sum.Hex()+listingSuffix, data, platform.WriteHint)
+		err = m.writeFile(k.Listing.Sum.Hex()+listingSuffix, data, platform.WriteHint)
 	}
 	if err == nil {
-		err = m.write(setsFile, text, platform.WriteHint)
+		err = m.writeFile(setsFile, text, platform.WriteHint)
 	}
 	m.sets = sets
 	m.complain(err)
 	m.tidy()
 }
 
-// write replaces a file if its content differs. by is platform.WriteFile, or WriteHint for a file whose loss only costs time.
-func (m *installMemory) write(name string, data []byte, by func(platform.FS, string, []byte) error) error {
+// writeFile replaces a file if its content differs. by is platform.WriteFile, or WriteHint for a file whose loss only costs time.
+func (m *installMemory) writeFile(name string, data []byte, by func(platform.FS, string, []byte) error) error {
 	if there, err := platform.ReadFile(m.fs, m.name(name), int64(len(data))+1); err == nil && bytes.Equal(there, data) {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (m *installMemory) install() string {
 	var random [installBytes]byte
 	_, _ = rand.Read(random[:]) // it never fails, see crypto/rand
 	m.id = hex.EncodeToString(random[:])
-	if err := m.write(installFile, fmt.Appendln(nil, m.id), platform.WriteFile); err != nil {
+	if err := m.writeFile(installFile, fmt.Appendln(nil, m.id), platform.WriteFile); err != nil {
 		m.log.Warn().Err(err).Msg("the id of this install is not kept; it may be offered a rollout again or not")
 	}
 	return m.id

@@ -38,8 +38,8 @@ type memoryObject struct {
 	data []byte
 }
 
-// open opens the spool, once.
-func (s *objectStore) open() (err error) {
+// openSpool opens the spool, once.
+func (s *objectStore) openSpool() (err error) {
 	if s.spool == nil {
 		s.spool, err = download.OpenSpool(s.fs, path.Join(s.folder, spoolFolder), download.SpoolOptions{Log: s.log})
 	}
@@ -122,7 +122,7 @@ func (s *objectStore) fetchSpooled(ctx context.Context, o release.Object, progre
 		s.keepPrefetched(o.Sum, data)
 		return download.InMemory(data), nil
 	}
-	if err := s.open(); err != nil {
+	if err := s.openSpool(); err != nil {
 		return nil, err
 	}
 	if here, _ := s.small.Prefix(o.Path(), o.Size); len(here) > 0 {
@@ -169,7 +169,7 @@ func (s *objectStore) discard(ctx context.Context, o release.Object) error {
 	if s.prefetchedBytes(o.Sum) != nil {
 		s.keepPrefetched(release.Digest{}, nil)
 	}
-	if err := s.open(); err != nil {
+	if err := s.openSpool(); err != nil {
 		return err
 	}
 	return s.spool.Remove(ctx, o.Sum)

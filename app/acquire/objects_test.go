@@ -21,7 +21,7 @@ func TestPrefetchedFromSeveralGoroutines(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := source.objects
-	if err := s.open(); err != nil {
+	if err := s.openSpool(); err != nil {
 		t.Fatal(err)
 	}
 	defer s.close()

@@ -34,13 +34,13 @@ func newPrefetcher(ctx context.Context, limit int) *prefetcher {
 	return &prefetcher{ctx: ctx, cancel: cancel, limit: limit}
 }
 
-// add appends a task. The next call of next starts it, if the limits allow.
-func (a *prefetcher) add(weight int64, do func(ctx context.Context) (any, error)) {
+// addTask appends a task. The next call of nextResult starts it, if the limits allow.
+func (a *prefetcher) addTask(weight int64, do func(ctx context.Context) (any, error)) {
 	a.tasks = append(a.tasks, &task{weight: weight, do: do, done: make(chan struct{})})
 }
 
-// begin starts tasks within the limits.
-func (a *prefetcher) begin() {
+// startTasks starts tasks within the limits.
+func (a *prefetcher) startTasks() {
 	for a.begun < len(a.tasks) && a.begun-a.taken < a.limit {
 		t := a.tasks[a.begun]
 		if a.heavy > 0 && a.heavy+t.weight > maxPrefetch {
@@ -55,15 +55,15 @@ func (a *prefetcher) begin() {
 	}
 }
 
-// next waits for the next result.
-func (a *prefetcher) next() (any, error) {
-	a.begin()
+// nextResult waits for the next result.
+func (a *prefetcher) nextResult() (any, error) {
+	a.startTasks()
 	t := a.tasks[a.taken]
 	<-t.done
 	a.taken++
 	a.heavy -= t.weight
 	a.tasks[a.taken-1] = nil
-	a.begin()
+	a.startTasks()
 	return t.result, t.err
 }
 

@@ -115,8 +115,8 @@ type failure struct {
 	strategy Strategy
 }
 
-// add counts n failures.
-func (f failures) add(content release.Digest, by Strategy, n int) { f[failure{content, by}] += n }
+// record counts n failures.
+func (f failures) record(content release.Digest, by Strategy, n int) { f[failure{content, by}] += n }
 
 // count is the number of failures.
 func (f failures) count(content release.Digest, by Strategy) int { return f[failure{content, by}] }

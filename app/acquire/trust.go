@@ -64,8 +64,8 @@ type trustedLists struct {
 	client  *trust.Client // nil before open
 }
 
-// open reads the stored documents, once.
-func (l *trustedLists) open() error {
+// openClient reads the stored documents, once.
+func (l *trustedLists) openClient() error {
 	if l.client != nil {
 		return nil
 	}

@@ -101,7 +101,7 @@ func adopt(ctx context.Context, o Options, proc process, from io.ReadCloser, to 
 	}
 	c.log.Info().Strs("args", o.Args).Msg("child started")
 	if line, err := encode(message{Hello: &hello{protocol}}); err == nil {
-		_ = c.write(line) // fails only if the child is gone, which watch detects; an empty pipe accepts a line at once
+		_ = c.sendLine(line) // fails only if the child is gone, which watch detects; an empty pipe accepts a line at once
 	}
 	timeout := o.LoadTimeout
 	if timeout <= 0 {
@@ -164,7 +164,7 @@ func (c *Child) Run(args []string) error {
 	}
 	c.state, c.began = running, time.Now()
 	c.mu.Unlock()
-	if err := c.write(line); err != nil {
+	if err := c.sendLine(line); err != nil {
 		c.fail(&ControlError{Fault: Closed, Err: err})
 		return &ExitError{c.Exit()}
 	}
@@ -184,7 +184,7 @@ func (c *Child) Leave(ctx context.Context) error {
 	c.left = c.left || first
 	c.mu.Unlock()
 	if line, err := encode(message{Leave: &struct{}{}}); first && err == nil {
-		_ = c.write(line) // after a broken pipe the child is leaving already
+		_ = c.sendLine(line) // after a broken pipe the child is leaving already
 	}
 	grace := time.NewTimer(leaveGrace)
 	defer grace.Stop()
@@ -219,7 +219,7 @@ func (c *Child) Stop() error {
 	case state != running:
 		return &OrderError{Op: "stop", State: string(state)}
 	case first:
-		_ = c.write(line) // after a broken pipe the child is ending already
+		_ = c.sendLine(line) // after a broken pipe the child is ending already
 		c.log.Info().Msg("module is asked to end")
 	}
 	return nil
@@ -246,8 +246,8 @@ func (c *Child) End(grace time.Duration) {
 // Kill kills the child at once, and its child processes as far as they can be found. It does not wait; Done follows.
 func (c *Child) Kill() { c.proc.Kill() }
 
-// write sends a line. It fails if the child does not read for writeGrace.
-func (c *Child) write(line []byte) error {
+// sendLine sends a line. It fails if the child does not read for writeGrace.
+func (c *Child) sendLine(line []byte) error {
 	c.toMu.Lock()
 	defer c.toMu.Unlock()
 	if pipe, can := c.to.(interface{ SetWriteDeadline(time.Time) error }); can {

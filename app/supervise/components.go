@@ -57,8 +57,8 @@ func (m *components) abi() *abi.Components {
 	return c
 }
 
-// check validates a message against the module contract. The child runs a module's code, so its messages are untrusted.
-func (m *components) check() error {
+// validate validates a message against the module contract. The child runs a module's code, so its messages are untrusted.
+func (m *components) validate() error {
 	switch {
 	case len(m.Entries) > abi.MaxComponents:
 		return fmt.Errorf("%w: %d components are more than %d", abi.ErrComponents, len(m.Entries), abi.MaxComponents)

@@ -63,7 +63,7 @@ func TestComponentsAreChecked(t *testing.T) {
 	} {
 		c := mostComponents()
 		spoil(c)
-		err := (&message{Metadata: &metadata{Components: componentsOf(c)}}).check()
+		err := (&message{Metadata: &metadata{Components: componentsOf(c)}}).validate()
 		if wanted := name != "nothing else"; wanted != errors.Is(err, abi.ErrComponents) || !wanted && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

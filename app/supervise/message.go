@@ -76,8 +76,8 @@ type result struct {
 	Fault         text   `json:"fault,omitempty"`
 }
 
-// check validates m beyond its syntax.
-func (m *message) check() error {
+// validate validates m beyond its syntax.
+func (m *message) validate() error {
 	set := 0
 	for _, here := range []bool{
 		m.Hello != nil, m.Run != nil, m.Leave != nil, m.Stop != nil, m.Metadata != nil,
@@ -91,7 +91,7 @@ func (m *message) check() error {
 		return fmt.Errorf("%d messages in a line", set)
 	}
 	if m.Metadata != nil && m.Metadata.Components != nil {
-		return m.Metadata.Components.check()
+		return m.Metadata.Components.validate()
 	}
 	if m.Result != nil && m.Result.Fault == "" {
 		return checkResult(m.Result.abi())
@@ -140,7 +140,7 @@ func decode(line []byte) (m message, err error) {
 	if decoder.More() {
 		return message{}, &ControlError{Fault: Malformed, Line: quote(line), Err: errors.New("more after the message")}
 	}
-	if err := m.check(); err != nil {
+	if err := m.validate(); err != nil {
 		return message{}, &ControlError{Fault: Malformed, Line: quote(line), Err: err}
 	}
 	return m, nil
@@ -165,8 +165,8 @@ func splitComplete(data []byte, _ bool) (advance int, token []byte, err error) {
 	return 0, nil, nil
 }
 
-// next returns the next message, a *ControlError, or io.EOF after any failure of the pipe.
-func (l *lines) next() (message, error) {
+// nextMessage returns the next message, a *ControlError, or io.EOF after any failure of the pipe.
+func (l *lines) nextMessage() (message, error) {
 	if l.scanner.Scan() {
 		return decode(l.scanner.Bytes())
 	}

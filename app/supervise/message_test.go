@@ -55,16 +55,16 @@ func TestLinesHaveALimit(t *testing.T) {
 	}
 	lines := newLines(bytes.NewReader(append(fits, fits...)))
 	for range 2 {
-		if m, err := lines.next(); err != nil || len(m.Run.Args[0]) != maxLine-overhead {
+		if m, err := lines.nextMessage(); err != nil || len(m.Run.Args[0]) != maxLine-overhead {
 			t.Errorf("reading the longest line: %v", err)
 		}
 	}
-	if _, err := lines.next(); err != io.EOF {
+	if _, err := lines.nextMessage(); err != io.EOF {
 		t.Errorf("at the end: %v", err)
 	}
 	endless := &counter{r: io.MultiReader(strings.NewReader("{"), blanks{})}
 	var broken *ControlError
-	if _, err := newLines(endless).next(); !errors.As(err, &broken) || broken.Fault != TooLong {
+	if _, err := newLines(endless).nextMessage(); !errors.As(err, &broken) || broken.Fault != TooLong {
 		t.Errorf("endless line: %v", err)
 	}
 	if endless.n > 2*maxLine {
@@ -129,7 +129,7 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := newLines(bytes.NewReader(data))
 		for {
-			m, err := lines.next()
+			m, err := lines.nextMessage()
 			var broken *ControlError
 			if errors.As(err, &broken) && broken.Fault != "" && broken.Error() != "" || err == io.EOF {
 				return

@@ -19,7 +19,7 @@ func TestReasonOfAFatalError(t *testing.T) {
 	said.stderr("printed")
 	e := Exit{Result: &abi.Result{Kind: abi.FatalError}}
 	e.Code = ExitServed
-	said.tell(&e)
+	said.logFindings(&e)
 	if got := e.String(); !strings.HasPrefix(got, "reported a fatal error: no maps  [31m in \uFFFDx") || len(e.Said) > maxSaid {
 		t.Errorf("%q", got)
 	}

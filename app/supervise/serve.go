@@ -59,7 +59,7 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.Writer, load func() (Mo
 	}
 	over := make(chan struct{})
 	var reader sync.WaitGroup
-	reader.Go(func() { s.read(in) })
+	reader.Go(func() { s.readMessages(in) })
 	cancelled := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(cancelled)
@@ -131,7 +131,7 @@ func (s *server) serve(load func() (Module, error)) int {
 		return s.code
 	}
 	if order.Run != nil {
-		if code := s.run(module, plain(order.Run.Args)); code != 0 {
+		if code := s.serveHost(module, plain(order.Run.Args)); code != 0 {
 			return code
 		}
 	}
@@ -170,8 +170,8 @@ func (s *server) introduce(m abi.Metadata) int {
 	return 0
 }
 
-// run runs the module and reports the result. It returns 0, or the exit code if that failed.
-func (s *server) run(module Module, args []string) int {
+// serveHost runs the module and reports the result. It returns 0, or the exit code if that failed.
+func (s *server) serveHost(module Module, args []string) int {
 	s.outMu.Lock()
 	s.running = true
 	s.outMu.Unlock()
@@ -207,7 +207,7 @@ func (s *server) report(r result) error {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
 	s.running = false
-	return s.write(message{Result: &r})
+	return s.sendLocked(message{Result: &r})
 }
 
 // sayReady implements Services.Ready.
@@ -216,7 +216,7 @@ func (s *server) sayReady() {
 	defer s.outMu.Unlock()
 	if s.running && !s.ready {
 		s.ready = true
-		_ = s.write(message{Ready: &struct{}{}}) // the reader handles a broken pipe
+		_ = s.sendLocked(message{Ready: &struct{}{}}) // the reader handles a broken pipe
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *server) sayLog(level int32, line string) {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
 	if s.running {
-		_ = s.write(message{Log: &logEntry{level, text(cut(line, maxLogText))}})
+		_ = s.sendLocked(message{Log: &logEntry{level, text(cut(line, maxLogText))}})
 	}
 }
 
@@ -233,11 +233,11 @@ func (s *server) sayLog(level int32, line string) {
 func (s *server) send(m message) error {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
-	return s.write(m)
+	return s.sendLocked(m)
 }
 
-// write sends m. The caller holds outMu.
-func (s *server) write(m message) error {
+// sendLocked sends m. The caller holds outMu.
+func (s *server) sendLocked(m message) error {
 	line, err := encode(m)
 	if err == nil {
 		_, err = s.out.Write(line)
@@ -245,11 +245,11 @@ func (s *server) write(m message) error {
 	return err
 }
 
-// read receives the host's messages until the pipe breaks, at the latest when Serve returns.
-func (s *server) read(in io.Reader) {
+// readMessages receives the host's messages until the pipe breaks, at the latest when Serve returns.
+func (s *server) readMessages(in io.Reader) {
 	from := newLines(in)
 	for said := 0; ; said++ {
-		m, err := from.next()
+		m, err := from.nextMessage()
 		switch {
 		case errors.Is(err, io.EOF):
 			s.abandon(ExitHostGone)

@@ -41,9 +41,9 @@ type transcript struct {
 	fault  string   // the last error line of the log service
 }
 
-func (t *transcript) stdout(line string) { t.take(StreamOut, zerolog.InfoLevel, line) }
+func (t *transcript) stdout(line string) { t.addLine(StreamOut, zerolog.InfoLevel, line) }
 
-func (t *transcript) stderr(line string) { t.take(StreamErr, zerolog.InfoLevel, line) }
+func (t *transcript) stderr(line string) { t.addLine(StreamErr, zerolog.InfoLevel, line) }
 
 // module receives a line of the log service. Unknown levels are clamped to the nearest known one.
 func (t *transcript) module(level int32, line string) {
@@ -51,10 +51,10 @@ func (t *transcript) module(level int32, line string) {
 		abi.LogDebug: zerolog.DebugLevel, abi.LogInfo: zerolog.InfoLevel,
 		abi.LogWarn: zerolog.WarnLevel, abi.LogError: zerolog.ErrorLevel,
 	}
-	t.take(StreamLog, levels[min(max(level, abi.LogDebug), abi.LogError)], line)
+	t.addLine(StreamLog, levels[min(max(level, abi.LogDebug), abi.LogError)], line)
 }
 
-func (t *transcript) take(stream string, level zerolog.Level, line string) {
+func (t *transcript) addLine(stream string, level zerolog.Level, line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.log.WithLevel(level).Str("stream", stream).Msg(line)
@@ -72,7 +72,7 @@ func (t *transcript) take(stream string, level zerolog.Level, line string) {
 	}
 	t.tail = append(t.tail, line)
 	if stream == StreamErr {
-		t.look(line)
+		t.scan(line)
 	}
 }
 
@@ -93,8 +93,8 @@ var (
 // goExit is the exit code of the Go runtime after a panic or a fatal error.
 const goExit = 2
 
-// look keeps the first line of each kind. The caller holds mu.
-func (t *transcript) look(line string) {
+// scan keeps the first line of each kind. The caller holds mu.
+func (t *transcript) scan(line string) {
 	if t.signal == "" {
 		if found := signalLine.FindStringSubmatch(line); found != nil {
 			t.signal, t.words = found[1], found[2]
@@ -107,9 +107,9 @@ func (t *transcript) look(line string) {
 	}
 }
 
-// tell adds the findings to e. Printed lines are only used where they match the end of the process, and they change nothing
+// logFindings adds the findings to e. Printed lines are only used where they match the end of the process, and they change nothing
 // but texts. With core dumps enabled the Go runtime ends by SIGABRT.
-func (t *transcript) tell(e *Exit) {
+func (t *transcript) logFindings(e *Exit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Tail, e.Said = t.tail, cut(plainLine(t.fault), maxSaid)

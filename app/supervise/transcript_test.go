@@ -68,7 +68,7 @@ func TestTheRuntimesWordsAreFound(t *testing.T) {
 				said.stderr(line)
 			}
 			e := Exit{ProcessEnd: test.end}
-			said.tell(&e)
+			said.logFindings(&e)
 			if e.Signal != test.signal || e.Meaning != test.words || e.Report != test.report {
 				t.Errorf("got %q %q %q", e.Signal, e.Meaning, e.Report)
 			}
@@ -88,7 +88,7 @@ func TestTheTailIsBounded(t *testing.T) {
 		said.stderr("new")
 	}
 	e := Exit{}
-	said.tell(&e)
+	said.logFindings(&e)
 	if got := strings.Join(e.Tail, ""); got != strings.Repeat("new", maxTail) {
 		t.Errorf("tail %q", e.Tail)
 	}

@@ -22,7 +22,7 @@ func (e *OverdueError) Error() string { return fmt.Sprintf("did not %s within %s
 // done.
 func (c *Child) watch(ctx context.Context, from io.ReadCloser, loadTimeout time.Duration) {
 	reader := make(chan error, 1)
-	go func() { reader <- c.read(from) }()
+	go func() { reader <- c.readMessages(from) }()
 	if read := c.oversee(ctx, reader, loadTimeout); !read {
 		select { // the pipe holds the last messages of the process
 		case err := <-reader:
@@ -112,10 +112,10 @@ func (c *Child) setFault(err error) {
 	}
 }
 
-// read receives the child's messages until the pipe breaks (io.EOF) or a message violates the protocol.
-func (c *Child) read(from io.Reader) error {
+// readMessages receives the child's messages until the pipe breaks (io.EOF) or a message violates the protocol.
+func (c *Child) readMessages(from io.Reader) error {
 	for lines := newLines(from); ; {
-		m, err := lines.next()
+		m, err := lines.nextMessage()
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (c *Child) read(from io.Reader) error {
 			c.said.module(m.Log.Level, string(m.Log.Text)) // outside the lock: the caller's Output may be slow
 			continue
 		}
-		if err := c.take(m); err != nil {
+		if err := c.handleMessage(m); err != nil {
 			return err
 		}
 	}
@@ -135,8 +135,8 @@ func (c *Child) is(s state) bool {
 	return c.state == s
 }
 
-// take handles one message. It is the only place where a message changes the state.
-func (c *Child) take(m message) error {
+// handleMessage handles one message. It is the only place where a message changes the state.
+func (c *Child) handleMessage(m message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -186,7 +186,7 @@ func (c *Child) conclude() {
 	if c.exit.Ran == 0 && !c.began.IsZero() {
 		c.exit.Ran = time.Since(c.began)
 	}
-	c.said.tell(&c.exit)
+	c.said.logFindings(&c.exit)
 	c.state = ended
 	c.log.Info().Int("code", c.exit.Code).Str("signal", c.exit.Signal).Msg("child " + c.exit.String())
 }

@@ -31,7 +31,7 @@ func TestPortionsCostNoMemory(t *testing.T) {
 	if got != 0 {
 		t.Errorf("%g allocations for each portion", got)
 	}
-	if p := m.read(); p.total != transfer.written || p.total < 1_000_000 {
+	if p := m.snapshot(); p.total != transfer.written || p.total < 1_000_000 {
 		t.Errorf("%d bytes counted, %d written", p.total, transfer.written)
 	}
 }
@@ -62,7 +62,7 @@ func TestAboutLeavesThePortsValueAlone(t *testing.T) {
 func feed(r *rate, at time.Time, total int64, step time.Duration, bytes int64, n int) (time.Time, int64) {
 	for range n {
 		at, total = at.Add(step), total+bytes
-		r.add(at, total)
+		r.addBytes(at, total)
 	}
 	return at, total
 }
@@ -73,7 +73,7 @@ func TestRate(t *testing.T) {
 	if r.perSecond() != 0 {
 		t.Error("a rate of nothing")
 	}
-	r.add(start, 5000) // resumed bytes do not count as rate
+	r.addBytes(start, 5000) // resumed bytes do not count as rate
 	if r.perSecond() != 0 {
 		t.Error("a rate of one sample")
 	}
@@ -108,7 +108,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("5 s into a stall: %d", got)
 	}
 	// After a suspend all earlier samples are too old.
-	r.add(at.Add(time.Hour), total+1_000_000)
+	r.addBytes(at.Add(time.Hour), total+1_000_000)
 	if got := r.perSecond(); got != 0 {
 		t.Errorf("after an hour's sleep: %d", got)
 	}
@@ -125,7 +125,7 @@ func TestRateBeginsAnew(t *testing.T) {
 		if r.perSecond() != 1000 || at != start.Add(2*time.Second) {
 			t.Fatalf("before: %d", r.perSecond())
 		}
-		r.add(back.at, back.total)
+		r.addBytes(back.at, back.total)
 		if got := r.perSecond(); got != 0 || r.kept != 1 {
 			t.Errorf("%s: %d from %d samples", what, got, r.kept)
 		}
@@ -154,7 +154,7 @@ func TestRateAtAnyStep(t *testing.T) {
 	for _, step := range []time.Duration{time.Microsecond * 700, time.Millisecond * 50, time.Millisecond * 249, time.Millisecond * 250, time.Second, 4 * time.Second} {
 		var r rate
 		at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-		r.add(at, 0)
+		r.addBytes(at, 0)
 		feed(&r, at, 0, step, step.Microseconds(), int(20*time.Second/step))
 		if got := r.perSecond(); got < 999_999 || got > 1_000_001 {
 			t.Errorf("every %v: %d bytes a second, want a million", step, got)
@@ -169,7 +169,7 @@ func TestRateAtAnyStep(t *testing.T) {
 // TestMeterOfHashing checks that bytes count once, whatever the steps, and that a file that is read again counts again.
 func TestMeterOfHashing(t *testing.T) {
 	var m meter
-	m.begin(7)
+	m.startFile(7)
 	m.compare()
 	m.hash("", 0, 60)
 	steps := []struct {
@@ -181,12 +181,12 @@ func TestMeterOfHashing(t *testing.T) {
 	}
 	for _, s := range steps {
 		m.hash(s.file, s.done, s.size)
-		if p := m.read(); p.hashed != s.hashed || p.toHash != 60 || p.file != s.file || p.done != s.done || p.size != s.size || p.total != 7 {
+		if p := m.snapshot(); p.hashed != s.hashed || p.toHash != 60 || p.file != s.file || p.done != s.done || p.size != s.size || p.total != 7 {
 			t.Errorf("after %+v: %+v", s, p)
 		}
 	}
 	m.compare()
-	if p := m.read(); p != (progress{total: 7}) {
+	if p := m.snapshot(); p != (progress{total: 7}) {
 		t.Errorf("the next comparison begins with %+v", p)
 	}
 }

@@ -31,21 +31,21 @@ func (l *loop) run(ctx context.Context, events <-chan Event) {
 	progress := time.NewTicker(ProgressPeriod)
 	defer progress.Stop()
 	cancelled := ctx.Done()
-	l.take(ctx, Started{})
+	l.handleEvent(ctx, Started{})
 	for l.state.Phase != Done {
 		select {
 		case <-cancelled:
 			cancelled = nil
 			l.step(CancelAsked{})
 		case e := <-events:
-			l.take(ctx, e)
+			l.handleEvent(ctx, e)
 		case <-progress.C:
 			l.updater.publish(l.status())
 		}
 	}
 }
 
-func (l *loop) take(ctx context.Context, e Event) {
+func (l *loop) handleEvent(ctx context.Context, e Event) {
 	if ctx.Err() != nil {
 		l.step(CancelAsked{})
 	}
@@ -79,7 +79,7 @@ func (l *loop) prepare(effect Effect) {
 		l.meter.compare()
 		l.rate = rate{}
 	case Fetch:
-		l.meter.begin(l.state.Plan.Resumed)
+		l.meter.startFile(l.state.Plan.Resumed)
 		l.rate, l.line = rate{}, rate{}
 	case Wait:
 		l.retryAt = l.cfg.Now().Add(e.For)
@@ -91,13 +91,13 @@ func (l *loop) finish() Status {
 	last := l.status()
 	l.logOutcome(last)
 	l.updater.publish(last)
-	l.updater.watchers.close()
+	l.updater.watchers.closeAll()
 	return last
 }
 
 // status combines State and measurements.
 func (l *loop) status() Status {
-	s, p := l.state, l.meter.read()
+	s, p := l.state, l.meter.snapshot()
 	status := Status{
 		Phase: s.Phase, Mode: s.Mode, Outcome: s.Outcome, Fault: s.Fault, Judgement: s.Judgement, Server: l.cfg.Server,
 		Offer: s.Offer, Ahead: s.Ahead, HeldBack: s.Plan.HeldBack, Damage: s.Plan.Damage,
@@ -108,11 +108,11 @@ func (l *loop) status() Status {
 	case Comparing:
 		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
 		status.Hashed, status.ToHash = p.hashed, max(p.toHash, p.hashed)
-		l.rate.add(l.cfg.Now(), p.hashed)
+		l.rate.addBytes(l.cfg.Now(), p.hashed)
 		status.Rate = l.rate.perSecond()
 	case Fetching, Verifying:
 		status.File, status.FileSize, status.FileDone = p.file, p.size, p.done
-		l.rate.add(l.cfg.Now(), p.total)
+		l.rate.addBytes(l.cfg.Now(), p.total)
 		status.Rate = l.rate.perSecond()
 		l.carry(&status)
 	case Waiting:
@@ -128,7 +128,7 @@ func (l *loop) carry(status *Status) {
 		return
 	}
 	status.Traffic = carrier.Traffic()
-	l.line.add(l.cfg.Now(), status.Traffic.Done)
+	l.line.addBytes(l.cfg.Now(), status.Traffic.Done)
 	if status.Carrying() {
 		status.Rate = l.line.perSecond()
 	}

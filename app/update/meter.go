@@ -20,14 +20,14 @@ type meter struct {
 	now progress
 }
 
-func (m *meter) read() progress {
+func (m *meter) snapshot() progress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
 
-// begin sets the number of bytes already on disk and resets the rest.
-func (m *meter) begin(total int64) {
+// startFile sets the number of bytes already on disk and resets the rest.
+func (m *meter) startFile(total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now = progress{total: total}

@@ -30,8 +30,8 @@ type rate struct {
 	last sample
 }
 
-// add records a total. Totals and times must not decrease; a decrease of either restarts the measurement.
-func (r *rate) add(at time.Time, total int64) {
+// addBytes records a total. Totals and times must not decrease; a decrease of either restarts the measurement.
+func (r *rate) addBytes(at time.Time, total int64) {
 	if r.kept > 0 && (total < r.last.total || at.Before(r.last.at)) {
 		*r = rate{}
 	}

@@ -68,8 +68,8 @@ func (r RetryRules) Delay(failures int, dice float64) time.Duration {
 	return time.Duration(nominal * (1 - r.Jitter*min(max(dice, 0), 1)))
 }
 
-// check rejects rules with values out of range.
-func (r RetryRules) check() error {
+// validate rejects rules with values out of range.
+func (r RetryRules) validate() error {
 	switch {
 	case r.Base <= 0:
 		return errors.New("retry rules: base is not above zero")

@@ -12,7 +12,7 @@ func Step(s State, e Event) (State, []Effect) {
 		return s, nil
 	}
 	if s.Cancelling && endsEffect(e) {
-		return s.end(Cancelled)
+		return s.finish(Cancelled)
 	}
 	switch e := e.(type) {
 	case Started:
@@ -38,7 +38,7 @@ func Step(s State, e Event) (State, []Effect) {
 	case Fetched:
 		return s.fetched()
 	case Committed:
-		return s.end(s.Mode.ready())
+		return s.finish(s.Mode.ready())
 	case RetryDue:
 		return s.connect()
 	case Faulted:
@@ -107,7 +107,7 @@ func (s State) connect() (State, []Effect) {
 // cancel waits for the effect in progress. In Idle there is no effect, so the update ends at once.
 func (s State) cancel() (State, []Effect) {
 	if s.Phase == Idle {
-		return s.end(Cancelled)
+		return s.finish(Cancelled)
 	}
 	s.Cancelling = true
 	return s, nil
@@ -125,13 +125,13 @@ func (s State) planned(p Plan) (State, []Effect) {
 	s.Plan, s.Verified = p, 0
 	switch {
 	case s.Ahead && (p.HeldBack || len(p.Wants) == 0 || p.Matched == 0):
-		return s.end(Maintenance)
+		return s.finish(Maintenance)
 	case p.HeldBack:
-		return s.end(ResourcesReady) // the installed set stays; Status.HeldBack reports why
+		return s.finish(ResourcesReady) // the installed set stays; Status.HeldBack reports why
 	case s.loops(p):
-		return s.end(UpdateLoop)
+		return s.finish(UpdateLoop)
 	case s.Mode == Binaries && p.Matched == 0:
-		return s.end(ServerMissingNativeUpdate)
+		return s.finish(ServerMissingNativeUpdate)
 	case len(p.Wants) == 0:
 		s.Phase = Committing
 		return s, []Effect{Commit{}}
@@ -150,7 +150,7 @@ func (s State) fetched() (State, []Effect) {
 		}})
 	}
 	if s.Ahead {
-		return s.end(Maintenance) // the parts stay, and the update after the maintenance resumes them
+		return s.finish(Maintenance) // the parts stay, and the update after the maintenance resumes them
 	}
 	s.Phase = Committing
 	return s, []Effect{Commit{}}
@@ -159,7 +159,7 @@ func (s State) fetched() (State, []Effect) {
 // faulted decides between another attempt and the end of the update.
 func (s State) faulted(e Faulted) (State, []Effect) {
 	if s.Ahead { // a failed prefetch is not an error
-		return s.end(Maintenance)
+		return s.finish(Maintenance)
 	}
 	s.Fault = e.Fault
 	if s.Fault == nil {
@@ -191,11 +191,11 @@ func (s State) fail() (State, []Effect) {
 		broken.Cause = Interrupted
 		s.Fault = &broken
 	}
-	return s.end(Failed)
+	return s.finish(Failed)
 }
 
-// end is the only transition to Done. Only Failed keeps its fault.
-func (s State) end(o Outcome) (State, []Effect) {
+// finish is the only transition to Done. Only Failed keeps its fault.
+func (s State) finish(o Outcome) (State, []Effect) {
 	if o != Failed {
 		s.Fault = nil
 	}

@@ -15,7 +15,7 @@ func (s State) judged() (State, []Effect) {
 		s.Ahead = mode != Undecided
 	}
 	if mode == Undecided {
-		return s.end(refused)
+		return s.finish(refused)
 	}
 	s.Phase, s.Mode = Listing, mode
 	return s, []Effect{List{}}

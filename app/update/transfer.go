@@ -38,7 +38,7 @@ type transfer struct {
 // deliver accepts the next bytes of want i. After the first error it accepts nothing more.
 func (t *transfer) deliver(ctx context.Context, i int, data []byte) error {
 	if t.fault == nil {
-		t.fault = t.take(ctx, i, data)
+		t.fault = t.accept(ctx, i, data)
 	}
 	if t.fault != nil {
 		return t.fault
@@ -46,7 +46,7 @@ func (t *transfer) deliver(ctx context.Context, i int, data []byte) error {
 	return nil
 }
 
-func (t *transfer) take(ctx context.Context, i int, data []byte) *Fault {
+func (t *transfer) accept(ctx context.Context, i int, data []byte) *Fault {
 	if fault := t.misplaced(i, len(data)); fault != nil {
 		return fault
 	}

@@ -47,7 +47,7 @@ func New(cfg Config) (*Updater, error) {
 	if cfg.Retry == (RetryRules{}) {
 		cfg.Retry = DefaultRetry()
 	}
-	if err := cfg.Retry.check(); err != nil {
+	if err := cfg.Retry.validate(); err != nil {
 		return nil, err
 	}
 	if cfg.Now == nil {
@@ -88,7 +88,7 @@ func (u *Updater) Status() Status { return *u.status.Load() }
 
 // Watch returns a channel that receives a tick at once and after each change of the Status. The channel holds one tick: a
 // slow reader sees the newest Status, not every one. It is closed after the last tick of the update, or when ctx ends.
-func (u *Updater) Watch(ctx context.Context) <-chan struct{} { return u.watchers.add(ctx) }
+func (u *Updater) Watch(ctx context.Context) <-chan struct{} { return u.watchers.addWatcher(ctx) }
 
 // publish makes s the current snapshot if it differs from the last one.
 func (u *Updater) publish(s Status) {

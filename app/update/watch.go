@@ -13,8 +13,8 @@ type watchers struct {
 	closed bool
 }
 
-// add returns a channel with one tick in it. It is closed when ctx ends or close is called.
-func (w *watchers) add(ctx context.Context) <-chan struct{} {
+// addWatcher returns a channel with one tick in it. It is closed when ctx ends or close is called.
+func (w *watchers) addWatcher(ctx context.Context) <-chan struct{} {
 	ticks := make(chan struct{}, 1)
 	ticks <- struct{}{}
 	w.mu.Lock()
@@ -51,8 +51,8 @@ func (w *watchers) tick() {
 	}
 }
 
-// close closes all channels, including those of later calls of add. A tick that a channel still holds stays in it.
-func (w *watchers) close() {
+// closeAll closes all channels, including those of later calls of addWatcher. A tick that a channel still holds stays in it.
+func (w *watchers) closeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ticks, stop := range w.stops {

@@ -30,7 +30,7 @@ func (w *worker) perform(ctx context.Context, effect Effect) Event {
 		judgement, err := w.cfg.Source.Connect(ctx)
 		return w.answer(Connected{judgement, w.server()}, asFault(err, Unreachable))
 	case Judge:
-		w.judge(e)
+		w.logVerdict(e)
 		return Judged{}
 	case List:
 		offer, err := w.cfg.Source.List(ctx)
@@ -80,8 +80,8 @@ func (w *worker) fetch(ctx context.Context, wants []Want) Event {
 	return Faulted{Fault: fault, Gained: t.gained(fault), Dice: w.cfg.Random()}
 }
 
-// judge logs the verdict. One that only a newer updater knows is a warning, because the outcome alone would not show it.
-func (w *worker) judge(e Judge) {
+// logVerdict logs the verdict. One that only a newer updater knows is a warning, because the outcome alone would not show it.
+func (w *worker) logVerdict(e Judge) {
 	j, line := e.Judgement, w.cfg.Log.Info()
 	text := "server judged"
 	if !j.Verdict.Known() {

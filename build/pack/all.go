@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"collet/build/pack/bundle"
 	"collet/build/pack/sign"
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform/interrupt"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // MakeOptions configure Make.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"collet/netproto/session"
-
 	"golang.org/x/sync/errgroup"
+
+	"collet/netproto/session"
 )
 
 // callers is how many members of the crowd connect at a time.

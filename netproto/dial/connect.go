@@ -25,17 +25,17 @@ func (p *Proxy) connect(conn net.Conn, addr string) error {
 	}
 	ask.WriteString("\r\n")
 	if _, err := io.WriteString(conn, ask.String()); err != nil {
-		return broken("broke the connection off", err)
+		return brokenProxy("broke the connection off", err)
 	}
 	answer, rest, err := readAnswer(conn, &http.Request{Method: http.MethodConnect})
 	if err != nil {
-		return broken(err.Error(), nil)
+		return brokenProxy(err.Error(), nil)
 	}
-	if fault := p.judge(answer, addr); fault != nil {
+	if fault := p.checkAnswer(answer, addr); fault != nil {
 		return fault
 	}
 	if rest.Buffered() > 0 { // the client sends first in every tunnelled protocol
-		return broken("sent bytes that nobody asked for", nil)
+		return brokenProxy("sent bytes that nobody asked for", nil)
 	}
 	return nil
 }
@@ -66,11 +66,11 @@ func readAnswer(conn net.Conn, request *http.Request) (*http.Response, *bufio.Re
 	}
 }
 
-// judge converts an answer's status to an error. It does not repeat the proxy's own text.
-func (p *Proxy) judge(answer *http.Response, addr string) error {
+// checkAnswer converts an answer's status to an error. It does not repeat the proxy's own text.
+func (p *Proxy) checkAnswer(answer *http.Response, addr string) error {
 	switch status := answer.StatusCode; status {
 	case http.StatusProxyAuthRequired:
-		return broken(p.credentialsText(answer.Header.Values("Proxy-Authenticate")), nil)
+		return brokenProxy(p.credentialsText(answer.Header.Values("Proxy-Authenticate")), nil)
 	case http.StatusForbidden, http.StatusUnavailableForLegalReasons:
 		return &ProxyError{Fault: ProxyForbids, Text: fmt.Sprintf("forbids connections to %s (status %d); ask whoever runs it to allow them", addr, status)}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -79,7 +79,7 @@ func (p *Proxy) judge(answer *http.Response, addr string) error {
 		if status >= 200 && status < 300 {
 			return nil
 		}
-		return broken(fmt.Sprintf("can't connect us: status %d %s", status, http.StatusText(status)), nil)
+		return brokenProxy(fmt.Sprintf("can't connect us: status %d %s", status, http.StatusText(status)), nil)
 	}
 }
 

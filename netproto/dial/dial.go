@@ -42,11 +42,11 @@ const ConnectTimeout = 15 * time.Second
 // DialContext connects to addr, host:port. The error is ctx's, a *ProxyError, a *TLSError, a *WebSocketError or the
 // network's.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, proxy, err := d.carrier(ctx, network, addr)
+	conn, proxy, err := d.connectTCP(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	dressed, err := d.dress(ctx, conn, addr)
+	dressed, err := d.addLayers(ctx, conn, addr)
 	if err == nil {
 		return dressed, nil
 	}
@@ -65,14 +65,14 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// carrier connects to addr, and returns the proxy used.
-func (d *Dialer) carrier(ctx context.Context, network, addr string) (net.Conn, *Proxy, error) {
+// connectTCP connects to addr, and returns the proxy used.
+func (d *Dialer) connectTCP(ctx context.Context, network, addr string) (net.Conn, *Proxy, error) {
 	if host, _, err := net.SplitHostPort(addr); d.PublicOnly && (err != nil || IsLocalHost(host)) {
 		return nil, nil, &LocalAddressError{addr}
 	}
 	proxy, err := d.proxyTo(addr)
 	if err == nil && proxy == nil {
-		conn, err := d.reach(ctx, network, addr)
+		conn, err := d.connectDirect(ctx, network, addr)
 		return conn, nil, err
 	}
 	if err == nil {
@@ -86,7 +86,7 @@ func (d *Dialer) carrier(ctx context.Context, network, addr string) (net.Conn, *
 	if ctx.Err() != nil || d.ProxyOnly || !errors.As(err, &fault) || fault.Fault != ProxyBroken {
 		return nil, nil, err
 	}
-	conn, directly := d.reach(ctx, network, addr)
+	conn, directly := d.connectDirect(ctx, network, addr)
 	if directly != nil {
 		return nil, nil, fmt.Errorf("%w; and directly: %w", err, directly)
 	}
@@ -101,8 +101,8 @@ func (d *Dialer) proxyTo(addr string) (*Proxy, error) {
 	return d.Proxy(addr)
 }
 
-// reach connects directly to the requested address, which is not a proxy.
-func (d *Dialer) reach(ctx context.Context, network, addr string) (net.Conn, error) {
+// connectDirect connects directly to the requested address, which is not a proxy.
+func (d *Dialer) connectDirect(ctx context.Context, network, addr string) (net.Conn, error) {
 	if d.PublicOnly && d.Direct == nil {
 		return (&net.Dialer{Control: onlyPublic}).DialContext(ctx, network, addr)
 	}
@@ -122,8 +122,8 @@ func (d *Dialer) direct(ctx context.Context, network, addr string) (net.Conn, er
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
-// dress adds TLS and WebSocket to a connection, if configured.
-func (d *Dialer) dress(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
+// addLayers adds TLS and WebSocket to a connection, if configured.
+func (d *Dialer) addLayers(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
 	if d.TLS == nil && d.WebSocket == "" {
 		return conn, nil
 	}
@@ -141,21 +141,21 @@ func (d *Dialer) dress(ctx context.Context, conn net.Conn, addr string) (net.Con
 		}
 		conn = stream
 	}
-	return unhurried{conn}, nil
+	return noWriteDeadline{conn}, nil
 }
 
-// unhurried is a connection without write deadlines. A write that ran into a deadline may have stopped inside a record or a
+// noWriteDeadline is a connection without write deadlines. A write that ran into a deadline may have stopped inside a record or a
 // frame, and can't be resumed. So a write ends when the connection is closed, which the session does after its idle timeout.
-type unhurried struct{ net.Conn }
+type noWriteDeadline struct{ net.Conn }
 
 // SetDeadline implements net.Conn.
-func (u unhurried) SetDeadline(t time.Time) error { return u.SetReadDeadline(t) }
+func (u noWriteDeadline) SetDeadline(t time.Time) error { return u.SetReadDeadline(t) }
 
 // SetWriteDeadline implements net.Conn.
-func (u unhurried) SetWriteDeadline(time.Time) error { return nil }
+func (u noWriteDeadline) SetWriteDeadline(time.Time) error { return nil }
 
-// inTime runs an exchange on conn until ctx ends; then it aborts the exchange, and the error is ctx's.
-func inTime(ctx context.Context, conn net.Conn, talk func() error) error {
+// withContext runs an exchange on conn until ctx ends; then it aborts the exchange, and the error is ctx's.
+func withContext(ctx context.Context, conn net.Conn, talk func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) }) // a closed connection ends talk as well
 	err := talk()
 	if !stop() {

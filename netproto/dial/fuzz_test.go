@@ -71,13 +71,13 @@ func FuzzSOCKS5(f *testing.F) {
 		if login {
 			p.user = url.UserPassword("me", "secret")
 		}
-		if err := p.socks(conn, "play.example.org", "4000"); err != nil {
+		if err := p.requestSOCKS(conn, "play.example.org", "4000"); err != nil {
 			proxyFault(t, err, answer)
 			return
 		}
 		taken := answer[:len(answer)-conn.answer.Len()]
 		again := answers(taken)
-		if err := p.socks(again, "play.example.org", "4000"); err != nil || again.answer.Len() != 0 {
+		if err := p.requestSOCKS(again, "play.example.org", "4000"); err != nil || again.answer.Len() != 0 {
 			t.Fatalf("%q: the %d bytes that were taken are not the answer: %v", answer, len(taken), err)
 		}
 	})

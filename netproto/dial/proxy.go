@@ -89,7 +89,7 @@ func (e *ProxyError) Error() string {
 // Unwrap gives the underlying error.
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-func broken(text string, err error) *ProxyError {
+func brokenProxy(text string, err error) *ProxyError {
 	return &ProxyError{Fault: ProxyBroken, Text: text, Err: err}
 }
 
@@ -101,7 +101,7 @@ func (p *Proxy) dial(ctx context.Context, d *Dialer, addr string) (net.Conn, err
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := p.open(limited, d, addr)
+	conn, err := p.openTunnel(limited, d, addr)
 	if err == nil {
 		return conn, nil
 	}
@@ -110,35 +110,35 @@ func (p *Proxy) dial(ctx context.Context, d *Dialer, addr string) (net.Conn, err
 	}
 	fault := new(ProxyError)
 	if limited.Err() != nil {
-		fault = broken(fmt.Sprintf("did not answer within %v", patience), nil)
+		fault = brokenProxy(fmt.Sprintf("did not answer within %v", patience), nil)
 	} else if !errors.As(err, &fault) {
-		fault = broken("can't be asked for "+addr, err)
+		fault = brokenProxy("can't be asked for "+addr, err)
 	}
 	fault.Proxy = p.String()
 	return nil, fault
 }
 
-// open connects to the proxy and requests the tunnel to the server.
-func (p *Proxy) open(ctx context.Context, d *Dialer, addr string) (net.Conn, error) {
+// openTunnel connects to the proxy and requests the tunnel to the server.
+func (p *Proxy) openTunnel(ctx context.Context, d *Dialer, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
 	conn, err := d.direct(ctx, "tcp", p.addr())
 	if err != nil {
-		return nil, broken("can't be reached", err)
+		return nil, brokenProxy("can't be reached", err)
 	}
 	if p.scheme == "https" {
 		over, err := secure(ctx, conn, &tls.Config{MinVersion: tls.VersionTLS12}, p.addr())
 		if err != nil {
 			// The proxy's certificate is not the server's, so the error is not returned as a TLSError.
-			return nil, errors.Join(broken("can't be spoken to: "+err.Error(), nil), ignoreClosed(conn.Close()))
+			return nil, errors.Join(brokenProxy("can't be spoken to: "+err.Error(), nil), ignoreClosed(conn.Close()))
 		}
 		conn = over
 	}
-	err = inTime(ctx, conn, func() error {
+	err = withContext(ctx, conn, func() error {
 		if p.scheme == "socks5" {
-			return p.socks(conn, host, port)
+			return p.requestSOCKS(conn, host, port)
 		}
 		return p.connect(conn, net.JoinHostPort(host, port))
 	})

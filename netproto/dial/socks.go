@@ -40,9 +40,9 @@ func checkSOCKSUser(user *url.Userinfo) error {
 	return nil
 }
 
-// socks requests a connection from a SOCKS5 proxy. Every answer has a length that is fixed, or declared in one byte, so no cap is needed.
-func (p *Proxy) socks(conn net.Conn, host, port string) error {
-	if err := p.socksGreet(conn); err != nil {
+// requestSOCKS requests a connection from a SOCKS5 proxy. Every answer has a length that is fixed, or declared in one byte, so no cap is needed.
+func (p *Proxy) requestSOCKS(conn net.Conn, host, port string) error {
+	if err := p.authenticateSOCKS(conn); err != nil {
 		return err
 	}
 	ask, err := socksRequest(host, port)
@@ -50,19 +50,19 @@ func (p *Proxy) socks(conn net.Conn, host, port string) error {
 		return err
 	}
 	if _, err := conn.Write(ask); err != nil {
-		return broken("broke the connection off", err)
+		return brokenProxy("broke the connection off", err)
 	}
 	return socksReply(conn, net.JoinHostPort(host, port))
 }
 
-// socksGreet negotiates the authentication and performs it.
-func (p *Proxy) socksGreet(conn net.Conn) error {
+// authenticateSOCKS negotiates the authentication and performs it.
+func (p *Proxy) authenticateSOCKS(conn net.Conn) error {
 	greeting := []byte{socksVersion, 1, socksNoUser}
 	if p.user != nil {
 		greeting = []byte{socksVersion, 2, socksNoUser, socksUser}
 	}
 	if _, err := conn.Write(greeting); err != nil {
-		return broken("broke the connection off", err)
+		return brokenProxy("broke the connection off", err)
 	}
 	var chosen [2]byte
 	if err := socksRead(conn, chosen[:]); err != nil {
@@ -70,15 +70,15 @@ func (p *Proxy) socksGreet(conn net.Conn) error {
 	}
 	switch {
 	case chosen[0] != socksVersion:
-		return broken("doesn't speak SOCKS5", nil)
+		return brokenProxy("doesn't speak SOCKS5", nil)
 	case chosen[1] == socksNoUser:
 		return nil
 	case chosen[1] == socksUser && p.user != nil:
 		return p.socksLogin(conn)
 	case chosen[1] == socksNoMethod && p.user == nil:
-		return broken("wants a user name and a password; put them into its address as USER:PASSWORD@HOST", nil)
+		return brokenProxy("wants a user name and a password; put them into its address as USER:PASSWORD@HOST", nil)
 	default:
-		return broken("wants a way to authenticate that is not spoken here", nil)
+		return brokenProxy("wants a way to authenticate that is not spoken here", nil)
 	}
 }
 
@@ -88,14 +88,14 @@ func (p *Proxy) socksLogin(conn net.Conn) error {
 	login := append([]byte{socksUserVersion, byte(len(name))}, name...)
 	login = append(append(login, byte(len(password))), password...)
 	if _, err := conn.Write(login); err != nil {
-		return broken("broke the connection off", err)
+		return brokenProxy("broke the connection off", err)
 	}
 	var answer [2]byte
 	if err := socksRead(conn, answer[:]); err != nil {
 		return err
 	}
 	if answer[1] != 0 {
-		return broken("doesn't accept the user name and password in its address", nil)
+		return brokenProxy("doesn't accept the user name and password in its address", nil)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func socksReply(conn net.Conn, addr string) error {
 		return err
 	}
 	if head[0] != socksVersion {
-		return broken("doesn't speak SOCKS5", nil)
+		return brokenProxy("doesn't speak SOCKS5", nil)
 	}
 	if head[1] != socksSucceeded {
 		return socksRefusal(head[1], addr)
@@ -146,7 +146,7 @@ func socksReply(conn net.Conn, addr string) error {
 		}
 		size = int(length[0])
 	default:
-		return broken("answered with an address of no known kind", nil)
+		return brokenProxy("answered with an address of no known kind", nil)
 	}
 	return socksRead(conn, make([]byte, size+2)) // and a port
 }
@@ -164,17 +164,17 @@ func socksRefusal(code byte, addr string) error {
 	if reason, known := socksRefusals[code]; known {
 		return &ProxyError{Fault: ProxyServer, Text: fmt.Sprintf("can't reach %s: %s", addr, reason)}
 	}
-	return broken(fmt.Sprintf("can't connect us: SOCKS5 reply %d", code), nil)
+	return brokenProxy(fmt.Sprintf("can't connect us: SOCKS5 reply %d", code), nil)
 }
 
 // socksRead reads exactly len(p) bytes, so that no byte of the server is consumed.
 func socksRead(conn net.Conn, p []byte) error {
 	_, err := io.ReadFull(conn, p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return broken(errAnswerCut.Error(), nil)
+		return brokenProxy(errAnswerCut.Error(), nil)
 	}
 	if err != nil {
-		return broken("broke the connection off", err)
+		return brokenProxy("broke the connection off", err)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (a *asking) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errAskedTwice
 	}
 	var answer *http.Response
-	err := inTime(request.Context(), a.conn, func() error {
+	err := withContext(request.Context(), a.conn, func() error {
 		if err := request.Write(a.conn); err != nil {
 			return err
 		}
