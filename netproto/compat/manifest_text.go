@@ -69,7 +69,7 @@ func (b Build) stamp() (s string) {
 	return s
 }
 
-// By is how much older the older build is. It is 0 where a time is unknown, where nobody knows which is older, and where the times
+// By is how much older the older build is. It is 0 if a time is unknown, if it is unknown which is older, and if the times
 // say the opposite of the numbers that decided it: then they measure nothing.
 func (d Differences) By() time.Duration {
 	older, newer := d.Client.Time, d.Server.Time
@@ -122,7 +122,7 @@ func inWords(span time.Duration) string {
 	return fmt.Sprintf("%d %s", n, unit)
 }
 
-// Body is the text for a developer, in English: who is older, both builds, at most 12 differences, how many more there are. It
+// Body is the text for a developer, in English: which build is older, both builds, at most 12 differences, how many more there are. It
 // is what the popup P-DEV shows, what its copy button copies, and what a client without a window prints.
 func (d Differences) Body() string {
 	lines := []string{d.Sentence(), "client " + d.Client.words() + ", server " + d.Server.words()}

@@ -90,7 +90,7 @@ func TestDashboardTryMistakes(t *testing.T) {
 		{[]string{"target", "Linux-x64", "logic", "7", "of", "typed", "components", "<x>"}, []string{"is not 16 hex digits", `value="<x>"`}},
 		{[]string{"target", "Linux-x64", "logic", "7", "time", "noon"}, []string{"is no date and time"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "seq", "-1"}, []string{"is no valid number"}},
-		{[]string{"target", "Linux-x64", "logic", "7", "updater", "odd"}, []string{"none of same, older and newer"}},
+		{[]string{"target", "Linux-x64", "logic", "7", "updater", "odd"}, []string{"use same, older or newer"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "account", strings.Repeat("x", 65)}, []string{"hello"}},
 		{[]string{"target", "Linux-x64", "logic", "7", "branch", strings.Repeat("x", 33)}, []string{"hello"}},
 	} {

@@ -246,8 +246,8 @@ func answerError(w http.ResponseWriter, status int, e APIError) {
 	answerJSON(w, status, e)
 }
 
-// fail answers with an error of an operator's method.
-func fail(w http.ResponseWriter, err error) {
+// answerFailure answers with an error of an operator's method.
+func answerFailure(w http.ResponseWriter, err error) {
 	var stale *operator.StaleError
 	var confirm *operator.ConfirmError
 	var forbidden *operator.ForbiddenError
@@ -272,8 +272,8 @@ func fail(w http.ResponseWriter, err error) {
 	}
 }
 
-// matched is the revision that a request was made for: If-Match, with or without quotes.
-func matched(r *http.Request) (uint64, error) {
+// readIfMatch is the revision that a request was made for: If-Match, with or without quotes.
+func readIfMatch(r *http.Request) (uint64, error) {
 	text := strings.Trim(r.Header.Get("If-Match"), `"`)
 	revision, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

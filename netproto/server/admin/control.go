@@ -130,7 +130,7 @@ const localActor = "local"
 // may do everything, without a token. So the first token can be created there, and a lost one replaced, independently of the HTTP
 // port. Reload returns when the new catalogue is offered. Pending answers are aborted at the end.
 func ServeControl(ctx context.Context, listener net.Listener, op *operator.Operator, reload func(context.Context) error, log zerolog.Logger) error {
-	mux := controls(ctx, reload, log)
+	mux := controlRoutes(ctx, reload, log)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if op == nil {
@@ -158,8 +158,8 @@ func ServeControl(ctx context.Context, listener net.Listener, op *operator.Opera
 	return err
 }
 
-// controls has the requests that every server answers. ctx is the server's, not a request's.
-func controls(ctx context.Context, reload func(context.Context) error, log zerolog.Logger) *http.ServeMux {
+// controlRoutes has the requests that every server answers. ctx is the server's, not a request's.
+func controlRoutes(ctx context.Context, reload func(context.Context) error, log zerolog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		log.Info().Msg("Asked to reload through the control socket")

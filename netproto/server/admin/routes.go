@@ -130,17 +130,17 @@ func (a api) getState(w http.ResponseWriter, _ *http.Request) {
 
 func (a api) putSettings(w http.ResponseWriter, r *http.Request) {
 	var ask ChangeRequest
-	revision, err := matched(r)
+	revision, err := readIfMatch(r)
 	if err == nil {
 		err = readRequest(w, r, &ask)
 	}
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	settings, err := a.op.Propose(ask.Settings)
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	answerOutcome(w)(a.op.Change(r.Context(), a.by, operator.Change{
@@ -148,11 +148,11 @@ func (a api) putSettings(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// answerOutcome answers with what a change came to.
+// answerOutcome answers with the result of a change.
 func answerOutcome(w http.ResponseWriter) func(operator.Outcome, error) {
 	return func(out operator.Outcome, err error) {
 		if err != nil {
-			fail(w, err)
+			answerFailure(w, err)
 			return
 		}
 		w.Header().Set("ETag", entityTag(out.Settings.Revision))
@@ -162,12 +162,12 @@ func answerOutcome(w http.ResponseWriter) func(operator.Outcome, error) {
 
 func (a api) postRollback(w http.ResponseWriter, r *http.Request) {
 	var ask RollbackRequest
-	revision, err := matched(r)
+	revision, err := readIfMatch(r)
 	if err == nil {
 		err = readRequest(w, r, &ask)
 	}
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	change := operator.Change{Revision: revision, Comment: ask.Comment, Confirm: ask.Confirm, Kick: Countdown(ask.KickSeconds)}
@@ -181,9 +181,9 @@ func (a api) postEvaluate(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case (ask.Hello == nil) == (len(ask.Settings) == 0):
-		err = &operator.InputError{Field: "body", Why: "say either a hello or settings"}
+		err = &operator.InputError{Field: "body", Why: "needs either a hello or settings"}
 	case ask.Hello != nil:
-		answer.Verdict, err = a.verdict(*ask.Hello)
+		answer.Verdict, err = a.judge(*ask.Hello)
 	default:
 		var settings compat.Settings
 		if settings, err = a.op.Propose(ask.Settings); err == nil {
@@ -193,14 +193,14 @@ func (a api) postEvaluate(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	answerJSON(w, http.StatusOK, answer)
 }
 
-// verdict judges an invented hello.
-func (a api) verdict(ask HelloRequest) (*VerdictAnswer, error) {
+// judge judges an invented hello.
+func (a api) judge(ask HelloRequest) (*VerdictAnswer, error) {
 	h, err := ask.Hello()
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func Explain(s *compat.Snapshot, h compat.Hello, j compat.Judgement) *VerdictAns
 	return answer
 }
 
-// Hello is what a connection makes of the same words. The error is an *operator.InputError.
+// Hello is the hello of a connection with the same data. The error is an *operator.InputError.
 func (ask HelloRequest) Hello() (compat.Hello, error) {
 	said := netproto.HelloTags{
 		Build: compat.Build{Logic: compat.NoLogic, Time: ask.BuildTime, Seq: ask.BuildSeq, ID: ask.BuildID, Branch: ask.Branch},
@@ -260,7 +260,7 @@ func (ask HelloRequest) Hello() (compat.Hello, error) {
 	case "newer":
 		h.Updater = compat.UpdaterNewer
 	default:
-		return h, &operator.InputError{Field: "hello.updater", Why: fmt.Sprintf("%s is none of same, older and newer", text.Quote(ask.Updater))}
+		return h, &operator.InputError{Field: "hello.updater", Why: fmt.Sprintf("%s is unknown: use same, older or newer", text.Quote(ask.Updater))}
 	}
 	return h, nil
 }
@@ -270,12 +270,12 @@ func (a api) getAudit(w http.ResponseWriter, r *http.Request) {
 	before, faultBefore := Number(r, "before", 0)
 	limit, faultLimit := Number(r, "limit", page)
 	if err := errors.Join(faultBefore, faultLimit); err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	records, err := a.op.Audit.Records(before, int(min(limit, operator.MaxRecords)))
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	answer := AuditAnswer{Records: records}
@@ -310,12 +310,12 @@ func (a api) getVerify(w http.ResponseWriter, _ *http.Request) {
 func (a api) getManifest(w http.ResponseWriter, _ *http.Request) {
 	m := a.op.Manifest()
 	if m == nil {
-		fail(w, fmt.Errorf("component manifest: %w: set Compat.Manifest", operator.ErrUnknown))
+		answerFailure(w, fmt.Errorf("component manifest: %w: set Compat.Manifest", operator.ErrUnknown))
 		return
 	}
 	text, err := compat.EncodeManifest(m)
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -334,7 +334,7 @@ func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 		secret, err = a.op.Tokens.Create(a.by, ask.Name, ask.Role)
 	}
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	answerJSON(w, http.StatusCreated, TokenAnswer{Name: ask.Name, Role: ask.Role, Secret: secret})
@@ -342,7 +342,7 @@ func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 
 func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {
 	if err := a.op.Tokens.Drop(a.by, r.PathValue("name")); err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -352,7 +352,7 @@ func (a api) getFloor(w http.ResponseWriter, r *http.Request) {
 	account := r.PathValue("id")
 	floor, err := a.op.Floors.Get(account)
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	answerJSON(w, http.StatusOK, FloorAnswer{Account: account, Floor: floor, Was: floor})
@@ -367,7 +367,7 @@ func (a api) postFloor(w http.ResponseWriter, r *http.Request) {
 		was, err = a.op.Floors.Set(a.by, account, ask.Floor, ask.Comment, ask.Lower)
 	}
 	if err != nil {
-		fail(w, err)
+		answerFailure(w, err)
 		return
 	}
 	answerJSON(w, http.StatusOK, FloorAnswer{Account: account, Floor: ask.Floor, Was: was})

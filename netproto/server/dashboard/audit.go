@@ -11,7 +11,7 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// auditRow is a record of the audit log for people.
+// auditRow is a record of the audit log for display.
 type auditRow struct {
 	compat.Audit
 	Revision uint64 // of the changed settings; 0 if the record is not about settings
@@ -38,7 +38,7 @@ func auditRows(records []compat.Audit, current uint64) []auditRow {
 	return rows
 }
 
-// plainText is a small document as people read it.
+// plainText is a small document without its punctuation.
 func plainText(document json.RawMessage) string {
 	if text := strings.Trim(string(document), `{}"`); text != "" && text != "null" {
 		return strings.ReplaceAll(text, `"`, "")
@@ -99,7 +99,7 @@ func renderAccess(d *request, w http.ResponseWriter, status int, p accessPage) {
 	d.renderPage(w, status, "access.html", p)
 }
 
-// createToken makes a token.
+// createToken creates a token, and shows its secret once.
 func createToken(d *request, w http.ResponseWriter, r *http.Request) {
 	name, role := strings.TrimSpace(r.PostForm.Get("name")), operator.Role(r.PostForm.Get("role"))
 	secret, err := d.op.Tokens.Create(d.by, name, role)
@@ -118,7 +118,7 @@ func dropToken(d *request, w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, root+"/access", http.StatusSeeOther)
 }
 
-// renderAccessError shows the page again with what was wrong, or says why it is not to be had.
+// renderAccessError shows the page again with an input error, or another error on a page of its own.
 func renderAccessError(d *request, w http.ResponseWriter, err error, name string) {
 	if input := (*operator.InputError)(nil); errors.As(err, &input) {
 		renderAccess(d, w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.translateError(err), Name: name})

@@ -22,29 +22,29 @@ import (
 // fragmentHeader is set by the script, which wants a part of a page.
 const fragmentHeader = "Collet-Fragment"
 
-// reviewPage shows a change before it is made.
+// reviewPage shows a change before it is applied.
 type reviewPage struct {
 	frame
-	Section   string // whose form it is; empty for going back
+	Section   string // of the form; empty for a rollback
 	Document  string
-	Rollback  uint64 // the revision to go back to; 0 for none
+	Rollback  uint64 // the revision to restore; 0 for none
 	Changes   []changedKey
 	Forecast  *operator.Forecast // nil: the settings are not valid
 	Bars      []outcomeBar
 	Mistakes  []compat.Mistake
 	Fault     string
-	Asked     uint64     // the revision that the form was made for, where it is not the current one any more
-	Meanwhile []auditRow // what has happened since
+	Asked     uint64     // the revision of the form, if it is no longer the current one
+	Meanwhile []auditRow // changes since then
 	Comment   string
 	Kick      string
-	Again     bool // it was kept over a login
+	Again     bool // it was kept during a login
 	Shuts     bool // the upper end is lowered, which locks out accounts with a higher floor
 }
 
 // Lowers reports whether an end of the active range comes down.
 func (p reviewPage) Lowers() bool { return p.Forecast != nil && p.Forecast.Lowers }
 
-// changedKey is one key with what it says before and after.
+// changedKey is a key with its values before and after.
 type changedKey struct{ Key, Before, After string }
 
 // outcomeBar is how many clients get a verdict, under the current and the proposed settings. Widths are percent of all.
@@ -55,7 +55,7 @@ type outcomeBar struct {
 	Kind                string // how it looks: "good", "wait", "bad"
 }
 
-// reviewChange shows what a form would change.
+// reviewChange shows the changes of a form.
 func reviewChange(d *request, w http.ResponseWriter, r *http.Request) {
 	asked, err := strconv.ParseUint(r.PostForm.Get("revision"), 10, 64)
 	if err != nil {
@@ -86,8 +86,8 @@ func reviewChange(d *request, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settingsAt are the settings for which a form was made, so that its changes can be told from what was there; the settings in force
-// where that revision is not known any more.
+// settingsAt are the settings of a form's revision, to find the form's changes. They are the settings in force if the revision is
+// unknown.
 func settingsAt(op *operator.Operator, revision uint64) compat.Settings {
 	now := op.Settings()
 	if revision == now.Revision {
@@ -100,7 +100,7 @@ func settingsAt(op *operator.Operator, revision uint64) compat.Settings {
 	return then
 }
 
-// renderReview shows a review; that of settings which have changed meanwhile is a conflict.
+// renderReview shows a review. If the settings have changed meanwhile the status is 409.
 func renderReview(d *request, w http.ResponseWriter, status int, p reviewPage) {
 	if p.Asked != 0 {
 		status = http.StatusConflict
@@ -166,7 +166,7 @@ func changedKeys(keys []string, before, after []byte) []changedKey {
 	return all
 }
 
-// valueOf is what a document says for a key of compat.Diff, as people read it; "—" for nothing.
+// valueOf is the value of a key of compat.Diff in a document, for display; "—" for none.
 func valueOf(document []byte, key string) string {
 	const nothing = "—"
 	members := decodeMembers(document)
@@ -196,7 +196,7 @@ func valueOf(document []byte, key string) string {
 	return string(value)
 }
 
-// outcomeBars are the verdicts of a forecast, those that let people play first.
+// outcomeBars are the verdicts of a forecast. Those that allow playing come first.
 func outcomeBars(f operator.Forecast) []outcomeBar {
 	names, total := map[string]int{}, 0
 	maps.Copy(names, f.Now)
@@ -288,7 +288,7 @@ func reviewAgain(d *request, w http.ResponseWriter, r *http.Request) {
 	renderTyped(d, w, r, again, err)
 }
 
-// finishChange sends a browser back to the overview, or shows the review again with what the change lacks.
+// finishChange redirects to the overview, or shows the review again with the missing fields.
 func finishChange(d *request, w http.ResponseWriter, r *http.Request, err error, again func() reviewPage) {
 	var stale *operator.StaleError
 	var confirm *operator.ConfirmError

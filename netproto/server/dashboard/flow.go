@@ -7,8 +7,8 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// flowColumn is a column of the flow card: what becomes of clients that are older than the active range, in it, or newer. Titles and
-// details are keys of texts.
+// flowColumn is a column of the flow card: the treatment of clients below, within or above the active range. Titles and details are
+// keys of texts.
 type flowColumn struct {
 	Kind, Title, Range string
 	Min, Max           int32 // of the active range
@@ -16,7 +16,7 @@ type flowColumn struct {
 	Steps              []flowStep
 }
 
-// flowStep is what some of them get.
+// flowStep is the treatment of some of them.
 type flowStep struct {
 	Kind, Title, Detail string
 	To                  string // stands in the detail
@@ -49,7 +49,7 @@ func flowOf(s operator.State) []flowColumn {
 	return []flowColumn{older, within, newer}
 }
 
-// newerSteps are what clients get that are too new.
+// newerSteps are for clients that are too new.
 func newerSteps(r compat.RedirectSettings) []flowStep {
 	if r.Enabled {
 		return []flowStep{{Kind: kindWait, Title: "flow.elsewhere", Detail: "flow.elsewhere.to", To: r.Host + ":" + strconv.Itoa(int(r.Port))}}
@@ -57,7 +57,7 @@ func newerSteps(r compat.RedirectSettings) []flowStep {
 	return []flowStep{{Kind: kindBad, Title: "flow.wait", Detail: "flow.wait.why"}}
 }
 
-// olderSteps sort targets by what their players can do.
+// olderSteps group targets by how their clients can update.
 func olderSteps(s operator.State) (steps []flowStep) {
 	update := flowStep{Kind: kindGood, Title: "flow.update", Detail: "flow.update.why"}
 	store := flowStep{Kind: kindWait, Title: "flow.store", Detail: "flow.store.why"}
@@ -83,7 +83,7 @@ func olderSteps(s operator.State) (steps []flowStep) {
 	return steps
 }
 
-// activeSteps are what clients of an active version have to pass.
+// activeSteps are the conditions for clients of an active version.
 func activeSteps(set compat.Settings) (steps []flowStep) {
 	switch {
 	case !set.Maintenance.Enabled:

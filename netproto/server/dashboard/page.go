@@ -8,12 +8,12 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// renderPage answers with a page, or a part of one, if it can be made wholly.
+// renderPage renders a page, or a part of one, and sends it if it is complete.
 func (d *request) renderPage(w http.ResponseWriter, status int, name string, content any) {
 	var text bytes.Buffer
 	if err := d.words.pages.ExecuteTemplate(&text, name, content); err != nil {
-		d.log.Error().Err(err).Str("page", name).Msg("A page of the dashboard can't be made")
-		http.Error(w, "this page can't be made; the log says why", http.StatusInternalServerError)
+		d.log.Error().Err(err).Str("page", name).Msg("A page of the dashboard can't be rendered")
+		http.Error(w, "this page can't be rendered; the log has the reason", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -22,10 +22,10 @@ func (d *request) renderPage(w http.ResponseWriter, status int, name string, con
 	_, _ = w.Write(text.Bytes()) // the client may have gone
 }
 
-// frame is what every page shows.
+// frame is the common part of all pages.
 type frame struct {
 	Title    string
-	Page     string // which of the menu's
+	Page     string // entry of the menu
 	User     string // name of the logged-in actor; empty without a login
 	CanEdit  bool
 	CSRF     string
@@ -35,7 +35,7 @@ type frame struct {
 	Back     string // the page itself, where it can be shown again in another language; empty where it can't
 }
 
-// newFrame is that of a page.
+// newFrame is the frame of a page.
 func (d *request) newFrame(title, page string) frame {
 	f := frame{Title: title, Page: page, CSRF: d.browser.seal, Back: d.back}
 	if d.op == nil {
@@ -59,7 +59,7 @@ func (d *request) renderNotice(w http.ResponseWriter, status int, title, text st
 	d.renderPage(w, status, "notice.html", notice{frame: d.newFrame(d.words.text(title), ""), Text: text})
 }
 
-// renderError says what went wrong, with the status that the admin API has for it.
+// renderError shows an error with the admin API's status for it.
 func (d *request) renderError(w http.ResponseWriter, err error) {
 	var forbidden *operator.ForbiddenError
 	var input *operator.InputError
@@ -71,7 +71,7 @@ func (d *request) renderError(w http.ResponseWriter, err error) {
 	case errors.Is(err, operator.ErrUnknown):
 		d.renderNotice(w, http.StatusNotFound, "sorry.unknown", err.Error())
 	default:
-		d.log.Error().Err(err).Msg("The dashboard can't do what was asked")
+		d.log.Error().Err(err).Msg("A request to the dashboard failed")
 		d.renderNotice(w, http.StatusInternalServerError, "sorry.failed", err.Error())
 	}
 }

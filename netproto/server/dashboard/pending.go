@@ -5,13 +5,13 @@ import (
 	"net/url"
 )
 
-// A form that arrives when its session has ended is kept in the login page, so that nothing that was typed is lost. After the login
-// it is shown for review: what is kept never changes anything by itself.
+// A form that arrives after the end of its session is kept in the login page, so that no input is lost. After the login it is shown
+// for review. A kept form never changes anything by itself.
 
 // pendingPath is the field of a kept form that says where it was going. Forms of ours have no such field.
 const pendingPath = "pending_path"
 
-// encodePending is a form as the login page keeps it.
+// encodePending encodes a form for the login page.
 func encodePending(r *http.Request) string {
 	form := url.Values{}
 	for name, values := range r.PostForm {
@@ -24,7 +24,7 @@ func encodePending(r *http.Request) string {
 	return form.Encode()
 }
 
-// resumePending shows what was kept, or the overview.
+// resumePending shows the kept form, or the overview.
 func resumePending(d *request, w http.ResponseWriter, r *http.Request, pending string) {
 	form, err := url.ParseQuery(pending)
 	shown := map[string]handler{

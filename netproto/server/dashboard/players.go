@@ -14,7 +14,7 @@ import (
 	"collet/platform/text"
 )
 
-// playersPage is how many players have each floor, and which accounts.
+// playersPage shows the number of players for each floor, and lists accounts.
 type playersPage struct {
 	frame
 	Floors []floorBar
@@ -32,7 +32,7 @@ type floorBar struct {
 	Kind         string
 }
 
-// floorRow is an account.
+// floorRow is an account in the list.
 type floorRow struct {
 	operator.AccountFloor
 	Kind string // as floorKind says
@@ -41,14 +41,14 @@ type floorRow struct {
 const (
 	// playerRows is how many accounts a page shows.
 	playerRows = 50
-	// playerLooks is how many are looked at for one page, where few of them are wanted: 25 ms (BenchmarkAccounts).
+	// playerLooks is how many accounts are read at most for one page: 25 ms (BenchmarkAccounts).
 	playerLooks = 50_000
 )
 
 // kindSome is the kind of a floor that is within the active range: the account plays, though not with every active version.
 const kindSome = "some"
 
-// floorKind is how a floor stands to the active range.
+// floorKind compares a floor with the active range.
 func floorKind(s *compat.Snapshot, floor int32) string {
 	switch {
 	case !s.Versioned || floor <= s.Active.Min:
@@ -80,7 +80,7 @@ func showPlayers(d *request, w http.ResponseWriter, r *http.Request) {
 	d.renderPage(w, http.StatusOK, "players.html", p)
 }
 
-// floorBars are the floors that there are.
+// floorBars are all floors with their numbers of accounts.
 func floorBars(op *operator.Operator) (bars []floorBar) {
 	most := 0
 	counts, s := op.Floors.Counts(), op.Snapshot()
@@ -138,7 +138,7 @@ func showPlayer(d *request, w http.ResponseWriter, r *http.Request) {
 	d.renderPage(w, http.StatusOK, "player.html", p)
 }
 
-// floorChange is what a form wants of an account.
+// floorChange is a requested change of an account's floor.
 type floorChange struct {
 	account    string
 	was, floor int32
@@ -156,7 +156,7 @@ func readFloorChange(form url.Values) (floorChange, error) {
 	return wish, nil
 }
 
-// readFloorReview is the page of an account with what a form wants of it; it is a conflict if the floor is not the one that was shown.
+// readFloorReview is the page of an account with a requested floor. Moved is set if the shown floor is outdated.
 func readFloorReview(d *request, r *http.Request) (playerPage, floorChange, error) {
 	wish, err := readFloorChange(r.PostForm)
 	if err != nil {
@@ -209,7 +209,7 @@ func applyFloor(d *request, w http.ResponseWriter, r *http.Request) {
 	renderFloorError(d, w, p, err)
 }
 
-// renderFloorError shows the review again with what was wrong.
+// renderFloorError shows the review again with the error.
 func renderFloorError(d *request, w http.ResponseWriter, p playerPage, err error) {
 	var moved *operator.FloorMovedError
 	var confirm *operator.ConfirmError

@@ -15,10 +15,10 @@ import (
 	"collet/platform/text"
 )
 
-// tryPage is an invented client, and what it would be told.
+// tryPage is an invented client with its verdict.
 type tryPage struct {
 	frame
-	Form      url.Values // what is typed
+	Form      url.Values // the input
 	Versioned bool
 	Targets   []string
 	Choices   []string // where its components come from
@@ -32,13 +32,13 @@ type tryPage struct {
 	Popup     string   // what the client shows; empty for nothing
 }
 
-// triedRule is how a client stands to a rule.
+// triedRule is the result of one rule for a client.
 type triedRule struct {
 	Number int
 	State  string // "decides", "applies" beside the one that decides, "passes", or "moot": the last one where another has decided
 }
 
-// More reports whether something is typed in what is folded away at first.
+// More reports whether a field of the collapsed part has input.
 func (p tryPage) More() bool {
 	return slices.ContainsFunc([]string{"compatibility", "branch", "seq", "time", "dev", "redirected", "retried"}, func(name string) bool { return p.Form.Get(name) != "" }) ||
 		p.Form.Has("updater") && p.Form.Get("updater") != "same"
@@ -51,7 +51,7 @@ const (
 	ofTyped  = "typed"
 )
 
-// newTryPage is the page with what is typed.
+// newTryPage is the page with an input.
 func newTryPage(d *request, form url.Values) tryPage {
 	s := d.op.Snapshot()
 	p := tryPage{
@@ -65,7 +65,7 @@ func newTryPage(d *request, form url.Values) tryPage {
 	return p
 }
 
-// showTryForm shows a client that is as new as may be.
+// showTryForm shows the form, filled in with the newest active client.
 func showTryForm(d *request, w http.ResponseWriter, _ *http.Request) {
 	p := newTryPage(d, url.Values{"packs": {"1"}, "of": {ofOwn}})
 	if p.Versioned {
@@ -77,7 +77,7 @@ func showTryForm(d *request, w http.ResponseWriter, _ *http.Request) {
 	d.renderPage(w, http.StatusOK, "try.html", p)
 }
 
-// tryClient shows what the client would be told.
+// tryClient shows the verdict of the client.
 func tryClient(d *request, w http.ResponseWriter, r *http.Request) {
 	p := newTryPage(d, r.PostForm)
 	ask, mistakes := readHello(d.op.Snapshot(), r.PostForm)
@@ -96,7 +96,7 @@ func tryClient(d *request, w http.ResponseWriter, r *http.Request) {
 	d.renderPage(w, status, part, p)
 }
 
-// evaluateClient fills in what a client would be told, just as a connection judges.
+// evaluateClient judges a client as a connection would.
 func evaluateClient(op *operator.Operator, p *tryPage, ask admin.HelloRequest) error {
 	h, err := ask.Hello()
 	if err != nil {
@@ -144,7 +144,7 @@ func mistakeOf(err error) compat.Mistake {
 	return compat.Mistake{Field: "hello", Why: err.Error()}
 }
 
-// readHello reads what a form says of a client.
+// readHello reads the client of a form.
 func readHello(s *compat.Snapshot, form url.Values) (admin.HelloRequest, []compat.Mistake) {
 	f := formReader{Values: form}
 	ask := admin.HelloRequest{

@@ -32,7 +32,7 @@ type homePage struct {
 	Links    []storeLink
 }
 
-// Wrong is why a field can't be as it is; empty if it can. Hints of valid settings count where nothing else is known.
+// Wrong are the mistakes of a field.
 func (p homePage) Wrong(prefix string) []compat.Mistake {
 	return mistakesOf(p.Mistakes, prefix)
 }
@@ -68,10 +68,10 @@ func mistakesOf(all []compat.Mistake, prefix string) (some []compat.Mistake) {
 	return some
 }
 
-// popupText is a message that an operator may put in the place of ours.
+// popupText is an operator's replacement of a standard message.
 type popupText struct{ Key, Text string }
 
-// storeLink is where the players of a target get another version.
+// storeLink is the store page for a target.
 type storeLink struct{ Target, Link string }
 
 // ruler is the number line of logic versions.
@@ -207,12 +207,12 @@ func showHome(d *request, w http.ResponseWriter, r *http.Request) {
 	d.renderPage(w, http.StatusOK, "home.html", p)
 }
 
-// showLive shows the part of it that changes by itself.
+// showLive shows the part of it that updates automatically.
 func showLive(d *request, w http.ResponseWriter, _ *http.Request) {
 	d.renderPage(w, http.StatusOK, "live", newHomePage(d))
 }
 
-// renderHomeMistakes shows the overview with a form that was filled in wrongly.
+// renderHomeMistakes shows the overview with an invalid form and its mistakes.
 func renderHomeMistakes(d *request, w http.ResponseWriter, status int, open string, draft compat.Settings, mistakes []compat.Mistake) {
 	p := newHomePage(d)
 	p.Open, p.Draft, p.Mistakes = open, draft, mistakes
@@ -220,7 +220,7 @@ func renderHomeMistakes(d *request, w http.ResponseWriter, status int, open stri
 	d.renderPage(w, status, "home.html", p)
 }
 
-// newHomePage is the state of this moment.
+// newHomePage is the overview of the current state.
 func newHomePage(d *request) homePage {
 	const recent = 5 // records
 	p := homePage{frame: d.newFrame(d.words.text("nav.home"), "home"), Now: d.op.Show()}
@@ -238,7 +238,7 @@ func newHomePage(d *request) homePage {
 	return p
 }
 
-// fillForms makes the lists of the forms from the draft.
+// fillForms derives the lists of the forms from the draft.
 func (p *homePage) fillForms() {
 	p.Popups, p.Links = nil, nil
 	for _, key := range compat.Popups() {
@@ -249,7 +249,7 @@ func (p *homePage) fillForms() {
 	}
 }
 
-// inputTime is a time as a form shows it; empty for none.
+// inputTime formats a time for a form; empty for none.
 func inputTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
