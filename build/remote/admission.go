@@ -44,7 +44,7 @@ func (d *admission) admit(ctx context.Context, name string, from netip.AddrPort)
 		return d.reject(name, address, err.Error())
 	}
 	if d.ask == nil {
-		return d.reject(name, address, fmt.Sprintf("nobody can be asked here; let it in with: collet remote pair %q %s", name, address))
+		return d.reject(name, address, fmt.Sprintf("there is no terminal to ask at; allow it with: collet remote pair %q %s", name, address))
 	}
 	if !d.ask(ctx, name, address) {
 		if ctx.Err() != nil {
@@ -53,7 +53,7 @@ func (d *admission) admit(ctx context.Context, name string, from netip.AddrPort)
 		return d.reject(name, address, fmt.Sprintf("you said no; to change your mind: collet remote pair %q %s", name, address))
 	}
 	if err := d.pairs.Add(name, address); err != nil {
-		d.note(fmt.Sprintf("%q is let in and not remembered: %v", name, err))
+		d.note(fmt.Sprintf("%q is admitted but not remembered: %v", name, err))
 	}
 	return desk.Admit
 }
@@ -73,7 +73,7 @@ func (d *admission) reject(name string, address netip.Addr, why string) desk.Dec
 	d.mu.Unlock()
 	d.note(fmt.Sprintf("device %q at %s is turned away: %s", name, address, why))
 	if full {
-		d.note(fmt.Sprintf("%d devices were turned away; no more strangers are looked at until the desk is started again", maxRejected))
+		d.note(fmt.Sprintf("%d devices were rejected; all further unknown devices are rejected until the desk starts again", maxRejected))
 	}
 	return desk.Refuse
 }

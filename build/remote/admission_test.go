@@ -12,7 +12,7 @@ import (
 	"collet/netproto/launcher/desk"
 )
 
-// door is admission with a person who answers, and what was said.
+// door is an admission whose questions a function answers; it records questions and notes.
 type door struct {
 	admission
 	asked []string
@@ -118,7 +118,7 @@ func TestManyStrangersAreNotAskedAbout(t *testing.T) {
 	for i := range maxRejected + 20 {
 		d.comes(fmt.Sprint("Spy", i), "192.168.1.9:1000")
 	}
-	if len(d.asked) != maxRejected || !strings.Contains(d.said[len(d.said)-1], "no more strangers") {
+	if len(d.asked) != maxRejected || !strings.Contains(d.said[len(d.said)-1], "all further unknown devices") {
 		t.Errorf("asked %d times, said %q last", len(d.asked), d.said[len(d.said)-1])
 	}
 }
@@ -126,7 +126,7 @@ func TestManyStrangersAreNotAskedAbout(t *testing.T) {
 func TestNamesThatCantBeShown(t *testing.T) {
 	d := newDoor(t, func(string) bool { return true })
 	if d.comes("a\x1b[2Jb", "192.168.1.9:1000") != desk.Refuse || len(d.asked) != 0 {
-		t.Error("somebody was asked about a name that can't be shown")
+		t.Error("the person was asked about a name that can't be shown")
 	}
 }
 

@@ -26,7 +26,7 @@ func TestPairsAreRememberedByNameAndAddress(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "devices.json")
 	p := remote.OpenPairs(path)
 	if knows(t, p, "Phone", phone) {
-		t.Error("an empty list knows somebody")
+		t.Error("an empty list has a pair")
 	}
 	for range 2 { // the second time changes nothing
 		if err := p.Add("Phone", phone); err != nil {
@@ -68,7 +68,7 @@ func TestPairsAreForgotten(t *testing.T) {
 		t.Errorf("every address: removed %d, %v", n, err)
 	}
 	if n, err := p.Remove("Phone", phone); n != 0 || err != nil {
-		t.Errorf("nobody: removed %d, %v", n, err)
+		t.Errorf("unknown name: removed %d, %v", n, err)
 	}
 }
 

@@ -17,14 +17,14 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// DefaultAddress is the default listen address: this machine only, on the protocol's port.
-const DefaultAddress = "localhost:3413"
+// defaultAddress is the default listen address: this machine only, on the protocol's port.
+const defaultAddress = "localhost:3413"
 
 // Options configure a Station. Root and Home are required.
 type Options struct {
 	Root    string // the working copy
 	Home    Home
-	Address string // listen address in a form of den.Listen; empty is DefaultAddress
+	Address string // listen address in a form of den.Listen; empty is defaultAddress
 	Network bool   // allow an Address that other machines reach
 
 	Dialect      wire.Dialect
@@ -78,10 +78,10 @@ type Station struct {
 // Open opens the working copy, listens and admits devices. The error is a *Failure.
 func Open(o Options) (*Station, error) {
 	if o.Address == "" {
-		o.Address = DefaultAddress
+		o.Address = defaultAddress
 	}
 	if !o.Network && !IsLocal(o.Address) {
-		return nil, failure(FaultUsage, "other machines reach %q, and whoever reaches it can read the working copy; add --network if that is meant", o.Address)
+		return nil, failure(FaultUsage, "other machines can reach %q, and each of them can read the working copy; add --network to allow that", o.Address)
 	}
 	root, err := filepath.Abs(o.Root)
 	if err == nil {

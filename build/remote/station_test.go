@@ -227,7 +227,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// The description of a game that nobody named is that of the working copy.
+// A start without a description takes that of the working copy.
 func TestStartMakesADescription(t *testing.T) {
 	s, _ := newFake(t, "a")
 	r := Request{Do: VerbStart, Launch: &Launch{}}
@@ -249,8 +249,8 @@ func TestWaitingForDevices(t *testing.T) {
 		text  string
 	}{
 		{"one comes", Request{Wait: 5 * time.Second}, []string{"a"}, FaultNone, ""},
-		{"nobody comes", Request{Wait: 5 * time.Second}, nil, FaultNoDevice, "no device came to"},
-		{"nobody is waited for", Request{}, []string{"a"}, FaultNoDevice, "no device came"},
+		{"none connects", Request{Wait: 5 * time.Second}, nil, FaultNoDevice, "no device came to"},
+		{"no waiting", Request{}, []string{"a"}, FaultNoDevice, "no device came"},
 		{"the named one comes", Request{Wait: 5 * time.Second, Devices: []string{"b"}}, []string{"a", "b"}, FaultNone, ""},
 		{"another one comes", Request{Wait: 5 * time.Second, Devices: []string{"b"}}, []string{"a"}, FaultNoDevice, "not every device came of b"},
 		{"one of two", Request{Wait: 5 * time.Second, Devices: []string{"a", "b"}}, []string{"a"}, FaultNoDevice, "there are only a@10.0.0.1"},
@@ -271,13 +271,13 @@ func TestWaitingForDevices(t *testing.T) {
 				}()
 				test.r.Do = VerbPush
 				faultIs(t, s.Do(t.Context(), test.r, func(Event) {}), test.fault, test.text)
-				time.Sleep(time.Minute) // for those who come late
+				time.Sleep(time.Minute) // for late devices
 			})
 		})
 	}
 }
 
-// A desk that lives for one request lets all who are awake come before it begins.
+// A desk that lives for one request waits for further devices before it begins.
 func TestOwnDeskGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, d := newFake(t, "a")

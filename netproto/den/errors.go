@@ -76,5 +76,5 @@ func (e *RefusedError) Error() string {
 	if e.Result == ackNoProtocol {
 		return fmt.Sprintf("%v speaks none of the offered protocols; update one of the two", e.Addr)
 	}
-	return fmt.Sprintf("%v refused the connection (%d); ask whoever runs it", e.Addr, e.Result)
+	return fmt.Sprintf("%v refused the connection (%d); ask its operator", e.Addr, e.Result)
 }

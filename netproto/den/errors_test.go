@@ -27,7 +27,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{&den.TimeoutError{Addr: at, After: time.Second}, den.ErrTimeout, "check that"},
 		{&den.ClosedError{Addr: at, Remote: true}, io.EOF, "connect again"},
 		{&den.ClosedError{Addr: at}, net.ErrClosed, "open another"},
-		{&den.RefusedError{Addr: at, Result: 1}, nil, "ask whoever"},
+		{&den.RefusedError{Addr: at, Result: 1}, nil, "ask its operator"},
 		{&den.RefusedError{Addr: at, Result: 2}, nil, "update one"},
 	} {
 		text := c.err.Error()

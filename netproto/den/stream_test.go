@@ -26,7 +26,7 @@ func TestStreamDatagrams(t *testing.T) {
 		name, want := line[0], unhex(t, line[1])
 		p := streamPackets[name]
 		if p == nil {
-			t.Errorf("nobody says what %q is", name)
+			t.Errorf("no expectation for %q", name)
 			continue
 		}
 		got, err := encode(nil, p)

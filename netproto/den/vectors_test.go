@@ -117,7 +117,7 @@ func TestRecordedDatagrams(t *testing.T) {
 		name, want := line[0], unhex(t, line[1])
 		p := recorded[name]
 		if p == nil {
-			t.Errorf("nobody says what %q is", name)
+			t.Errorf("no expectation for %q", name)
 			continue
 		}
 		got, err := encode(nil, p)

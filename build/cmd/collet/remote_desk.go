@@ -103,7 +103,7 @@ func (p *gatekeeper) ask(ctx context.Context, name string, address netip.Addr) b
 	select {
 	case line, open := <-p.lines:
 		if !open {
-			p.show.note("nobody can answer here any more")
+			p.show.note("no more answers are read from this terminal")
 		}
 		return strings.EqualFold(strings.TrimSpace(line), "yes")
 	case <-ctx.Done():
@@ -156,7 +156,7 @@ type remoteServeCommand struct {
 // Help is what --help adds to the flags.
 func (remoteServeCommand) Help() string {
 	return `Devices connect and stay. push, watch, start, stop, logs and devices find this desk by --listen and --state and use it, so that
-nobody waits for devices to come back, and hashes are kept. What happens to devices, and what games log, is printed here.
+no command waits for devices to reconnect, and hashes are kept. What happens to devices, and what games log, is printed here.
 
 Ctrl-C ends the connections. Games go on running on the devices; collet remote stop stops them before.`
 }

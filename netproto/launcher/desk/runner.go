@@ -141,7 +141,7 @@ func (r *runner) perform(ctx context.Context, cancel context.CancelCauseFunc, ef
 		case doneEffect:
 			r.answer(e.ticket, e.err)
 		case closeEffect:
-			r.desk.options.Log.Info().Str("peer", r.conn.Address().String()).Err(e.err).Msg("device turned away")
+			r.desk.options.Log.Info().Str("peer", r.conn.Address().String()).Err(e.err).Msg("device rejected")
 			cancel(errClose)
 		default:
 			r.box.add(e)
