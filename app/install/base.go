@@ -60,7 +60,7 @@ func (p *planning) baseHas(ctx context.Context, e entry, progress func(file stri
 		p.log.Warn().Err(err).Str("file", full).Msg("file of the installation not read; a copy of its own is fetched")
 		return false, ctx.Err()
 	}
-	if settled(id, p.hash.now()) {
+	if isSettled(id, p.hash.now()) {
 		p.hash.cache.store(full, id, digest)
 	}
 	return digest == e.Digest, nil
@@ -78,9 +78,9 @@ func (p *planning) packNames() []byte {
 	return []byte(strings.Join(names, ""))
 }
 
-// lookBelow determines whether the base has packs that the release lacks and that are not yet excluded for the runtime. It
+// checkBasePacks determines whether the base has packs that the release lacks and that are not yet excluded for the runtime. It
 // does nothing if the offer contains no packs.
-func (p *planning) lookBelow() {
+func (p *planning) checkBasePacks() {
 	if p.base == nil || !p.packs {
 		return
 	}
@@ -110,35 +110,6 @@ func (p *planning) baseHasOther(folder string, offered map[string]bool) bool {
 		}
 		return !offered[release.Fold(name)] && !strings.HasPrefix(e.Name(), PartPrefix)
 	})
-}
-
-// writePacks writes the file of the offered set before a transaction leads to it, and removes the files of sets that can't
-// return. The start of the transaction syncs the name of their folder.
-func (p *preparation) writePacks() error {
-	if p.base == nil || !p.packs {
-		return nil
-	}
-	folder := path.Join(StateDir, packsDir)
-	if err := p.fs.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if err := platform.WriteFile(p.fs, packsName(p.build), p.packNames()); err != nil {
-		return err
-	}
-	entries, err := p.fs.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(folder, e.Name())
-		if slices.Contains([]string{packsName(p.build), packsName(p.journal.lists.Is), packsName(p.journal.lists.Was)}, name) {
-			continue
-		}
-		if err := removeIfThere(p.fs, name); err != nil {
-			p.log.Warn().Err(err).Msg("list of an old set not removed")
-		}
-	}
-	return nil
 }
 
 // packsName is the name of the file of a set.

@@ -2,7 +2,6 @@ package install
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/span"
@@ -84,14 +82,14 @@ func (b *blockHash) Write(p []byte) (n int, err error) {
 		n := min(len(p), blockSize-b.filled)
 		b.sum = crc32.Update(b.sum, castagnoli, p[:n])
 		if b.filled, p = b.filled+n, p[n:]; b.filled == blockSize {
-			b.sums, b.filled, b.sum = b.all(), 0, 0
+			b.sums, b.filled, b.sum = b.checksums(), 0, 0
 		}
 	}
 	return n, nil
 }
 
-// all are the checksums so far, including the one of a partial block.
-func (b *blockHash) all() blockSums {
+// checksums are the checksums so far, including the one of a partial block.
+func (b *blockHash) checksums() blockSums {
 	if b == nil {
 		return nil
 	}
@@ -153,8 +151,8 @@ func (s *blockStore) load(digest release.Digest, size int64) blockSums {
 	return sums
 }
 
-// keep saves the checksums of an intact file. They are not synced: a torn list counts as missing.
-func (s *blockStore) keep(digest release.Digest, size int64, sums blockSums) {
+// save saves the checksums of an intact file. They are not synced: a torn list counts as missing.
+func (s *blockStore) save(digest release.Digest, size int64, sums blockSums) {
 	if sums == nil || slices.Equal(s.load(digest, size), sums) {
 		return
 	}
@@ -217,30 +215,4 @@ func damaged(known, held blockSums, size int64) (bad span.Set[int64]) {
 		}
 	}
 	return bad
-}
-
-// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
-// checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
-func (h *hasher) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
-	known := h.blocks.load(e.Digest, e.Size)
-	if known == nil {
-		return nil, nil
-	}
-	if held == nil {
-		b := newBlockHash(e.Size)
-		if err := h.readFrom(ctx, from, e.Live, b, progress); err != nil {
-			return nil, err
-		}
-		held = b.all()
-	}
-	bad := damaged(known, held, e.Size)
-	if len(bad) == 0 && size == e.Size {
-		h.log.Warn().Str("file", e.Live).Msg("the sums of its blocks are wrong; the file is fetched as a whole")
-		h.blocks.drop(e.Digest)
-		return nil, nil
-	}
-	if len(bad) == 1 && bad[0] == (update.Range{End: e.Size}) {
-		return nil, nil
-	}
-	return &salvage{from: from, sums: known, bad: bad}, nil
 }

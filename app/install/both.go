@@ -15,12 +15,12 @@ import (
 // update of the set. Only during its transfer may the program end an update; Wanted then reports that an update without it
 // is worth a try.
 type Both struct {
-	*Dir             // the set; its Names never match the program
-	program *Program // the program; used only if the offer of Plan contains it
-	split   int      // wants below belong to the set, the others to the program
-	wanted  bool     // the last plan has wants for the program
-	ready   bool     // those wants are committed
-	given   error    // why plans leave the program out; nil if they do not
+	*Dir              // the set; its Names never match the program
+	program  *Program // the program; used only if the offer of Plan contains it
+	split    int      // wants below belong to the set, the others to the program
+	wanted   bool     // the last plan has wants for the program
+	ready    bool     // those wants are committed
+	excluded error    // why plans leave the program out; nil if they do not
 }
 
 // WithProgram combines the install of a set with that of the program. The caller owns both.
@@ -40,7 +40,7 @@ func (b *Both) Waiting() string {
 }
 
 // Renewable reports whether Plan would include the program, as far as known.
-func (b *Both) Renewable() bool { return b.given == nil }
+func (b *Both) Renewable() bool { return b.excluded == nil }
 
 // offered are the files of an offer that belong to the program.
 func (b *Both) offered(offer []release.File) []release.File {
@@ -60,7 +60,7 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 		plan, err = b.Dir.Plan(ctx, mode, offer, progress)
 	}
 	b.split = len(plan.Wants)
-	if err != nil || plan.HeldBack || len(program) == 0 || b.given != nil {
+	if err != nil || plan.HeldBack || len(program) == 0 || b.excluded != nil {
 		return plan, err
 	}
 	more, err := b.planProgram(ctx, program)
@@ -87,7 +87,7 @@ func (b *Both) planProgram(ctx context.Context, offer []release.File) (update.Pl
 	}
 	if err != nil && ctx.Err() == nil {
 		b.log.Warn().Err(err).Msg("this program stays as it is")
-		b.given = err
+		b.excluded = err
 	}
 	return plan, err
 }
@@ -95,7 +95,7 @@ func (b *Both) planProgram(ctx context.Context, offer []release.File) (update.Pl
 var errHeldBack = errors.New("it did not work here before; --unblock takes it again")
 
 // at returns the install of a want and the want's number there.
-func (b *Both) at(i int) (*Dir, int) {
+func (b *Both) route(i int) (*Dir, int) {
 	if i < b.split {
 		return b.Dir, i
 	}
@@ -104,25 +104,25 @@ func (b *Both) at(i int) (*Dir, int) {
 
 // Advance implements update.Stage.
 func (b *Both) Advance(ctx context.Context, i int) error {
-	d, n := b.at(i)
+	d, n := b.route(i)
 	return d.Advance(ctx, n)
 }
 
 // Write implements update.Stage.
 func (b *Both) Write(i int, data []byte) error {
-	d, n := b.at(i)
+	d, n := b.route(i)
 	return d.Write(n, data)
 }
 
 // Restart implements update.Stage.
 func (b *Both) Restart(ctx context.Context, i int) error {
-	d, n := b.at(i)
+	d, n := b.route(i)
 	return d.Restart(ctx, n)
 }
 
 // Finish implements update.Stage.
 func (b *Both) Finish(ctx context.Context, i int) error {
-	d, n := b.at(i)
+	d, n := b.route(i)
 	return d.Finish(ctx, n)
 }
 
@@ -137,10 +137,10 @@ func (b *Both) Commit(ctx context.Context) error {
 		return nil
 	}
 	if err := b.program.Commit(ctx); err != nil {
-		b.given = err
+		b.excluded = err
 		b.log.Warn().Err(err).Msg("this program stays as it is")
 	}
-	b.ready = b.given == nil
+	b.ready = b.excluded == nil
 	return ctx.Err()
 }
 

@@ -83,7 +83,7 @@ func TestSettled(t *testing.T) {
 		{inode, 0, false}, {inode, tick - 1, false}, {inode, tick, true},
 		{renamed, 0, false}, {renamed, tick - 1, false}, {renamed, tick, true},
 	} {
-		if got := settled(test.id, someTime.Add(test.age)); got != test.want {
+		if got := isSettled(test.id, someTime.Add(test.age)); got != test.want {
 			t.Errorf("%+v after %s: %v", test.id, test.age, got)
 		}
 	}

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,88 +15,16 @@ import (
 	"collet/platform"
 )
 
-// candidate is an offered file that belongs to this install.
-type candidate struct {
-	file    release.File
-	entry   entry
-	info    fs.FileInfo // the live file shortly before; nil: missing, or not examined yet
-	current bool        // the hash cache had the offered digest for it then
-	offset  int64       // usable bytes of its part
-
-	resumed bool           // the part was begun before this plan
-	salvage *salvage       // intact blocks of the live file; nil without any
-	missing []update.Range // ranges to fetch
-}
-
-// planning is one comparison of an offer with the disk.
-type planning struct {
-	*folder
-	trust   Trust
-	mode    update.Mode
-	set     map[string]entry // live files that came from a release
-	offered []candidate      // files covered by this mode
-	build   release.Digest   // identity of the offered set, in every mode
-	packs   bool             // the offer has packs: packs that it lacks were dropped
-	symbols bool             // the same for companions
-	matched int
-	others  []entry // offered files that this mode does not cover
-	adopted []entry
-	gone    []entry           // files that the release has dropped, or that the base has
-	spelled map[string]string // respelled names of the set: old name to new name
-	hides   bool              // the runtime needs a list of the valid packs of the base
-	work    transfer
-}
-
-// newPlanning filters the offer of a glance by mode. It skips files with unknown roles.
-func newPlanning(f *folder, trust Trust, mode update.Mode, g *glance) (*planning, error) {
-	p := &planning{
-		folder: f, trust: trust, mode: mode, build: g.build, set: g.set, offered: g.files[:0], // in place: the glance is not used again
-		work: transfer{fs: f.fs, hash: f.hash},
-	}
-	if f.names.Program {
-		p.work.program = f.names.Library()
-	}
-	if p.set == nil || g.about != f.journal.mark() {
-		p.set = f.journal.lists.set()
-	}
-	for _, c := range g.files {
-		p.packs = p.packs || c.entry.Kind == Pack
-		if p.covers(c.entry.Kind) {
-			p.symbols = p.symbols || c.entry.Kind == Module
-			p.offered = append(p.offered, c)
-		} else {
-			p.others = append(p.others, c.entry)
-		}
-	}
-	// Modules come first: damage of a module then shows before the packs are fetched.
-	slices.SortStableFunc(p.offered, func(a, b candidate) int { return cmp.Compare(order(a.entry.Kind), order(b.entry.Kind)) })
-	return p, p.respell()
-}
-
-// order is the position of a kind in the order of fetching.
-func order(k Kind) int { return slices.Index([]Kind{Module, Companion, Pack}, k) }
-
-// covers reports whether the mode covers files of a kind. Every mode covers packs. Modules are replaced only if the server
-// requests it or during a verification.
-func (p *planning) covers(k Kind) bool {
-	return k == Pack || p.mode == update.Binaries || p.hash.verify
-}
-
-// counts reports whether a file of a kind is a subject of the mode: modules in binaries mode, packs in resources mode.
-func counts(mode update.Mode, k Kind) bool {
-	return (mode == update.Binaries && k == Module) || (mode == update.Resources && k == Pack)
-}
-
 // compare finds missing files, live files that the set does not record, and files that the release has dropped.
 func (p *planning) compare(ctx context.Context, progress func(file string, done, size int64)) error {
 	if err := p.compareSet(ctx); err != nil {
 		return err
 	}
-	p.foresee(progress)
+	p.announceTotal(progress)
 	var lacking []int // indexes in offered
 	for i := range p.offered {
 		c := &p.offered[i]
-		if counts(p.mode, c.entry.Kind) {
+		if isSubject(p.mode, c.entry.Kind) {
 			p.matched++
 		}
 		current, err := p.compareFile(ctx, c, progress)
@@ -215,7 +142,7 @@ func (p *planning) checkBlocked(folder string) error {
 		if err != nil {
 			return err
 		}
-		if !info.IsDir() && !p.goes(folder) {
+		if !info.IsDir() && !p.removes(folder) {
 			return &fs.PathError{Op: "compare", Path: folder, Err: errFileInTheWay}
 		}
 		return nil
@@ -223,10 +150,8 @@ func (p *planning) checkBlocked(folder string) error {
 	return nil
 }
 
-var errFileInTheWay = errors.New("a file stands where a folder of the game belongs; move it away")
-
-// goes reports whether the plan removes a file of the set.
-func (p *planning) goes(live string) bool {
+// removes reports whether the plan removes a file of the set.
+func (p *planning) removes(live string) bool {
 	return slices.ContainsFunc(p.gone, func(e entry) bool { return e.Live == live })
 }
 
@@ -240,7 +165,7 @@ func (p *planning) checkFolder(folder string) error {
 		name := path.Join(folder, e.Name())
 		if e.IsDir() {
 			err = p.checkFolder(name)
-		} else if !p.goes(name) && !p.isOldPart(name) {
+		} else if !p.removes(name) && !p.isOldPart(name) {
 			err = &fs.PathError{Op: "compare", Path: name, Err: errNotEmpty}
 		}
 		if err != nil {
@@ -292,6 +217,99 @@ func checkOffer(offer []release.File) error {
 			return &release.PathError{Path: f.Path, Reason: fmt.Sprintf("has %d bytes", f.Size)}
 		case f.Digest.IsZero():
 			return &release.PathError{Path: f.Path, Reason: "has no digest"}
+		}
+	}
+	return nil
+}
+
+// salvageBase looks for intact blocks of a damaged file in the base, if the folder has none.
+func (p *planning) salvageBase(ctx context.Context, c *candidate, progress func(file string, done, size int64)) error {
+	if p.base == nil || c.salvage != nil {
+		return nil
+	}
+	info, err := p.base.Lstat(c.entry.Live)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	c.salvage, err = p.hash.salvage(ctx, p.base, c.entry, info.Size(), nil, func(done int64) { progress(c.entry.Live, done, info.Size()) })
+	if err != nil {
+		p.log.Warn().Err(err).Str("file", c.entry.Live).Msg("file of the installation not read; all of it is fetched")
+	}
+	return ctx.Err()
+}
+
+// announceTotal reports the number of bytes to hash if it is known in advance: when everything will be hashed, or the hash cache
+// is empty. In other cases it does nothing, to avoid a second lstat of every file.
+func (p *planning) announceTotal(progress func(file string, done, size int64)) {
+	total := int64(0)
+	if !p.hash.verify && p.hash.cache.known() > 0 {
+		return
+	}
+	for _, c := range p.offered {
+		info, err := p.fs.Lstat(c.entry.Live)
+		if err != nil && p.base != nil {
+			info, err = p.base.Lstat(c.entry.Live)
+		}
+		if err == nil && info.Mode().IsRegular() && c.entry.Live != p.names.hostSymbols() {
+			total += info.Size()
+		}
+	}
+	if total > 0 {
+		progress("", 0, total)
+	}
+}
+
+// damage lists and logs the damaged files: files of the set, and files with known block checksums that are not in the set.
+func (p *planning) damage() *update.Damages {
+	var all update.Damages
+	room := update.MaxDamage
+	for _, c := range p.work.items {
+		_, ours := p.set[c.entry.Live]
+		if !c.entry.Repair && (ours || c.salvage == nil) {
+			continue
+		}
+		one := update.Damage{File: c.entry.Live, Size: c.file.Size}
+		switch {
+		case c.salvage != nil:
+			one.Ranges = c.salvage.bad
+		case c.file.Size > 0:
+			one.Ranges = []update.Range{{End: c.file.Size}}
+		}
+		if n := len(one.Ranges); n > max(room, 1) {
+			one.Ranges = []update.Range{{Start: one.Ranges[0].Start, End: one.Ranges[n-1].End}}
+		}
+		room -= len(one.Ranges)
+		all.Files = append(all.Files, one)
+		p.log.Warn().Str("file", one.File).Msg(describe(one))
+	}
+	if len(all.Files) == 0 {
+		return nil
+	}
+	return &all
+}
+
+// describe is a log text for damage, with the last byte of each range.
+func describe(one update.Damage) string {
+	if len(one.Ranges) == 0 {
+		return fmt.Sprintf("more than its %d bytes in %s", one.Size, one.File)
+	}
+	return fmt.Sprintf("damaged bytes %s of %d in %s", one.Where(), one.Size, one.File)
+}
+
+// checkNative rejects a plan with native code that the install does not trust. It is the only place of this decision, so it
+// applies to every verdict and every reason for a plan: an update, a verification, a repair, the start after an unclean
+// end.
+func (p *planning) checkNative() error {
+	trust := p.trust
+	if trust == TrustFNV && p.names.Program {
+		trust = TrustSHA256 // the program makes all other trust decisions
+	}
+	for _, c := range p.work.items {
+		if c.entry.Kind == Pack {
+			continue
+		}
+		if err := trust.fault(c.entry.Digest.Algorithm); err != nil {
+			return &update.Fault{Cause: update.Untrusted, Subject: c.file.Path, Err: err}
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 		return nil, FaultOf(cfg.FS, 0, err)
 	}
 	d := newDir(cfg, lazyCache(cfg.FS, cfg.Names.Cache))
-	err = d.open(ctx)
+	err = d.lockAndRecover(ctx)
 	if errors.Is(err, platform.ErrLocked) {
 		name := d.fs.Path(path.Join(StateDir, LockFile))
 		return nil, &HeldError{Path: name, Holders: platform.Holders(name), Err: err}
@@ -93,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-func (d *Dir) open(ctx context.Context) error {
+func (d *Dir) lockAndRecover(ctx context.Context) error {
 	if err := d.fs.MkdirAll(StateDir, 0o755); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (d *Dir) recover(ctx context.Context) error {
 	if err := d.mark(); err != nil {
 		return err
 	}
-	settle := func(context.Context) error { return d.tx.settle(d.unclean) }
+	settle := func(context.Context) error { return d.tx.syncEarlierChanges(d.unclean) }
 	repair := &moduleRepair{d.tx}
 	for _, step := range []func(context.Context) error{
 		settle, d.resume, d.Health.giveUp, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
@@ -190,28 +190,3 @@ func (d *Dir) Lost() string { return d.lost }
 
 // State is the state of the newest transaction.
 func (d *Dir) State() State { return d.journal.State }
-
-// folder is an install folder as its parts share it. The parts have the state.
-type folder struct {
-	fs      platform.FS
-	base    platform.FS // a read-only folder below; may be nil
-	names   Names
-	log     zerolog.Logger
-	hash    *hasher
-	journal *Journal
-	missing func() int64 // bytes that the current plan still lacks
-}
-
-// fault is FaultOf for this folder.
-func (f *folder) fault(err error) error { return FaultOf(f.fs, f.missing(), err) }
-
-// loadLists reads the lists that a clean journal left unreaf. Lists that were damaged since then only cost the time they
-// would have savef.
-func (f *folder) loadLists() error {
-	ok, err := f.journal.load(f.fs)
-	if err == nil && !ok {
-		f.log.Warn().Msg("the list of the installed set is damaged; the set counts as unknown")
-		f.journal.loaded, f.journal.events = true, nil
-	}
-	return err
-}

@@ -38,6 +38,9 @@
 // Several hosts may share a folder, each with a module of its own name. They share packs, journal and lock, and each
 // confirms only its own set.
 //
+// A Dir consists of parts, each with its own state: see its comment. Package inspect reads installs for the doctor, through
+// view.go.
+//
 // Every name from a server passes release.CheckSet first. All disk access goes through platform.FS, which confines it to
 // its root.
 package install

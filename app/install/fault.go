@@ -148,3 +148,7 @@ func subjectOf(fsys platform.FS, err error) string {
 	}
 	return fsys.Path(filepath.ToSlash(name))
 }
+
+// Reserve is the free space in bytes that an update leaves on the volume for the journal, the cache, the log and the
+// system.
+const Reserve = 16 << 20

@@ -60,23 +60,23 @@ func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
 	return err
 }
 
-// patiently retries for a moment while another program, such as a virus scanner, holds a file.
-func patiently(try func() error) error {
+// retryWhileLocked retries for a moment while another program, such as a virus scanner, holds a file.
+func retryWhileLocked(try func() error) error {
 	return platform.Patiently(context.Background(), try)
 }
 
 // exchangeNames exchanges two names. Across volumes it returns errors.ErrUnsupported, as on systems without that operation.
 func exchangeNames(fsys platform.FS, a, b string) error {
-	err := patiently(func() error { return fsys.Exchange(a, b) })
+	err := retryWhileLocked(func() error { return fsys.Exchange(a, b) })
 	if platform.IsCrossDevice(err) {
 		return errors.Join(err, errors.ErrUnsupported)
 	}
 	return err
 }
 
-// carry renames a file. Across volumes it copies the file and then removes the original.
-func carry(fsys platform.FS, from, to string) error {
-	err := patiently(func() error { return fsys.Rename(from, to) })
+// moveFile renames a file. Across volumes it copies the file and then removes the original.
+func moveFile(fsys platform.FS, from, to string) error {
+	err := retryWhileLocked(func() error { return fsys.Rename(from, to) })
 	if !platform.IsCrossDevice(err) {
 		return err
 	}
@@ -120,10 +120,10 @@ func copyFile(fsys platform.FS, from, to string) error {
 }
 
 // removeAll removes one of the install's own folders with everything in it. It follows no links.
-func removeAll(fsys platform.FS, folder string) error { return takeApart(fsys, folder, fsys.Remove) }
+func removeAll(fsys platform.FS, folder string) error { return emptyFolder(fsys, folder, fsys.Remove) }
 
-// takeApart calls file for every file below a folder, which must remove or move it, and then removes the folder.
-func takeApart(fsys platform.FS, folder string, file func(name string) error) error {
+// emptyFolder calls file for every file below a folder, which must remove or move it, and then removes the folder.
+func emptyFolder(fsys platform.FS, folder string, file func(name string) error) error {
 	entries, err := fsys.ReadDir(folder)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func takeApart(fsys platform.FS, folder string, file func(name string) error) er
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
 		if e.IsDir() {
-			err = takeApart(fsys, name, file)
+			err = emptyFolder(fsys, name, file)
 		} else {
 			err = file(name)
 		}
@@ -217,44 +217,13 @@ func addFolders(folders map[string]bool, names ...string) {
 // IsAbsent reports whether err means that a name does not exist, also because one of its folders is a file.
 func IsAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotFolder(err) }
 
-// makeFolder creates a folder and adds every folder above it to the batch's sync. An existing folder may be unsynced too,
-// if the process that created it stopped early.
-func makeFolder(fsys platform.FS, b *batch, folder string) error {
-	if b.folders[folder] {
-		return nil
+// programMode is the permission of a new program: that of the replaced one, plus all rights of the owner.
+func programMode(fsys platform.FS, live string) fs.FileMode {
+	mode := fs.FileMode(0o755)
+	if info, err := fsys.Lstat(live); err == nil && info.Mode().IsRegular() {
+		mode = info.Mode().Perm() | 0o700
 	}
-	if there, err := exists(fsys, folder); err != nil {
-		return err
-	} else if !there {
-		if err := fsys.MkdirAll(folder, 0o755); err != nil {
-			return err
-		}
-	}
-	for ; folder != "."; folder = path.Dir(folder) {
-		b.folders[path.Dir(folder)] = true
-	}
-	return nil
+	return mode
 }
 
-// batch collects changes that are not yet synced.
-type batch struct {
-	verb    Verb
-	folders map[string]bool // folders with changed names
-	names   map[string]bool // names used by the batch
-}
-
-func newBatch(v Verb) *batch {
-	return &batch{verb: v, folders: map[string]bool{}, names: map[string]bool{}}
-}
-
-// takes reports whether a step fits into the batch.
-func (b *batch) takes(s Step) bool {
-	return s.Do == b.verb && !b.names[s.From] && (s.To == "" || !b.names[s.To])
-}
-
-// used records names and their folders as changed.
-func (b *batch) used(names ...string) {
-	for _, name := range names {
-		b.names[name], b.folders[path.Dir(name)] = true, true
-	}
-}
+var errFileInTheWay = errors.New("a file stands where a folder of the game belongs; move it away")

@@ -26,8 +26,8 @@ type glance struct {
 	about journalMark      // of the journal with that set
 }
 
-// look examines all files at once.
-func (g *glance) look(glancer platform.Glancer) {
+// examine examines all files at once.
+func (g *glance) examine(glancer platform.Glancer) {
 	names := make([]string, len(g.files))
 	for i, c := range g.files {
 		names[i] = c.entry.Live
@@ -38,8 +38,8 @@ func (g *glance) look(glancer platform.Glancer) {
 	}
 }
 
-// recall copies the file infos of another glance.
-func (g *glance) recall(before *glance) {
+// reuseInfos copies the file infos of another glance.
+func (g *glance) reuseInfos(before *glance) {
 	if before == nil {
 		return
 	}
@@ -53,25 +53,25 @@ func (g *glance) recall(before *glance) {
 	g.at = before.at
 }
 
-// isAbout reports whether an offer is the expected one.
-func (g *glance) isAbout(offer []release.File) bool { return g != nil && slices.Equal(g.offer, offer) }
+// isOf reports whether an offer is the expected one.
+func (g *glance) isOf(offer []release.File) bool { return g != nil && slices.Equal(g.offer, offer) }
 
-// setName computes the identity of a set, file by file.
-type setName struct {
+// setHash computes the identity of a set, file by file.
+type setHash struct {
 	hash hash.Hash
 	line []byte
 }
 
-func newSetName() *setName { return &setName{hash: release.SHA256.NewHash()} }
+func newSetHash() *setHash { return &setHash{hash: release.SHA256.NewHash()} }
 
-func (i *setName) add(e entry) {
+func (i *setHash) addFile(e entry) {
 	i.line = append(append(i.line[:0], e.Live...), 0)
 	i.line = append(e.Digest.Append(i.line), 0)
 	i.line = append(strconv.AppendInt(i.line, e.Size, 10), '\n')
 	_, _ = i.hash.Write(i.line) // Hash.Write never fails
 }
 
-func (i *setName) sum() release.Digest { return release.SHA256.SumOf(i.hash) }
+func (i *setHash) sum() release.Digest { return release.SHA256.SumOf(i.hash) }
 
 // Glance examines the files of an expected offer, so that a Plan that follows soon has less to do. It uses the time of
 // waiting for a server. It may run concurrently with anything that does not use the Dir. Problems are left to Plan, which
@@ -81,9 +81,9 @@ func (d *Contents) Glance(offer []release.File) {
 	if !can || checkOffer(offer) != nil || d.loadLists() != nil {
 		return
 	}
-	g := d.sight(offer)
-	g.look(glancer)
-	g.set, g.about = d.journal.lists.set(), d.journal.mark()
+	g := d.newGlance(offer)
+	g.examine(glancer)
+	g.set, g.about = d.journal.lists.setByName(), d.journal.mark()
 	d.hash.cache.known() // reads the cache
 	for i := range g.files {
 		c := &g.files[i]
@@ -92,13 +92,13 @@ func (d *Contents) Glance(offer []release.File) {
 	d.glanced = g
 }
 
-// sight determines which offered files belong to this install. It does not access the disk.
-func (d *Contents) sight(offer []release.File) *glance {
+// newGlance determines which offered files belong to this install. It does not access the disk.
+func (d *Contents) newGlance(offer []release.File) *glance {
 	g := &glance{offer: offer, files: make([]candidate, 0, len(offer))}
-	identity := newSetName()
+	identity := newSetHash()
 	for _, f := range offer {
 		if e, known := d.names.entryOf(f); known {
-			identity.add(e)
+			identity.addFile(e)
 			g.files = append(g.files, candidate{file: f, entry: e})
 		}
 	}
@@ -106,17 +106,17 @@ func (d *Contents) sight(offer []release.File) *glance {
 	return g
 }
 
-// sighted returns the glance for an offer, with as much as possible of the result of Glance.
-func (c *Contents) sighted(offer []release.File) *glance {
+// useGlance returns the glance for an offer, with as much as possible of the result of Glance.
+func (c *Contents) useGlance(offer []release.File) *glance {
 	before := c.glanced
 	c.glanced = nil
 	g := before
-	if !before.isAbout(offer) {
-		g = c.sight(offer)
-		g.recall(before)
+	if !before.isOf(offer) {
+		g = c.newGlance(offer)
+		g.reuseInfos(before)
 	}
 	if glancer, can := c.fs.(platform.Glancer); can && time.Since(g.at) >= glanceAge {
-		g.look(glancer)
+		g.examine(glancer)
 	}
 	return g
 }
@@ -124,8 +124,8 @@ func (c *Contents) sighted(offer []release.File) *glance {
 // Identity is the identity that Set would return for an offer once it is live: a digest over the names, digests and sizes
 // of the files that belong to this install, in the order of the offer.
 func (c *Contents) Identity(offer []release.File) release.Digest {
-	if c.glanced.isAbout(offer) {
+	if c.glanced.isOf(offer) {
 		return c.glanced.build
 	}
-	return c.sight(offer).build
+	return c.newGlance(offer).build
 }

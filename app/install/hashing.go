@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/update"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -52,8 +53,8 @@ func (h *hasher) forget(names ...string) {
 	}
 }
 
-// read hashes a whole file. progress may be nil.
-func (h *hasher) read(ctx context.Context, name string, a release.Algorithm, progress func(done int64)) (release.Digest, error) {
+// digestFile hashes a whole file. progress may be nil.
+func (h *hasher) digestFile(ctx context.Context, name string, a release.Algorithm, progress func(done int64)) (release.Digest, error) {
 	sum := a.NewHash()
 	if err := h.readFrom(ctx, h.fs, name, sum, progress); err != nil {
 		return release.Digest{}, err
@@ -105,9 +106,9 @@ func (h *hasher) readBlocks(ctx context.Context, from platform.FS, e entry, prog
 	}
 	digest := e.Digest.Algorithm.SumOf(both.hash)
 	if digest == e.Digest {
-		h.blocks.keep(digest, e.Size, both.blocks.all())
+		h.blocks.save(digest, e.Size, both.blocks.checksums())
 	}
-	return digest, both.blocks.all(), nil
+	return digest, both.blocks.checksums(), nil
 }
 
 // digestOf returns a live file's digest, from the cache or by reading it. A read also returns the checksums of the blocks,
@@ -118,7 +119,7 @@ func (h *hasher) digestOf(ctx context.Context, e entry, info fs.FileInfo, progre
 		return digest, nil, nil
 	}
 	digest, held, err := h.readBlocks(ctx, h.fs, e, func(done int64) { progress(e.Live, done, info.Size()) })
-	if err == nil && settled(id, h.now()) {
+	if err == nil && isSettled(id, h.now()) {
 		h.cache.store(full, id, digest)
 	}
 	return digest, held, err
@@ -150,7 +151,7 @@ func (h *hasher) content(ctx context.Context, name string, wanted, previous rele
 	case !info.Mode().IsRegular():
 		return Other, nil
 	}
-	got := h.planned(name, info, cmp.Or(previous.Algorithm, wanted.Algorithm))
+	got := h.plannedDigest(name, info, cmp.Or(previous.Algorithm, wanted.Algorithm))
 	for _, known := range []struct {
 		digest  release.Digest
 		content Content
@@ -159,7 +160,7 @@ func (h *hasher) content(ctx context.Context, name string, wanted, previous rele
 			continue
 		}
 		if got.Algorithm != known.digest.Algorithm {
-			if got, err = h.read(ctx, name, known.digest.Algorithm, nil); err != nil {
+			if got, err = h.digestFile(ctx, name, known.digest.Algorithm, nil); err != nil {
 				return Other, err
 			}
 		}
@@ -170,8 +171,8 @@ func (h *hasher) content(ctx context.Context, name string, wanted, previous rele
 	return Other, nil
 }
 
-// planned is the digest that this process's Plan took from the hash cache; zero if the file must be hashed.
-func (h *hasher) planned(name string, info fs.FileInfo, a release.Algorithm) release.Digest {
+// plannedDigest is the digest that this process's Plan took from the hash cache; zero if the file must be hashed.
+func (h *hasher) plannedDigest(name string, info fs.FileInfo, a release.Algorithm) release.Digest {
 	if !h.planning || a == release.NoDigest {
 		return release.Digest{}
 	}
@@ -194,15 +195,15 @@ func (h *hasher) remember(files []entry) {
 		if err != nil || e.Kind == Companion || e.gone() || info.Size() != e.Size {
 			continue
 		}
-		if id := platform.IdentityOf(info); id.Inode != 0 || settled(id, h.now()) {
+		if id := platform.IdentityOf(info); id.Inode != 0 || isSettled(id, h.now()) {
 			h.cache.store(h.fs.Path(e.Live), id, e.Digest)
 		}
 	}
 }
 
-// live lists the files among these that are live with their exact content, at most maxNamed. Unlisted ones are then missing
+// liveFiles lists the files among these that are live with their exact content, at most maxNamed. Unlisted ones are then missing
 // from the recorded set.
-func (h *hasher) live(ctx context.Context, files []entry) (names []string, err error) {
+func (h *hasher) liveFiles(ctx context.Context, files []entry) (names []string, err error) {
 	for _, e := range fetched(files) {
 		seen, err := h.content(ctx, e.Live, e.Digest, release.Digest{})
 		if err != nil && !platform.IsUnreadable(err) {
@@ -215,9 +216,9 @@ func (h *hasher) live(ctx context.Context, files []entry) (names []string, err e
 	return names, nil
 }
 
-// astray lists the files among these that differ from the previous set because they could not be restored, at most
+// wrongFiles lists the files among these that differ from the previous set because they could not be restored, at most
 // maxNamed. Companions are best effort and not listed.
-func (h *hasher) astray(ctx context.Context, files []entry) (names []string, err error) {
+func (h *hasher) wrongFiles(ctx context.Context, files []entry) (names []string, err error) {
 	for _, e := range files {
 		if e.Kind == Companion || len(names) == maxNamed {
 			continue
@@ -234,4 +235,30 @@ func (h *hasher) astray(ctx context.Context, files []entry) (names []string, err
 		}
 	}
 	return names, nil
+}
+
+// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
+// checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
+func (h *hasher) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
+	known := h.blocks.load(e.Digest, e.Size)
+	if known == nil {
+		return nil, nil
+	}
+	if held == nil {
+		b := newBlockHash(e.Size)
+		if err := h.readFrom(ctx, from, e.Live, b, progress); err != nil {
+			return nil, err
+		}
+		held = b.checksums()
+	}
+	bad := damaged(known, held, e.Size)
+	if len(bad) == 0 && size == e.Size {
+		h.log.Warn().Str("file", e.Live).Msg("the sums of its blocks are wrong; the file is fetched as a whole")
+		h.blocks.drop(e.Digest)
+		return nil, nil
+	}
+	if len(bad) == 1 && bad[0] == (update.Range{End: e.Size}) {
+		return nil, nil
+	}
+	return &salvage{from: from, sums: known, bad: bad}, nil
 }

@@ -37,19 +37,19 @@ func (h *Health) FailedStart(ctx context.Context, cause string) (back bool, err 
 		return false, nil
 	}
 	err = h.change(func(t *Try) { t.Begun, t.Failed, t.Cause = 0, t.Failed+1, shortened(cause) })
-	if err != nil || !h.live().hopeless() {
+	if err != nil || !h.liveTry().hopeless() {
 		return false, h.tx.fault(err)
 	}
 	err = h.tx.rollBack(ctx, blame)
 	return err == nil, h.tx.fault(err)
 }
 
-// live is the Try of the live set.
-func (h *Health) live() Try { return tryOf(h.tx.journal.Tries, h.tx.journal.lists.Is) }
+// liveTry is the Try of the live set.
+func (h *Health) liveTry() Try { return tryOf(h.tx.journal.Tries, h.tx.journal.lists.Is) }
 
 // giveUp rolls a set back after too many starts without a result. Without a backup the live set stays.
 func (h *Health) giveUp(ctx context.Context) error {
-	if !h.Pending() || !h.live().hopeless() {
+	if !h.Pending() || !h.liveTry().hopeless() {
 		return nil
 	}
 	if err := h.tx.rollBack(ctx, blame); !errors.Is(err, ErrNoWayBack) {

@@ -193,9 +193,9 @@ func (j *Journal) load(fsys platform.FS) (ok bool, err error) {
 	return true, nil
 }
 
-// begin starts a transaction in the other slot, so that a torn write leaves the records and lists of the previous one
+// beginTransaction starts a transaction in the other slot, so that a torn write leaves the records and lists of the previous one
 // intact. The name of StateDir must be synced already.
-func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
+func (j *Journal) beginTransaction(fsys platform.FS, build release.Digest, l lists) error {
 	text, err := l.encode()
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
 	if err = writeSynced(fsys, listsName(next.slot), text); err != nil {
 		return err // the records of the new slot are unchanged
 	}
-	if err = next.write(fsys, first); err == nil {
+	if err = next.appendRecord(fsys, first); err == nil {
 		err = fsys.SyncDir(StateDir)
 	}
 	if err != nil {
@@ -220,10 +220,10 @@ func (j *Journal) begin(fsys platform.FS, build release.Digest, l lists) error {
 	return nil
 }
 
-// write adds one record after the valid ones, in place of the remains of an interrupted write, and returns when it is
+// appendRecord adds one record after the valid ones, in place of the remains of an interrupted write, and returns when it is
 // synced. After an error the Journal is unchanged. The record may still be complete on disk; that is safe, because it was
 // true before it was written.
-func (j *Journal) write(fsys platform.FS, r record) error {
+func (j *Journal) appendRecord(fsys platform.FS, r record) error {
 	line, err := r.encode()
 	if err != nil {
 		return err
@@ -283,4 +283,34 @@ func (j *Journal) library(own string) string {
 		return j.lists.Files[i].Live
 	}
 	return own
+}
+
+// bound maps live names to the intended content of the parts on disk.
+func (j *Journal) bound() map[string]entry {
+	parts := j.lists.Parts
+	if j.State == Staging || j.State == Prepared {
+		parts = slices.Concat(parts, fetched(j.lists.Files))
+	}
+	bound := make(map[string]entry, len(parts))
+	for _, e := range parts {
+		bound[e.Live] = entry{Kind: e.Kind, Live: e.Live, Size: e.Size, Digest: e.Digest, Aside: e.Aside}
+	}
+	return bound
+}
+
+// pending are the unproven changes of one host.
+func (j *Journal) pending(library string) []undo {
+	var waiting []undo
+	for _, u := range j.lists.Undo {
+		if !u.Proven && belongs(u.Kind, u.Live, library) {
+			waiting = append(waiting, u)
+		}
+	}
+	return waiting
+}
+
+// changes reports whether the transaction leads to another set, rather than only repairing this one. Missed companions do
+// not count: a companion that is locked at every start must not look like a set that never proves itself.
+func (j *Journal) changes(missed []string) bool {
+	return slices.ContainsFunc(j.lists.Files, func(e entry) bool { return !e.Repair && !slices.Contains(missed, e.Live) })
 }

@@ -225,13 +225,13 @@ func TestJournalOnDisk(t *testing.T) {
 		t.Fatalf("a new install has %+v", j)
 	}
 	for n := range uint64(5) {
-		if err := j.begin(d, wantedDigest, someLists(fmt.Sprint("f", n))); err != nil {
+		if err := j.beginTransaction(d, wantedDigest, someLists(fmt.Sprint("f", n))); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range []record{{}, {State: Prepared}, {State: Swapped, Tries: []Try{{Set: wantedDigest, Swaps: 1}}},
 			{State: Confirmed, Proven: fmt.Sprint("f", n), Tries: []Try{}}, {State: Confirmed, Dropped: true}} {
 			if r.State != None {
-				if err := j.write(d, r); err != nil {
+				if err := j.appendRecord(d, r); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -250,8 +250,8 @@ func TestJournalOnDisk(t *testing.T) {
 func TestCleanJournalLeavesItsListsUnread(t *testing.T) {
 	d := slots(t)
 	j := mustLoad(t, d)
-	if err := errors.Join(j.begin(d, wantedDigest, someLists("f")), j.write(d, record{State: Prepared}), j.write(d, record{State: Swapped}),
-		j.write(d, record{State: Confirmed, Proven: "f"}), j.write(d, record{State: Confirmed, Dropped: true, Clean: true})); err != nil {
+	if err := errors.Join(j.beginTransaction(d, wantedDigest, someLists("f")), j.appendRecord(d, record{State: Prepared}), j.appendRecord(d, record{State: Swapped}),
+		j.appendRecord(d, record{State: Confirmed, Proven: "f"}), j.appendRecord(d, record{State: Confirmed, Dropped: true, Clean: true})); err != nil {
 		t.Fatal(err)
 	}
 	read := mustLoad(t, d)
@@ -285,11 +285,11 @@ func TestSlotsAfterAPowerCut(t *testing.T) {
 			t.Run(name+" "+of(1), func(t *testing.T) {
 				d := slots(t)
 				j := mustLoad(t, d)
-				if err := errors.Join(j.begin(d, wantedDigest, someLists("one")), j.write(d, record{State: Swapped})); err != nil {
+				if err := errors.Join(j.beginTransaction(d, wantedDigest, someLists("one")), j.appendRecord(d, record{State: Swapped})); err != nil {
 					t.Fatal(err)
 				}
 				older := j
-				if err := j.begin(d, previousDigest, someLists("two")); err != nil {
+				if err := j.beginTransaction(d, previousDigest, someLists("two")); err != nil {
 					t.Fatal(err)
 				}
 				newer := d.Path(of(j.slot))
@@ -309,7 +309,7 @@ func TestSlotsAfterAPowerCut(t *testing.T) {
 				if !reflect.DeepEqual(got, older) {
 					t.Fatalf("got %+v, want %+v", got, older)
 				}
-				if err := got.begin(d, otherDigest, someLists("three")); err != nil {
+				if err := got.beginTransaction(d, otherDigest, someLists("three")); err != nil {
 					t.Fatal(err)
 				}
 				if read := mustLoad(t, d); read.Build != otherDigest || read.Number != 2 || read.lists.Files[0].Live != "three" {
@@ -337,7 +337,7 @@ func TestRecordBehindATornTail(t *testing.T) {
 			if j.State != Staging {
 				t.Fatalf("tail %q: %+v", tail, j)
 			}
-			if err := j.write(d, record{State: RolledBack}); err != nil {
+			if err := j.appendRecord(d, record{State: RolledBack}); err != nil {
 				t.Fatal(err)
 			}
 			if read := mustLoad(t, d); read.State != RolledBack || !reflect.DeepEqual(read, j) {
@@ -371,17 +371,17 @@ func TestBeginThatFails(t *testing.T) {
 	for _, name := range []string{slotName(1), listsName(1)} {
 		d := slots(t)
 		j := mustLoad(t, d)
-		if err := j.begin(d, wantedDigest, lists{}); err != nil {
+		if err := j.beginTransaction(d, wantedDigest, lists{}); err != nil {
 			t.Fatal(err)
 		}
 		before := j
-		if err := j.begin(noSync{d, name}, otherDigest, someLists("two")); err == nil {
+		if err := j.beginTransaction(noSync{d, name}, otherDigest, someLists("two")); err == nil {
 			t.Fatal("no error")
 		}
 		if !reflect.DeepEqual(j, before) {
 			t.Errorf("the journal moved to %+v", j)
 		}
-		if err := j.write(d, record{State: Confirmed}); err != nil {
+		if err := j.appendRecord(d, record{State: Confirmed}); err != nil {
 			t.Fatal(err)
 		}
 		if read := mustLoad(t, d); !reflect.DeepEqual(read, j) {
@@ -393,14 +393,14 @@ func TestBeginThatFails(t *testing.T) {
 func TestWriteThatFails(t *testing.T) {
 	d := slots(t)
 	j := mustLoad(t, d)
-	if err := j.begin(d, wantedDigest, lists{}); err != nil {
+	if err := j.beginTransaction(d, wantedDigest, lists{}); err != nil {
 		t.Fatal(err)
 	}
 	before := j
-	if err := j.write(noSync{d, slotName(0)}, record{State: Prepared}); err == nil || !reflect.DeepEqual(j, before) {
+	if err := j.appendRecord(noSync{d, slotName(0)}, record{State: Prepared}); err == nil || !reflect.DeepEqual(j, before) {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if err := j.write(d, record{State: RolledBack}); err != nil {
+	if err := j.appendRecord(d, record{State: RolledBack}); err != nil {
 		t.Fatal(err)
 	}
 	if read := mustLoad(t, d); read.State != RolledBack {
@@ -430,7 +430,7 @@ func TestSlotThatIsTooLong(t *testing.T) {
 		}
 	}
 	j := Journal{size: maxJournal - 10}
-	if err := j.write(d, record{State: Prepared}); !errors.Is(err, platform.ErrTooLong) {
+	if err := j.appendRecord(d, record{State: Prepared}); !errors.Is(err, platform.ErrTooLong) {
 		t.Errorf("wrote over the limit: %v", err)
 	}
 }
@@ -457,7 +457,7 @@ func TestUnreadableSlotIsAnError(t *testing.T) {
 	for _, name := range []string{slotName(1), listsName(0)} {
 		d := slots(t)
 		j := mustLoad(t, d)
-		if err := j.begin(d, wantedDigest, lists{}); err != nil {
+		if err := j.beginTransaction(d, wantedDigest, lists{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := errors.Join(os.RemoveAll(d.Path(name)), os.MkdirAll(filepath.Join(d.Path(name), "x"), 0o755)); err != nil {

@@ -1,48 +1,17 @@
 package install
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"collet/netproto/release"
-	"collet/platform"
 )
 
 // maxLists is the largest lists file in bytes that is read. It allows release.MaxSet files of 170 bytes, the usual size, in
 // each of its lists, twice over.
 const maxLists = 256 << 20
-
-// entry is one file of a transaction or of a set. Live is relative to the install folder.
-type entry struct {
-	Kind    Kind           `json:"kind"`
-	Live    string         `json:"live"`
-	Size    int64          `json:"size"`
-	Digest  release.Digest `json:"digest,omitzero"` // what it becomes; zero: the release has dropped the file
-	Old     release.Digest `json:"old,omitzero"`    // what was live when the transaction began; zero: no file, or not worth keeping
-	OldSize int64          `json:"old_size,omitempty"`
-	Repair  bool           `json:"repair,omitempty"`  // a repair of a damaged file of the set: the live file is not kept
-	Foreign bool           `json:"foreign,omitempty"` // the live file did not come from a release, so it is never deleted
-	Aside   bool           `json:"aside,omitempty"`   // its part does not lie beside it
-	Broken  bool           `json:"broken,omitempty"`  // the live file could not be read
-}
-
-// undo is the file of the last proven set under a name that has changed since.
-type undo struct {
-	Kind      Kind           `json:"kind"`
-	Live      string         `json:"live"`
-	Size      int64          `json:"size,omitempty"`
-	Digest    release.Digest `json:"digest,omitzero"` // zero: no file
-	Foreign   bool           `json:"foreign,omitempty"`
-	Gone      bool           `json:"gone,omitempty"`      // the release has dropped the file
-	Proven    bool           `json:"proven,omitempty"`    // its successor has proven itself: the backup will be removed
-	Reverting bool           `json:"reverting,omitempty"` // it is being restored
-}
 
 // lists are the files of a transaction and the set that it starts from.
 type lists struct {
@@ -59,20 +28,6 @@ type lists struct {
 
 func (l lists) encode() ([]byte, error) { return json.Marshal(l) }
 
-// readLists reads a slot's lists. ok is false if they do not match the digest in the journal.
-func readLists(fsys platform.FS, name string, want release.Digest) (l lists, ok bool, err error) {
-	data, err := platform.ReadFile(fsys, name, maxLists)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, platform.ErrTooLong) {
-		return lists{}, false, nil
-	}
-	if err != nil {
-		return lists{}, false, err
-	}
-	got, err := release.SHA256.DigestOf(bytes.NewReader(data))
-	ok = err == nil && got == want && l.decode(data) == nil
-	return l, ok, nil
-}
-
 // clone is a copy that the caller may change.
 func (l lists) clone() lists {
 	l.Set, l.Undo, l.Parts = slices.Clone(l.Set), slices.Clone(l.Undo), slices.Clone(l.Parts)
@@ -81,26 +36,26 @@ func (l lists) clone() lists {
 
 // apply updates the lists with a record that follows the state before, in the transaction that leads to build.
 func (l *lists) apply(before State, r record, build release.Digest) {
-	stay := l.named(r.Stay)
+	stay := l.filesNamed(r.Stay)
 	switch {
 	case r.Number != 0:
 		return
 	case r.State == Swapped && before == Prepared:
 		l.swapped(build, r.Missed)
 	case r.Proven != "":
-		l.mark(r.Proven, func(u *undo) { u.Proven = true })
+		l.changeUndos(r.Proven, func(u *undo) { u.Proven = true })
 		l.Was, l.Blend = release.Digest{}, nil
 	case r.Back != "":
 		if before == Prepared { // its swap began and can't be finished
 			l.swapped(build, nil)
 		}
-		l.mark(r.Back, func(u *undo) { u.Reverting = !u.Proven })
+		l.changeUndos(r.Back, func(u *undo) { u.Reverting = !u.Proven })
 	case r.State == RolledBack && before == RollingBack:
 		l.rolledBack()
 	}
 	if r.State == RolledBack {
 		l.Parts, l.Files, l.Adopted = slices.Concat(l.Parts, fetched(l.Files)), nil, nil
-		l.keep(stay)
+		l.addToSet(stay)
 		if len(r.Mixed) > 0 {
 			l.Mixed = r.Mixed
 		}
@@ -113,8 +68,8 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 	}
 }
 
-// mark changes the undos of one host.
-func (l *lists) mark(library string, change func(*undo)) {
+// changeUndos changes the undos of one host.
+func (l *lists) changeUndos(library string, change func(*undo)) {
 	l.Undo = slices.Clone(l.Undo)
 	for i := range l.Undo {
 		if belongs(l.Undo[i].Kind, l.Undo[i].Live, library) {
@@ -140,8 +95,8 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 		}
 	}
 	// A proven file becomes the backup now, even if an older backup still exists.
-	l.Undo = slices.Concat(outside(l.Undo, fresh), fresh)
-	l.keep(slices.Concat(l.Adopted, l.Files))
+	l.Undo = slices.Concat(withoutNames(l.Undo, fresh), fresh)
+	l.addToSet(slices.Concat(l.Adopted, l.Files))
 	for i, u := range l.Undo {
 		_, live := slices.BinarySearchFunc(l.Set, u.Live, func(e entry, live string) int { return strings.Compare(e.Live, live) })
 		l.Undo[i].Gone = !live
@@ -149,8 +104,8 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 	l.Files, l.Adopted = nil, nil
 }
 
-// outside are the undos in old whose names are not in others.
-func outside(old, others []undo) []undo {
+// withoutNames are the undos in old whose names are not in others.
+func withoutNames(old, others []undo) []undo {
 	if len(old) == 0 {
 		return nil
 	}
@@ -165,7 +120,7 @@ func outside(old, others []undo) []undo {
 func (l *lists) rolledBack() {
 	l.Is, l.Was = l.Was, release.Digest{}
 	l.Mixed, l.Blend = l.Blend, nil
-	set := l.set()
+	set := l.setByName()
 	for _, u := range l.Undo {
 		if !u.Reverting {
 			continue
@@ -178,14 +133,14 @@ func (l *lists) rolledBack() {
 		if u.Foreign {
 			back.Digest = release.Digest{} // the restored file did not come from a release
 		}
-		put(set, back)
+		putEntry(set, back)
 	}
-	l.setTo(set)
+	l.replaceSet(set)
 	l.Undo = slices.DeleteFunc(slices.Clone(l.Undo), func(u undo) bool { return u.Reverting })
 }
 
-// keep adds live files to the set; the last entry of a name wins.
-func (l *lists) keep(files []entry) {
+// addToSet adds live files to the set; the last entry of a name wins.
+func (l *lists) addToSet(files []entry) {
 	if len(files) == 0 {
 		return
 	}
@@ -205,8 +160,8 @@ func (l *lists) keep(files []entry) {
 	l.Set = kept
 }
 
-// put sets an entry of a set, or deletes it if the digest is zero.
-func put(set map[string]entry, e entry) {
+// putEntry sets an entry of a set, or deletes it if the digest is zero.
+func putEntry(set map[string]entry, e entry) {
 	if e.Digest.IsZero() {
 		delete(set, e.Live)
 	} else {
@@ -214,7 +169,7 @@ func put(set map[string]entry, e entry) {
 	}
 }
 
-func (l *lists) set() map[string]entry {
+func (l *lists) setByName() map[string]entry {
 	set := make(map[string]entry, len(l.Set)+len(l.Files)+len(l.Adopted))
 	for _, e := range l.Set {
 		set[e.Live] = e
@@ -222,7 +177,7 @@ func (l *lists) set() map[string]entry {
 	return set
 }
 
-func (l *lists) setTo(set map[string]entry) {
+func (l *lists) replaceSet(set map[string]entry) {
 	l.Set = make([]entry, 0, len(set))
 	for _, live := range slices.Sorted(maps.Keys(set)) {
 		l.Set = append(l.Set, set[live])
@@ -231,7 +186,7 @@ func (l *lists) setTo(set map[string]entry) {
 
 // replacing are the files of the set whose predecessors are being restored.
 func (l *lists) replacing() (files []entry) {
-	set := l.set()
+	set := l.setByName()
 	for _, u := range l.Undo {
 		if e, live := set[u.Live]; live && u.Reverting {
 			files = append(files, e)
@@ -240,8 +195,8 @@ func (l *lists) replacing() (files []entry) {
 	return files
 }
 
-// named are the files with these names, those of the transaction last.
-func (l *lists) named(names []string) []entry {
+// filesNamed are the files with these names, those of the transaction last.
+func (l *lists) filesNamed(names []string) []entry {
 	if len(names) == 0 {
 		return nil
 	}
@@ -257,56 +212,6 @@ func (l *lists) unproven() map[string]bool {
 		}
 	}
 	return names
-}
-
-// bound maps live names to the intended content of the parts on disk.
-func (j *Journal) bound() map[string]entry {
-	parts := j.lists.Parts
-	if j.State == Staging || j.State == Prepared {
-		parts = slices.Concat(parts, fetched(j.lists.Files))
-	}
-	bound := make(map[string]entry, len(parts))
-	for _, e := range parts {
-		bound[e.Live] = entry{Kind: e.Kind, Live: e.Live, Size: e.Size, Digest: e.Digest, Aside: e.Aside}
-	}
-	return bound
-}
-
-// fetched are the entries with a digest.
-func fetched(files []entry) []entry {
-	return slices.DeleteFunc(slices.Clone(files), entry.gone)
-}
-
-// gone reports whether the entry removes a file.
-func (e entry) gone() bool { return e.Digest.IsZero() }
-
-// entry is the file that the undo restores.
-func (u undo) entry() entry {
-	return entry{Kind: u.Kind, Live: u.Live, Size: u.Size, Digest: u.Digest}
-}
-
-// belongs reports whether a file is part of the set of the host with this module. All hosts share the packs.
-func belongs(k Kind, live, library string) bool {
-	switch k {
-	case Module:
-		return live == library
-	case Companion:
-		base := strings.TrimSuffix(library, path.Ext(library))
-		return strings.HasPrefix(live, library+".") || live == base+symbolsExt
-	default:
-		return true
-	}
-}
-
-// pending are the unproven changes of one host.
-func (j *Journal) pending(library string) []undo {
-	var waiting []undo
-	for _, u := range j.lists.Undo {
-		if !u.Proven && belongs(u.Kind, u.Live, library) {
-			waiting = append(waiting, u)
-		}
-	}
-	return waiting
 }
 
 // returning are the files to restore: Old is the restored content.

@@ -3,9 +3,12 @@ package install
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"strconv"
 
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 // decode reads the output of encode. Every start after an update reads a set of up to ten thousand files, and encoding/json
@@ -102,52 +105,52 @@ type scanner struct {
 	odd  bool
 }
 
-// mark reads a required byte.
-func (s *scanner) mark(b byte) {
-	if s.next(b) {
+// expect reads a required byte.
+func (s *scanner) expect(b byte) {
+	if s.follows(b) {
 		s.rest = s.rest[1:]
 	} else {
 		s.odd = true
 	}
 }
 
-func (s *scanner) next(b byte) bool { return !s.odd && len(s.rest) > 0 && s.rest[0] == b }
+func (s *scanner) follows(b byte) bool { return !s.odd && len(s.rest) > 0 && s.rest[0] == b }
 
 // object reads an object. It calls field with each key; field reads the value.
 func (s *scanner) object(field func(key string)) {
-	s.mark('{')
-	for more := !s.next('}'); more && !s.odd; {
+	s.expect('{')
+	for more := !s.follows('}'); more && !s.odd; {
 		key := s.quoted()
-		s.mark(':')
+		s.expect(':')
 		field(string(key))
-		if more = s.next(','); more {
-			s.mark(',')
+		if more = s.follows(','); more {
+			s.expect(',')
 		}
 	}
-	s.mark('}')
+	s.expect('}')
 }
 
 func (s *scanner) entries() []entry { return scanAll(s, (*entry).scan) }
 
 // scanAll reads an array of objects.
 func scanAll[T any](s *scanner, scan func(item *T, s *scanner, key string)) (all []T) {
-	s.mark('[')
+	s.expect('[')
 	all = make([]T, 0, bytes.Count(s.rest, []byte("},{"))+1)
 	for more := true; more && !s.odd; {
 		all = append(all, *new(T))
 		item := &all[len(all)-1]
 		s.object(func(key string) { scan(item, s, key) })
-		if more = s.next(','); more {
-			s.mark(',')
+		if more = s.follows(','); more {
+			s.expect(',')
 		}
 	}
-	s.mark(']')
+	s.expect(']')
 	return all
 }
 
 // quoted reads a string without escapes.
 func (s *scanner) quoted() []byte {
-	s.mark('"')
+	s.expect('"')
 	end := bytes.IndexByte(s.rest, '"')
 	if s.odd || end < 0 || bytes.IndexByte(s.rest[:end], '\\') >= 0 {
 		s.odd = true
@@ -197,4 +200,18 @@ func (s *scanner) yes() bool {
 	s.odd = s.odd || !is
 	s.rest = rest
 	return is
+}
+
+// readLists reads a slot's lists. ok is false if they do not match the digest in the journal.
+func readLists(fsys platform.FS, name string, want release.Digest) (l lists, ok bool, err error) {
+	data, err := platform.ReadFile(fsys, name, maxLists)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, platform.ErrTooLong) {
+		return lists{}, false, nil
+	}
+	if err != nil {
+		return lists{}, false, err
+	}
+	got, err := release.SHA256.DigestOf(bytes.NewReader(data))
+	ok = err == nil && got == want && l.decode(data) == nil
+	return l, ok, nil
 }

@@ -51,9 +51,9 @@ func (l *locks) exclusively(ctx context.Context, f func() error) error {
 	if err := l.stopReading(); err != nil {
 		return err
 	}
-	alone, err := l.alone(ctx)
+	alone, err := l.waitForUsers(ctx)
 	if err == nil {
-		err = l.asSole(alone, f)
+		err = l.whileSole(alone, f)
 	}
 	if shared {
 		err = errors.Join(err, l.startReading(ctx))
@@ -61,8 +61,8 @@ func (l *locks) exclusively(ctx context.Context, f func() error) error {
 	return err
 }
 
-// asSole runs f while this process holds the readers' lock exclusively, and then releases the lock.
-func (l *locks) asSole(alone io.Closer, f func() error) error {
+// whileSole runs f while this process holds the readers' lock exclusively, and then releases the lock.
+func (l *locks) whileSole(alone io.Closer, f func() error) error {
 	l.sole = true
 	err := f()
 	l.sole = false
@@ -73,7 +73,7 @@ func (l *locks) asSole(alone io.Closer, f func() error) error {
 // cancelled.
 const readersPoll = 200 * time.Millisecond
 
-func (l *locks) alone(ctx context.Context) (io.Closer, error) {
+func (l *locks) waitForUsers(ctx context.Context) (io.Closer, error) {
 	for told := false; ; told = true {
 		alone, err := l.fs.Lock(path.Join(StateDir, ReadersFile))
 		if !errors.Is(err, platform.ErrLocked) {

@@ -55,7 +55,7 @@ func (w *transfer) endEarly() error {
 	l := &w.loose
 	err := <-l.done
 	if err != nil {
-		err = errors.Join(err, w.disbelieve(l.early))
+		err = errors.Join(err, w.discardParts(l.early))
 	}
 	l.early, l.done = nil, nil
 	return err
@@ -68,14 +68,14 @@ func (w *transfer) syncLoose() error {
 	l := &w.loose
 	err := platform.SyncFiles(w.fs, w.parts(l.items))
 	if err != nil {
-		err = errors.Join(err, w.disbelieve(l.items))
+		err = errors.Join(err, w.discardParts(l.items))
 	}
 	l.items = nil
 	return errors.Join(early, err)
 }
 
-// disbelieve deletes finished parts.
-func (w *transfer) disbelieve(items []int) (err error) {
+// discardParts deletes finished parts.
+func (w *transfer) discardParts(items []int) (err error) {
 	for n, name := range w.parts(items) {
 		err = errors.Join(err, removeIfThere(w.fs, name))
 		w.items[items[n]].offset = 0

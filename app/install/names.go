@@ -48,56 +48,6 @@ const (
 	ReleaseFolder = "release"
 )
 
-// Kind is how a file of a transaction becomes live. The journal contains these words.
-type Kind string
-
-const (
-	Pack      Kind = "pack"      // part → live
-	Module    Kind = "module"    // part → staged → live, the old one to .bak
-	Companion Kind = "companion" // part → staged → live, best effort
-)
-
-// part is the name that receives the bytes. It lies beside the final file, so that the last step is a rename within one
-// folder. It lies aside if the final file's folder can't exist before the swap.
-func (e entry) part() string {
-	if e.Aside {
-		return path.Join(StateDir, partsDir, e.Live)
-	}
-	dir, base := path.Split(e.Live)
-	return dir + PartPrefix + base
-}
-
-// places are the possible names of the part: a stop may come between the part's move and its record in the journal.
-func (e entry) places() []string {
-	beside, aside := e, e
-	beside.Aside, aside.Aside = false, true
-	return []string{beside.part(), aside.part()}
-}
-
-// staged is the name of the complete file before the swap. A program keeps its extension, which Windows requires.
-func (e entry) staged() string {
-	if ext := path.Ext(e.Live); e.Kind == Module && strings.EqualFold(ext, ProgramExt) {
-		return strings.TrimSuffix(e.Live, ext) + StagingSuffix + ext
-	}
-	return e.Live + StagingSuffix
-}
-
-// ready is the name of the complete file before the swap: the staging name, or for packs the part.
-func (e entry) ready() string {
-	if e.Kind == Pack {
-		return e.part()
-	}
-	return e.staged()
-}
-
-// backup is the name of the last proven file until its successor has proven itself.
-func (e entry) backup() string {
-	if e.Kind == Module {
-		return e.Live + BackupSuffix
-	}
-	return path.Join(StateDir, previousDir, e.Live)
-}
-
 // Names holds the file names of an install.
 type Names struct {
 	Runtime   string // base name of the host, and so of its module: "Lathe"
@@ -125,7 +75,7 @@ func (n Names) Checked() (Names, error) {
 			return n, fmt.Errorf("folder of the install: %v", reason)
 		}
 		for _, other := range ours {
-			if nested(folder, other) || nested(other, folder) {
+			if contains(folder, other) || contains(other, folder) {
 				return n, fmt.Errorf("folder of the install: %q and %q are in each other's way", folder, other)
 			}
 		}
@@ -134,8 +84,8 @@ func (n Names) Checked() (Names, error) {
 	return n, nil
 }
 
-// nested reports whether inner is outer or lies below it, on any system.
-func nested(inner, outer string) bool {
+// contains reports whether inner is outer or lies below it, on any system.
+func contains(inner, outer string) bool {
 	return strings.HasPrefix(release.Fold(inner)+"/", release.Fold(outer)+"/")
 }
 

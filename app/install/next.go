@@ -52,8 +52,8 @@ const (
 	Revert   Verb = "revert"   // the prepared bytes of From are lost, and some files of the set are live: roll back
 )
 
-// ways describes what the file system and the journal allow for a swap.
-type ways struct {
+// swapOptions describes what the file system and the journal allow for a swap.
+type swapOptions struct {
 	exchange bool            // two names can be exchanged atomically
 	inherits map[string]bool // live names whose backup already holds the last proven file: the live file is not kept
 }
@@ -63,25 +63,25 @@ type ways struct {
 //
 // The order makes a stop between steps safe. Modules and companions reach their staging names before any swap. A name is
 // free before another file takes it. A backup is not overwritten while it holds a file of the last proven set.
-func Next(files []entry, seen []Seen, goal Goal, w ways) []Step {
-	if name, lost := lost(files, seen); lost {
+func Next(files []entry, seen []Seen, goal Goal, w swapOptions) []Step {
+	if name, lost := findLost(files, seen); lost {
 		return []Step{{Do: onLoss(files, seen), From: name}}
 	}
 	var stage, steps batches
 	for i, e := range files {
 		if e.Kind != Pack && seen[i].Part == Wanted && seen[i].Live != Wanted {
-			stage.add(Step{Place, e.part(), e.staged(), e.Kind == Companion})
+			stage.addStep(Step{Place, e.part(), e.staged(), e.Kind == Companion})
 		}
-		steps.file(e, seen[i], w)
+		steps.addFile(e, seen[i], w)
 	}
 	if goal < Swap {
-		return stage.all()
+		return stage.steps()
 	}
-	return append(stage.all(), steps.all()...)
+	return append(stage.steps(), steps.steps()...)
 }
 
-// lost finds a file whose prepared bytes are in none of its places. Companions are best effort and never lost.
-func lost(files []entry, seen []Seen) (name string, lost bool) {
+// findLost finds a file whose prepared bytes are in none of its places. Companions are best effort and never lost.
+func findLost(files []entry, seen []Seen) (name string, lost bool) {
 	for i, e := range files {
 		s := seen[i]
 		if !e.gone() && e.Kind != Companion && s.Part != Wanted && s.Staged != Wanted && s.Live != Wanted {
@@ -93,14 +93,14 @@ func lost(files []entry, seen []Seen) (name string, lost bool) {
 
 // onLoss is the step for lost bytes: Revert after the swap has begun, otherwise Restart.
 func onLoss(files []entry, seen []Seen) Verb {
-	if touched(files, seen) {
+	if swapBegun(files, seen) {
 		return Revert
 	}
 	return Restart
 }
 
-// touched reports whether a swap has begun: at least one live name has changed.
-func touched(files []entry, seen []Seen) bool {
+// swapBegun reports whether a swap has begun: at least one live name has changed.
+func swapBegun(files []entry, seen []Seen) bool {
 	for i, e := range files {
 		live := seen[i].Live
 		switch {
@@ -116,104 +116,104 @@ type batches struct {
 	recycle, first, exchange, clear, place, keep, drop []Step
 }
 
-func (b *batches) all() []Step {
+func (b *batches) steps() []Step {
 	return slices.Concat(b.recycle, b.first, b.exchange, b.clear, b.place, b.keep, b.drop)
 }
 
-// add puts a step into its batch.
-func (b *batches) add(s Step) {
+// addStep puts a step into its batch.
+func (b *batches) addStep(s Step) {
 	batch := map[Verb]*[]Step{
 		Recycle: &b.recycle, Exchange: &b.exchange, Clear: &b.clear, Place: &b.place, Keep: &b.keep, Drop: &b.drop,
 	}[s.Do]
 	*batch = append(*batch, s)
 }
 
-// aside adds a step that moves a file away before another one takes its name.
-func (b *batches) aside(s Step) { b.first = append(b.first, s) }
+// addFirst adds a step that moves a file away before another one takes its name.
+func (b *batches) addFirst(s Step) { b.first = append(b.first, s) }
 
-// file adds the steps that make one file of the set live and back up the file it replaces.
-func (b *batches) file(e entry, s Seen, w ways) {
+// addFile adds the steps that make one file of the set live and back up the file it replaces.
+func (b *batches) addFile(e entry, s Seen, w swapOptions) {
 	switch {
 	case e.gone():
-		b.remove(e, s, w)
+		b.removeFile(e, s, w)
 	case s.Live == Wanted:
-		b.finish(e, s, w)
+		b.finishFile(e, s, w)
 	case e.Kind == Companion && s.Part != Wanted && s.Staged != Wanted:
 		return
 	default:
-		b.replace(e, s, w)
+		b.replaceFile(e, s, w)
 	}
 }
 
-// remove adds the steps for a file that the release has dropped. It leaves a file with other content in place: it is the
+// removeFile adds the steps for a file that the release has dropped. It leaves a file with other content in place: it is the
 // player's.
-func (b *batches) remove(e entry, s Seen, w ways) {
+func (b *batches) removeFile(e entry, s Seen, w swapOptions) {
 	switch {
 	case s.Live != Previous:
 		return
 	case w.inherits[e.Live]: // in the first batch: a folder, or a file in place of the folder, may need the name
-		b.aside(Step{Drop, e.Live, "", e.Kind == Companion})
+		b.addFirst(Step{Drop, e.Live, "", e.Kind == Companion})
 	default:
-		b.spare(e, s)
-		b.aside(Step{Keep, e.Live, e.backup(), e.Kind == Companion})
+		b.recycleBackup(e, s)
+		b.addFirst(Step{Keep, e.Live, e.backup(), e.Kind == Companion})
 	}
 }
 
-// spare recycles a file of unknown origin that occupies the name of the backup.
-func (b *batches) spare(e entry, s Seen) {
+// recycleBackup recycles a file of unknown origin that occupies the name of the backup.
+func (b *batches) recycleBackup(e entry, s Seen) {
 	if s.Backup == Other {
-		b.add(Step{Recycle, e.backup(), "", e.Kind == Companion})
+		b.addStep(Step{Recycle, e.backup(), "", e.Kind == Companion})
 	}
 }
 
-// replace adds the steps that make a new file live:
+// replaceFile adds the steps that make a new file live:
 //
 //	live previous              exchange with it, then keep the old one; or keep it first where names can't be exchanged
 //	live previous, inherited   place over it: it is unproven
 //	live anything else         place over it if it is a damaged copy of the same file, else recycle it first
 //	live a folder              clear it: its files are gone by then
 //	live absent                place
-func (b *batches) replace(e entry, s Seen, w ways) {
+func (b *batches) replaceFile(e entry, s Seen, w swapOptions) {
 	from, try := e.ready(), e.Kind == Companion
 	switch {
 	case s.Live == Previous && !w.inherits[e.Live]:
-		b.spare(e, s)
+		b.recycleBackup(e, s)
 		if w.exchange {
-			b.add(Step{Exchange, from, e.Live, try})
-			b.add(Step{Keep, from, e.backup(), try})
+			b.addStep(Step{Exchange, from, e.Live, try})
+			b.addStep(Step{Keep, from, e.backup(), try})
 			return
 		}
-		b.aside(Step{Keep, e.Live, e.backup(), try})
+		b.addFirst(Step{Keep, e.Live, e.backup(), try})
 	case s.Live == Other && !e.Repair:
-		b.add(Step{Recycle, e.Live, "", try})
+		b.addStep(Step{Recycle, e.Live, "", try})
 	case s.Live == Folder:
-		b.add(Step{Clear, e.Live, "", try})
+		b.addStep(Step{Clear, e.Live, "", try})
 	}
-	b.add(Step{Place, from, e.Live, try})
+	b.addStep(Step{Place, from, e.Live, try})
 }
 
-// finish adds the steps that clean up after a file that is already live.
-func (b *batches) finish(e entry, s Seen, w ways) {
+// finishFile adds the steps that clean up after a file that is already live.
+func (b *batches) finishFile(e entry, s Seen, w swapOptions) {
 	try := e.Kind == Companion
 	at := s.Part
 	if e.Kind != Pack {
 		at = s.Staged
 		if s.Part == Wanted {
-			b.add(Step{Drop, e.part(), "", try})
+			b.addStep(Step{Drop, e.part(), "", try})
 		}
 	}
 	switch {
 	case at == Previous && !w.inherits[e.Live] && !e.Repair:
-		b.spare(e, s)
-		b.add(Step{Keep, e.ready(), e.backup(), try})
+		b.recycleBackup(e, s)
+		b.addStep(Step{Keep, e.ready(), e.backup(), try})
 	case at != Absent:
-		b.add(Step{Drop, e.ready(), "", try})
+		b.addStep(Step{Drop, e.ready(), "", try})
 	}
 }
 
 // Found returns the steps that move the files left by exchanges to the backups. A rollback that starts before the swap has
 // done so needs them there.
-func Found(files []entry, seen []Seen, w ways) []Step {
+func Found(files []entry, seen []Seen, w swapOptions) []Step {
 	var b batches
 	for i, e := range files {
 		s := seen[i]
@@ -222,17 +222,17 @@ func Found(files []entry, seen []Seen, w ways) []Step {
 			at = s.Staged
 		}
 		if !e.gone() && !e.Repair && at == Previous && s.Backup != Previous && !w.inherits[e.Live] {
-			b.spare(e, s)
-			b.add(Step{Keep, e.ready(), e.backup(), e.Kind == Companion})
+			b.recycleBackup(e, s)
+			b.addStep(Step{Keep, e.ready(), e.backup(), e.Kind == Companion})
 		}
 	}
-	return b.all()
+	return b.steps()
 }
 
 // Withdraw returns the steps that withdraw a prepared set, so that another offer can be planned: complete files become
 // parts again. possible is false when a swap has begun; then only Next applies.
 func Withdraw(files []entry, seen []Seen) (steps []Step, possible bool) {
-	if touched(files, seen) {
+	if swapBegun(files, seen) {
 		return nil, false
 	}
 	for i, e := range files {
@@ -246,47 +246,47 @@ func Withdraw(files []entry, seen []Seen) (steps []Step, possible bool) {
 // Undo returns the steps that restore the last proven set. now is the set's file under each name, with the zero digest if
 // it has none; these files become parts again, in their aside place. lost names a file whose backup is missing; then there
 // are no steps. In seen, Wanted is the set's file and Previous is the file to restore.
-func Undo(back []undo, now []entry, seen []Seen, w ways) (steps []Step, lost string) {
+func Undo(back []undo, now []entry, seen []Seen, w swapOptions) (steps []Step, lost string) {
 	var b, last batches
 	for i, u := range back {
 		s, e := seen[i], now[i]
 		if s.Live != Previous && !u.Digest.IsZero() && s.Backup != Previous && u.Kind != Companion {
 			return nil, u.Live
 		}
-		b.undo(&last, u, e, s, w)
+		b.undoFile(&last, u, e, s, w)
 	}
-	return append(b.all(), last.all()...), ""
+	return append(b.steps(), last.steps()...), ""
 }
 
-// undo adds the steps that restore one file. Steps that need a free name come last.
-func (b *batches) undo(last *batches, u undo, now entry, s Seen, w ways) {
+// undoFile adds the steps that restore one file. Steps that need a free name come last.
+func (b *batches) undoFile(last *batches, u undo, now entry, s Seen, w swapOptions) {
 	now.Aside = true
 	backup, try := u.entry().backup(), u.Kind == Companion
 	switch {
 	case s.Live == Previous && s.Backup == Wanted: // stopped after an exchange
-		b.add(Step{Keep, backup, now.part(), try})
+		b.addStep(Step{Keep, backup, now.part(), try})
 		return
 	case s.Live == Previous:
 		switch s.Backup {
 		case Previous:
-			b.add(Step{Drop, backup, "", try})
+			b.addStep(Step{Drop, backup, "", try})
 		case Other:
-			b.add(Step{Recycle, backup, "", try})
+			b.addStep(Step{Recycle, backup, "", try})
 		}
 		return
 	case s.Live == Wanted && s.Backup == Previous && w.exchange:
-		b.add(Step{Exchange, backup, u.Live, try})
-		b.add(Step{Keep, backup, now.part(), try})
+		b.addStep(Step{Exchange, backup, u.Live, try})
+		b.addStep(Step{Keep, backup, now.part(), try})
 		return
 	case s.Live == Wanted:
-		b.add(Step{Keep, u.Live, now.part(), try})
+		b.addStep(Step{Keep, u.Live, now.part(), try})
 	case s.Live == Other:
-		b.add(Step{Recycle, u.Live, "", try})
+		b.addStep(Step{Recycle, u.Live, "", try})
 	case s.Live == Folder && !u.Digest.IsZero():
-		last.add(Step{Clear, u.Live, "", try})
+		last.addStep(Step{Clear, u.Live, "", try})
 	}
 	if s.Backup == Previous {
-		last.add(Step{Place, backup, u.Live, try})
+		last.addStep(Step{Place, backup, u.Live, try})
 	}
 }
 
@@ -298,10 +298,10 @@ func Clean(undone []undo) (steps []Step) {
 		switch {
 		case !u.Proven || u.Digest.IsZero():
 		case u.Gone || u.Foreign:
-			b.add(Step{Recycle, u.entry().backup(), u.Live, true})
+			b.addStep(Step{Recycle, u.entry().backup(), u.Live, true})
 		default:
-			b.add(Step{Do: Drop, From: u.entry().backup()})
+			b.addStep(Step{Do: Drop, From: u.entry().backup()})
 		}
 	}
-	return b.all()
+	return b.steps()
 }

@@ -41,7 +41,7 @@ func diskOf(pairs map[string]byte) disk {
 }
 
 // look simulates Dir.look.
-func (d disk) look(files []entry, w ways) []Seen {
+func (d disk) look(files []entry, w swapOptions) []Seen {
 	seen := make([]Seen, len(files))
 	for i, e := range files {
 		seen[i].Live = d.content(e.Live)
@@ -154,8 +154,8 @@ func (c swapCase) entry() entry {
 	return e
 }
 
-func (c swapCase) ways() ways {
-	return ways{exchange: c.exchanges, inherits: map[string]bool{"m": c.inherits}}
+func (c swapCase) ways() swapOptions {
+	return swapOptions{exchange: c.exchanges, inherits: map[string]bool{"m": c.inherits}}
 }
 
 func (c swapCase) disk() disk {
@@ -390,7 +390,7 @@ func TestUndoOfEveryFile(t *testing.T) {
 		}
 		backup := u.entry().backup()
 		begin := diskOf(map[string]byte{"m": c.live, backup: c.backup})
-		w := ways{exchange: c.exchanges}
+		w := swapOptions{exchange: c.exchanges}
 		next := func(d disk) []Step {
 			s := Seen{Live: d.content("m")}
 			if !c.nothing {
@@ -446,7 +446,7 @@ func TestSetsWalkTogether(t *testing.T) {
 	}
 	begin := disk{"x": 'P', "y": 'F', "y/i": 'P', "m": 'P', "m.pdb": 'P', "~m": 'W', "~m.pdb": 'W', ".collet/parts/x/i": 'W', "~y": 'W'}
 	for _, exchanges := range []bool{true, false} {
-		w := ways{exchange: exchanges}
+		w := swapOptions{exchange: exchanges}
 		next := func(d disk) []Step { return Next(files, d.look(files, w), Swap, w) }
 		explore(t, begin, next, func(d disk, end bool) {
 			want := "y=W"
@@ -495,7 +495,7 @@ func TestHalfOfASwap(t *testing.T) {
 		"staged bytes are wrong": {disk{"m": 'P', "m-staging": 'O'}, []Step{{Do: Restart, From: "m"}}},
 		"taken in the middle":    {disk{"m.bak": 'P'}, []Step{{Do: Revert, From: "m"}}},
 	} {
-		w := ways{exchange: true}
+		w := swapOptions{exchange: true}
 		if got := Next(files, test.disk.look(files, w), Swap, w); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %s: got %v, want %v", name, test.disk, got, test.want)
 		}

@@ -62,7 +62,7 @@ func TestDocumentedNames(t *testing.T) {
 		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(), p.backup(), aside.part(),
 		slotName(0), slotName(1), listsName(0), listsName(1),
 		path.Join(StateDir, LockFile), path.Join(StateDir, ReadersFile), path.Join(StateDir, OpenFile),
-		path.Join(seventh.recycled(dropped), "Resources/Old.zip"), path.Join(seventh.recycled(somebodys), "Resources/Mod.zip"),
+		path.Join(seventh.recycled(dropped), "Resources/Old.zip"), path.Join(seventh.recycled(movedAside), "Resources/Mod.zip"),
 		path.Join(n.Cache, CacheFile), path.Join(n.Cache, CacheFile) + ".new", path.Join(n.Cache, blocksDir),
 	}
 	if got := firstCells(tables(t)["Name"]); !slices.Equal(got, want) {
@@ -127,7 +127,7 @@ func TestDocumentedStatesAndKinds(t *testing.T) {
 	if got := firstCells(tables(t)["State"]); !slices.Equal(got, states) || len(states) != 7 {
 		t.Errorf("docs/ON-DISK.md has the states\n%q, the code\n%q", got, states)
 	}
-	kinds := constants(t, "names.go", "Kind")
+	kinds := constants(t, "entry.go", "Kind")
 	rows := tables(t)["Kind"]
 	if got := firstCells(rows); !slices.Equal(got, kinds) || len(kinds) != 3 {
 		t.Fatalf("docs/ON-DISK.md has the kinds\n%q, the code\n%q", got, kinds)

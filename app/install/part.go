@@ -1,9 +1,11 @@
 package install
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"sync"
@@ -116,7 +118,7 @@ func (w *transfer) sync() error {
 	return syncDirs(w.fs, folders)
 }
 
-func (w *transfer) write(i int, c candidate, data []byte) error {
+func (w *transfer) writePart(i int, c candidate, data []byte) error {
 	if err := w.openPart(context.Background(), i, c); err != nil {
 		return err
 	}
@@ -200,7 +202,7 @@ func (w *transfer) finish(ctx context.Context, i int, c candidate) error {
 		return errors.Join(err, w.discard(c))
 	}
 	w.hash.arrived[c.entry.part()] = c.file.Digest
-	w.hash.blocks.keep(c.file.Digest, c.file.Size, p.blocks.all())
+	w.hash.blocks.save(c.file.Digest, c.file.Size, p.blocks.checksums())
 	return w.closePart()
 }
 
@@ -210,4 +212,67 @@ func (w *transfer) discard(c candidate) error {
 	err := errors.Join(w.closePart(), removeIfThere(w.fs, c.entry.part()))
 	w.items[i].offset = 0
 	return err
+}
+
+// advance copies intact bytes of the live file, up to the next missing byte.
+func (w *transfer) advance(ctx context.Context, i int, c candidate) error {
+	if err := w.openPart(ctx, i, c); err != nil {
+		return err
+	}
+	p, until := w.open, c.due(w.open.size).Start
+	if p.size >= until || c.salvage == nil {
+		return nil
+	}
+	if p.source == nil {
+		var err error
+		if p.source, err = c.salvage.from.OpenFile(c.entry.Live, os.O_RDONLY, 0); err != nil {
+			return p.sourceFault(c, err)
+		}
+	}
+	for p.size < until {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.copyBlock(p, c, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyBlock copies bytes up to the end of a block and verifies the block, including the bytes that the part already had of
+// it.
+func (w *transfer) copyBlock(p *part, c candidate, until int64) error {
+	block := p.size / blockSize
+	if w.hash.buffer == nil {
+		w.hash.buffer = make([]byte, readSize)
+	}
+	for end := min((block+1)*blockSize, until); p.size < end; {
+		n, err := p.source.ReadAt(w.hash.buffer[:min(end-p.size, readSize)], p.size)
+		if n == 0 {
+			return errors.Join(p.sourceFault(c, err), w.truncatePart(p, block*blockSize))
+		}
+		if err := p.append(w.hash.buffer[:n]); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(p.blocks.checksums().at(block), c.salvage.sums.at(block)) {
+		return errors.Join(p.sourceFault(c, errSourceChanged), w.truncatePart(p, block*blockSize))
+	}
+	return nil
+}
+
+// truncatePart truncates the part and closes it, because its hash includes the removed bytes.
+func (w *transfer) truncatePart(p *part, size int64) error {
+	return errors.Join(p.file.Truncate(size), w.closePart())
+}
+
+var errSourceChanged = errors.New("the installed file changed while its good parts were copied")
+
+// sourceFault is the fault for a live file that has changed since Plan. The next Plan reads it again.
+func (p *part) sourceFault(c candidate, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = errSourceChanged
+	}
+	return &update.Fault{Cause: update.DamagedDownload, Transient: true, Subject: c.file.Path, Err: fmt.Errorf("byte %d: %w", p.size, err)}
 }

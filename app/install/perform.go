@@ -60,7 +60,7 @@ func (m *mover) performOne(b *batch, s Step) error {
 			return err
 		}
 		b.used(s.From, s.To)
-		return carry(m.fs, s.From, s.To)
+		return moveFile(m.fs, s.From, s.To)
 	case Exchange:
 		b.used(s.From, s.To)
 		return exchangeNames(m.fs, s.From, s.To)
@@ -71,7 +71,7 @@ func (m *mover) performOne(b *batch, s Step) error {
 		return clearFolder(m.fs, s.From)
 	case Drop:
 		b.used(s.From)
-		return patiently(func() error { return removeIfThere(m.fs, s.From) })
+		return retryWhileLocked(func() error { return removeIfThere(m.fs, s.From) })
 	default:
 		return errors.New("install: internal error: step " + string(s.Do))
 	}
@@ -118,7 +118,7 @@ func (m *mover) clearWay(b *batch, to string) error {
 func (m *mover) recycle(b *batch, from, as string) error {
 	folder := m.recycled(dropped)
 	if !slices.ContainsFunc(m.journal.lists.Undo, func(u undo) bool { return u.Live == as && u.Gone && !u.Foreign }) {
-		folder = m.recycled(somebodys)
+		folder = m.recycled(movedAside)
 	}
 	if as == "" {
 		as = from
@@ -143,7 +143,7 @@ func (m *mover) recycle(b *batch, from, as string) error {
 		}
 		b.used(from, to)
 		m.log.Info().Str("from", from).Str("to", to).Msg("moved into the recycler")
-		return carry(m.fs, from, to)
+		return moveFile(m.fs, from, to)
 	}
 	return &fs.PathError{Op: "recycle", Path: from, Err: errors.New("the recycler has too many files of this name; empty it")}
 }
@@ -151,22 +151,22 @@ func (m *mover) recycle(b *batch, from, as string) error {
 // maxCopies is the number of files of one name that the recycler holds for one transaction.
 const maxCopies = 100
 
-// owner is the origin of the files in a folder of the recycler. The words begin the folders' names.
-type owner string
+// origin is the origin of the files in a folder of the recycler. The words begin the folders' names.
+type origin string
 
 const (
-	dropped   owner = ""       // files that a release dropped
-	somebodys owner = "yours-" // files that were moved out of the way
+	dropped    origin = ""       // files that a release dropped
+	movedAside origin = "yours-" // files that were moved out of the way
 )
 
 // recycled is the recycler's folder for this transaction.
-func (m *mover) recycled(o owner) string {
+func (m *mover) recycled(o origin) string {
 	return path.Join(Recycler, string(o)+strconv.FormatUint(m.journal.Number, 10))
 }
 
 // recycleAll moves all files below a folder into the recycler and removes the folder.
 func (m *mover) recycleAll(b *batch, folder string) error {
-	return takeApart(m.fs, folder, func(name string) error { return m.recycle(b, name, "") })
+	return emptyFolder(m.fs, folder, func(name string) error { return m.recycle(b, name, "") })
 }
 
 // keptRecycled is the number of transactions whose dropped files stay in the recycler.
@@ -197,4 +197,46 @@ func (m *mover) clearPrevious() {
 	if err := clearFolder(m.fs, path.Join(StateDir, previousDir)); err != nil {
 		m.log.Debug().Err(err).Msg("folder of backups not removed")
 	}
+}
+
+// batch collects changes that are not yet synced.
+type batch struct {
+	verb    Verb
+	folders map[string]bool // folders with changed names
+	names   map[string]bool // names used by the batch
+}
+
+func newBatch(v Verb) *batch {
+	return &batch{verb: v, folders: map[string]bool{}, names: map[string]bool{}}
+}
+
+// takes reports whether a step fits into the batch.
+func (b *batch) takes(s Step) bool {
+	return s.Do == b.verb && !b.names[s.From] && (s.To == "" || !b.names[s.To])
+}
+
+// used records names and their folders as changed.
+func (b *batch) used(names ...string) {
+	for _, name := range names {
+		b.names[name], b.folders[path.Dir(name)] = true, true
+	}
+}
+
+// makeFolder creates a folder and adds every folder above it to the batch's sync. An existing folder may be unsynced too,
+// if the process that created it stopped early.
+func makeFolder(fsys platform.FS, b *batch, folder string) error {
+	if b.folders[folder] {
+		return nil
+	}
+	if there, err := exists(fsys, folder); err != nil {
+		return err
+	} else if !there {
+		if err := fsys.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	for ; folder != "."; folder = path.Dir(folder) {
+		b.folders[path.Dir(folder)] = true
+	}
+	return nil
 }

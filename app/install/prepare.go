@@ -22,7 +22,7 @@ type preparation struct {
 // file is missing or dropped, unless the journal is wrong about the live files.
 func (p *preparation) prepare(ctx context.Context) (err error) {
 	w := &p.work
-	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.mistaken() && len(p.journal.lists.Mixed) == 0 {
+	if len(w.items) == 0 && len(p.gone) == 0 && !p.hides && !p.journalIsWrong() && len(p.journal.lists.Mixed) == 0 {
 		return nil
 	}
 	bound, missing := p.journal.bound(), int64(0)
@@ -57,13 +57,13 @@ func (p *preparation) prepare(ctx context.Context) (err error) {
 		Adopted: p.adopted, Files: slices.Concat(p.gone, w.entries()), Parts: kept,
 		Mixed: p.journal.lists.Mixed, Blend: p.journal.lists.Blend,
 	}
-	next.setTo(p.set)
-	return p.journal.begin(p.fs, p.build, next)
+	next.replaceSet(p.set)
+	return p.journal.beginTransaction(p.fs, p.build, next)
 }
 
-// mistaken reports whether the journal's set has another file than the live one, which is the offered one. The journal has
+// journalIsWrong reports whether the journal's set has another file than the live one, which is the offered one. The journal has
 // then lost an update, for example because of a damaged slot, and would restore files of an outdated set.
-func (p *preparation) mistaken() bool {
+func (p *preparation) journalIsWrong() bool {
 	return slices.ContainsFunc(p.adopted, func(e entry) bool { return !p.set[e.Live].Digest.IsZero() })
 }
 
@@ -130,7 +130,7 @@ func (p *preparation) outlived(ctx context.Context, e entry, size int64) (bool, 
 	if size < e.Size {
 		return false, nil
 	}
-	got, err := p.hash.read(ctx, e.part(), e.Digest.Algorithm, nil)
+	got, err := p.hash.digestFile(ctx, e.part(), e.Digest.Algorithm, nil)
 	return got == e.Digest, err
 }
 
@@ -208,4 +208,44 @@ func makeFolders(fsys platform.FS, w *transfer) error {
 		}
 	}
 	return syncDirs(fsys, folders)
+}
+
+// respelledUndo are the journal's undos under the new spellings.
+func (p *preparation) respelledUndo() []undo {
+	list := slices.Clone(p.journal.lists.Undo)
+	for i, u := range list {
+		if name, changed := p.spelled[u.Live]; changed {
+			list[i].Live = name
+		}
+	}
+	return list
+}
+
+// writePacks writes the file of the offered set before a transaction leads to it, and removes the files of sets that can't
+// return. The start of the transaction syncs the name of their folder.
+func (p *preparation) writePacks() error {
+	if p.base == nil || !p.packs {
+		return nil
+	}
+	folder := path.Join(StateDir, packsDir)
+	if err := p.fs.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := platform.WriteFile(p.fs, packsName(p.build), p.packNames()); err != nil {
+		return err
+	}
+	entries, err := p.fs.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if slices.Contains([]string{packsName(p.build), packsName(p.journal.lists.Is), packsName(p.journal.lists.Was)}, name) {
+			continue
+		}
+		if err := removeIfThere(p.fs, name); err != nil {
+			p.log.Warn().Err(err).Msg("list of an old set not removed")
+		}
+	}
+	return nil
 }

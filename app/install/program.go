@@ -84,25 +84,16 @@ func (v programView) LockShared(name string) (io.Closer, error) { return v.FS.Lo
 
 func (v programView) Path(name string) string { return v.FS.Path(v.at(name)) }
 
-// programMode is the permission of a new program: that of the replaced one, plus all rights of the owner.
-func programMode(fsys platform.FS, live string) fs.FileMode {
-	mode := fs.FileMode(0o755)
-	if info, err := fsys.Lstat(live); err == nil && info.Mode().IsRegular() {
-		mode = info.Mode().Perm() | 0o700
-	}
-	return mode
-}
-
 // resume is Dir.resume for a program: it finishes a started swap; a prepared program keeps waiting for its trial.
 func (p *Program) resume(ctx context.Context) error {
 	if p.journal.State == Swapped {
 		return p.proven() // it was proven before the swap
 	}
-	seen, err := p.tx.look(ctx)
+	seen, err := p.tx.examineNames(ctx)
 	switch {
 	case err != nil:
 		return err
-	case touched(p.journal.lists.Files, seen):
+	case swapBegun(p.journal.lists.Files, seen):
 		if err := p.tx.swap(ctx); err != nil {
 			return err
 		}
@@ -171,12 +162,12 @@ func (p *Program) Prove(ctx context.Context) error {
 	if p.journal.State != Prepared {
 		return p.fault(errors.New("install: internal error: no program waits"))
 	}
-	seen, err := p.tx.look(ctx)
+	seen, err := p.tx.examineNames(ctx)
 	if err != nil {
 		return p.fault(err)
 	}
 	files := p.journal.lists.Files
-	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == Module }); !touched(files, seen) && i >= 0 &&
+	if i := slices.IndexFunc(files, func(e entry) bool { return e.Kind == Module }); !swapBegun(files, seen) && i >= 0 &&
 		!files[i].Repair && !files[i].Old.IsZero() && seen[i].Live != Previous {
 		return p.fault(errors.Join(ErrReplaced, p.tx.withdraw(ctx)))
 	}

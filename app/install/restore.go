@@ -28,7 +28,7 @@ func (m *moduleRepair) restoreMissing(ctx context.Context) error {
 func (d *Dir) RestoreModule(ctx context.Context) (restored bool, err error) {
 	live, repair := d.names.Library(), &moduleRepair{d.tx}
 	right, err := repair.isSetFile(ctx, live, live)
-	if _, known := d.journal.lists.set()[live]; err != nil || right || !known {
+	if _, known := d.journal.lists.setByName()[live]; err != nil || right || !known {
 		return false, d.fault(err)
 	}
 	restored, err = repair.restoreFromCopy(ctx)
@@ -76,7 +76,7 @@ func (m *moduleRepair) isSetFile(ctx context.Context, live, name string) (bool, 
 	if ok, err := m.journal.load(m.fs); err != nil || !ok {
 		return false, err
 	}
-	e, known := m.journal.lists.set()[live]
+	e, known := m.journal.lists.setByName()[live]
 	if !known {
 		return m.base == nil && len(m.journal.lists.Set) == 0 && name == live+BackupSuffix, nil
 	}

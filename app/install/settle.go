@@ -1,8 +1,8 @@
 package install
 
-// settle syncs the changes of the previous process. It may have been killed between a change and its sync, and later
+// syncEarlierChanges syncs the changes of the previous process. It may have been killed between a change and its sync, and later
 // operations rely on those changes. After a clean end, so with unclean false, it does so only in the states Prepared and RollingBack.
-func (t *transaction) settle(unclean bool) error {
+func (t *transaction) syncEarlierChanges(unclean bool) error {
 	acts := t.journal.State == Prepared || t.journal.State == RollingBack
 	if t.journal.Number == 0 || !unclean && !acts {
 		return nil
@@ -21,7 +21,7 @@ func (t *transaction) settle(unclean bool) error {
 		aside.Aside = true
 		addFolders(folders, u.Live, aside.part(), aside.backup())
 	}
-	for _, folder := range []string{t.move.recycled(dropped), t.move.recycled(somebodys)} {
+	for _, folder := range []string{t.move.recycled(dropped), t.move.recycled(movedAside)} {
 		addTree(t.fs, folders, folder)
 	}
 	return syncDirs(t.fs, folders)

@@ -52,17 +52,6 @@ func (p *planning) respell() error {
 	return nil
 }
 
-// respelledUndo are the journal's undos under the new spellings.
-func (p *preparation) respelledUndo() []undo {
-	list := slices.Clone(p.journal.lists.Undo)
-	for i, u := range list {
-		if name, changed := p.spelled[u.Live]; changed {
-			list[i].Live = name
-		}
-	}
-	return list
-}
-
 // isOneName reports whether two spellings denote one file: both exist, but their folder lists only one of them.
 func isOneName(fsys platform.FS, a, b string) (bool, error) {
 	if a == b {

@@ -9,10 +9,6 @@ import (
 	"collet/netproto/release"
 )
 
-// Reserve is the free space in bytes that an update leaves on the volume for the journal, the cache, the log and the
-// system.
-const Reserve = 16 << 20
-
 var _ update.Stage = (*Dir)(nil)
 
 // Plan implements update.Stage. It checks every path, compares the offer with the disk, checks the free space, and records
@@ -23,15 +19,15 @@ var _ update.Stage = (*Dir)(nil)
 //
 // A set that was rolled back after failed starts is not planned again: the plan reports it as held back.
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
-	plan, err := d.plan(ctx, mode, offer, progress)
+	plan, err := d.planUpdate(ctx, mode, offer, progress)
 	return plan, d.fault(err)
 }
 
-func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
+func (d *Dir) planUpdate(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	if err := d.Abandon(); err != nil {
 		return update.Plan{}, err
 	}
-	if !d.glanced.isAbout(offer) {
+	if !d.glanced.isOf(offer) {
 		if err := checkOffer(offer); err != nil {
 			return update.Plan{}, err
 		}
@@ -43,7 +39,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := d.loadLists(); err != nil {
 		return update.Plan{}, err
 	}
-	g := d.sighted(offer)
+	g := d.useGlance(offer)
 	d.hash.blocks.offered = offer
 	p, err := newPlanning(d.folder, d.trust, mode, g)
 	if err != nil {
@@ -60,7 +56,7 @@ func (d *Dir) plan(ctx context.Context, mode update.Mode, offer []release.File, 
 	if err := p.checkNative(); err != nil {
 		return update.Plan{}, err
 	}
-	p.lookBelow()
+	p.checkBasePacks()
 	if err := (&preparation{p, d.tx.move, d.unclean}).prepare(ctx); err != nil {
 		return update.Plan{}, err
 	}
@@ -83,7 +79,7 @@ func (d *Dir) Write(i int, data []byte) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	return d.fault(d.work.write(i, c, data))
+	return d.fault(d.work.writePart(i, c, data))
 }
 
 // Advance implements update.Stage.

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"collet/app/update"
 	"collet/netproto/release"
 )
 
@@ -40,25 +39,6 @@ func (t Trust) fault(a release.Algorithm) error {
 		return &UnprovenError{}
 	case a != release.SHA256 && t != TrustFNV:
 		return &UnprovenError{Checksum: true}
-	}
-	return nil
-}
-
-// checkNative rejects a plan with native code that the install does not trust. It is the only place of this decision, so it
-// applies to every verdict and every reason for a plan: an update, a verification, a repair, the start after an unclean
-// end.
-func (p *planning) checkNative() error {
-	trust := p.trust
-	if trust == TrustFNV && p.names.Program {
-		trust = TrustSHA256 // the program makes all other trust decisions
-	}
-	for _, c := range p.work.items {
-		if c.entry.Kind == Pack {
-			continue
-		}
-		if err := trust.fault(c.entry.Digest.Algorithm); err != nil {
-			return &update.Fault{Cause: update.Untrusted, Subject: c.file.Path, Err: err}
-		}
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (v *View) Transaction(ctx context.Context) (files []FoundFile, err error) {
 	if v.journal.State != Prepared {
 		return nil, nil
 	}
-	seen, err := v.tx.look(ctx)
+	seen, err := v.tx.examineNames(ctx)
 	for n, s := range seen {
 		files = append(files, FoundFile{fileOf(v.journal.lists.Files[n]), s})
 	}
@@ -219,7 +219,7 @@ func (v *View) Content(ctx context.Context, name string, wanted release.Digest) 
 
 // Digest hashes a file.
 func (v *View) Digest(ctx context.Context, name string, a release.Algorithm) (release.Digest, error) {
-	return v.hash.read(ctx, name, a, nil)
+	return v.hash.digestFile(ctx, name, a, nil)
 }
 
 // Cached is the digest of an unchanged file in the hash cache.

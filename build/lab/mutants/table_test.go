@@ -69,7 +69,7 @@ func table() []mutant {
 		{id: "install-checksum-trusted", pkg: "app/install", file: "trust.go",
 			old: `case a != release.SHA256 && t != TrustFNV:`, new: `case a != release.SHA256 && t == TrustNothing:`,
 			why: "native code that only a forgeable checksum names is taken"},
-		{id: "install-companion-trusted", pkg: "app/install", file: "trust.go",
+		{id: "install-companion-trusted", pkg: "app/install", file: "compare.go",
 			old: `if c.entry.Kind == Pack {`, new: `if c.entry.Kind != Module {`,
 			why: "companions, which may be libraries, are taken without proof"},
 
