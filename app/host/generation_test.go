@@ -28,7 +28,7 @@ func TestForcedGenerationIsNamed(t *testing.T) {
 			code, _ := Run(t.Context(), Options{
 				Headless: true, Dir: t.TempDir(), Server: addr, Generation: "g1", RuntimeName: "Lathe", Target: "Linux-x64", Lang: "en", LogLevel: "info", Compat: testCompatibility,
 			}, &out, &aside)
-			if code != test.code || !strings.Contains(out.String(), "This client was told to speak G1.") {
+			if code != test.code || !strings.Contains(out.String(), "This client is set to the protocol G1,") {
 				t.Errorf("exit code %d, %s", code, &out)
 			}
 		})

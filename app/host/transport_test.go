@@ -176,7 +176,7 @@ func TestFaultsOfRoutes(t *testing.T) {
 		}
 	}
 	fault := new(source).fault(reach(&dial.ProxyError{Proxy: "socks5://proxy.test:1"}))
-	if text := h.explain(outcomeOf(fault)); !strings.Contains(text, "The proxy socks5://proxy.test:1,") {
+	if text := h.explain(outcomeOf(fault)); !strings.Contains(text, "through the proxy socks5://proxy.test:1,") {
 		t.Errorf("a proxy that fails is told as %q", text)
 	}
 	if _, err := (route{err: errProxyOnly}).dial(context.Background(), "tcp", ""); !errors.Is(err, errProxyOnly) {
