@@ -38,7 +38,7 @@ func Version() string { return App().Version }
 // AppID is the application id that Fyne and the installers use.
 func AppID() string { return App().ID }
 
-// detail finds one `Key = value` line. This package may import nothing but the standard library (design 2, section 4),
+// detail finds one `Key = value` line. This package may import nothing but the standard library (arch_test.go),
 // and the file is our own, so the few lines that are needed of TOML are read by hand.
 func detail(key string) string {
 	for line := range strings.Lines(fyneApp) {

@@ -5,7 +5,7 @@ import (
 	"crypto/subtle"
 )
 
-// cipherTable is the number of key bytes of one direction (fonline reference, section 2.3).
+// cipherTable is the number of key bytes of one direction (docs/PROTOCOL.md).
 const cipherTable = 50
 
 // cipherBlock is the number of bytes that are XORed in one step.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Frame constants (fonline reference, section 2.2).
+// Frame constants (docs/PROTOCOL.md).
 const (
 	// frameSignature begins every frame.
 	frameSignature uint32 = 0x011E9422

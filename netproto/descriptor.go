@@ -7,7 +7,7 @@ import (
 	"collet/netproto/wire"
 )
 
-// Entry is one file of an engine descriptor (fonline reference, section 2.5).
+// Entry is one file of an engine descriptor (docs/PROTOCOL.md).
 type Entry struct {
 	Name  string // 1 to 32 767 bytes, forward slashes
 	Size  uint64 // bytes

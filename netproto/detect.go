@@ -10,9 +10,8 @@ import (
 )
 
 // An offer is an engine hello of a client that prefers C1. It is marked by a key that engine clients never draw, because
-// one of its bytes is 0 (fonline reference, section 2.3), and that every engine server accepts (fonline trace, "key with
-// only low byte set"). For an engine's server it is an ordinary hello. Our server answers it in C1, and neither side
-// enciphers anything. So a client without knowledge of its server finds ours without an additional round trip.
+// one of its bytes is 0. Every engine server accepts such a key: for it, the offer is an ordinary hello. Our server answers
+// it in C1, and neither side enciphers anything. So a client without knowledge of its server finds ours without an additional round trip.
 const (
 	// offerMark is the key's upper half: the letter of our family with its top bit set, and the zero byte.
 	offerMark = 0xC100

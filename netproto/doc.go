@@ -12,7 +12,7 @@
 // # Generations
 //
 // A Generation is a protocol version: it defines the messages, their layouts, the cipher and the compression. G1 is the
-// engine's updater version 1 (fonline reference, section 2); G2a and G2b are its version 2 in two layouts; C1 is our
+// engine's updater version 1 (docs/PROTOCOL.md); G2a and G2b are its version 2 in two layouts; C1 is our
 // own. A server detects the generation from the hello, the first frame, which is never enciphered. A client is
 // configured with it, or probes with hellos that are harmless to every server and offer C1 (session.Options.Auto).
 //

@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	// versionG1 and versionG2 are the updater versions that engine clients send (fonline reference, section 1).
+	// versionG1 and versionG2 are the updater versions that engine clients send (docs/PROTOCOL.md).
 	versionG1 = 1
 	versionG2 = 2
 	// VersionC1 begins a C1 hello and answer: the letters CL in the upper half, the minor version in the lower. As the

@@ -124,7 +124,7 @@ func NewAnswer(j compat.Judgement) *HandshakeAnswer {
 }
 
 // Compare adds to an engine's answer the fields beside the verdict: an engine always compares versions, independent of
-// other faults (fonline reference, section 2.7). compatibility and metadata are the server's.
+// other faults (docs/PROTOCOL.md). compatibility and metadata are the server's.
 func (m *HandshakeAnswer) Compare(hello *Handshake, compatibility, metadata string) {
 	m.CompatibilityOutdated = m.CompatibilityOutdated || hello.Compatibility != compatibility
 	m.Metadata = metadata

@@ -6,10 +6,10 @@ const (
 	// tags of the verdict, whose cap is 4 KiB.
 	maxHello = 16 << 10
 	// maxServerFrame bounds what a client may send, in bytes: the engine's own default for its servers
-	// (ServerNetwork.MaxMessageSize, fonline reference, section 2.2).
+	// (ServerNetwork.MaxMessageSize).
 	maxServerFrame = 1 << 20
 	// maxClientFrame bounds a frame of a server, in bytes. The engine's clients have no bound; portions of 5 MB are in
-	// use (seed 000), and a list of 200 000 files takes about 18 MiB. 32 MiB is half of a client's memory limit.
+	// use, and a list of 200 000 files takes about 18 MiB. 32 MiB is half of a client's memory limit.
 	maxClientFrame = 32 << 20
 	// maxString bounds one string, in bytes. A path has at most 240, a compatibility version 16 in practice; texts for
 	// people are the longest.

@@ -6,8 +6,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// MessageID is the number of a message on the wire. Below 64 and above 99 they are the engine's (fonline reference,
-// section 2.5), from 64 to 72 our own.
+// MessageID is the number of a message on the wire. Below 64 and above 99 they are the engine's, from 64 to
+// 72 our own (docs/PROTOCOL.md).
 type MessageID uint8
 
 // The messages that this package knows.

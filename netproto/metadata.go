@@ -12,7 +12,7 @@ import (
 )
 
 // MetadataFile is the name of the file with the metadata version of an engine's client packs, in the top folder of one
-// of them (fonline reference, section 3.8).
+// of them (docs/PROTOCOL.md).
 const MetadataFile = "Metadata.fometa-client"
 
 // MaxMetadata is the length of the longest metadata version in bytes. The engine's has 16 characters. 256 leaves room

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/product"
 )
 
-// Tags of C1's hello that describe the client's build (compat reference, section 3.2). An absent tag means the zero
+// Tags of C1's hello that describe the client's build (docs/COMPATIBILITY.md). An absent tag means the zero
 // value of its field, and for the logic version compat.NoLogic.
 const (
 	TagLogic      uint16 = 1  // i32
@@ -51,7 +51,7 @@ const (
 	lastCompatTag uint16 = 26
 )
 
-// Caps on a peer's description, in bytes (compat reference, section 3.2). compat.MaxBuildID and compat.MaxBranch are the others.
+// Caps on a peer's description, in bytes (docs/COMPATIBILITY.md). compat.MaxBuildID and compat.MaxBranch are the others.
 const (
 	MaxContent = 64       // the identity of a set of packs: a digest in hex
 	MaxAccount = 64       // an account's id

@@ -57,7 +57,7 @@ func goProject(t *testing.T, source string) string {
 	})
 }
 
-// TestT2GoVectors holds the Go front end to the forms and hashes of the compat reference, section 3.9.
+// TestT2GoVectors holds the Go front end to the forms and hashes of docs/COMPATIBILITY.md.
 func TestT2GoVectors(t *testing.T) {
 	testlevel.Slow(t)
 	dir := goProject(t, cameraSource)

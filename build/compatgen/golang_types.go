@@ -16,7 +16,7 @@ type goReader struct {
 
 func newGoReader() *goReader { return &goReader{seen: map[types.Type]*typ{}} }
 
-// goWords are the kinds of a fixed width (compat reference, section 3.9, C4), by what Go calls them.
+// goWords are the kinds of a fixed width (docs/COMPATIBILITY.md), by what Go calls them.
 var goWords = map[types.BasicKind]string{
 	types.Bool: "bool", types.String: "str",
 	types.Int8: "i8", types.Int16: "i16", types.Int32: "i32", types.Int64: "i64",

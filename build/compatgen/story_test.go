@@ -25,8 +25,8 @@ func shipped(t *testing.T, dir string, b compat.Build) *compat.Manifest {
 	return &m
 }
 
-// TestReorderedCallsAreNamed is the story that seed 002 begins with: somebody brings two calls of a component into alphabetical
-// order, builds the client, and forgets the server. Both ends name the component and say who is older, whatever is told of
+// TestReorderedCallsAreNamed sorts two calls of a component alphabetically in the client only, and
+// leaves the server as it was. Both ends name the component and say who is older, whatever is told of
 // names.
 func TestReorderedCallsAreNamed(t *testing.T) {
 	at(t, "1770802200")

@@ -20,7 +20,7 @@ type BootOptions struct {
 
 // Change is a change of the settings by a start, or a warning.
 type Change struct {
-	Step  string   // "B1" to "B7": compat reference, section 3.8
+	Step  string   // "B1" to "B7": docs/COMPATIBILITY.md
 	Actor string   // one of the actors; empty for a warning
 	Keys  []string // what it changed, as in Diff; none for a warning
 	Why   string

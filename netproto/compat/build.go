@@ -37,7 +37,7 @@ func (a Age) String() string {
 	}
 }
 
-// sameTime is how far two commit times may be apart and still say nothing (compat reference, section 3.3).
+// sameTime is how far two commit times may be apart and still say nothing.
 const sameTime = 60 * time.Second
 
 // AgeOf compares a client's build with a server's: by their numbers on one branch where both are known, otherwise by their

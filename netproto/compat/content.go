@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A content identity names a set of packs, so a client and a server can compare their packs by one text (compat reference,
-// section 3.2, tag 9). A publisher may choose the text. A derived identity can be verified from the packs:
+// A content identity names a set of packs, so a client and a server can compare their packs by one text (tag 9 of
+// the hello, docs/PROTOCOL.md). A publisher may choose the text. A derived identity can be verified from the packs:
 //
 //	"P-" and the first 16 bytes in hex of SHA-256 of
 //	    "compat/content/1" LF

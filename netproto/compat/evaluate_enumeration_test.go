@@ -9,8 +9,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// input is one combination of the inputs of compat reference, section 3.3, each an index into its values there; redirect has one
-// more, and the account's being a developer's is one more input.
+// input is one combination of all inputs of Evaluate, each an index into its values.
 type input struct {
 	upd         int // equal, client old, client new
 	logic       int // below supported, below active, active, above active, above supported
@@ -179,8 +178,7 @@ func ask(in input) (compat.Verdict, compat.Rule) {
 	}
 }
 
-// TestT1Enumeration judges every combination of the inputs, every eleventh in make check, twice the reference's 311 040 for one who was redirected and twice
-// for developers' accounts, against the table and the invariants.
+// TestT1Enumeration judges every combination of the inputs, every eleventh in make check, against the table and the invariants.
 func TestT1Enumeration(t *testing.T) {
 	reached, rules, failures, of := map[compat.Verdict]int{}, map[compat.Rule]int{}, 0, worlds{}
 	cases := everyInput(testlevel.Stride(1, 11), func(in input) {

@@ -9,7 +9,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// production is the server of the examples in compat reference, section 3.5.
+// production is the server of the examples below.
 func production() *compat.Snapshot {
 	return &compat.Snapshot{
 		Revision: 12, Compatibility: "L8-0000000000000088", Versioned: true, Supported: supported, Active: active, Components: 0x88,
@@ -29,7 +29,7 @@ func player(logic int32, target string) compat.Hello {
 	}}
 }
 
-// TestExamples are those of the reference, line by line.
+// TestExamples judges clients of every kind that a server meets.
 func TestExamples(t *testing.T) {
 	const windows, android, ios, linux = "Windows-win64", "Android-arm64", "iOS-arm64", "Linux-arm64"
 	for _, e := range []struct {

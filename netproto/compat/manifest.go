@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What a manifest may be, at both ends of a connection and on disk (compat reference, section 3.6).
+// What a manifest may be, at both ends of a connection and on disk (docs/COMPATIBILITY.md).
 const (
 	MaxEntries      = 4096      // components; an engine game has a few hundred
 	MaxName         = 128       // bytes of a component's name
@@ -126,7 +126,7 @@ func (e Entry) label() string {
 	return fmt.Sprintf("#%016x", e.NameHash)
 }
 
-// CheckName refuses what is no name of a component or of a member (compat reference, section 3.9, C1).
+// CheckName refuses what is no name of a component or of a member (docs/COMPATIBILITY.md).
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxName {
 		return fmt.Errorf("a name has 1 to %d bytes, this one has %d", MaxName, len(name))

@@ -10,8 +10,8 @@ import (
 	"github.com/minio/sha256-simd"
 )
 
-// What is hashed begins with one of these, so that no form of one kind can have the hash of another (compat reference,
-// section 3.9, C7 and C8).
+// What is hashed begins with one of these, so that no form of one kind can have the hash of another
+// (docs/COMPATIBILITY.md).
 const (
 	componentPrefix = "compat/component/1\n"
 	setPrefix       = "compat/set/1\n"

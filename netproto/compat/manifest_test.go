@@ -11,7 +11,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// The vectors of the compat reference, section 3.9.
+// The vectors of docs/COMPATIBILITY.md.
 const (
 	cameraForm = `(component "Camera" (prop 1 "Pos" (named "Vec" (struct (f 1 "X" f32) (f 2 "Y" f32)))) (prop 2 "FOV" f32) (rpc 1 "Shake" client reliable (arg 1 "Amount" f32)))`
 	camera     = 0xa64fc12a8e0c1b84

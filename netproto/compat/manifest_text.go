@@ -10,7 +10,7 @@ import (
 	"collet/platform/text"
 )
 
-// maxRows is how many differences a popup lists; the log has all of them (compat reference, section 3.7).
+// maxRows is how many differences a popup lists; the log has all of them (docs/COMPATIBILITY.md).
 const maxRows = 12
 
 // Meeting is a judgement with all that a log line says of it.

@@ -14,7 +14,7 @@ import (
 // has to be escaped.
 const MaxSettings = 256 << 10
 
-// Settings are the settings that an operator changes while the server runs: the document of compat reference, section 3.8. A
+// Settings are the settings that an operator changes while the server runs: the document in docs/COMPATIBILITY.md. A
 // value is immutable once passed on; a change is another value with another revision. Valid values depend on the build: see
 // Check.
 type Settings struct {

@@ -18,7 +18,7 @@ const (
 	MaxPatchRules = 32    // looked through for each handshake, within a microsecond
 	MaxTargeted   = 32    // patterns of a maintenance, and store links; the same
 	MaxDevelopers = 1_000 // accounts
-	maxAccount    = 64    // bytes, as in the hello (compat reference, section 3.2)
+	maxAccount    = 64    // bytes, as in the hello (docs/COMPATIBILITY.md)
 	maxPattern    = 64    // bytes of a target's name or pattern
 	maxHost       = 253   // bytes, of a name in DNS
 	maxURL        = 512   // bytes

@@ -1,6 +1,6 @@
 package compat
 
-// The popups, by the keys of compat reference, section 3.7. They stand in settings and on the wire.
+// The popups by their keys. They stand in settings and on the wire.
 const (
 	PopupStore       = "P-STORE"
 	PopupNoBinary    = "P-NOBIN"

@@ -7,7 +7,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// TestVerdictNumbers are those of compat reference, section 3.5. They stand on the wire.
+// TestVerdictNumbers are fixed. They stand on the wire.
 func TestVerdictNumbers(t *testing.T) {
 	words := []string{
 		"ACCEPT", "UPDATE_RESOURCES", "UPDATE_BINARIES", "UPDATE_VIA_STORE", "NO_NATIVE_UPDATE", "CLIENT_TOO_NEW", "REDIRECT",

@@ -1,5 +1,5 @@
 // Package den is the Drag[en]gine network protocol: reliable and unreliable messages and linked states over UDP, for
-// both ends. It is the transport of the Remote Launcher protocol (seed 003).
+// both ends. It is the transport of the Remote Launcher protocol (docs/PROTOCOL.md).
 //
 // # Protocols
 //

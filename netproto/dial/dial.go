@@ -31,7 +31,7 @@ type Dialer struct {
 	Log    zerolog.Logger
 }
 
-// DefaultProxyTimeout limits the connection through a proxy, as in the source (fonline reference, section 2.1). It
+// DefaultProxyTimeout limits the connection through a proxy, as in the engine's updater. It
 // leaves a third of ConnectTimeout for the direct attempt.
 const DefaultProxyTimeout = 10 * time.Second
 

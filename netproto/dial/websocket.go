@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// WebSocketProtocol is the subprotocol of the byte stream (fonline reference, section 2.10).
+	// WebSocketProtocol is the subprotocol of the byte stream (docs/PROTOCOL.md).
 	WebSocketProtocol = "binary"
 	// webSocketFarewell is how long Close may take to send the close frame, including a write in progress. It bounds the
 	// wait for a peer that no longer reads.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Target names an operating system and a processor in the engine's form, for example "Linux-x64" (fonline reference,
-// section 3.1). It is a field of the hello, and the name of the modules' folder in PlatformBinaries.
+// Target names an operating system and a processor in the engine's form, for example "Linux-x64".
+// It is a field of the hello, and the name of the modules' folder in PlatformBinaries.
 type Target string
 
 // The operating systems, the first part of a target.
@@ -114,7 +114,7 @@ const exeSuffix = ".exe"
 // and "/opt/games/MyAlt". It removes folders, and then an ".exe" in any case.
 //
 // The engine removes everything after the last dot, on every system. So its Linux host "game-1.2" looks for "game-1.so",
-// although the packager put "game-1.2.so" beside it (fonline reference, section 3.4). This function keeps such a name
+// although the packager put "game-1.2.so" beside it. This function keeps such a name
 // whole, so that host and module match as packaged. Both rules agree on names without a dot, and on names with .exe.
 func RuntimeBase(exe string) string {
 	name := exe[strings.LastIndexAny(exe, `/\`)+1:]

@@ -6,7 +6,7 @@ import (
 	"collet/netproto/product"
 )
 
-// TestTargets is the table of the fonline reference, section 3.1, by Go's names.
+// TestTargets has the engine's name of each system and processor, by Go's names.
 func TestTargets(t *testing.T) {
 	tests := []struct {
 		goos, goarch string

@@ -28,7 +28,7 @@ type Variant struct {
 
 // The words of a base name, in their order. The engine writes Headless before Profiling in packages of clients and after
 // it in its server's offer, so the two never match. It also gives both profiling modes the same name, and the first one
-// built wins (fonline reference, section 5.5). This package always uses the clients' order, and a separate name for
+// built wins. This package always uses the clients' order, and a separate name for
 // profiling on demand; total profiling keeps the engine's name.
 const (
 	wordSeparator = "_"

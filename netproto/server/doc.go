@@ -68,6 +68,6 @@
 // alone writes. Serve returns when all of them have ended.
 //
 // The log line "Listening" has the bound address in its field address; programs that start a server wait for it. Log lines keep
-// the source's key phrases ("Wrong file index", "outdated updater version", …; fonline reference, section 3.3), so known searches
+// the key phrases of the engine's server ("Wrong file index", "outdated updater version", …), so known searches
 // keep working.
 package server

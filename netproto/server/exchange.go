@@ -12,7 +12,7 @@ import (
 	"collet/netproto/server/metrics"
 )
 
-// exchangeTime is how long a client may take to show its components (compat reference, section 3.6).
+// exchangeTime is how long a client may take to show its components (docs/COMPATIBILITY.md).
 const exchangeTime = 2 * time.Second
 
 // exchange is a pending exchange of components: at most one per connection.

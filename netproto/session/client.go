@@ -211,7 +211,7 @@ func offersOf(m netproto.Message, lim netproto.Limits) ([]Offer, error) {
 	return offers, nil
 }
 
-// maxRole is the largest known role (fonline reference, section 2.5).
+// maxRole is the largest known role (docs/PROTOCOL.md).
 const maxRole = 1
 
 // Close ends the session and waits for its goroutines. Calls in progress return a *ClosedError. Closing again does nothing.

@@ -9,7 +9,7 @@ import (
 )
 
 // exchangeWait is how long a client waits for an announced manifest, and later for a server that has judged it to read the
-// client's manifest and close. A server waits for 2 s (compat reference, section 3.6); the rest is for slow connections.
+// client's manifest and close. A server waits for 2 s (docs/COMPATIBILITY.md); the rest is for slow connections.
 const exchangeWait = 4 * time.Second
 
 // exchange reads the server's manifest, if one was announced, computes the differences, and sends ours. A missing

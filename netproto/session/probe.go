@@ -12,7 +12,7 @@ import (
 
 // A client that does not know its server's generation tries one after the other, each on a new connection. Every hello
 // is an offer of C1 (netproto.OfferKey), so the first one finds our servers. Reactions of the engine's servers to a hello of
-// another generation (fonline reference, sections 0 and 2.6; fonline trace, reactions to odd input):
+// another generation (docs/PROTOCOL.md):
 //
 //	hello        G1 server            G2a server           G2b server
 //	G2a          updater outdated     its own              closes at once: a string goes beyond the end

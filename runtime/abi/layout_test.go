@@ -118,7 +118,7 @@ func TestHeaderAndMirrorAreTheSame(t *testing.T) {
 func TestSizes(t *testing.T) {
 	if abi.MetadataSize != 32 || abi.ResultSize != 32 || abi.ExportsSize != 48 || abi.ServicesSize != 40 {
 		if reflect.TypeFor[uintptr]().Size() == 8 {
-			t.Error("a struct has another size than in fonline reference, section 3.6")
+			t.Error("a struct has another size than the engine's")
 		}
 	}
 	for _, s := range structs {

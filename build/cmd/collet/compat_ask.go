@@ -84,7 +84,7 @@ func (v compatVerdictCommand) hello() (*admin.HelloRequest, error) {
 	}, nil
 }
 
-// rules are the rules in a few words (compat reference, section 3.4).
+// rules are the rules in a few words; docs/COMPATIBILITY.md has them whole.
 var rules = map[uint8]string{
 	1: "another updater", 2: "too new, and another server takes it", 3: "maintenance", 4: "above the active range",
 	5: "below the active range", 6: "its patch is too low", 7: "the account has played with a newer version",

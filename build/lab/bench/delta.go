@@ -37,7 +37,7 @@ const (
 )
 
 // labFigures are the bytes of HDiffPatch 4.12 (-m -SD -c-zstd-20-24), the best peer of most steps, which no system has a
-// package of: perf reference, sections 2 and 7.
+// package of. They were measured once, on the same versions.
 var labFigures = map[string]int64{
 	"native-esbuild-0.28.1": 709_732, "native-esbuild-0.28.2": 454_505, "native-libvips-1.3.3": 5_212_167,
 	"native-libvips-1.3.4": 791_562, "native-nextswc-16.4.5": 18_720_053, "native-nextswc-16.4.6": 2_917_629,

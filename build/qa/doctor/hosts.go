@@ -20,7 +20,7 @@ const InstalledMark = "INSTALLED"
 func ModuleExts() []string { return []string{".so", ".dll", ".dylib"} }
 
 // writableRoot returns the client's writable root if it is another folder: the one in the settings, or this user's folder if an installer's
-// marker is present (fonline reference, section 3.7). Empty: the same folder, or unknown.
+// marker is present. Empty: the same folder, or unknown.
 func writableRoot(fsys platform.FS, asked, game string) string {
 	_, err := fsys.Lstat(InstalledMark)
 	switch {

@@ -43,7 +43,7 @@ func TestDeskWithOwnDevice(t *testing.T) {
 	}
 }
 
-// TestDraftOverDen: both ends in the dialect of seed 003.
+// TestDraftOverDen: both ends speak the dialect Draft.
 func TestDraftOverDen(t *testing.T) {
 	b := newDeskBench(t, desk.Options{Dialect: wire.Draft}, story[0])
 	data := t.TempDir()

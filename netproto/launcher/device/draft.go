@@ -7,7 +7,7 @@ import (
 	"collet/platform/span"
 )
 
-// draftBlock is a block of which parts have arrived. Parts may be sent unreliably (seed 003 mentions it), so any may be
+// draftBlock is a block of which parts have arrived. Parts may be sent unreliably, so any may be
 // missing or duplicated.
 type draftBlock struct {
 	came span.Set[uint64] // bytes of the block

@@ -9,7 +9,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// draftWrite sends a file in blocks of parts as seed 003 has it. lose drops parts.
+// draftWrite sends a file in blocks of parts, as Draft has it. lose drops parts.
 func (d *deskEnd) draftWrite(path, content string, blockSize int, lose func(block, part int) bool) wire.Result {
 	d.t.Helper()
 	count := max(1, (len(content)+blockSize-1)/blockSize)

@@ -10,7 +10,7 @@
 // of this package, is a *FormatError and the fault of the peer.
 //
 // There are two dialects. They can't be told apart on the wire, so the user chooses. Released is spoken by every
-// released program. Draft is described in seed 003, from before the first release:
+// released program. Draft is the protocol's first description, from before the first release:
 //
 //	            Released                                   Draft
 //	4 layout    one message with all files                 one message a file, flags 1 = last, 2 = empty

@@ -31,7 +31,7 @@ const (
 	MaxDigests = 8
 	// MaxOpenFiles is how many files a desk may have open on a device in our own mode.
 	MaxOpenFiles = 64
-	// PartSize is the size in bytes of the parts of a Draft block (seed 003: ConnectionPartSize).
+	// PartSize is the size in bytes of the parts of a Draft block (ConnectionPartSize).
 	PartSize = 1357
 	// PartsPerBatch is how many Draft parts are confirmed together (Remote launcher protocol, section 0).
 	PartsPerBatch = 10

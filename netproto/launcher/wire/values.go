@@ -13,7 +13,7 @@ type Dialect uint8
 // The dialects. The wire does not show which one a peer speaks.
 const (
 	Released Dialect = 0 // every released program (Remote launcher protocol, section 0, right column)
-	Draft    Dialect = 1 // seed 003, November 2024
+	Draft    Dialect = 1 // the protocol's first description, November 2024
 )
 
 // String is the name under which users choose the dialect.

@@ -100,7 +100,7 @@ func TestFoobarHasTheReferencesDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e := range c.Entries() {
-		if e.FNV != 0x85944171f73967e8 { // fonline reference, section 8
+		if e.FNV != 0x85944171f73967e8 { // as the engine's own client computed it
 			t.Errorf("got %x", e.FNV)
 		}
 	}

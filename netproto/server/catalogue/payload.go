@@ -21,7 +21,7 @@ import (
 	"collet/platform/text"
 )
 
-// The logic version of a native module is in a file beside it, its sidecar (compat reference, section 3.8, B7):
+// The logic version of a native module is in a file beside it, its sidecar (docs/COMPATIBILITY.md):
 //
 //	FoGame.so                {"logic": 7, "patch": 2, "set_hash": "4c37681f163b1204",
 //	FoGame.so.compat.json     "build": {"id": "v1.7.2", "branch": "main", "time": 1772460300, "seq": 841}}

@@ -1,7 +1,7 @@
 // Package config holds the settings of an update server: defaults, settings file, validation and printing.
 //
 // Load reads a TOML file. Settings are the defaults, then the file's own values, then those of the chosen [SubConfig.<name>]
-// after those of its parents. Names are those of the source (fonline reference, section 4). Relative paths are relative to the
+// after those of its parents. Names are those of the engine's server (docs/OPERATING.md). Relative paths are relative to the
 // file's folder. The result is a value; loading reads no other file.
 //
 // Every fault is an *Error: the file, the line, the full name of the setting, and the expected value. Validate reports all faults
@@ -33,7 +33,7 @@ const (
 	PackExt = ".zip"
 )
 
-// Settings are the settings of a server, with the source's names (fonline reference, section 4). It is a value. Paths are used as
+// Settings are the settings of a server, with the names of the engine's server. It is a value. Paths are used as
 // they are; Load and ForFolder join relative ones to their base. The zero value is not valid: start from Defaults.
 type Settings struct {
 	// CompatibilityVersion is the served gameplay version. Clients with another one are outdated. It is empty with a release

@@ -8,7 +8,7 @@ import (
 // Values of Network.CongestionControl. Any other value is the name of an algorithm of the operating system.
 const (
 	// CongestionAuto selects BBR for distant clients, where the system offers it: a link of 100 ms that loses 1 % of its packets
-	// carried 17 times as much (perf reference, section 5). Clients in the local network have no losses, and BBR's timers cost
+	// carried 17 times as much. Clients in the local network have no losses, and BBR's timers cost
 	// twice the processor time there: they get an algorithm without pacing.
 	CongestionAuto = "auto"
 	// CongestionSystem leaves the choice to the system.
