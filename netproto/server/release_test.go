@@ -295,12 +295,6 @@ func TestWithoutAReleaseFolder(t *testing.T) {
 	}
 }
 
-// whole is the name of the whole object of a file for Linux that is stored as it is.
-func whole(t testing.TB, f *releasetest.Folder, path string) string {
-	t.Helper()
-	return release.ObjectOf([]byte(releasetest.Sets(1)["Linux-x64"][path])).Path()
-}
-
 // TestDescriptorsOfAReleaseFolder counts the files that are open for answers over HTTP.
 func TestDescriptorsOfAReleaseFolder(t *testing.T) {
 	t.Parallel()

@@ -21,11 +21,6 @@ func offerOf(g netproto.Generation) *netproto.Handshake {
 	return &netproto.Handshake{Version: g.Version(), Compatibility: "V", Target: "Linux-x64", Key: netproto.OfferKey(netproto.CapPipeline) | netproto.CapTags}
 }
 
-// ownHello is what the same client says when it is asked.
-func ownHello(t testing.TB) *netproto.Handshake {
-	return &netproto.Handshake{Version: netproto.VersionC1, Capabilities: netproto.CapPipeline, Compatibility: "V", Target: "Linux-x64", Tags: helloTail(t, fullHello())}
-}
-
 // TestProbingWithTags lets clients with tags probe servers. Our server receives all tags on the same connection; the engine's see no
 // change.
 func TestProbingWithTags(t *testing.T) {

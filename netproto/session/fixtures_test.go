@@ -140,16 +140,6 @@ func fullAnswer() netproto.AnswerTags {
 	}
 }
 
-// helloTail is the tail of a hello that says t.
-func helloTail(tb testing.TB, t netproto.HelloTags) netproto.Tags {
-	tb.Helper()
-	h := new(netproto.Handshake)
-	if err := h.Say(t); err != nil {
-		tb.Fatal(err)
-	}
-	return h.Tags
-}
-
 // production is a server that tells no more than it must.
 func production() *compat.Snapshot {
 	return &compat.Snapshot{
