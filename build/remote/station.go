@@ -81,7 +81,7 @@ func Open(o Options) (*Station, error) {
 		o.Address = defaultAddress
 	}
 	if !o.Network && !IsLocal(o.Address) {
-		return nil, failure(FaultUsage, "other machines can reach %q, and each of them can read the working copy; add --network to allow that", o.Address)
+		return nil, failure(FaultUsage, "other machines can reach %q, and each of them can read the working copy; add --network if that is meant", o.Address)
 	}
 	root, err := filepath.Abs(o.Root)
 	if err == nil {
