@@ -4,6 +4,7 @@ package compatible
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -143,12 +144,21 @@ func control(ts *testscript.TestScript, _ bool, _ []string) {
 func waitSpool(ts *testscript.TestScript, _ bool, args []string) {
 	least, err := strconv.ParseInt(args[1], 10, 64)
 	testscripts.Check(ts, err)
-	parts := filepath.Join(ts.MkAbs(args[0]), "Cache", "release", "spool", "*.unverified")
+	records := filepath.Join(ts.MkAbs(args[0]), "Cache", "release", "spool", "*.have")
 	testscripts.Wait(ts, "the spool does not grow", func() bool {
-		names, err := filepath.Glob(parts)
+		names, err := filepath.Glob(records)
 		testscripts.Check(ts, err)
 		for _, name := range names {
-			if info, err := os.Stat(name); err == nil && info.Size() >= least {
+			var record struct{ Have [][2]int64 }
+			data, err := os.ReadFile(name)
+			if err != nil || json.Unmarshal(data, &record) != nil {
+				continue // it is being replaced
+			}
+			var sum int64
+			for _, part := range record.Have {
+				sum += part[1] - part[0]
+			}
+			if sum >= least {
 				return true
 			}
 		}

@@ -22,6 +22,6 @@
 //
 //	module FILE COMPATIBILITY   compile a small module of this compatibility version: it says ready and ends
 //	keep NAME                   write the folder NAME as an archive; in TestFixtures only
-//	waitspool DIR BYTES         wait until a file in the spool of an install has so many bytes
+//	waitspool DIR BYTES         wait until the spool of an install has recorded so many bytes of an object
 //	control                     set CONTROL to a short path for a server's control socket
 package compatible
