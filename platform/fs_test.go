@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 var errInjected = errors.New("injected")
@@ -189,10 +190,10 @@ func TestIdentityShowsAHiddenChange(t *testing.T) {
 	if before.Inode == 0 {
 		t.Skip("this system tells no inode")
 	}
-	eventually(t, func() bool { // the system's clock takes a step
+	testwait.Until(t, func() bool { // the system's clock takes a step
 		put(t, fsys, "clock", "")
 		return identity(t, fsys, "clock").Modified.After(before.Modified)
-	}, "the clock stands still")
+	}, "the clock of the system takes a step")
 	rewrite(t, fsys.Path("a"), "two")
 	after := identity(t, fsys, "a")
 	if after.Size != before.Size || !after.Modified.Equal(before.Modified) {

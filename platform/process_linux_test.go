@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 func TestChildDiesWithAKilledHost(t *testing.T) {
@@ -24,7 +25,7 @@ func TestChildDiesWithAKilledHost(t *testing.T) {
 	}
 	host.Kill() // the group of the child is its own, so only the host is hit
 	wait(t, host)
-	eventually(t, func() bool { return !alive(child) }, "the child goes on without its host")
+	testwait.Until(t, func() bool { return !alive(child) }, "the child ends with its host")
 }
 
 // TestChildOutlivesThreads ends every thread that could have started the child: the one that did must not be among them.

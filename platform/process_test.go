@@ -22,21 +22,6 @@ import (
 // patience is how long a test waits for something that takes milliseconds.
 const patience = 20 * time.Second
 
-// eventually looks at what only the system can tell until it is so.
-func eventually(t *testing.T, is func() bool, what string) {
-	t.Helper()
-	late := time.After(patience)
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for !is() {
-		select {
-		case <-late:
-			t.Fatal(what)
-		case <-look.C:
-		}
-	}
-}
-
 // helpers are what this test binary does when StartProcess starts it.
 var helpers = map[string]func(in, out *os.File, args []string) int{
 	"echo":  helpEcho,

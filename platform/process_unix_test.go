@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 // More helpers; the table is complete before any init runs.
@@ -178,15 +179,15 @@ func TestKillTakesTheGroupAlong(t *testing.T) {
 	if end := wait(t, p); !end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
-	eventually(t, func() bool { return !alive(script) }, "what the child started goes on")
+	testwait.Until(t, func() bool { return !alive(script) }, "what the child started ends")
 }
 
 func TestAnOrdinaryEndLeavesTheGroupAloneAndIsNotHeldUp(t *testing.T) {
 	begin := time.Now()
 	ask, answer := fifo(t), fifo(t)
-	p, _ := startParent(t, "exec cat <"+ask.Name()+" >"+answer.Name(), "leave")                  // what it says of errors goes where ours would
-	eventually(t, func() bool { return syscall.Kill(p.Pid(), 0) != nil }, "the process goes on") // until its end was collected
-	p.Kill()                                                                                     // too late: only its output is still open, and its number may belong to another process
+	p, _ := startParent(t, "exec cat <"+ask.Name()+" >"+answer.Name(), "leave")                   // what it says of errors goes where ours would
+	testwait.Until(t, func() bool { return syscall.Kill(p.Pid(), 0) != nil }, "the process ends") // until its end was collected
+	p.Kill()                                                                                      // too late: only its output is still open, and its number may belong to another process
 	if end := wait(t, p); end.Code != 0 || end.Killed {
 		t.Errorf("ended as %+v", end)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/windows"
 
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 // More helpers; the table is complete before any init runs. What helpRelaunch starts has no control handles.
@@ -171,7 +172,7 @@ func TestChildDiesWithAKilledHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, host)
-	eventually(t, func() bool { return !alive(child) }, "the child goes on without its host")
+	testwait.Until(t, func() bool { return !alive(child) }, "the child ends with its host")
 }
 
 func TestKillTakesTheJobAlong(t *testing.T) {
@@ -181,7 +182,7 @@ func TestKillTakesTheJobAlong(t *testing.T) {
 	if end := wait(t, p); !end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
-	eventually(t, func() bool { return !alive(child) }, "what the child started goes on")
+	testwait.Until(t, func() bool { return !alive(child) }, "what the child started ends")
 }
 
 func TestAnOrdinaryEndLeavesTheJobAlone(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"collet/build/publish"
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 // mirror brings an output up to date.
@@ -271,22 +271,11 @@ func TestMirrorToARealStore(t *testing.T) {
 func waitFor(t *testing.T, address string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		must(t, err)
-		answer, err := client.Do(r)
+	testwait.Until(t, func() bool {
+		answer, err := client.Get(address)
 		if err == nil {
 			must(t, answer.Body.Close())
-			return
 		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			t.Fatalf("no server answers at %s: %v", address, err)
-		}
-	}
+		return err == nil
+	}, "the store starts")
 }

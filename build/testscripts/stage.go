@@ -17,6 +17,7 @@ import (
 	"collet/build/demo"
 	"collet/build/qa/process"
 	"collet/build/testprograms"
+	"collet/platform/testwait"
 	"collet/runtime/sample"
 )
 
@@ -87,11 +88,7 @@ func Check(ts *testscript.TestScript, err error) {
 
 // Wait waits until a condition holds. The script ends with the failure if it does not come true.
 func Wait(ts *testscript.TestScript, failure string, reached func() bool) {
-	for end := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			ts.Fatalf("%s", failure)
-		}
-	}
+	testwait.Until(ts, reached, failure)
 }
 
 func (s *Stage) install(ts *testscript.TestScript, _ bool, args []string) {

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 func conformStat(t *testing.T, fsys platform.FS) {
@@ -56,9 +56,6 @@ func conformSync(t *testing.T, fsys platform.FS) {
 	WantError(t, "sync of a missing folder", fsys.SyncDir("no"), fs.ErrNotExist)
 }
 
-// clockStep is more than the steps in which systems stamp that have inodes.
-const clockStep = 30 * time.Millisecond
-
 // conformIdentity watches the identity of a file through its life.
 func conformIdentity(t *testing.T, fsys platform.FS) {
 	Put(t, fsys, "a", "one")
@@ -70,7 +67,10 @@ func conformIdentity(t *testing.T, fsys platform.FS) {
 	if a.Inode == b.Inode || a.Changed.IsZero() {
 		t.Errorf("%+v and %+v", a, b)
 	}
-	time.Sleep(clockStep)
+	testwait.Until(t, func() bool {
+		Put(t, fsys, "probe", "x")
+		return identity(t, fsys, "probe").Modified.After(b.Modified)
+	}, "the clock of the volume takes a step")
 	if again := identity(t, fsys, "a"); again != a {
 		t.Errorf("unchanged, and yet %+v and then %+v", a, again)
 	}

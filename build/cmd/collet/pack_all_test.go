@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // packGame is the part of a description that all tests share.
@@ -181,16 +182,6 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// eventually waits for what another process does.
-func eventually(t *testing.T, done func() bool, what string) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for a minute, and not: %s", what)
-		}
-	}
-}
-
 // startServer starts a server from its package, and gives what it has logged when it is asked to stop.
 func startServer(t *testing.T, dir, address string) (log func() string) {
 	t.Helper()
@@ -213,7 +204,7 @@ func startServer(t *testing.T, dir, address string) (log func() string) {
 		}
 	}
 	t.Cleanup(stop)
-	eventually(t, func() bool {
+	testwait.Until(t, func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"strconv"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -32,19 +31,26 @@ func play(role string) {
 		fmt.Fprintln(os.Stderr, "to standard error")
 	case "sleep":
 		fmt.Println("sleeping")
-		time.Sleep(time.Hour)
+		block()
 	case "stubborn": // ignores the polite request, and has a child that does
 		signal.Ignore()
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), roleVariable+"=ignore")
 		child.Start()
 		fmt.Println(child.Process.Pid)
-		time.Sleep(time.Hour)
+		child.Wait()
 	case "ignore":
 		signal.Ignore()
-		time.Sleep(time.Hour)
+		block()
 	default:
 		code, _ := strconv.Atoi(role)
 		os.Exit(code)
 	}
+}
+
+// block waits for a signal that ends this process: nothing is ever written to the pipe.
+func block() {
+	r, w, _ := os.Pipe()
+	r.Read(make([]byte, 1))
+	w.Close()
 }

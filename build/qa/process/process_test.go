@@ -3,6 +3,7 @@ package process_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"collet/build/qa/process"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // role starts this test program as something else.
@@ -86,13 +88,10 @@ func TestProcessStopTakesTheWholeGroup(t *testing.T) {
 // waitGone waits until a process has ended. It may remain as a zombie.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	testwait.Until(t, func() bool {
 		process, err := os.FindProcess(pid)
-		if err != nil || process.Signal(syscall.Signal(0)) != nil || zombie(pid) {
-			return
-		}
-	}
-	t.Errorf("process %d does not end", pid)
+		return err != nil || process.Signal(syscall.Signal(0)) != nil || zombie(pid)
+	}, fmt.Sprintf("process %d ends", pid))
 }
 
 func zombie(pid int) bool {

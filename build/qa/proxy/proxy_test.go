@@ -14,20 +14,11 @@ import (
 	"time"
 
 	"collet/build/qa/proxy"
+	"collet/platform/testwait"
 )
 
 // patience bounds waits for something that happens at once on a machine that is not overloaded.
 const patience = 2 * time.Minute
-
-// eventually waits until done returns true.
-func eventually(t *testing.T, done func() bool, what string) {
-	t.Helper()
-	for end := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for %v, and not: %s", patience, what)
-		}
-	}
-}
 
 // echo is a server that sends back what it gets, and closes its side when the client closed its own.
 func echo(t *testing.T) string {
@@ -97,7 +88,7 @@ func send(t *testing.T, c *net.TCPConn, data []byte) {
 // record waits until connection number (from 1) has ended.
 func record(t *testing.T, p *proxy.Proxy, number int) proxy.Record {
 	t.Helper()
-	eventually(t, func() bool {
+	testwait.Until(t, func() bool {
 		all := p.Records()
 		return len(all) >= number && all[number-1].End != proxy.StillOpen
 	}, fmt.Sprintf("connection %d ends", number))

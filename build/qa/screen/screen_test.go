@@ -19,25 +19,16 @@ import (
 	"collet/build/qa/process"
 	"collet/build/qa/screen"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // waitLimit bounds waits for something that happens at once on a machine that is not overloaded.
 const waitLimit = 2 * time.Minute
 
-// waitFor waits for what another process does.
-func waitFor(t *testing.T, done func() bool, what string) {
-	t.Helper()
-	for end := time.Now().Add(waitLimit); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for %v, and not: %s", waitLimit, what)
-		}
-	}
-}
-
 // waitEnded waits until a server has ended; until its exit code is read it is a zombie.
 func waitEnded(t *testing.T, pid int) {
 	t.Helper()
-	waitFor(t, func() bool {
+	testwait.Until(t, func() bool {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(status), ") Z ")
 	}, fmt.Sprintf("process %d ends", pid))
@@ -157,7 +148,7 @@ func TestScreenFindsWindowsAndPressesKeys(t *testing.T) {
 // waitColours waits until something is drawn in r.
 func waitColours(t *testing.T, s *screen.Screen, r image.Rectangle) {
 	t.Helper()
-	waitFor(t, func() bool {
+	testwait.Until(t, func() bool {
 		m, err := s.Shot()
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +199,7 @@ func TestBandSeesChangesInItsLinesOnly(t *testing.T) {
 		}
 	}
 	p.Stop(0)
-	waitFor(t, func() bool {
+	testwait.Until(t, func() bool {
 		changed, err := bands["window"].Changed()
 		if err != nil {
 			t.Fatal(err)
