@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// fallback is the language of everybody whose own language has no file, and of texts that a language lacks.
+// fallback is used if the user's language has no file, and for texts that a language lacks.
 const fallback = "en"
 
 // Texts is the wording of one language. It comes from TextsFor and is safe for concurrent use; the zero value knows no

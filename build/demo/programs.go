@@ -11,7 +11,7 @@ import (
 const politeEnd = 5 * time.Second
 
 // StartServer starts the update server of a layout on a port of the loopback interface, 0 for a free one, and returns
-// when it listens, with its address. Whoever starts it stops it.
+// when it listens, with its address. The caller stops it.
 func StartServer(ctx context.Context, l *Layout, port int) (*process.Process, string, error) {
 	return process.StartServer(ctx, l.ServerProgram, l.ServerSettings(), port)
 }

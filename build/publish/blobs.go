@@ -60,7 +60,7 @@ func (b *blobs) name(sum release.Digest) string { return fmt.Sprintf("%q", b.at[
 func (b *blobs) open(ctx context.Context, sum release.Digest) (platform.File, error) {
 	l, there := b.at[sum]
 	if !there {
-		return nil, fmt.Errorf("nobody has the content %v", sum)
+		return nil, fmt.Errorf("content %v is not available", sum)
 	}
 	if l.fs != nil {
 		in, err := openFile(l.fs, l.name)

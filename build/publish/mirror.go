@@ -173,13 +173,13 @@ func (m *mirror) refuseNewer(ctx context.Context) ([]byte, error) {
 	}
 	var theirs, ours struct{ Signed struct{ Version int64 } }
 	if err := json.Unmarshal(data, &theirs); err != nil {
-		return nil, advice.Because(err, "remove it if nobody uses it", "%s of %v", timestampName, m.out)
+		return nil, advice.Because(err, "remove it if it is not in use", "%s of %v", timestampName, m.out)
 	}
 	if err := json.Unmarshal(m.timestamp(), &ours); err != nil {
 		return nil, advice.Because(err, "", "read our own signed list")
 	}
 	if theirs.Signed.Version > ours.Signed.Version {
-		return nil, advice.Wrong("fetch that release folder and publish from it", "%v has version %d of the signed list, newer than %d here: somebody else publishes there", m.out, theirs.Signed.Version, ours.Signed.Version)
+		return nil, advice.Wrong("fetch that release folder and publish from it", "%v has version %d of the signed list, newer than %d here: another publisher writes there", m.out, theirs.Signed.Version, ours.Signed.Version)
 	}
 	return data, nil
 }

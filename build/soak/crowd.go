@@ -108,7 +108,7 @@ func (c *crowd) take(ctx context.Context, m *member, file int) {
 	c.tally.did("took a file after long silence")
 }
 
-// dissolve lets everybody take a file as a sign of life, and leave.
+// dissolve lets every client download a file, to prove that its session works, and leave.
 func (c *crowd) dissolve(ctx context.Context) {
 	for _, m := range c.members {
 		if m.client != nil && ctx.Err() == nil {

@@ -3,7 +3,7 @@
 //
 // # A run
 //
-//	start ─ crowd ─┬→ load ─ roll call ─ quiet moment, one sample ─┬→ everybody leaves ─ stop ─ verdict
+//	start ─ crowd ─┬→ load ─ roll call ─ quiet moment, one sample ─┬→ all clients leave ─ stop ─ verdict
 //	               └──────────────── next cycle ←──────────────────┘
 //
 // A cycle begins with load: workers that download over every transport in every generation, and check the list and every

@@ -19,7 +19,7 @@ type Options struct {
 	Rest    time.Duration // what a worker waits between two clients, on average
 	Memory  bool          // the server keeps files in memory instead of reading them from disk
 
-	// Tell is called about once a second, by one goroutine at a time. Nil: nobody looks.
+	// Tell is called about once a second, by one goroutine at a time. Nil: no reports.
 	Tell func(Status)
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// settleTime is how long the server may need, once everybody has left, to notice and to be done with it.
+	// settleTime is how long the server may need, once all clients have left, to notice and to finish.
 	settleTime = 10 * time.Second
 	// settlePoll is how often that is looked at.
 	settlePoll = 30 * time.Millisecond
@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 	return r.soak(ctx), nil
 }
 
-// soak does everything between the server's start and its end. An end of the server that nobody asked for ends it, too.
+// soak does everything between the server's start and its end. An unexpected end of the server ends it, too.
 func (r *run) soak(ctx context.Context) *Result {
 	r.began = time.Now()
 	running, stop := context.WithCancel(ctx)
@@ -169,7 +169,7 @@ func (r *run) cycleTime() time.Duration {
 	return max(left/max((left+cycle/2)/cycle, 1), shortestCycle)
 }
 
-// load lets everybody loose for a time. When it returns, all but the crowd have left.
+// load runs all workers for a time. When it returns, all clients but the crowd have left.
 func (r *run) load(ctx context.Context, d time.Duration) (err error) {
 	// No deadline: a dialer compares that with the clock and would fail a moment before the phase is over.
 	phase, cancel := context.WithCancel(ctx)
@@ -225,7 +225,7 @@ func (r *run) publishOnce(ctx context.Context) error {
 	return nil
 }
 
-// quiet waits until the server has noticed that everybody left, as far as it does, and reads a sample.
+// quiet waits until the server has noticed that the workers left, as far as it does, and reads a sample.
 func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 	if err := r.settle(ctx, connections); err != nil {
 		return Sample{}, err
@@ -272,7 +272,7 @@ func (r *run) settle(ctx context.Context, connections float64) error {
 	return ctx.Err()
 }
 
-// watch reads numbers while there is load, for the peak and for whoever looks.
+// watch reads numbers while there is load, for the peak and for the progress report.
 func (r *run) watch(ctx context.Context) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
@@ -300,7 +300,7 @@ func (r *run) watch(ctx context.Context) {
 	}
 }
 
-// end lets everybody leave, wants the server to be without connections, and stops it.
+// end disconnects all clients, checks that the server has no connections left, and stops it.
 func (r *run) end(ctx context.Context) {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()
@@ -310,9 +310,9 @@ func (r *run) end(ctx context.Context) {
 	default:
 		r.crowd.dissolve(leaving)
 		if err := r.settle(leaving, 0); err != nil {
-			r.tally.fault("after everybody left: %v", err)
+			r.tally.fault("after all clients left: %v", err)
 		} else if now, err := r.host.gauge.read(leaving); err != nil || now.sample().Connections != 0 {
-			r.tally.fault("after everybody left, the server has %v connections, %v", now.sample().Connections, err)
+			r.tally.fault("after all clients left, the server has %v connections, %v", now.sample().Connections, err)
 		}
 	}
 	for _, fault := range slices.Backward(r.host.stop()) {

@@ -14,7 +14,7 @@ import (
 
 // benchCommand is `collet bench`.
 type benchCommand struct {
-	Soak benchSoakCommand `cmd:"" help:"Keep a real server under changing load for an hour, and check that nothing in it grows."`
+	Soak benchSoakCommand `cmd:"" help:"Keep a real server under changing load for an hour, and check that its memory and other resources do not grow."`
 }
 
 const (
@@ -26,30 +26,30 @@ const (
 
 // benchSoakCommand is `collet bench soak`.
 type benchSoakCommand struct {
-	Time    time.Duration `group:"work" default:"1h" placeholder:"TIME" help:"How long, like 90s, 30m or 8h (default: ${default})."`
-	Smoke   bool          `group:"work" help:"Ten seconds instead, to see that it works: too short for the server's limits of time and for slow growth."`
-	Seed    uint64        `group:"work" placeholder:"N" help:"What chance begins with (default: another one each time; it is printed)."`
-	Crowd   int           `group:"work" default:"200" placeholder:"N" help:"Idle connections, over all transports in all generations (default: ${default})."`
-	Workers int           `group:"work" default:"8" placeholder:"N" help:"Clients at a time beside them (default: ${default})."`
-	Rest    time.Duration `group:"work" default:"10ms" placeholder:"TIME" help:"What each of them waits before the next one, on average (default: ${default})."`
+	Time    time.Duration `group:"work" default:"1h" placeholder:"TIME" help:"Duration, such as 90s, 30m or 8h (default: ${default})."`
+	Smoke   bool          `group:"work" help:"Run for ten seconds only, as a smoke test: too short for the server's time limits and for slow growth."`
+	Seed    uint64        `group:"work" placeholder:"N" help:"Random seed (default: a new one each time, which is printed)."`
+	Crowd   int           `group:"work" default:"200" placeholder:"N" help:"Number of idle connections, over all transports and protocol generations (default: ${default})."`
+	Workers int           `group:"work" default:"8" placeholder:"N" help:"Number of active clients (default: ${default})."`
+	Rest    time.Duration `group:"work" default:"10ms" placeholder:"TIME" help:"Average pause of an active client between two connections (default: ${default})."`
 	Memory  bool          `group:"work" help:"The server keeps its files in memory instead of reading them from disk."`
 
 	Programs string `group:"where" placeholder:"DIR" help:"Folder of collet-server (default: that of this program)."`
-	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for the server's files (default: that of temporary files)."`
+	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for the server's files (default: the folder of temporary files)."`
 }
 
 // Help is what --help adds to the flags.
 func (benchSoakCommand) Help() string {
-	return `Starts collet-server on this machine and lets clients of every generation download over TCP, TLS and WebSocket, with every
-byte checked; go away in the middle, read slowly, talk garbage, say half a hello, take nothing of what they asked for,
-answer no ping; and publishes changed files and reloads all the while. Every few seconds the load pauses, all but an idle
-crowd leave, and goroutines, file descriptors, connections, heap and resident memory of the server are read.
+	return `Starts collet-server on this machine. Clients of every protocol generation download over TCP, TLS and WebSocket, and check
+every byte. Others disconnect in the middle, read slowly, send garbage or half a handshake, request files without reading
+them, or answer no ping. Meanwhile files are published and the server reloads. Every few seconds the load pauses, only idle
+connections stay, and goroutines, file descriptors, connections, heap and resident memory of the server are measured.
 
-It holds if the medians of the last third of these moments are not above those of the first third by more than the
-bounds that the table states, if every download was right, and if the server ended whom it had to end.
+The test passes if the medians of the last third of these measurements exceed those of the first third by no more than the
+bounds in the table, if every download was correct, and if the server closed the connections that break its limits.
 
-Exit codes: 0 it holds, 1 it does not or could not be done, 2 wrong usage. Ctrl-C ends it early, with a verdict on what was
-measured until then. The table goes to standard output, progress to standard error.`
+Exit codes: 0 passed, 1 failed or could not run, 2 wrong usage. Ctrl-C ends it early, with a verdict on the measurements so
+far. The table goes to standard output, progress to standard error.`
 }
 
 // Run runs it.

@@ -24,24 +24,24 @@ import (
 
 // compatCommand is `collet compat`.
 type compatCommand struct {
-	Show     compatShowCommand     `cmd:"" help:"Tell which versions may connect, what is on offer for whom, and who is connected."`
-	Set      compatSetCommand      `cmd:"" help:"Change the settings of a running server."`
-	DryRun   compatDryRunCommand   `cmd:"" help:"Tell what a change would do to those who are connected. Changes nothing."`
-	Verdict  compatVerdictCommand  `cmd:"" help:"Tell what a client would be told, and why."`
-	History  compatHistoryCommand  `cmd:"" help:"List what was changed, when, by whom and why."`
-	Verify   compatVerifyCommand   `cmd:"" help:"Check that nobody has altered the history."`
+	Show     compatShowCommand     `cmd:"" help:"Show which versions may connect, the files on offer, and the connected clients."`
+	Set      compatSetCommand      `cmd:"" help:"Change the settings."`
+	DryRun   compatDryRunCommand   `cmd:"" help:"Show what a change would do to connected clients. Changes nothing."`
+	Verdict  compatVerdictCommand  `cmd:"" help:"Show the verdict that a client would get, and the reasons."`
+	History  compatHistoryCommand  `cmd:"" help:"List changes of the settings: time, author, reason."`
+	Verify   compatVerifyCommand   `cmd:"" help:"Check that the history was not altered."`
 	Rollback compatRollbackCommand `cmd:"" help:"Go back to the settings of an earlier revision."`
 	Manifest compatManifestCommand `cmd:"" help:"List the components of a build."`
-	Diff     compatDiffCommand     `cmd:"" help:"Tell in which components two builds differ, and which one is older."`
-	Floor    compatFloorCommand    `cmd:"" help:"Tell or raise the version that a player needs at least."`
-	Token    compatTokenCommand    `cmd:"" help:"List, make and take away the tokens of those who may ask."`
+	Diff     compatDiffCommand     `cmd:"" help:"List the components in which two builds differ, and show which build is older."`
+	Floor    compatFloorCommand    `cmd:"" help:"Show or raise the minimum version of a player."`
+	Token    compatTokenCommand    `cmd:"" help:"List, make and revoke access tokens."`
 }
 
 // Help is what --help adds to the list of commands.
 func (compatCommand) Help() string {
-	return `Asks a running collet-server over its HTTP port (Compat.Store in its settings turns this on), with a token. With --control, or
---config and the control socket in that settings file, its own user and root ask without one, and so make the first. Where the
-server of --config does not run, its store is looked at and changed, under the lock that a running server has:
+	return `Uses the HTTP port of a running collet-server, with a token (Compat.Store in its settings turns this on). Over the control
+socket, from --control or the settings file --config, the server's own user and root need no token; so they make the first
+one. If the server of --config does not run, its store is opened instead, under the lock that a running server holds:
 
   collet compat token ada --control /run/collet-server/control > ~/.collet-token
   collet compat show --server http://127.0.0.1:9400 --token-file ~/.collet-token
@@ -50,7 +50,7 @@ server of --config does not run, its store is looked at and changed, under the l
   collet compat history
   collet compat set --config /etc/collet-server.toml --maintenance on --comment "moving the database"
 
-The server is --server or $COLLET_ADMIN; the token comes from $COLLET_TOKEN or --token-file.`
+The server is --server or $COLLET_ADMIN; the token is in $COLLET_TOKEN or --token-file.`
 }
 
 const (
@@ -138,7 +138,7 @@ func (f apiFlags) open(ctx context.Context) (*api, error) {
 	return &api{base: base, name: base.Host, token: token, client: &http.Client{
 		Timeout: answerTime,
 		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-			return fmt.Errorf("it sends us to %s, where nobody is asked; name that server with --server if it is the right one", clean(r.URL.Host))
+			return fmt.Errorf("it redirects to %s, which is not followed; name that server with --server if it is the right one", clean(r.URL.Host))
 		},
 	}}, nil
 }
@@ -216,7 +216,7 @@ func (a *api) unreachable(err error) error {
 	}
 	var fault *net.OpError
 	if errors.As(err, &fault) && fault.Op == "dial" {
-		return fmt.Errorf("nobody answers at %s: %w; name the HTTP port of the server with --server or $COLLET_ADMIN", a.name, fault.Err)
+		return fmt.Errorf("no server answers at %s: %w; name the HTTP port of the server with --server or $COLLET_ADMIN", a.name, fault.Err)
 	}
 	var inner *url.Error
 	if errors.As(err, &inner) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
@@ -23,21 +22,21 @@ type compatVerdictCommand struct {
 	Hash          string `group:"hello" placeholder:"HEX" help:"Hash over all components, 16 hex digits."`
 	Patch         uint32 `group:"hello" placeholder:"N" help:"Client patch."`
 	Target        string `group:"hello" placeholder:"TARGET" help:"Binary target, such as Windows-win64."`
-	Compatibility string `group:"hello" placeholder:"VERSION" help:"Compatibility version (default: the one that logic version and hash make)."`
-	Account       string `group:"hello" placeholder:"ID" help:"Account, for its floor and its rights."`
-	Content       string `group:"hello" placeholder:"ID" help:"Identity of the packs that it has."`
-	BuildTime     int64  `group:"hello" placeholder:"SECONDS" help:"When it was built, in seconds since 1970."`
+	Compatibility string `group:"hello" placeholder:"VERSION" help:"Compatibility version (default: derived from logic version and hash)."`
+	Account       string `group:"hello" placeholder:"ID" help:"Account, whose floor and rights apply."`
+	Content       string `group:"hello" placeholder:"ID" help:"Identity of its packs."`
+	BuildTime     int64  `group:"hello" placeholder:"SECONDS" help:"Time of its build, in seconds since 1970."`
 	BuildNumber   uint64 `group:"hello" placeholder:"N" help:"Number of commits on its branch."`
 	Branch        string `group:"hello" placeholder:"NAME" help:"Its branch."`
-	Updater       string `group:"hello" placeholder:"older|same|newer" enum:",older,same,newer" default:"" help:"How its updater stands to the server's."`
-	Flags         uint32 `group:"hello" placeholder:"BITS" help:"1 developer's build, 2 shows components, 4 was redirected, 8 after an update."`
+	Updater       string `group:"hello" placeholder:"older|same|newer" enum:",older,same,newer" default:"" help:"Version of its updater, compared with the server's."`
+	Flags         uint32 `group:"hello" placeholder:"BITS" help:"Sum of: 1 developer's build, 2 shows components, 4 was redirected, 8 after an update."`
 	apiFlags
 	jsonFlags
 }
 
 // Help is what --help adds to the flags.
 func (compatVerdictCommand) Help() string {
-	return `The same judgement that a connection gets, with every rule that applies and not only the first.
+	return `The server judges as it does for a connection. All rules that apply are printed, not only the first.
 
   collet compat verdict --logic 6 --target Windows-win64 --hash 4c37681f163b1204`
 }
@@ -60,10 +59,7 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
 	if answer.Verdict == nil {
 		return fmt.Errorf("%s answers without a verdict", a.name)
 	}
-	if v.JSON {
-		return printJSON(c.out, answer.Verdict)
-	}
-	return tellVerdict(c.out, *answer.Verdict)
+	return v.print(c.out, answer.Verdict, func(out io.Writer) error { return printVerdict(out, *answer.Verdict) })
 }
 
 // hello is the client that is asked for.
@@ -97,12 +93,12 @@ var warnings = []struct {
 	text string
 }{
 	{compat.WarnComponents, "components differ, which is tolerated"}, {compat.WarnNewer, "a newer version is active"},
-	{compat.WarnNoBaseline, "nobody knows the components of its logic version"},
+	{compat.WarnNoBaseline, "the components of its logic version are unknown"},
 }
 
-// tellVerdict prints a verdict with everything that explains it.
-func tellVerdict(out io.Writer, v admin.VerdictAnswer) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// printVerdict prints a verdict with everything that explains it.
+func printVerdict(out io.Writer, v admin.VerdictAnswer) error {
+	t := newTable(out)
 	fmt.Fprintf(t, "%s\tby R%d: %s\n", clean(v.Verdict), v.Rule, cmp.Or(rules[v.Rule], "unknown"))
 	for _, r := range v.Reasons {
 		if r != v.Rule {
@@ -144,14 +140,14 @@ func tellVerdict(out io.Writer, v admin.VerdictAnswer) error {
 
 // compatHistoryCommand is `collet compat history`.
 type compatHistoryCommand struct {
-	Limit int `group:"out" default:"20" placeholder:"N" help:"How many, the newest first (default: ${default}; 0 is all)."`
+	Limit int `group:"out" default:"20" placeholder:"N" help:"Number of records, newest first (default: ${default}; 0: all)."`
 	apiFlags
 	jsonFlags
 }
 
 // Help is what --help adds to the flags.
 func (compatHistoryCommand) Help() string {
-	return `With --json each record is one line, exactly as it is kept, the oldest first: collet compat verify FILE checks such a file.
+	return `With --json each record is one line, exactly as it is stored, the oldest first. collet compat verify FILE checks such a file.
 
   collet compat history
   collet compat history --limit 0 --json > compat-audit.jsonl`
@@ -179,7 +175,7 @@ func (h compatHistoryCommand) Run(ctx context.Context, c console) (err error) {
 		}
 		return nil
 	}
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	t := newTable(c.out)
 	fmt.Fprintln(t, "number\ttime\twho\tfrom\tchanged\tconnected\tfloors\tcomment")
 	for _, r := range records {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", r.Seq, r.Time.Format("2006-01-02 15:04:05Z"), clean(r.Actor), clean(r.Source),
@@ -218,15 +214,15 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 
 // compatVerifyCommand is `collet compat verify`.
 type compatVerifyCommand struct {
-	File string `arg:"" optional:"" type:"existingfile" placeholder:"FILE" help:"An exported history (default: that of the server, checked there)."`
+	File string `arg:"" optional:"" type:"existingfile" placeholder:"FILE" help:"An exported history (default: the server's own, checked there)."`
 	apiFlags
 	jsonFlags
 }
 
 // Help is what --help adds to the flags.
 func (compatVerifyCommand) Help() string {
-	return `Each record has the hash of the one before it, so that none can be altered, left out or put elsewhere. Keep the last hash
-somewhere else to notice that the newest ones were cut off.
+	return `Each record has the hash of the previous one, so an altered, missing or moved record is detected. Keep the last hash
+elsewhere to detect missing records at the end.
 
   collet compat verify
   collet compat verify compat-audit.jsonl`

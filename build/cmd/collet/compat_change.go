@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -18,10 +17,10 @@ import (
 
 // consentFlags are what a change needs beside itself. Embed it.
 type consentFlags struct {
-	Comment  string         `group:"consent" placeholder:"TEXT" help:"Why, for the history. Lowering an end of the active range needs one."`
-	Yes      bool           `group:"consent" help:"Lowering is meant: players who have used a newer version are locked out."`
-	Kick     *time.Duration `group:"consent" placeholder:"TIME" help:"End the sessions that would not be let in again, after so long. Otherwise they stay."`
-	Revision uint64         `group:"consent" placeholder:"N" help:"Change nothing unless the settings are at this revision (default: the one that is read first)."`
+	Comment  string         `group:"consent" placeholder:"TEXT" help:"Reason, for the history. Required to lower an end of the active range."`
+	Yes      bool           `group:"consent" help:"Confirm lowering: players who have used a newer version are locked out."`
+	Kick     *time.Duration `group:"consent" placeholder:"TIME" help:"End sessions that the new settings would reject, after this time. Otherwise they stay."`
+	Revision uint64         `group:"consent" placeholder:"N" help:"Change nothing unless this is the current revision (default: the revision that this command reads)."`
 }
 
 // seconds is the countdown as the API has it.
@@ -60,15 +59,15 @@ type compatSetCommand struct {
 
 // Help is what --help adds to the flags.
 func (compatSetCommand) Help() string {
-	return `Sessions that are under way stay. The next client that connects is judged by the new settings.
+	return `Running sessions stay. The new settings apply to the next client that connects.
 
-  collet compat set --active 6-7 --comment "7 is out" 
+  collet compat set --active 6-7 --comment "7 is out"
   collet compat set --maintenance on --until 30m --comment "moving the database"`
 }
 
 // Run changes the settings.
 func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
-	if _, err := s.document(time.Now(), compat.Settings{}); err != nil { // before the server is asked
+	if err := s.check(); err != nil { // before the server is asked
 		return err
 	}
 	a, err := s.open(ctx)
@@ -76,15 +75,7 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer a.close(&err)
-	state, err := a.state(ctx)
-	if err != nil {
-		return err
-	}
-	doc, err := s.document(time.Now(), state.Settings)
-	if err != nil {
-		return err
-	}
-	settings, err := json.Marshal(doc)
+	state, settings, err := s.apply(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -93,31 +84,28 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	if err := a.ask(ctx, http.MethodPut, "/api/compat", ask, s.of(state), &out); err != nil {
 		return err
 	}
-	return tellOutcome(c.out, out, s.JSON)
+	return s.print(c.out, out, func(w io.Writer) error { return printOutcome(w, out) })
 }
 
-// tellOutcome prints what a change came to.
-func tellOutcome(out io.Writer, o operator.Outcome, asJSON bool) error {
-	if asJSON {
-		return printJSON(out, o)
-	}
+// printOutcome prints the result of a change.
+func printOutcome(out io.Writer, o operator.Outcome) error {
 	if len(o.Changed) == 0 {
 		_, err := fmt.Fprintf(out, "nothing to change: the settings are like that already, at revision %d\n", o.Settings.Revision)
 		return err
 	}
 	fmt.Fprintf(out, "revision %d: changed %s\n", o.Settings.Revision, clean(strings.Join(o.Changed, ", ")))
-	tellImpact(out, o.Impact)
-	tellHints(out, o.Hints)
+	printImpact(out, o.Impact)
+	printHints(out, o.Hints)
 	return nil
 }
 
-func tellImpact(out io.Writer, i compat.Impact) {
+func printImpact(out io.Writer, i compat.Impact) {
 	if i != (compat.Impact{}) {
 		fmt.Fprintf(out, "%d who are connected would not be let in again; %d players have played with a newer version\n", i.Sessions, i.Floors)
 	}
 }
 
-func tellHints(out io.Writer, hints []compat.Mistake) {
+func printHints(out io.Writer, hints []compat.Mistake) {
 	for _, h := range hints {
 		fmt.Fprintf(out, "note: %s\n", clean(h.String()))
 	}
@@ -132,12 +120,14 @@ type compatDryRunCommand struct {
 
 // Help is what --help adds to the flags.
 func (compatDryRunCommand) Help() string {
-	return `  collet compat dry-run --active 7-7`
+	return `Example:
+
+  collet compat dry-run --active 7-7`
 }
 
 // Run asks what would happen.
 func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
-	if _, err := d.document(time.Now(), compat.Settings{}); err != nil { // before the server is asked
+	if err := d.check(); err != nil { // before the server is asked
 		return err
 	}
 	a, err := d.open(ctx)
@@ -145,15 +135,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer a.close(&err)
-	state, err := a.state(ctx)
-	if err != nil {
-		return err
-	}
-	doc, err := d.document(time.Now(), state.Settings)
-	if err != nil {
-		return err
-	}
-	settings, err := json.Marshal(doc)
+	_, settings, err := d.apply(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -164,14 +146,11 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 	if answer.Forecast == nil {
 		return fmt.Errorf("%s answers without a forecast", a.name)
 	}
-	if d.JSON {
-		return printJSON(c.out, answer.Forecast)
-	}
-	return tellForecast(c.out, *answer.Forecast)
+	return d.print(c.out, answer.Forecast, func(out io.Writer) error { return printForecast(out, *answer.Forecast) })
 }
 
-// tellForecast prints the verdicts of the connected clients, before and after.
-func tellForecast(out io.Writer, f operator.Forecast) error {
+// printForecast prints the verdicts of the connected clients, before and after.
+func printForecast(out io.Writer, f operator.Forecast) error {
 	if len(f.Changed) == 0 {
 		fmt.Fprintln(out, "nothing would change")
 	} else {
@@ -189,11 +168,11 @@ func tellForecast(out io.Writer, f operator.Forecast) error {
 	for _, g := range f.Groups {
 		fmt.Fprintf(out, "  %d of logic %s on %s: %s, not %s\n", g.Count, clean(g.Logic), clean(g.Target), clean(g.Then), clean(g.Now))
 	}
-	tellImpact(out, f.Impact)
+	printImpact(out, f.Impact)
 	if f.Lowers {
 		fmt.Fprintln(out, "it lowers an end of the active range: collet compat set needs --comment and --yes")
 	}
-	tellHints(out, f.Hints)
+	printHints(out, f.Hints)
 	return nil
 }
 
@@ -207,8 +186,8 @@ type compatRollbackCommand struct {
 
 // Help is what --help adds to the flags.
 func (compatRollbackCommand) Help() string {
-	return `Makes the settings of that revision those of a new one; nothing is lost from the history. The --revision flag names the one
-that is in force.
+	return `Makes a new revision with the settings of an earlier one; the history keeps all revisions. The --revision flag is the current
+revision, as with collet compat set.
 
   collet compat rollback 12 --comment "7 crashes" --yes`
 }
@@ -229,5 +208,5 @@ func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
 	if err := a.ask(ctx, http.MethodPost, "/api/compat/rollback", ask, revision, &out); err != nil {
 		return err
 	}
-	return tellOutcome(c.out, out, r.JSON)
+	return r.print(c.out, out, func(w io.Writer) error { return printOutcome(w, out) })
 }

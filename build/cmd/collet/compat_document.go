@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,30 +13,49 @@ import (
 	"time"
 
 	"collet/netproto/compat"
+	"collet/netproto/server/operator"
 )
 
 // settingsFlags say what the settings are to be. What is not named stays as it is. Embed it.
 type settingsFlags struct {
 	Active      string   `group:"change" placeholder:"MIN-MAX" help:"Logic versions that may connect, such as 6-7."`
-	Components  string   `group:"change" placeholder:"POLICY" enum:",off,warn,enforce" default:"" help:"What differing components lead to: off, warn or enforce."`
-	Manifest    string   `group:"change" placeholder:"MODE" enum:",none,hashes,full" default:"" help:"What is told of components: none, hashes or full."`
-	AutoUpgrade string   `group:"change" placeholder:"on|off" enum:",on,off" default:"" help:"Raise the upper end at a start."`
-	PatchRule   []string `group:"change" placeholder:"LOGIC=PATCH" sep:"none" help:"Least patch of a logic version, 7=3, or on some targets, 7@iOS*=3. Replaces all rules; none removes them."`
-	Redirect    string   `group:"change" placeholder:"URL" help:"Where clients go that are too new: tcp://HOST:PORT, tls://HOST:PORT, or off."`
-	BaseURL     string   `group:"change" placeholder:"URL" help:"Where the packs of that server are."`
+	Components  string   `group:"change" placeholder:"POLICY" enum:",off,warn,enforce" default:"" help:"Effect of differing components: off, warn or enforce."`
+	Manifest    string   `group:"change" placeholder:"MODE" enum:",none,hashes,full" default:"" help:"What the server sends about components: none, hashes or full."`
+	AutoUpgrade string   `group:"change" placeholder:"on|off" enum:",on,off" default:"" help:"At each start, raise the upper end of the range to what the server's build supports."`
+	PatchRule   []string `group:"change" placeholder:"LOGIC=PATCH" sep:"none" help:"Minimum patch of a logic version, 7=3, or on some targets, 7@iOS*=3. Replaces all rules; none removes them."`
+	Redirect    string   `group:"change" placeholder:"URL" help:"Server for clients that are too new: tcp://HOST:PORT, tls://HOST:PORT, or off."`
+	BaseURL     string   `group:"change" placeholder:"URL" help:"Address of the packs of that server."`
 	Maintenance string   `group:"change" placeholder:"on|off" enum:",on,off" default:"" help:"Close the server for players."`
-	Until       string   `group:"change" placeholder:"TIME" help:"When it will be over: 15:04, 2026-11-21 15:04, RFC 3339, or a time from now such as 30m. Players are told; nothing ends by itself."`
+	Until       string   `group:"change" placeholder:"TIME" help:"Expected end of maintenance: 15:04, 2026-11-21 15:04, RFC 3339, or a time from now such as 30m. It is shown to players; maintenance does not end by itself."`
 	Download    string   `group:"change" placeholder:"on|off" enum:",on,off" default:"" help:"Let players fetch files during maintenance."`
-	For         []string `group:"change" placeholder:"TARGET" help:"Maintenance for these targets only, such as Windows-*; all is every target."`
-	StoreURL    []string `group:"change" placeholder:"TARGET=URL" sep:"none" help:"Where players of a target get another version; without a URL nowhere. The other links stay."`
-	Message     []string `group:"change" placeholder:"POPUP=TEXT" sep:"none" help:"Own words for a popup, such as P-NEWER; without a text the built-in ones. The other words stay."`
+	For         []string `group:"change" placeholder:"TARGET" help:"Maintenance only for these targets, such as Windows-*; all means every target."`
+	StoreURL    []string `group:"change" placeholder:"TARGET=URL" sep:"none" help:"Store link for players of a target; an empty URL removes it. Other links stay."`
+	Message     []string `group:"change" placeholder:"POPUP=TEXT" sep:"none" help:"Own text of a popup, such as P-NEWER; an empty text restores the built-in one. Other texts stay."`
 	Developers  []string `group:"change" placeholder:"ACCOUNT" help:"Accounts that pass maintenance and floors. Replaces all; none removes them."`
-	File        string   `group:"change" type:"existingfile" placeholder:"FILE" help:"A document of settings, as show --json has it. Flags go before it."`
+	File        string   `group:"change" type:"existingfile" placeholder:"FILE" help:"Settings as show --json prints them. Flags override the file."`
 }
 
-// document is what the flags and the file say, and nothing else, as JSON. Links and words are told wholly: those that are in force, with
-// what is changed of them.
-func (f settingsFlags) document(now time.Time, inForce compat.Settings) (map[string]any, error) {
+// check returns the mistakes of flags and file.
+func (f settingsFlags) check() error {
+	_, err := f.document(time.Now(), compat.Settings{})
+	return err
+}
+
+// apply reads the state of a server and returns the changed settings as JSON.
+func (f settingsFlags) apply(ctx context.Context, a *api) (state operator.State, settings []byte, err error) {
+	if state, err = a.state(ctx); err != nil {
+		return state, nil, err
+	}
+	doc, err := f.document(time.Now(), state.Settings)
+	if err != nil {
+		return state, nil, err
+	}
+	settings, err = json.Marshal(doc)
+	return state, settings, err
+}
+
+// document returns the changed settings only, as JSON. Links and texts are complete: the current ones with the changes.
+func (f settingsFlags) document(now time.Time, current compat.Settings) (map[string]any, error) {
 	doc := map[string]any{}
 	if f.File != "" {
 		data, err := os.ReadFile(f.File)
@@ -59,7 +79,7 @@ func (f settingsFlags) document(now time.Time, inForce compat.Settings) (map[str
 	setSwitch(doc, "auto_upgrade", f.AutoUpgrade)
 	for _, part := range []func(map[string]any) error{
 		f.patchRules, f.redirect, func(doc map[string]any) error { return f.maintenance(doc, now) },
-		func(doc map[string]any) error { return f.texts(doc, inForce) },
+		func(doc map[string]any) error { return f.texts(doc, current) },
 	} {
 		if err := part(doc); err != nil {
 			return nil, usageError{err}
@@ -212,12 +232,12 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 }
 
 // texts reads links and words. One without a text is taken away.
-func (f settingsFlags) texts(doc map[string]any, inForce compat.Settings) error {
+func (f settingsFlags) texts(doc map[string]any, current compat.Settings) error {
 	for _, list := range []struct {
 		flag, key string
 		pairs     []string
 		now       map[string]string
-	}{{"--store-url", "store_urls", f.StoreURL, inForce.StoreURLs}, {"--message", "messages", f.Message, inForce.Messages}} {
+	}{{"--store-url", "store_urls", f.StoreURL, current.StoreURLs}, {"--message", "messages", f.Message, current.Messages}} {
 		if len(list.pairs) == 0 {
 			continue
 		}

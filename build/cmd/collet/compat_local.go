@@ -25,8 +25,8 @@ import (
 
 // localFlags say which server of this machine is asked without its HTTP port, whether it runs or not. Embed it.
 type localFlags struct {
-	Config    string `group:"api" type:"existingfile" placeholder:"FILE" help:"Settings file of a server on this machine: while it runs its control socket is asked, and while it doesn't its store is opened."`
-	SubConfig string `group:"api" placeholder:"NAME" help:"Settings of [SubConfig.NAME] go before those of the file, as with collet-server."`
+	Config    string `group:"api" type:"existingfile" placeholder:"FILE" help:"Settings file of a server on this machine. Uses its control socket while it runs, and its store while it does not."`
+	SubConfig string `group:"api" placeholder:"NAME" help:"Settings in [SubConfig.NAME] override those of the file, as with collet-server."`
 	Control   string `group:"api" placeholder:"PATH" help:"Control socket of a running server."`
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"collet/netproto/compat"
@@ -23,14 +22,16 @@ const ofServer = "server"
 
 // compatManifestCommand is `collet compat manifest`.
 type compatManifestCommand struct {
-	File string `arg:"" placeholder:"FILE" help:"What compatgen wrote, or the word server for that of the server."`
+	File string `arg:"" placeholder:"FILE" help:"Manifest written by compatgen, or the word server for the manifest of the server."`
 	apiFlags
 	jsonFlags
 }
 
 // Help is what --help adds to the flags.
 func (compatManifestCommand) Help() string {
-	return `  collet compat manifest manifest.json
+	return `Examples:
+
+  collet compat manifest manifest.json
   collet compat manifest server`
 }
 
@@ -49,7 +50,7 @@ func (m compatManifestCommand) Run(ctx context.Context, c console) error {
 	}
 	b := manifest.Build
 	fmt.Fprintf(c.out, "%s, %d components, build %s\n", compat.Derived(b.Logic, b.Components), len(manifest.Entries), madeFrom(b))
-	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	t := newTable(c.out)
 	fmt.Fprintln(t, "name\tid\thash\tchanged\tsince")
 	for _, e := range manifest.Entries {
 		fmt.Fprintf(t, "%s\t%d\t%016x\t%s\t%d\n", clean(e.Name), e.WireID, e.Hash, dayText(e.ChangedAt), e.Since)
@@ -112,7 +113,7 @@ type compatDiffCommand struct {
 
 // Help is what --help adds to the flags.
 func (compatDiffCommand) Help() string {
-	return `Ends with 1 where they differ. A is taken for the client's and B for the server's build.
+	return `The exit code is 1 if they differ. A is the client's build and B the server's.
 
   collet compat diff client/manifest.json server`
 }
@@ -131,19 +132,15 @@ func (d compatDiffCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	differences := compat.DiffManifests(&b, &a)
-	if d.JSON {
-		err = printJSON(c.out, diffJSON(differences))
-	} else {
-		err = tellDifferences(c.out, differences)
-	}
+	err = d.print(c.out, diffJSON(differences), func(out io.Writer) error { return printDifferences(out, differences) })
 	if err == nil && !differences.Equal() {
 		err = told{errDiffer}
 	}
 	return err
 }
 
-// tellDifferences prints all of them.
-func tellDifferences(out io.Writer, d compat.Differences) error {
+// printDifferences prints all of them.
+func printDifferences(out io.Writer, d compat.Differences) error {
 	if d.Equal() {
 		_, err := fmt.Fprintf(out, "%d components, all the same\n", d.Unchanged)
 		return err
@@ -196,17 +193,19 @@ func hashText(sum uint64) string {
 
 // compatFloorCommand is `collet compat floor`.
 type compatFloorCommand struct {
-	Account string `arg:"" placeholder:"ACCOUNT" help:"Whose floor."`
-	Floor   *int32 `arg:"" optional:"" placeholder:"N" help:"The logic version that it needs at least from now on (default: only tell)."`
-	Lower   bool   `group:"consent" help:"Lower it, which lets a player lose what an older version doesn't know."`
-	Comment string `group:"consent" placeholder:"TEXT" help:"Why, for the history."`
+	Account string `arg:"" placeholder:"ACCOUNT" help:"The player's account."`
+	Floor   *int32 `arg:"" optional:"" placeholder:"N" help:"New minimum logic version of this account (default: only show it)."`
+	Lower   bool   `group:"consent" help:"Allow lowering it: an older version can lose data that it does not know."`
+	Comment string `group:"consent" placeholder:"TEXT" help:"Reason, for the history."`
 	apiFlags
 	jsonFlags
 }
 
 // Help is what --help adds to the flags.
 func (compatFloorCommand) Help() string {
-	return `  collet compat floor ada
+	return `Examples:
+
+  collet compat floor ada
   collet compat floor ada 7`
 }
 
@@ -243,17 +242,17 @@ func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
 
 // compatTokenCommand is `collet compat token`.
 type compatTokenCommand struct {
-	Name string `arg:"" optional:"" placeholder:"NAME" help:"Make a token by this name (default: list those that there are)."`
-	Role string `group:"consent" default:"edit" enum:"view,edit" placeholder:"view|edit" help:"What it allows (default: ${default})."`
-	Drop bool   `group:"consent" help:"Take it away instead."`
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"Name of the token to make (default: list all tokens)."`
+	Role string `group:"consent" default:"edit" enum:"view,edit" placeholder:"view|edit" help:"Role of the token (default: ${default})."`
+	Drop bool   `group:"consent" help:"Revoke the token instead."`
 	apiFlags
 	jsonFlags
 }
 
 // Help is what --help adds to the flags.
 func (compatTokenCommand) Help() string {
-	return `A new token is printed once; the server keeps only a digest. The first one must have the role edit, and is made over the control
-socket, or with --config while the server does not run.
+	return `A new token is printed once; the server stores only a digest. The first token must have the role edit. Make it over the
+control socket, or with --config while the server does not run.
 
   collet compat token
   collet compat token ada --control /run/collet-server/control > ~/.collet-token

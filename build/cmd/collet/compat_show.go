@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"collet/netproto/compat"
@@ -23,7 +22,9 @@ type compatShowCommand struct {
 
 // Help is what --help adds to the flags.
 func (compatShowCommand) Help() string {
-	return `  collet compat show`
+	return `Example:
+
+  collet compat show`
 }
 
 // Run prints the state.
@@ -50,7 +51,7 @@ func (s compatShowCommand) Run(ctx context.Context, c console) (err error) {
 
 // showState prints everything, one table after the other, without those that are empty.
 func showState(out io.Writer, s operator.State, now time.Time) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := newTable(out)
 	showSettings(t, s.Settings)
 	fmt.Fprintf(t, "serves\t%s\n", clean(s.Compatibility))
 	if s.Content != "" {
@@ -140,7 +141,7 @@ func showTargets(out io.Writer, s operator.State) {
 func payloadText(p operator.PayloadState) string {
 	text := fmt.Sprintf("logic %d patch %d %s", p.Logic, p.Patch, p.Components)
 	if p.Logic == compat.NoLogic {
-		text = "a module that nobody says anything of"
+		text = "a module without a declared version"
 	}
 	if !p.Active {
 		text += ", not offered"

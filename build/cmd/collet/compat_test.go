@@ -213,7 +213,7 @@ func TestCompatVerdictAndDryRun(t *testing.T) {
 	g.says(0, []string{"UPDATE_BINARIES", "R5: below the active range", "logic 7 patch 2"}, "verdict", "--logic", "5", "--hash", "0000000000000005", "--target", "Linux-x64")
 	g.says(0, []string{"CLIENT_TOO_NEW", "R4: above"}, "verdict", "--logic", "8", "--target", "Linux-x64")
 	g.says(0, []string{"NO_NATIVE_UPDATE"}, "verdict", "--logic", "5", "--target", "Linux-arm64")
-	g.says(0, []string{"ACCEPT", "a newer version is active", "nobody knows"}, "verdict", "--logic", "6", "--target", "Linux-x64")
+	g.says(0, []string{"ACCEPT", "a newer version is active", "are unknown"}, "verdict", "--logic", "6", "--target", "Linux-x64")
 	g.says(0, []string{"UPDATER_MISMATCH", "another updater", "also"}, "verdict", "--logic", "5", "--updater", "older")
 	var v admin.VerdictAnswer
 	if err := json.Unmarshal([]byte(g.says(0, nil, "verdict", "--logic", "9", "--json")), &v); err != nil || v.Rule != 4 {
@@ -345,7 +345,7 @@ func TestCompatTokenStaysAtHome(t *testing.T) {
 	first := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer first.Close()
 	g := &governed{t: t, url: first.URL}
-	g.says(1, []string{"it sends us to"}, "show")
+	g.says(1, []string{"it redirects to"}, "show")
 	if asked != 0 {
 		t.Error("the redirect was followed")
 	}
@@ -373,7 +373,7 @@ func TestCompatStrangeAnswers(t *testing.T) {
 		web.Close()
 	}
 	g := &governed{t: t, url: "http://127.0.0.1:1"}
-	g.says(1, []string{"nobody answers at 127.0.0.1:1", "$COLLET_ADMIN"}, "show")
+	g.says(1, []string{"no server answers at 127.0.0.1:1", "$COLLET_ADMIN"}, "show")
 }
 
 func TestParseUntil(t *testing.T) {

@@ -31,9 +31,9 @@ type demoCommand struct {
 // Help is what --help adds to the flags.
 func (demoCommand) Help() string {
 	return `Lays out a client with release 1 of a small game and a server with release 2, starts both with a link of limited
-speed between them, and tells what happens: synchronised packs, outdated binaries, a new module swapped in and started
-by the same host. Every claim is checked. Nothing is signed or encrypted on the way: the client's settings say so
-explicitly (Update.Trust = "sha256"), which a game that players get should not do. On a real display the game is yours: the demo ends when you leave it.
+speed between them, and prints each step: packs are updated, binaries are outdated, a new module is swapped in and started by the same host.
+Every step is checked. Nothing is signed or encrypted, and the client's settings allow that (Update.Trust = "sha256"); the
+settings of a real game should not. On a real display you play the game yourself: the demo ends when you leave it.
 
 Last line: "demo: ok" (exit code 0) or "demo: failed: …" (exit code 1). Ctrl-C ends everything that was started.`
 }

@@ -13,22 +13,22 @@ import (
 // doctorCommand is `collet doctor`.
 type doctorCommand struct {
 	Dir    string `arg:"" placeholder:"DIR" help:"The install folder, or the writable root of one."`
-	Report string `group:"report" placeholder:"FILE" help:"Write one report to send: text with JSON at its end, or JSON alone if the name ends in .json."`
-	Hash   bool   `group:"work" help:"Read every file of the set, and not only those that the next start reads."`
-	Base   string `group:"where" placeholder:"DIR" help:"The install folder, if DIR is the writable root of one (default: that of the module that its selector names)."`
-	Name   string `group:"where" placeholder:"NAME" help:"Base name of the host, where several share the folder (default: found out)."`
+	Report string `group:"report" placeholder:"FILE" help:"Write a report for support: text with JSON at its end, or only JSON if the name ends in .json."`
+	Hash   bool   `group:"work" help:"Read all files of the set, not only those that the next start reads."`
+	Base   string `group:"where" placeholder:"DIR" help:"The install folder, if DIR is its writable root (default: the folder of the module that the selector names)."`
+	Name   string `group:"where" placeholder:"NAME" help:"Base name of the host, if several share the folder (default: detected)."`
 }
 
 // Help is what --help adds to the flags.
 func (doctorCommand) Help() string {
-	return `Reads an install and prints what state it is in and why, what the next start will do before it asks a server, and what is
-wrong. It changes nothing, also in a damaged folder. What the next start will do is no guess: the recovery itself runs,
-and an update, on a view of the folder that keeps all changes to itself and refuses what the disk would.
+	return `Reads an install and prints its state and the cause, what the next start will do before it connects to a server, and all
+problems. It changes nothing, not even in a damaged folder. To predict the next start it runs the real recovery and an
+update, on a view of the folder that discards all changes and fails where the disk would.
 
-The report names the files in the folder and holds the last lines of the client's log, and no content of files.
+The report has the names of the files in the folder and the last lines of the client's log, but no content of files.
 
-Exit codes: 0 all is well, or the next start mends it by itself; 1 somebody has to do something, or the server is needed,
-or the folder can't be read; 2 wrong usage.`
+Exit codes: 0 the install is fine, or the next start repairs it; 1 it needs the server or an action of yours, or the folder
+can't be read; 2 wrong usage.`
 }
 
 // Run runs it.

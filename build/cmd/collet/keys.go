@@ -17,18 +17,19 @@ import (
 
 // keysCommand is `collet keys`.
 type keysCommand struct {
-	Init   keysInitCommand   `cmd:"" help:"Make the keys of a new game: three for root, one for each other role."`
+	Init   keysInitCommand   `cmd:"" help:"Make the keys of a new game: three root keys, one for each other role."`
 	Add    keysAddCommand    `cmd:"" help:"Make one more key for a role."`
-	Rotate keysRotateCommand `cmd:"" help:"Change which keys count, in steps that may happen on several machines."`
+	Rotate keysRotateCommand `cmd:"" help:"Change the trusted keys, in steps that may run on several machines."`
 	Export keysExportCommand `cmd:"" help:"Write the root that clients are built with."`
 	Drill  keysDrillCommand  `cmd:"" help:"Rehearse the loss of a root key on a copy. Changes nothing."`
 }
 
 // Help is what --help adds to the list of commands.
 func (keysCommand) Help() string {
-	return `A key is two files: <role>-<number>.key, encrypted with a passphrase, and .pub, which others may have. Root keys say which
-keys count, and stay offline with different people; targets signs releases; snapshot and timestamp renew the lists and may
-lie on a server. docs/RELEASING.md tells how to hold the ceremony and what to do when a key is lost or stolen.`
+	return `A key is two files: <role>-<number>.key, encrypted with a passphrase, and the public <role>-<number>.pub. Root keys decide
+which keys are trusted; different people keep them offline. The targets key signs releases. The snapshot and timestamp keys
+renew the lists, and may be on a server. docs/RELEASING.md describes the key ceremony, and what to do about a lost or
+stolen key.`
 }
 
 // roleFlag is the name of a role.
@@ -47,13 +48,13 @@ const keysFolder = "keys"
 // keysInitCommand is `collet keys init`.
 type keysInitCommand struct {
 	keyFlags
-	Roots       int  `group:"what" default:"3" placeholder:"N" help:"How many root keys (default: ${default}, of which 2 have to sign)."`
-	Development bool `group:"what" help:"Make keys that lie in the clear, for trying things out. Releases refuse them unless asked by name."`
+	Roots       int  `group:"what" default:"3" placeholder:"N" help:"Number of root keys (default: ${default}, of which 2 have to sign)."`
+	Development bool `group:"what" help:"Make unencrypted keys, for experiments. Release commands reject them without --allow-development."`
 }
 
 // Help is what --help adds to the flags.
 func (keysInitCommand) Help() string {
-	return `Makes the folder, by default ./keys. Afterwards give root-2 and root-3 to two other people and remove them here.
+	return `Makes the folder, by default ./keys. Afterwards give root-2 and root-3 to two other people and remove them from the folder.
 
   collet keys init --keys keys`
 }
@@ -90,12 +91,12 @@ func printKey(out io.Writer, f publish.KeyFile) {
 type keysAddCommand struct {
 	Role roleFlag `arg:"" placeholder:"ROLE" help:"root, targets, snapshot or timestamp."`
 	keyFlags
-	Development bool `group:"what" help:"Make a key that lies in the clear, for trying things out."`
+	Development bool `group:"what" help:"Make an unencrypted key, for experiments."`
 }
 
 // Help is what --help adds to the flags.
 func (keysAddCommand) Help() string {
-	return `The key counts when a root names it: collet keys rotate.
+	return `The key is trusted when a root lists it: run collet keys rotate afterwards.
 
   collet keys add targets`
 }
@@ -122,26 +123,26 @@ func (k keysAddCommand) Run(c console) (err error) {
 
 // keysRotateCommand is `collet keys rotate`.
 type keysRotateCommand struct {
-	Roles []roleFlag `arg:"" optional:"" placeholder:"ROLE" help:"Roles whose keys are to be those with a .pub file in the folder of the keys (default: none, which renews the root's time)."`
+	Roles []roleFlag `arg:"" optional:"" placeholder:"ROLE" help:"Roles whose keys are replaced by the .pub files in the folder of the keys (default: none, which only renews the root's expiry)."`
 	folderFlags
 	keyFlags
 	allowFlags
 	outputFlags
-	Draft   string `group:"what" default:"root-draft.json" placeholder:"FILE" help:"Where the draft of the new root lies (default: ${default})."`
-	Sign    bool   `group:"what" help:"Add the signatures of the root keys in --keys to the draft, and nothing else. Needs no release folder."`
+	Draft   string `group:"what" default:"root-draft.json" placeholder:"FILE" help:"File with the draft of the new root (default: ${default})."`
+	Sign    bool   `group:"what" help:"Only add the signatures of the root keys in --keys to the draft. Needs no release folder."`
 	Install bool   `group:"what" help:"Make the signed draft the newest root and sign the lists again."`
 }
 
 // Help is what --help adds to the flags.
 func (keysRotateCommand) Help() string {
-	return `Writes the root that follows, signs it with the root keys that are at hand, and installs it if that is enough. Else the draft
-goes to another holder of a root key, who adds a signature, and comes back to be installed:
+	return `Writes the next root, signs it with the root keys that are present, and installs it if they suffice. Otherwise send the draft
+to another holder of a root key, who adds a signature, and install it when it is back:
 
   collet keys add targets; mv keys/targets-1.* old/; collet keys rotate targets
   collet keys rotate --sign --keys /media/root-2 --draft root-draft.json
   collet keys rotate --install
 
-The holders of the old root and those of the new one sign. An installation that was interrupted is repeated.`
+The keys of the old root and of the new one have to sign. Run the same command again after an interruption.`
 }
 
 // Run does one of the three steps.
@@ -194,7 +195,7 @@ func (k keysRotateCommand) sign(c console) (err error) {
 	return writeDraft(k.Draft, draft)
 }
 
-// describe tells what somebody signs.
+// describe prints the root that is signed.
 func describe(out io.Writer, info trust.RootInfo) {
 	fmt.Fprintf(out, "root %d, until %s\n", info.Version, info.Expires.Format("2006-01-02"))
 	for _, role := range trust.KeyRoles() {
@@ -289,15 +290,15 @@ func writeDraft(name string, draft []byte) error {
 
 // keysExportCommand is `collet keys export`.
 type keysExportCommand struct {
-	File string `arg:"" default:"root.json" placeholder:"FILE" help:"Where to write it (default: ${default})."`
+	File string `arg:"" default:"root.json" placeholder:"FILE" help:"Output file (default: ${default})."`
 	folderFlags
 	allowFlags
 }
 
 // Help is what --help adds to the flags.
 func (keysExportCommand) Help() string {
-	return `The file goes into the client's configuration. Clients follow later roots by themselves, so it need not be exported again
-for those that are out there.
+	return `The file becomes part of the client's settings. Clients follow later roots by themselves, so released clients need no new
+export.
 
   collet keys export root.json`
 }
@@ -325,14 +326,13 @@ type keysDrillCommand struct {
 	folderFlags
 	keyFlags
 	allowFlags
-	Lost string `group:"what" default:"root-1" placeholder:"NAME" help:"The key that is taken for lost (default: ${default})."`
+	Lost string `group:"what" default:"root-1" placeholder:"NAME" help:"The key to treat as lost (default: ${default})."`
 }
 
 // Help is what --help adds to the flags.
 func (keysDrillCommand) Help() string {
-	return `Takes a root key for lost and replaces it on a copy of the lists in memory, with the keys that are left and a new one, and
-lets a client with today's root follow. Do it once a year, with the people who hold the keys: --keys names a folder into
-which theirs are copied for the time.
+	return `Replaces a root key on a copy of the lists in memory, with the remaining keys and a new one, and checks that a client with
+the current root follows. Do it once a year with the holders of the keys, who copy theirs into the folder --keys for it.
 
   collet keys drill --lost root-2`
 }

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 )
 
-// maxPassphrase is how many bytes of a passphrase file are read: nobody types more.
+// maxPassphrase is how many bytes of a passphrase file are read, more than a person types.
 const maxPassphrase = 4096
 
 // passphrase finds the passphrase of a key file: in the environment, in a file, or by asking. For a key that does not exist

@@ -26,21 +26,21 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine and check it."`
-	Modules modulesCommand `cmd:"" group:"try" help:"Compile the sample game's module in two releases."`
-	Remote  remoteCommand  `cmd:"" group:"device" help:"Put a working copy of a game on test devices, start it there, and watch its log."`
-	Release releaseCommand `cmd:"" group:"release" help:"Make releases of a game and say who gets them."`
-	Pack    packCommand    `cmd:"" group:"release" help:"Make what players and operators download, and check how it is described."`
-	Keys    keysCommand    `cmd:"" group:"release" help:"Make, rotate and rehearse the keys that sign releases."`
-	Compat  compatCommand  `cmd:"" group:"operate" help:"Say which versions of a game may connect, and find out why one may not."`
-	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Look at an install: what state it is in and why, and what the next start will do. Changes nothing."`
-	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break an update on purpose, in every way there is, and check what is left."`
-	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure what is promised, beside what make bench prints."`
+	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine, and check each step."`
+	Modules modulesCommand `cmd:"" group:"try" help:"Compile two releases of the sample game's module."`
+	Remote  remoteCommand  `cmd:"" group:"device" help:"Copy a working copy of a game to test devices, start it there, and show its log."`
+	Release releaseCommand `cmd:"" group:"release" help:"Publish releases of a game, and choose which players get them."`
+	Pack    packCommand    `cmd:"" group:"release" help:"Make packages for players and server operators."`
+	Keys    keysCommand    `cmd:"" group:"release" help:"Make and rotate the keys that sign releases, and rehearse their loss."`
+	Compat  compatCommand  `cmd:"" group:"operate" help:"Set which versions of a game may connect, and find out why one is rejected."`
+	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Examine an install: its state, the cause, and what the next start will do. Changes nothing."`
+	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break updates on purpose, and check what remains."`
+	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure a server under load."`
 
 	Version kong.VersionFlag `help:"Print the version and end."`
 }
 
-const description = `The command around Collet, which keeps a game current and starts it.`
+const description = `Publishes, packages, operates and tests games that Collet keeps up to date.`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -85,11 +85,11 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "try", Title: "Try it:"}, {Key: "device", Title: "Try it on devices:"}, {Key: "release", Title: "Release it:"}, {Key: "operate", Title: "Operate it:"},
-			{Key: "qa", Title: "Test it:"}, {Key: "api", Title: "The server:"}, {Key: "change", Title: "What is changed:"},
-			{Key: "consent", Title: "And:"}, {Key: "hello", Title: "The client:"},
+			{Key: "qa", Title: "Test it:"}, {Key: "api", Title: "The server:"}, {Key: "change", Title: "Settings:"},
+			{Key: "consent", Title: "Confirmation:"}, {Key: "hello", Title: "The client:"},
 			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
 			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
-			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is released:"},
+			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is made:"},
 			{Key: "who", Title: "Who gets it:"}, {Key: "out", Title: "What is printed:"},
 			{Key: "target", Title: "The devices:"}, {Key: "copy", Title: "The working copy:"}, {Key: "game", Title: "The game:"},
 			{Key: "desk", Title: "The desk:"},

@@ -12,16 +12,15 @@ import (
 
 // modulesCommand is `collet modules`.
 type modulesCommand struct {
-	Dir    string `arg:"" placeholder:"DIR" help:"Folder for them: DIR/release-1 and DIR/release-2."`
-	Target string `placeholder:"TARGET" help:"System and processor that they are for, such as Windows-win64. Default: this one."`
-	Packs  bool   `help:"Write the packs beside them, so that each folder is a whole game, for example for collet remote."`
+	Dir    string `arg:"" placeholder:"DIR" help:"Output folder: the modules are in DIR/release-1 and DIR/release-2."`
+	Target string `placeholder:"TARGET" help:"System and processor to compile for, such as Windows-win64 (default: this one)."`
+	Packs  bool   `help:"Also write the resource packs, so that each folder is a whole game, for example for collet remote."`
 }
 
 // Help is what --help adds to the flags.
 func (modulesCommand) Help() string {
-	return `Compiles the sample game's module in both releases that the demo shows, with $CC or cc, and prints where they are.
-For another system that is the compiler that Debian has for it, as x86_64-w64-mingw32-gcc.
-Beside the programs, in the folder modules, the demo finds them.`
+	return `Compiles both releases of the sample game's module with $CC or cc, and prints their paths. For another system it uses
+Debian's cross compiler, such as x86_64-w64-mingw32-gcc. The demo uses modules in the folder modules beside the programs.`
 }
 
 // Run compiles them.

@@ -11,25 +11,25 @@ import (
 
 // packCommand is `collet pack`.
 type packCommand struct {
-	Init  packInitCommand  `cmd:"" help:"Write a description of the packages, with everything explained."`
-	Check packCheckCommand `cmd:"" help:"Tell what is wrong with a description, or what would be packed. Changes nothing."`
+	Init  packInitCommand  `cmd:"" help:"Write a commented description of the packages."`
+	Check packCheckCommand `cmd:"" help:"Check the description, and list what would be packed. Changes nothing."`
 
-	All    packAllCommand    `cmd:"" help:"Make every package: for players, for operators, and the folder of a release."`
+	All    packAllCommand    `cmd:"" help:"Make all packages: for players, for operators, and the folder of a release."`
 	Client packClientCommand `cmd:"" help:"Make the packages for players."`
 	Server packServerCommand `cmd:"" help:"Make the packages for operators, and the folder of a release."`
-	Verify packVerifyCommand `cmd:"" help:"Find the first difference of two packages, or of two folders of them, and its place."`
+	Verify packVerifyCommand `cmd:"" help:"Find the first difference between two packages, or two folders of packages."`
 }
 
 // Help is what --help adds to the list of commands.
 func (packCommand) Help() string {
-	return `Makes what players and operators download: archives and installers for each system, and the server with everything it
-offers. All of it is told in collet.toml, at the top of the project's folder:
+	return `Makes the downloads for players and operators: archives and installers for each system, and the server with all files that
+it offers. The description is collet.toml, at the top of the project's folder:
 
   collet pack init
   collet pack check
   collet pack all
 
-docs/PACKAGING.md has every key of it.`
+docs/PACKAGING.md describes all keys of it.`
 }
 
 // descriptionFlag says which description. Embed it.
@@ -42,14 +42,14 @@ func (d descriptionFlag) load(c console) (*pack.Project, error) {
 	p, err := pack.Load(d.File, os.Getenv)
 	var list pack.Mistakes
 	if errors.As(err, &list) {
-		tellMistakes(c.err, d.File, list)
+		printMistakes(c.err, d.File, list)
 		return nil, told{err}
 	}
 	return p, err
 }
 
-// tellMistakes prints one a line, as compilers do.
-func tellMistakes(out io.Writer, file string, list pack.Mistakes) {
+// printMistakes prints one a line, as compilers do.
+func printMistakes(out io.Writer, file string, list pack.Mistakes) {
 	for _, m := range list {
 		fmt.Fprintln(out, clean(m.String()))
 	}

@@ -14,11 +14,11 @@ import (
 // packMakeFlags say what to make of a description, and where.
 type packMakeFlags struct {
 	descriptionFlag
-	Out  string   `group:"what" default:"packages" placeholder:"DIR" help:"Folder for what is made (default: ${default})."`
-	Only []string `group:"what" placeholder:"TARGET/FORMAT" help:"Make these alone, such as Linux-x64/deb, 'Windows-*' or '*/zip'. May be repeated."`
-	Jobs int      `group:"work" default:"0" placeholder:"N" help:"How many packages are made at a time (default: one for each processor)."`
+	Out  string   `group:"what" default:"packages" placeholder:"DIR" help:"Output folder (default: ${default})."`
+	Only []string `group:"what" placeholder:"TARGET/FORMAT" help:"Make only these, such as Linux-x64/deb, 'Windows-*' or '*/zip'. May be repeated."`
+	Jobs int      `group:"work" default:"0" placeholder:"N" help:"Number of packages made at once (default: one for each processor)."`
 
-	TestSigning bool `group:"what" help:"Take certificates and keys that are for tests; names of packages say so."`
+	TestSigning bool `group:"what" help:"Accept test certificates and keys; package names show it."`
 }
 
 // packAllCommand is `collet pack all`.
@@ -26,11 +26,11 @@ type packAllCommand struct{ packMakeFlags }
 
 // Help is what --help adds to the flags.
 func (packAllCommand) Help() string {
-	return `Fills in and signs every program once, writes the resource packs, and makes every package that the description asks for. Each appears when
-it is complete; an interrupt leaves those that are. SHA256SUMS has the digests of them all.
+	return `Fills in and signs every program once, writes the resource packs, and makes every package that the description lists. A package
+appears in the output folder when it is complete; after an interruption the complete ones stay. SHA256SUMS has all digests.
 
-The same project gives the same bytes, whenever and wherever it is packed, as long as the description has a time or SOURCE_DATE_EPOCH is
-set. Signatures with a timestamp differ.
+The same project gives the same bytes on every machine, with the time in the description or in SOURCE_DATE_EPOCH. Only
+signatures with a timestamp differ.
 
   collet pack all
   collet pack all --only 'Linux-*' --out /tmp/packages
@@ -45,7 +45,7 @@ type packClientCommand struct{ packMakeFlags }
 
 // Help is what --help adds to the flags.
 func (packClientCommand) Help() string {
-	return `Makes the packages for players alone: archives and installers of every build that has a host. See collet pack all.`
+	return `Makes only the packages for players: archives and installers of every build that has a host. See collet pack all.`
 }
 
 // Run makes the packages for players.
@@ -58,8 +58,8 @@ type packServerCommand struct{ packMakeFlags }
 
 // Help is what --help adds to the flags.
 func (packServerCommand) Help() string {
-	return `Makes the packages for operators, and <game>-Release-<version>, the folder that collet release publish takes. A client that was packed
-from the same project downloads nothing from either. See collet pack all.
+	return `Makes the packages for operators, and <game>-Release-<version>, the input folder of collet release publish. A client that was
+packed from the same project is up to date with both. See collet pack all.
 
   collet pack server --only release
   collet release publish packages/Lathe-Release-1.4.2`

@@ -20,8 +20,8 @@ type packCheckCommand struct {
 
 // Help is what --help adds to the flags.
 func (packCheckCommand) Help() string {
-	return `Reads collet.toml and looks at every file that it names. Each mistake is told with file and line, and with what would be right,
-all of them at once; then it ends with 1. Without a mistake it tells what would be packed.
+	return `Reads collet.toml and checks every file that it names. Prints all mistakes, each with file, line and remedy; the exit code is
+then 1. Without mistakes it lists what would be packed.
 
   collet pack check
   collet pack check --json`
@@ -41,7 +41,7 @@ func (p packCheckCommand) Run(c console) error {
 	for _, b := range summary.Builds {
 		fmt.Fprintf(c.out, "  %-14s %-30s %-20s %s\n", b.Target, b.Name, b.Variant, orNone(b.Formats, "for servers only"))
 	}
-	tellPacks(c.out, summary.Packs)
+	printPacks(c.out, summary.Packs)
 	for _, s := range summary.Servers {
 		fmt.Fprintf(c.out, "  %-14s %-30s %-20s %s\n", s.Target, summary.Name+"-Server", "server", orNone(s.Formats, "no packages"))
 	}
@@ -49,7 +49,7 @@ func (p packCheckCommand) Run(c console) error {
 	return nil
 }
 
-func tellPacks(out io.Writer, packs []pack.PackSummary) {
+func printPacks(out io.Writer, packs []pack.PackSummary) {
 	for _, k := range packs {
 		notes := "for players and servers"
 		if k.ServerOnly {

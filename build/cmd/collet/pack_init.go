@@ -17,15 +17,15 @@ import (
 type packInitCommand struct {
 	Dir string `arg:"" default:"." placeholder:"DIR" help:"The project's folder (default: ${default})."`
 
-	Name          string `group:"what" placeholder:"NAME" help:"The game's name in files and folders (default: that of the folder)."`
-	Compatibility string `group:"what" placeholder:"VERSION" help:"The compatibility version that the module says of itself, for the server."`
+	Name          string `group:"what" placeholder:"NAME" help:"The game's name in files and folders (default: the folder's name)."`
+	Compatibility string `group:"what" placeholder:"VERSION" help:"The module's compatibility version, for the server."`
 }
 
 // Help is what --help adds to the flags.
 func (packInitCommand) Help() string {
-	return `Writes collet.toml with a fresh upgrade code, by which Windows installers know earlier versions of this game for ever, and
-with what it finds in the folder: programs and modules that can be packed, their symbols and libraries, resource packs, a
-square picture for the icon, a splash, a root of signed releases, the server. A file that is there already stays as it is.
+	return `Writes collet.toml with a new upgrade code, by which Windows installers recognize other versions of this game, and with the
+files that it finds in the folder: programs and modules, their symbols and libraries, resource packs, a square picture for
+the icon, a splash, a root of signed releases, the server. It never replaces an existing collet.toml.
 
   collet pack init
   collet pack init ../lathe --name Lathe`
@@ -50,7 +50,7 @@ func (p packInitCommand) Run(c console) error {
 		return err
 	}
 	fmt.Fprintf(c.out, "wrote %s\n", file)
-	tellFound(c.out, found)
+	printFound(c.out, found)
 	fmt.Fprintf(c.out, "go through it, then: collet pack check%s\n", fileFlag(file))
 	return nil
 }
@@ -76,8 +76,8 @@ func writeNew(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// tellFound says what the description names already.
-func tellFound(out io.Writer, s pack.Survey) {
+// printFound says what the description names already.
+func printFound(out io.Writer, s pack.Survey) {
 	for _, t := range s.Targets {
 		fmt.Fprintf(out, "  target %s: module %s%s\n", t.Name, t.Module, after(", host ", t.Host))
 	}

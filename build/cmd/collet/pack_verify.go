@@ -16,11 +16,11 @@ type packVerifyCommand struct {
 
 // Help is what --help adds to the flags.
 func (packVerifyCommand) Help() string {
-	return `Prints the first difference of two packages, or of two folders of them, with its place: the file, the member of an archive or installer in
-it, the section of a program, the byte, and what stands there in A and B. It looks into zip, tar, gzip, zstd, deb, rpm, PE and ELF,
-as deep as they lie in each other.
+	return `Prints the first difference between two packages, or two folders of packages: the file, the member of an archive or installer,
+the section of a program, the offset, and the bytes in A and B. It reads zip, tar, gzip, zstd, deb, rpm, PE and ELF, nested to
+any depth.
 
-It ends with 0 where there is no difference, and with 1 where there is one.`
+The exit code is 0 without a difference, and 1 with one.`
 }
 
 // errDiffers is told by the line that was printed.

@@ -18,28 +18,28 @@ import (
 // qaCommand is `collet qa`: one line for each kit. A kit is a struct with qaFlags in it and a method
 // Run(ctx context.Context, c console) error that hands its work to qaFlags.run.
 type qaCommand struct {
-	Net       qaNetCommand       `cmd:"" help:"Disturb the connection between client and server: cuts, resets, stalls, lost, doubled and damaged bytes."`
-	Crash     qaCrashCommand     `cmd:"" help:"Stop an update at every operation on the disk: an install in memory, or, with --real, a real client that is killed."`
-	Disk      qaDiskCommand      `cmd:"" help:"Let disks fill up, fail and lose their power."`
-	Scenarios qaScenariosCommand `cmd:"" help:"Play folders before and after an update, declared in text, forward and back, with what goes wrong."`
+	Net       qaNetCommand       `cmd:"" help:"Disturb the network: cuts, resets, stalls, and lost, doubled or damaged bytes."`
+	Crash     qaCrashCommand     `cmd:"" help:"Stop an update at every disk operation, in memory, or kill a real client (--real)."`
+	Disk      qaDiskCommand      `cmd:"" help:"Test full disks, failing disks and power cuts."`
+	Scenarios qaScenariosCommand `cmd:"" help:"Test updates, and faults in them, that are described as text."`
 }
 
 // Help is what --help adds to the list of kits.
 func (qaCommand) Help() string {
-	return `Each kit breaks something on purpose, many times over, and checks after each time that the install holds exactly the
-old or exactly the new set and that one more update makes it the new one. Nothing but copies is touched. Without further
-flags each kit tries the demo's game.
+	return `Each kit breaks something on purpose, many times. After each case it checks that the install is exactly the old or exactly
+the new set, and that one more update makes it the new one. Only copies are changed. Without further flags each kit tests
+the demo's game.
 
-Exit codes: 0 no promise was broken; 1 one was, or the run was interrupted or could not be done; 2 wrong usage. The table
-goes to standard output, progress to standard error.`
+Exit codes: 0 no violation; 1 a violation, or the run was interrupted or failed; 2 wrong usage. The table goes to standard
+output, progress to standard error.`
 }
 
 // qaFlags are the flags that all kits share. Embed it.
 type qaFlags struct {
-	Report string `group:"report" placeholder:"FILE.html" help:"Write one page for a browser, with a matrix picture of all cases."`
+	Report string `group:"report" placeholder:"FILE.html" help:"Write an HTML page with a matrix of all cases."`
 	JUnit  string `name:"junit" group:"report" placeholder:"FILE.xml" help:"Write JUnit XML, for continuous integration."`
-	Jobs   int    `short:"j" group:"work" placeholder:"N" help:"How many cases at a time (default: what suits the kit and this machine)."`
-	Seed   uint64 `group:"work" default:"1" placeholder:"N" help:"What chance begins with; the same seed tries the same (default: ${default})."`
+	Jobs   int    `short:"j" group:"work" placeholder:"N" help:"Number of cases that run at once (default: chosen for the kit and this machine)."`
+	Seed   uint64 `group:"work" default:"1" placeholder:"N" help:"Random seed; the same seed repeats the same cases (default: ${default})."`
 }
 
 // qaRun is one run of a kit, as its work sees it. All methods are safe for concurrent use.
@@ -77,7 +77,7 @@ func (r *qaRun) columns(names ...string) {
 	r.report.Columns = names
 }
 
-// progress tells that done of total cases are done (total 0: nobody knows how many there are) and what is tried now.
+// progress shows that done of total cases are done (total 0: their number is unknown) and what is tried now.
 func (r *qaRun) progress(done, total int, what string) {
 	r.mu.Lock()
 	broken := r.report.Count().Violations

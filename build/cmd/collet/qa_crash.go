@@ -24,11 +24,11 @@ const (
 // labFlags say how a client runs that is stopped. Embed it.
 type labFlags struct {
 	subjectFlags
-	Run    bool          `name:"run" group:"work" help:"Let runs that update run the game, too: its set is swapped in, plays and proves itself in one run."`
+	Run    bool          `name:"run" group:"work" help:"Let updating runs start the game, too: swap, start and confirmation then happen in one run."`
 	Game   []string      `name:"game-arg" sep:"none" group:"work" placeholder:"ARG" help:"With --run: an argument of the game, which has to end by itself (default: the demo's game draws three frames)."`
-	Points string        `group:"work" placeholder:"FILE" help:"The same client, built with the tag crashpoints: tries every file operation (default: with the demo's game, collet-client-crashpoints from --programs, if it is there; none: don't)."`
-	Limit  time.Duration `group:"work" default:"2m" placeholder:"TIME" help:"A run of the client that lasts longer counts as one that never ends (default: ${default})."`
-	Depth  string        `group:"work" default:"2" enum:"1,2,full" placeholder:"1|2|full" help:"2: recovery is stopped, too; 1: only the update is; full: the matrix in memory tries every seed in recovery (default: ${default})."`
+	Points string        `group:"work" placeholder:"FILE" help:"The same client, built with the tag crashpoints, to stop it at every file operation (default: for the demo's game, collet-client-crashpoints from --programs if it exists; none: skip this)."`
+	Limit  time.Duration `group:"work" default:"2m" placeholder:"TIME" help:"Time limit of one run of the client; a longer run is a violation (default: ${default})."`
+	Depth  string        `group:"work" default:"2" enum:"1,2,full" placeholder:"1|2|full" help:"1: stop only the update; 2: also stop its recovery; full: also try every seed in recovery, in memory (default: ${default})."`
 }
 
 // depth is how often a story is stopped.
@@ -74,7 +74,7 @@ func (f *labFlags) run(ctx context.Context, r *qaRun, work func(l *qa.Lab, point
 // qaCrashCommand is `collet qa crash`.
 type qaCrashCommand struct {
 	Real  bool `group:"work" help:"Kill a real client on a real disk, instead of the matrix in memory."`
-	Kills int  `group:"work" default:"200" placeholder:"N" help:"With --real: how many kills at random moments (default: ${default})."`
+	Kills int  `group:"work" default:"200" placeholder:"N" help:"With --real: number of kills at random moments (default: ${default})."`
 	labFlags
 	matrixFlags
 	qaFlags
@@ -82,17 +82,17 @@ type qaCrashCommand struct {
 
 // Help is what --help adds to the flags.
 func (qaCrashCommand) Help() string {
-	return `Without --real: plays stories of an install (an update, a first install, a release that fails to start, repairs, ...) on a
-disk in memory, and stops each one before, inside and after every operation: the process is killed, or the machine loses
-its power and 0, 50 or 100 % of what was not synced survives, names in order or in any order ("50u"). After each stop the
-next start must find exactly one of the sets that the story allows there, and one more run must lead to its end. The
-starts that recover are stopped in the same way. A violation names the command line that repeats it alone.
+	return `Without --real: runs stories of an install (an update, a first install, a release that fails to start, repairs, ...) on a
+disk in memory, and stops each one before, inside and after every operation. A stop is a killed process, or a power cut after
+which 0, 50 or 100 % of the unsynced changes survive, names in order or in any order ("50u"). After each stop the next start
+must find one of the sets that the story allows there, and one more run must lead to the end of the story. Recovering starts
+are stopped in the same way. A violation prints the command line that repeats it alone.
 
-With --real: plays an update in copies of an install and kills the client, with all its children: at random moments, and,
-with a client that has crash points, before and after every operation on the disk. After each kill it starts the client
-once more without a server, and wants exactly the old or exactly the new set, by hash; then with the server, and wants the
-new one. Files that a player put into the folder must be there as they were. What stands under "What is tested" is for
-this form only, and what stands under "The matrix in memory" for the other.`
+With --real: runs an update in copies of an install and kills the client with all its children, at random moments, and, with
+a client that has crash points, before and after every operation on the disk. After each kill it starts the client without a
+server, and expects exactly the old or exactly the new set, by hash; then with the server, and expects the new one. Files of
+the player must be unchanged. Flags under "What is tested" are for this form only, those under "The matrix in memory" for the
+other.`
 }
 
 // Run runs it.

@@ -16,11 +16,11 @@ import (
 // matrixFlags are those of `collet qa crash` in memory. Embed it.
 type matrixFlags struct {
 	Old    string `group:"matrix" placeholder:"DIR" help:"A folder with the old release: a module, and packs in Resources (with --new; default: the demo's releases). It is only read."`
-	New    string `group:"matrix" placeholder:"DIR" help:"The same with the new release."`
-	Story  string `group:"matrix" placeholder:"NAME" help:"Play only this story, or those that match a pattern; list: name them all."`
-	Only   string `group:"matrix" placeholder:"POINT" help:"Try only this point of the story, as a violation names it: op:when:kept:seed, with the same behind a slash for a stop within recovery."`
-	Mutant string `group:"matrix" placeholder:"NAME" help:"Try a build that is broken on purpose, which proves that the matrix can fail; list: name them all."`
-	Seeds  int    `group:"matrix" default:"2" placeholder:"N" help:"How many draws of what survives, where something is left to chance (default: ${default})."`
+	New    string `group:"matrix" placeholder:"DIR" help:"The same for the new release."`
+	Story  string `group:"matrix" placeholder:"NAME" help:"Play only this story, or those that match a pattern; list: print all names."`
+	Only   string `group:"matrix" placeholder:"POINT" help:"Try only this point of the story, as a violation prints it: op:when:kept:seed; a stop during recovery follows after a slash."`
+	Mutant string `group:"matrix" placeholder:"NAME" help:"Try a build that is broken on purpose, to prove that the matrix can fail; list: print all names."`
+	Seeds  int    `group:"matrix" default:"2" placeholder:"N" help:"Number of random choices of surviving data for each stop (default: ${default})."`
 }
 
 // unused refuses flags that have no meaning for a real client.

@@ -17,19 +17,19 @@ const casesPerCPU = 3
 // qaNetCommand is `collet qa net`.
 type qaNetCommand struct {
 	subjectFlags
-	Scenarios []string `group:"work" placeholder:"DIR" type:"path" help:"Folder of scenario files (*.net), beside the standard ones. May be given more than once."`
-	Only      string   `group:"work" placeholder:"TEXT" help:"Only scenarios with this in their name."`
-	Slow      bool     `group:"work" help:"Also the slow ones, which wait for the client's time limits: some minutes."`
+	Scenarios []string `group:"work" placeholder:"DIR" type:"path" help:"Folder with more scenario files (*.net). May be repeated."`
+	Only      string   `group:"work" placeholder:"TEXT" help:"Only scenarios whose name contains this text."`
+	Slow      bool     `group:"work" help:"Also run slow scenarios, which wait for the client's time limits: some minutes."`
 	qaFlags
 }
 
 // Help is what --help adds to the flags.
 func (qaNetCommand) Help() string {
-	return `Puts a proxy between the real client and a real server, disturbs the connection as each scenario says, and checks: the
-client ends with a code that the scenario allows, the install holds exactly the old or exactly the new set (by hash), a
-player's files are untouched, and without disturbance the client then gets to the new set.
+	return `Puts a proxy between the real client and a real server, disturbs the connection as each scenario describes, and checks: the
+client ends with a code that the scenario allows; the install is exactly the old or exactly the new set, by hash; the
+player's files are unchanged; an undisturbed run then leads to the new set.
 
-docs/QA.md tells how scenario files are written.`
+docs/QA.md describes scenario files.`
 }
 
 // Run runs it.

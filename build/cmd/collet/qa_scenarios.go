@@ -10,21 +10,21 @@ import (
 
 // qaScenariosCommand is `collet qa scenarios`.
 type qaScenariosCommand struct {
-	Dir      string `arg:"" optional:"" placeholder:"DIR" help:"Folder with scenarios, files that end in .txtar (default: those that come with this program)."`
-	Real     bool   `group:"work" help:"Play them on the real disk, in a folder of their own, and not in memory."`
-	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for --real, on the disk that is to be tried (default: that of temporary files)."`
-	Examples string `name:"write-examples" group:"where" placeholder:"DIR" help:"Write the scenarios that come with this program into a folder, and end."`
+	Dir      string `arg:"" optional:"" placeholder:"DIR" help:"Folder with scenarios, files that end in .txtar (default: the built-in scenarios)."`
+	Real     bool   `group:"work" help:"Use the real disk, in a separate folder, instead of memory."`
+	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for --real, on the disk to test (default: the folder of temporary files)."`
+	Examples string `name:"write-examples" group:"where" placeholder:"DIR" help:"Write the built-in scenarios to a folder, and end."`
 	qaFlags
 }
 
 // Help is what --help adds to the flags.
 func (qaScenariosCommand) Help() string {
-	return `A scenario is a text: the files of a folder before and after an update, those of the player, and what goes wrong. Each one is
-played forward and back, in memory on three kinds of volume: one that can exchange two names, one that can't, and one that
-ignores case. After the fault the next start must find exactly the old or the new set, and one more run must lead to what
-the scenario expects; nothing of the player may be lost.
+	return `A scenario is a text: the files of a folder before and after an update, those of the player, and the faults. Each one runs
+forward and back, in memory on three kinds of volume: one that can exchange two names, one that can't, and one that
+ignores case. After the fault the next start must find exactly the old or the new set, and one more run must lead to the
+result that the scenario expects, without loss of a player's file.
 
-docs/QA.md tells how to write one; --write-examples is a good beginning.`
+docs/QA.md describes the format; begin with --write-examples.`
 }
 
 // Run runs it.

@@ -20,16 +20,16 @@ const politeEnd = 5 * time.Second
 
 // subjectFlags say which client is tried, and what it is to update to. Embed it. Without --client it is the demo's game.
 type subjectFlags struct {
-	Client   string   `group:"subject" placeholder:"PATH" help:"The client: its program, or an install folder with only one program in it (default: the demo's game, with all below). Nothing of it is changed."`
-	Install  string   `group:"subject" placeholder:"DIR" help:"An install folder with the old set (default: the client's folder). It is copied."`
+	Client   string   `group:"subject" placeholder:"PATH" help:"The client: its program, or an install folder with one program in it (default: the demo's game, with all flags below). It is not changed."`
+	Install  string   `group:"subject" placeholder:"DIR" help:"Install folder with the old set (default: the client's folder). It is copied."`
 	Server   string   `group:"subject" placeholder:"HOST:PORT" aliases:"address" help:"A running update server that offers the new set."`
 	Settings string   `name:"server-settings" group:"subject" placeholder:"FILE" help:"Instead of --server: start collet-server, from --programs, with this settings file."`
-	NewSet   string   `group:"subject" placeholder:"DIR" help:"What the install must hold in the end (default: what an undisturbed update leads to is believed)."`
-	Args     []string `name:"client-arg" sep:"none" group:"subject" placeholder:"ARG" help:"An argument for each run of the client. May be given more than once."`
+	NewSet   string   `group:"subject" placeholder:"DIR" help:"Expected content of the install afterwards (default: the result of an undisturbed update)."`
+	Args     []string `name:"client-arg" sep:"none" group:"subject" placeholder:"ARG" help:"Argument for each run of the client. May be repeated."`
 
 	Programs string `group:"where" placeholder:"DIR" help:"Folder of collet-client and collet-server (default: that of this program)."`
 	Data     int    `group:"where" default:"2" placeholder:"MB" help:"Size of the demo's large pack (default: ${default})."`
-	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for copies, on the disk that is to be tried (default: that of temporary files)."`
+	Scratch  string `group:"where" placeholder:"DIR" help:"Folder for copies, on the disk to test (default: the folder of temporary files)."`
 }
 
 // given names the flags of a subject that were given.

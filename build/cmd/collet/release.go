@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,53 +11,51 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 	"collet/platform"
-	"collet/platform/text"
 )
 
 // releaseCommand is `collet release`.
 type releaseCommand struct {
-	Init     releaseInitCommand     `cmd:"" help:"Set up a release folder: settings, and signed lists without a release."`
-	Publish  releasePublishCommand  `cmd:"" help:"Make a release of a game folder."`
-	List     releaseListCommand     `cmd:"" help:"List the releases and who is offered them."`
-	Show     releaseShowCommand     `cmd:"" help:"Tell all about one release."`
-	Estimate releaseEstimateCommand `cmd:"" help:"Tell what a client fetches that goes from one release to another."`
+	Init     releaseInitCommand     `cmd:"" help:"Make a release folder with its settings and an empty signed list."`
+	Publish  releasePublishCommand  `cmd:"" help:"Publish a game folder as a release."`
+	List     releaseListCommand     `cmd:"" help:"List the releases and their rollouts."`
+	Show     releaseShowCommand     `cmd:"" help:"Show one release in detail."`
+	Estimate releaseEstimateCommand `cmd:"" help:"Estimate the download from one release to another."`
 	Promote  releasePromoteCommand  `cmd:"" help:"Offer a release in another channel."`
 	Rollout  releaseRolloutCommand  `cmd:"" help:"Offer a release to more or fewer players."`
-	Hold     releaseHoldCommand     `cmd:"" help:"Stop offering a release; whoever has it keeps it."`
-	Kill     releaseKillCommand     `cmd:"" help:"Take a release back for ever; whoever has it leaves it."`
-	GC       releaseGCCommand       `cmd:"" name:"gc" help:"Remove what no release needs. Shows what without --apply."`
-	Verify   releaseVerifyCommand   `cmd:"" help:"Read everything again and compare it with what is signed."`
-	Refresh  releaseRefreshCommand  `cmd:"" help:"Sign anew what expires soon. To be run every day."`
+	Hold     releaseHoldCommand     `cmd:"" help:"Stop offering a release. Players who have it keep it."`
+	Kill     releaseKillCommand     `cmd:"" help:"Withdraw a release for good. Players who have it get another one."`
+	GC       releaseGCCommand       `cmd:"" name:"gc" help:"Remove files that no release needs. Only lists them without --apply."`
+	Verify   releaseVerifyCommand   `cmd:"" help:"Read all files and compare them with the signed lists."`
+	Refresh  releaseRefreshCommand  `cmd:"" help:"Renew signatures that expire soon. Run it every day."`
 }
 
 // Help is what --help adds to the list of commands.
 func (releaseCommand) Help() string {
-	return `A release folder is what players read, from collet-server, from any web server or from a bucket. From nothing to the
-first release:
+	return `Players download from a release folder, over collet-server, any web server or a bucket. The first release:
 
   collet keys init --keys keys
   collet release init --dir release --keys keys --product lathe
   collet release publish ./game --dir release
 
-The folder is --dir, or $COLLET_RELEASE, or ./release. Passphrases come from $COLLET_PASSPHRASE, from --passphrase-file, or
-are asked for on a terminal. docs/RELEASING.md is the whole walk-through.`
+The folder is --dir, $COLLET_RELEASE or ./release. The passphrase of keys is in $COLLET_PASSPHRASE or --passphrase-file, or is
+asked for on the terminal. docs/RELEASING.md is the complete walk-through.`
 }
 
 // folderFlags say which release folder is meant. Embed it.
 type folderFlags struct {
-	Dir string `group:"folder" env:"COLLET_RELEASE" default:"release" placeholder:"DIR" help:"The release folder (default: $$COLLET_RELEASE, or ./${default})."`
+	Dir string `group:"folder" env:"COLLET_RELEASE" default:"release" placeholder:"DIR" help:"The release folder (default: ./${default})."`
 }
 
 // keyFlags say where keys are. Embed it.
 type keyFlags struct {
-	Keys           string `group:"folder" env:"COLLET_KEYS" placeholder:"DIR" help:"The folder of the keys (default: $$COLLET_KEYS, or what the settings of the release folder say)."`
-	PassphraseFile string `group:"folder" env:"COLLET_PASSPHRASE_FILE" placeholder:"FILE" help:"File with the passphrase of the keys (default: $$COLLET_PASSPHRASE, or a question on the terminal)."`
+	Keys           string `group:"folder" env:"COLLET_KEYS" placeholder:"DIR" help:"The folder of the keys (default: the one in the settings of the release folder)."`
+	PassphraseFile string `group:"folder" env:"COLLET_PASSPHRASE_FILE" placeholder:"FILE" help:"File with the passphrase of the keys (default: $$COLLET_PASSPHRASE, or a prompt on the terminal)."`
 }
 
 // allowFlags name what is refused otherwise. Embed it.
 type allowFlags struct {
-	AllowDevelopment bool `group:"folder" help:"Take keys that lie in the clear, for trying things out."`
-	AllowSingleRoot  bool `group:"folder" help:"Take a root that one person, or one lost key, decides about."`
+	AllowDevelopment bool `group:"folder" help:"Accept unencrypted development keys, for experiments."`
+	AllowSingleRoot  bool `group:"folder" help:"Accept a root that one person controls, or that one lost key disables."`
 }
 
 func (f allowFlags) allow() trust.Allow {
@@ -68,12 +64,7 @@ func (f allowFlags) allow() trust.Allow {
 
 // outputFlags say where else a change goes. Embed it.
 type outputFlags struct {
-	To string `group:"folder" placeholder:"OUTPUT" help:"Bring this place up to date, too: a folder, or s3://bucket/prefix?endpoint=host:port (default: what the settings say)."`
-}
-
-// jsonFlags choose the form of a table. Embed it.
-type jsonFlags struct {
-	JSON bool `name:"json" group:"out" help:"Print JSON instead of a table."`
+	To string `group:"folder" placeholder:"OUTPUT" help:"Also update this copy: a folder, or s3://bucket/prefix?endpoint=host:port (default: the one in the settings)."`
 }
 
 // workshop is a release folder that a command works on.
@@ -262,26 +253,4 @@ func reading(c console, f folderFlags, work func(*workshop) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	return work(w)
-}
-
-// printJSON prints a value for programs.
-func printJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(text.NewJSONWriter(out))
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-// byteText is a size for people, in units of 1000.
-func byteText(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	units, v := "kMGTP", float64(n)/1000
-	for v >= 999.5 && len(units) > 1 {
-		v, units = v/1000, units[1:]
-	}
-	if v < 99.95 {
-		return fmt.Sprintf("%.1f %cB", v, units[0])
-	}
-	return fmt.Sprintf("%.0f %cB", v, units[0])
 }

@@ -19,14 +19,14 @@ type releasePromoteCommand struct {
 	outputFlags
 	jsonFlags
 	whichFlags
-	Into     string `required:"" group:"who" placeholder:"NAME" help:"The channel in which it is to be offered."`
+	Into     string `required:"" group:"who" placeholder:"NAME" help:"The channel to offer it in."`
 	AsNumber uint64 `group:"who" placeholder:"N" help:"Its number there (default: the same)."`
-	Percent  int    `group:"who" default:"100" placeholder:"P" help:"Percent of the players there that are offered it (default: ${default})."`
+	Percent  int    `group:"who" default:"100" placeholder:"P" help:"Percentage of players there who are offered it (default: ${default})."`
 }
 
 // Help is what --help adds to the flags.
 func (releasePromoteCommand) Help() string {
-	return `Offers the same files in another channel, with patches from what its players have.
+	return `Offers the same files in another channel, with patches from the releases that its players have.
 
   collet release promote 8 --channel beta --into stable --percent 10`
 }
@@ -88,14 +88,14 @@ func (f changeFlags) change(ctx context.Context, c console, number uint64, chang
 // releaseRolloutCommand is `collet release rollout`.
 type releaseRolloutCommand struct {
 	Number  uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
-	Percent int    `arg:"" placeholder:"PERCENT" help:"Percent of the players that are offered it, 0 to 100."`
+	Percent int    `arg:"" placeholder:"PERCENT" help:"Percentage of players who are offered it, 0 to 100."`
 	changeFlags
 }
 
 // Help is what --help adds to the flags.
 func (releaseRolloutCommand) Help() string {
-	return `Which players are the first ones depends on a hash of their install's id, so those of 10 % are among those of 50 %. Whoever
-has the release keeps it when the number falls.
+	return `A hash of the install's id decides which players come first, so the first 10 % are part of the first 50 %. Players who have
+the release keep it when the percentage falls.
 
   collet release rollout 8 50`
 }
@@ -124,14 +124,14 @@ func (r releaseHoldCommand) Run(ctx context.Context, c console) error {
 type releaseKillCommand struct {
 	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
 	changeFlags
-	Yes bool `group:"who" help:"Really: it can't be undone."`
+	Yes bool `group:"who" help:"Confirm: it can't be undone."`
 }
 
 // Help is what --help adds to the flags.
 func (releaseKillCommand) Help() string {
-	return `Every client that has the release goes to the highest one that is left, even if its number is lower. It is the only way
-down, and it can't be undone: a mended release gets a higher number. To stop a rollout without taking anything back, hold
-it.
+	return `Every client that has the release changes to the highest remaining one, even if its number is lower. No other command makes
+clients go back. It can't be undone: publish a corrected release with a higher number. To stop a rollout and withdraw
+nothing, use collet release hold.
 
   collet release kill 8 --yes`
 }
@@ -154,9 +154,9 @@ type releaseRefreshCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseRefreshCommand) Help() string {
-	return `Signs timestamp.json, which lasts 14 days, and the lists that have lived half of their time, if their keys are there. A
-server that only has the keys of timestamp and snapshot may run it every day. When nobody does, players go on playing, and
-their clients say that they can't tell whether they are current.`
+	return `Signs timestamp.json, which is valid for 14 days, and the lists whose validity is half over, if their keys are present. A
+server that has only the keys of timestamp and snapshot may run it every day. If the signatures expire, players can still
+play, and their clients warn that they can't check for updates.`
 }
 
 // Run refreshes.
@@ -178,15 +178,15 @@ type releaseGCCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
-	Keep  int  `group:"what" placeholder:"N" help:"Keep the newest N releases of each channel and target (default: what the settings say)."`
-	Apply bool `group:"what" help:"Remove it. Without this flag it is only shown."`
-	Names bool `group:"out" help:"Name every file."`
+	Keep  int  `group:"what" placeholder:"N" help:"Keep the newest N releases of each channel and target (default: the number in the settings)."`
+	Apply bool `group:"what" help:"Remove the files. Without this flag they are only listed."`
+	Names bool `group:"out" help:"List every file."`
 }
 
 // Help is what --help adds to the flags.
 func (releaseGCCommand) Help() string {
-	return `Drops old releases from the signed list, beyond the number to keep and below the newest one that everybody is offered, and
-removes every file that no release refers to: objects of dropped releases, what stopped publications left, old lists.
+	return `Removes old releases from the signed list: those beyond the number to keep that are older than the newest fully offered one.
+Then deletes every file that no release refers to: objects of removed releases, remains of interrupted publications, old lists.
 
   collet release gc
   collet release gc --apply`

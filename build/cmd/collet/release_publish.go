@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"collet/build/publish"
@@ -28,8 +27,8 @@ type releaseInitCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseInitCommand) Help() string {
-	return `Makes the folder with its settings, release.toml, and signs an empty list of releases. Two root keys and one key of each
-other role have to be in the folder of the keys; afterwards the root keys belong elsewhere, each with another person.
+	return `Makes the folder with its settings, release.toml, and signs an empty list of releases. The folder of the keys must have two
+root keys and one key of each other role. Afterwards give each root key to another person and remove it from the folder.
 
   collet keys init --keys keys
   collet release init --dir release --keys keys --product lathe`
@@ -78,27 +77,28 @@ type releasePublishCommand struct {
 	outputFlags
 	jsonFlags
 
-	Number    uint64            `group:"what" placeholder:"N" help:"Number of the release (default: one more than the highest)."`
-	Label     string            `group:"what" placeholder:"TEXT" help:"Version for people (default: the number)."`
-	Target    string            `group:"what" placeholder:"TARGET" help:"Publish for this target alone, for example Linux-x64 (default: all that the folder has)."`
+	Number    uint64            `group:"what" placeholder:"N" help:"Number of the release (default: the highest plus one)."`
+	Label     string            `group:"what" placeholder:"TEXT" help:"Version that players see (default: the number)."`
+	Target    string            `group:"what" placeholder:"TARGET" help:"Publish only this target, for example Linux-x64 (default: all in the folder)."`
 	Notes     map[string]string `group:"what" placeholder:"LANG=FILE" help:"Release notes in a language (default: GAME/notes/<language>.md)."`
-	Patches   int               `group:"what" default:"-1" placeholder:"N" help:"Make patches from the last N releases (default: what the settings say)."`
-	PatchFrom []uint64          `group:"what" placeholder:"N" help:"Make a patch from this release, too. May be repeated."`
+	Patches   int               `group:"what" default:"-1" placeholder:"N" help:"Make patches from the last N releases (default: the number in the settings)."`
+	PatchFrom []uint64          `group:"what" placeholder:"N" help:"Also make a patch from this release. May be repeated."`
 
-	Compatibility *string `group:"what" placeholder:"TEXT" help:"Compatibility version of the module (default: what the settings say)."`
+	Compatibility *string `group:"what" placeholder:"TEXT" help:"Compatibility version of the module (default: the one in the settings)."`
 	Logic         *uint32 `group:"what" placeholder:"N" help:"Logic version."`
-	HostABI       *uint32 `name:"host-abi" group:"what" placeholder:"N" help:"The oldest host ABI that works."`
+	HostABI       *uint32 `name:"host-abi" group:"what" placeholder:"N" help:"The oldest host ABI that can run it."`
 	HostBuild     *uint64 `group:"what" placeholder:"N" help:"The oldest host build that can install it."`
 
-	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: what the settings say)."`
-	Percent *int   `group:"who" placeholder:"P" help:"Percent of the players that are offered it (default: what the settings say)."`
-	Hold    bool   `group:"who" help:"Offer it to nobody until collet release hold --off."`
+	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: the one in the settings)."`
+	Percent *int   `group:"who" placeholder:"P" help:"Percentage of players who are offered it (default: the one in the settings)."`
+	Hold    bool   `group:"who" help:"Do not offer it until collet release hold --off."`
 }
 
 // Help is what --help adds to the flags.
 func (releasePublishCommand) Help() string {
-	return `Hashes the game folder, packs what is new, makes patches from the last releases, and signs the list. Unchanged files cost a
-look. Players see the release before or this one, whatever happens; interrupted, the same command goes on where it stopped.
+	return `Hashes the game folder, packs new files, makes patches from the last releases, and signs the list. Unchanged files are not
+read again. Players always see the previous release or this one, complete. Run the same command again after an interruption:
+it continues where it stopped.
 
   collet release publish ./game
   collet release publish ./game --number 8 --channel beta --percent 10 --notes en=notes.md
@@ -183,7 +183,7 @@ const wordless = "note: without a compatibility version web servers and buckets 
 
 // printPublished prints one row for each target and one for each patch.
 func printPublished(out io.Writer, s publish.Summary) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := newTable(out)
 	fmt.Fprintln(t, "release\ttarget\tfiles\tsize\tto fetch\tsaved")
 	for _, r := range s.Releases {
 		e := r.Entry

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"collet/app/acquire"
@@ -52,12 +51,20 @@ func rowOf(l publish.Listed) releaseRow {
 	return r
 }
 
+func rowsOf(list []publish.Listed) []releaseRow {
+	rows := []releaseRow{}
+	for _, l := range list {
+		rows = append(rows, rowOf(l))
+	}
+	return rows
+}
+
 // releaseListCommand is `collet release list`.
 type releaseListCommand struct {
 	folderFlags
 	jsonFlags
-	Channel string `group:"who" placeholder:"NAME" help:"Releases of this channel only."`
-	Target  string `group:"who" placeholder:"TARGET" help:"Releases for this target only."`
+	Channel string `group:"who" placeholder:"NAME" help:"Only releases of this channel."`
+	Target  string `group:"who" placeholder:"TARGET" help:"Only releases for this target."`
 }
 
 // Run prints the table, and when signatures end.
@@ -71,13 +78,9 @@ func (r releaseListCommand) Run(c console) error {
 			return r.Channel != "" && l.Entry.Channel != r.Channel || r.Target != "" && l.Entry.Target != r.Target
 		})
 		if r.JSON {
-			rows := []releaseRow{}
-			for _, l := range list {
-				rows = append(rows, rowOf(l))
-			}
-			return printJSON(c.out, rows)
+			return printJSON(c.out, rowsOf(list))
 		}
-		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+		t := newTable(c.out)
 		fmt.Fprintln(t, "channel\ttarget\tnumber\tversion\tpublished\tfiles\tsize\tpatches\toffered to")
 		for _, l := range list {
 			e, h := l.Entry, l.Head
@@ -113,8 +116,8 @@ func printExpiries(out io.Writer, w *workshop, now time.Time) error {
 
 // whichFlags name one release. Embed it.
 type whichFlags struct {
-	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: what the settings say)."`
-	Target  string `group:"who" placeholder:"TARGET" help:"For this target only (default: all)."`
+	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: the one in the settings)."`
+	Target  string `group:"who" placeholder:"TARGET" help:"Only for this target (default: all)."`
 }
 
 func (f whichFlags) which(number uint64) publish.Which {
@@ -137,11 +140,7 @@ func (r releaseShowCommand) Run(c console) error {
 			return err
 		}
 		if r.JSON {
-			rows := []releaseRow{}
-			for _, l := range list {
-				rows = append(rows, rowOf(l))
-			}
-			return printJSON(c.out, rows)
+			return printJSON(c.out, rowsOf(list))
 		}
 		for _, l := range list {
 			if err := printRelease(c.out, l); err != nil {
@@ -154,7 +153,7 @@ func (r releaseShowCommand) Run(c console) error {
 
 func printRelease(out io.Writer, l publish.Listed) error {
 	e, h := l.Entry, l.Head
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := newTable(out)
 	fmt.Fprintf(t, "release\t%s\n", e.Path())
 	fmt.Fprintf(t, "version\t%s\n", clean(h.Version))
 	fmt.Fprintf(t, "offered to\t%s\n", cmp.Or(offered(e), "everybody"))
@@ -181,8 +180,8 @@ func printRelease(out io.Writer, l publish.Listed) error {
 
 // releaseEstimateCommand is `collet release estimate`.
 type releaseEstimateCommand struct {
-	Old uint64 `arg:"" placeholder:"OLD" help:"Number of the release that a player has."`
-	New uint64 `arg:"" placeholder:"NEW" help:"Number of the release that they are to get."`
+	Old uint64 `arg:"" placeholder:"OLD" help:"Number of the installed release."`
+	New uint64 `arg:"" placeholder:"NEW" help:"Number of the new release."`
 	folderFlags
 	whichFlags
 	jsonFlags
@@ -190,9 +189,9 @@ type releaseEstimateCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseEstimateCommand) Help() string {
-	return `Counts the bytes of each way from one set to the other, as a client with an undamaged old set plans them: the patch, if there
-is one; the chunks that it lacks; the whole objects of what is new. What a client takes it chooses for each file, by the time
-that it needs on its line; here by that of a usual home. Signed lists and head, some 3 kB, are the same for all.
+	return `Prints the bytes of each update strategy for a client with an undamaged old set: the patch, if there is one; missing chunks;
+whole objects of new files. A client chooses the strategy of each file by the time that it takes on its connection; this
+command assumes a usual home connection. Signed lists and the head, about 3 kB, are the same for all strategies.
 
   collet release estimate 7 8`
 }
@@ -204,21 +203,23 @@ func (r releaseEstimateCommand) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		if r.JSON {
-			return printJSON(c.out, estimateJSON(list))
-		}
-		t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tsaved")
-		for _, e := range list {
-			patch := "none"
-			if e.Patch.Bytes >= 0 {
-				patch = byteText(e.Patch.Bytes)
-			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, byteText(e.Fresh), patch, byteText(e.Chunks.Bytes),
-				byteText(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
-		}
-		return t.Flush()
+		return r.print(c.out, estimateJSON(list), func(out io.Writer) error { return printEstimates(out, list) })
 	})
+}
+
+// printEstimates prints one row for each target.
+func printEstimates(out io.Writer, list []publish.Estimate) error {
+	t := newTable(out)
+	fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tsaved")
+	for _, e := range list {
+		patch := "none"
+		if e.Patch.Bytes >= 0 {
+			patch = byteText(e.Patch.Bytes)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, byteText(e.Fresh), patch, byteText(e.Chunks.Bytes),
+			byteText(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
+	}
+	return t.Flush()
 }
 
 func estimateJSON(list []publish.Estimate) any {

@@ -21,64 +21,64 @@ const (
 
 // remoteCommand is `collet remote`.
 type remoteCommand struct {
-	Serve   remoteServeCommand   `cmd:"" help:"Serve a working copy to devices, and show them and their logs, until Ctrl-C."`
-	Push    remotePushCommand    `cmd:"" help:"Make devices the same as the working copy; with --start, start the game there."`
+	Serve   remoteServeCommand   `cmd:"" help:"Keep devices connected to a working copy, and print their events and logs, until Ctrl-C."`
+	Push    remotePushCommand    `cmd:"" help:"Copy the working copy to devices; with --start, start the game there."`
 	Watch   remoteWatchCommand   `cmd:"" help:"Push now and after every change, until Ctrl-C."`
 	Start   remoteStartCommand   `cmd:"" help:"Start the game on devices and show its log."`
-	Stop    remoteStopCommand    `cmd:"" help:"Stop the game: ask it to end, and end it by force if it does not."`
-	Logs    remoteLogsCommand    `cmd:"" help:"Show what games on devices log."`
-	Devices remoteDevicesCommand `cmd:"" help:"List the devices that are there, and those that may come."`
-	Pair    remotePairCommand    `cmd:"" help:"Let a device in without being asked."`
-	Unpair  remoteUnpairCommand  `cmd:"" help:"Let a device in no longer."`
+	Stop    remoteStopCommand    `cmd:"" help:"Ask the game to end; kill it if it does not."`
+	Logs    remoteLogsCommand    `cmd:"" help:"Print the logs of games on devices."`
+	Devices remoteDevicesCommand `cmd:"" help:"List connected and paired devices."`
+	Pair    remotePairCommand    `cmd:"" help:"Admit a device in advance, without a question."`
+	Unpair  remoteUnpairCommand  `cmd:"" help:"Remove a device from the paired devices."`
 }
 
 // Help is what --help adds to the list of commands.
 func (remoteCommand) Help() string {
-	return `Puts a working copy of a game on test devices, starts it there and brings its log here. On a device:
+	return `Copies a working copy of a game to test devices, starts it there, and prints its log here. On a device:
 
   collet-client --remote-launcher DESK:3413 --name "Test box"      in a window; or with --headless
 
 On the desk:
 
-  collet remote push ./game --start        once: only what changed is sent
-  collet remote watch ./game --restart     again after every change
-  collet remote serve ./game               stay; push, start, stop, logs and devices then use it
+  collet remote push ./game --start        push once: sends only changes
+  collet remote watch ./game --restart     push again after every change
+  collet remote serve ./game               keep devices connected; push, start, stop, logs and devices then use it
 
-Each device is asked about once, or paired before with collet remote pair. Without --network only devices on this machine can come.
-docs/REMOTE.md is the five-minute walk-through.
+The first connection of each device has to be confirmed here, unless it was paired with collet remote pair. Without --network
+only devices on this machine can connect. docs/REMOTE.md is a walk-through of five minutes.
 
-Exit codes: 0 done, 1 something failed on a device or here, 2 wrong usage, 3 no device came in time, 4 everything is there and
-the game did not start, 5 the game did not end well.`
+Exit codes: 0 done, 1 something failed on a device or here, 2 wrong usage, 3 no device connected in time, 4 the files were
+pushed but the game did not start, 5 the game failed.`
 }
 
 // deskFlags say where the desk is. Embed it.
 type deskFlags struct {
 	Listen  string `group:"desk" env:"COLLET_REMOTE_LISTEN" default:"localhost:3413" placeholder:"ADDRESS" help:"Address that devices connect to: HOST[:PORT], or * for this machine's first address in the network (default: $$COLLET_REMOTE_LISTEN, or ${default})."`
-	Network bool   `group:"desk" help:"Let --listen be an address that other machines reach."`
+	Network bool   `group:"desk" help:"Allow --listen to be an address that other machines can reach."`
 	State   string `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers: paired devices, hashes (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
 	JSON    bool   `name:"json" group:"out" help:"Print one JSON object a line instead of text."`
-	Verbose bool   `group:"out" help:"Print what the connections do to standard error."`
+	Verbose bool   `group:"out" help:"Log connections to standard error."`
 }
 
 // copyFlags say what is served, where the command serves by itself. Embed it.
 type copyFlags struct {
-	Dialect      string   `group:"copy" default:"released" enum:"released,draft" placeholder:"DIALECT" help:"What devices speak that are not ours: released, or draft for programs from before the protocol's first release (default: ${default})."`
-	Ignore       []string `group:"copy" sep:"none" placeholder:"PATTERN" help:"Leave out what fits this line in the form of .colletignore; may be given several times."`
-	ReleasedOnly bool     `group:"copy" help:"Speak to our own devices as to those of others."`
+	Dialect      string   `group:"copy" default:"released" enum:"released,draft" placeholder:"DIALECT" help:"Protocol of other vendors' launchers: released, or draft for programs older than the protocol's first release (default: ${default})."`
+	Ignore       []string `group:"copy" sep:"none" placeholder:"PATTERN" help:"Ignore files that match this pattern, as in .colletignore; may be repeated."`
+	ReleasedOnly bool     `group:"copy" help:"Use the released protocol with Collet's own devices, too."`
 }
 
 // targetFlags say which devices are meant. Embed it.
 type targetFlags struct {
-	Device []string      `group:"target" sep:"none" placeholder:"NAME" help:"This device only; may be given several times (default: all that are there)."`
-	Count  int           `group:"target" placeholder:"N" help:"Wait until there are so many devices."`
+	Device []string      `group:"target" sep:"none" placeholder:"NAME" help:"Only this device; may be repeated (default: all connected devices)."`
+	Count  int           `group:"target" placeholder:"N" help:"Wait until this many devices are connected."`
 	Wait   time.Duration `group:"target" default:"30s" placeholder:"TIME" help:"How long to wait for devices (default: ${default})."`
 }
 
 // gameFlags say how the game is started. Embed it.
 type gameFlags struct {
-	Game    string `group:"game" type:"existingfile" placeholder:"FILE" help:"Description of the game, a .degame file (default: the one in the working copy, or one made for it)."`
-	Profile string `group:"game" placeholder:"NAME" help:"Profile of the device to start it with (default: the device's own choice)."`
-	Args    string `group:"game" placeholder:"TEXT" help:"Command line arguments of the game, behind those of the profile."`
+	Game    string `group:"game" type:"existingfile" placeholder:"FILE" help:"Description of the game, a .degame file (default: the one in the working copy, or a generated one)."`
+	Profile string `group:"game" placeholder:"NAME" help:"Launch profile (default: the device chooses)."`
+	Args    string `group:"game" placeholder:"TEXT" help:"Command line arguments of the game, after those of the profile."`
 }
 
 // launch makes what a request carries of it.
@@ -105,22 +105,22 @@ type remotePushCommand struct {
 	Dir string `arg:"" optional:"" type:"existingdir" help:"The working copy (default: that of a running collet remote serve)."`
 	targetFlags
 	gameFlags
-	Start         bool `group:"game" help:"Start the game afterwards and show its log until it has ended. Ctrl-C stops the game."`
-	Detach        bool `group:"game" help:"With --start: return when the game runs, and leave it running."`
-	LeaveRunning  bool `group:"game" help:"With --start: Ctrl-C ends only the showing of the log."`
-	DeleteIgnored bool `group:"copy" help:"Remove from devices what is ignored here. Otherwise it stays: games keep saves there."`
+	Start         bool `group:"game" help:"Then start the game and print its log until it ends. Ctrl-C stops the game."`
+	Detach        bool `group:"game" help:"With --start: return as soon as the game runs, and leave it running."`
+	LeaveRunning  bool `group:"game" help:"With --start: Ctrl-C stops only the log, not the game."`
+	DeleteIgnored bool `group:"copy" help:"Delete ignored files on devices, too. By default they stay, because they may be saved games."`
 	copyFlags
 	deskFlags
 }
 
 // Help is what --help adds to the flags.
 func (remotePushCommand) Help() string {
-	return `Compares the working copy with what each device has and sends the blocks that differ. Ctrl-C, a lost network and
-a power cut leave each file on our devices old or new; other launchers write in place, and files that were under way there can be
-broken until the next push, which goes on from there and writes them again. What stands in .colletignore is left out.
+	return `Compares the working copy with each device and sends the blocks that differ. Files that .colletignore matches are not sent.
+After Ctrl-C, a lost network or a power cut each file on Collet's own devices is old or new. Other launchers write in place:
+a file that was being written can be broken until the next push, which repairs it.
 
-Ctrl-C after --start asks the game to end, and says whether it did; if so, the exit code is 0. A second Ctrl-C ends this command at once; the game then
-goes on, and the device's window has a button for it.`
+With --start, Ctrl-C asks the game to end and prints whether it did; if it did, the exit code is 0. A second Ctrl-C ends this
+command at once. The game then keeps running, and the device's window has a button to stop it.`
 }
 
 // Run pushes.
@@ -146,17 +146,17 @@ type remoteWatchCommand struct {
 	targetFlags
 	gameFlags
 	Start         bool `group:"game" help:"Start the game after the first push."`
-	Restart       bool `group:"game" help:"Start the game after every push; one that runs is stopped first."`
+	Restart       bool `group:"game" help:"Start the game after every push; a running game is stopped first."`
 	LeaveRunning  bool `group:"game" help:"Ctrl-C leaves the game running."`
-	DeleteIgnored bool `group:"copy" help:"Remove from devices what is ignored here."`
+	DeleteIgnored bool `group:"copy" help:"Delete ignored files on devices, too."`
 	copyFlags
 	deskFlags
 }
 
 // Help is what --help adds to the flags.
 func (remoteWatchCommand) Help() string {
-	return `Pushes at once, and again when nothing has changed for a quarter of a second after a change. A push that fails is told, and the
-next change tries again. Ctrl-C is its orderly end: a game that it started is stopped, unless --leave-running is given.`
+	return `Pushes at once, and then a quarter of a second after the last of several changes. A failed push is printed, and the next
+change tries again. Ctrl-C ends the command; a game that it started is stopped, unless --leave-running is given.`
 }
 
 // Run watches.
@@ -175,12 +175,12 @@ func (w remoteWatchCommand) Run(ctx context.Context, c console) error {
 
 // remoteStartCommand is `collet remote start`.
 type remoteStartCommand struct {
-	Dir string `arg:"" optional:"" type:"existingdir" help:"The working copy, where no collet remote serve runs (default: this folder)."`
+	Dir string `arg:"" optional:"" type:"existingdir" help:"The working copy, if collet remote serve does not run (default: this folder)."`
 	targetFlags
 	gameFlags
-	Restart      bool `group:"game" help:"Stop a game that runs there first."`
-	Detach       bool `group:"game" help:"Return when the game runs, and leave it running."`
-	LeaveRunning bool `group:"game" help:"Ctrl-C ends only the showing of the log."`
+	Restart      bool `group:"game" help:"Stop a running game first."`
+	Detach       bool `group:"game" help:"Return as soon as the game runs, and leave it running."`
+	LeaveRunning bool `group:"game" help:"Ctrl-C stops only the log, not the game."`
 	copyFlags
 	deskFlags
 }
@@ -199,7 +199,7 @@ func (s remoteStartCommand) Run(ctx context.Context, c console) error {
 // remoteStopCommand is `collet remote stop`.
 type remoteStopCommand struct {
 	targetFlags
-	Force bool `group:"game" help:"End it at once, without asking it first."`
+	Force bool `group:"game" help:"Kill the game at once."`
 	copyFlags
 	deskFlags
 }
@@ -214,8 +214,8 @@ func (s remoteStopCommand) Run(ctx context.Context, c console) error {
 // remoteLogsCommand is `collet remote logs`.
 type remoteLogsCommand struct {
 	targetFlags
-	Follow bool `group:"out" short:"f" help:"Go on with what comes, until Ctrl-C."`
-	Tail   int  `group:"out" default:"200" placeholder:"N" help:"So many lines of each device from before, where a collet remote serve runs (default: ${default})."`
+	Follow bool `group:"out" short:"f" help:"Continue with new lines until Ctrl-C."`
+	Tail   int  `group:"out" default:"200" placeholder:"N" help:"Number of earlier lines of each device, if collet remote serve runs (default: ${default})."`
 	copyFlags
 	deskFlags
 }
@@ -266,7 +266,7 @@ func terminalInput() *os.File {
 		return nil
 	}
 	in, errIn := os.Stdin.Stat()
-	none, errNone := os.Stat(os.DevNull) // a character device as a terminal is, and nobody sits at it
+	none, errNone := os.Stat(os.DevNull) // a character device like a terminal, but without a user
 	if errIn == nil && errNone == nil && os.SameFile(in, none) {
 		return nil
 	}

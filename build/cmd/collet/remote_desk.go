@@ -155,10 +155,10 @@ type remoteServeCommand struct {
 
 // Help is what --help adds to the flags.
 func (remoteServeCommand) Help() string {
-	return `Devices connect and stay. push, watch, start, stop, logs and devices find this desk by --listen and --state and use it, so that
-no command waits for devices to reconnect, and hashes are kept. What happens to devices, and what games log, is printed here.
+	return `Devices stay connected. The commands push, watch, start, stop, logs and devices find this desk by --listen and --state and
+use it: they need not wait for devices to connect, and hashes are cached. Events of devices and logs of games are printed here.
 
-Ctrl-C ends the connections. Games go on running on the devices; collet remote stop stops them before.`
+Ctrl-C ends the connections. Games keep running on the devices; use collet remote stop first to stop them.`
 }
 
 // Run serves.

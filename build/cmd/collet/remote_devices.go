@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"collet/build/remote"
@@ -13,8 +12,8 @@ import (
 
 // remoteDevicesCommand is `collet remote devices`.
 type remoteDevicesCommand struct {
-	Wait   time.Duration `group:"target" default:"3s" placeholder:"TIME" help:"How long to wait for the first device where no collet remote serve runs (default: ${default})."`
-	Follow bool          `group:"out" short:"f" help:"Go on with what changes, until Ctrl-C."`
+	Wait   time.Duration `group:"target" default:"3s" placeholder:"TIME" help:"How long to wait for the first device if collet remote serve does not run (default: ${default})."`
+	Follow bool          `group:"out" short:"f" help:"Continue with changes until Ctrl-C."`
 	copyFlags
 	deskFlags
 }
@@ -69,7 +68,7 @@ func (d remoteDevicesCommand) print(c console, there []remote.Device, pairs []re
 	if len(there) == 0 {
 		fmt.Fprintln(c.out, "No device is there. On a device: collet-client --remote-launcher ADDRESS --name NAME")
 	}
-	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	table := newTable(c.out)
 	if len(there) > 0 {
 		fmt.Fprintln(table, "DEVICE\tSTATE\tGAME\tPROFILES")
 	}
@@ -136,7 +135,7 @@ func (p remotePairCommand) Run(c console) error {
 // remoteUnpairCommand is `collet remote unpair`.
 type remoteUnpairCommand struct {
 	Name    string     `arg:"" help:"Name of the device."`
-	Address netip.Addr `arg:"" optional:"" help:"Its address (default: every address that it came from)."`
+	Address netip.Addr `arg:"" optional:"" help:"Its address (default: all addresses of this name)."`
 	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
 }
 

@@ -38,7 +38,7 @@ func appDir(b bundle.Bundle) (bundle.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What it needs is checked and not written down: nobody would read it.
+	// Its dependencies are checked but not recorded: no program would read them.
 	if _, err := needsOf(b.Tree, cpu); err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ const runtimeMark = "AI\x02"
 
 // AppImage gives a maker of AppImages: one file that mounts the AppDir inside it and starts that. runtime is the path of the
 // AppImage project's run-time for the client's processor, the part that does so ("runtime-x86_64", from the releases of
-// AppImage/type2-runtime). It is a program of somebody else that every player runs, so a game gives it itself, and none comes with
-// Collet; without one, ship the AppDir. mksquashfs 4.4 or newer has to be there (Debian: squashfs-tools).
+// AppImage/type2-runtime). It is a third-party program that every player runs, so the game provides it; Collet contains none. Without
+// one, ship the AppDir. mksquashfs 4.4 or newer has to be there (Debian: squashfs-tools).
 func AppImage(runtime string) func(ctx context.Context, b bundle.Bundle, out string) error {
 	return func(ctx context.Context, b bundle.Bundle, out string) error {
 		if err := appImage(ctx, runtime, b, out); err != nil {

@@ -158,7 +158,7 @@ func (p parcel) write(ctx context.Context, f family, out string) (err error) {
 	return os.Rename(made, out)
 }
 
-// cancelled ends a package that nobody waits for any more at its next write.
+// cancelled ends a package at its next write after the context has ended.
 type cancelled struct {
 	ctx context.Context
 	to  io.Writer

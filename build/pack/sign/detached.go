@@ -200,7 +200,7 @@ func (d *Detached) write(ctx context.Context, file, signature string) error {
 	return os.WriteFile(signature, b.Bytes(), 0o644)
 }
 
-// when is the time that signatures state: Options.Time, or that of the key where it is newer, as nobody believes in signatures
+// when is the time that signatures state: Options.Time, or that of the key where it is newer, as signatures are not valid
 // from before their key or from the future. Where the key was another one then, it is the clock's.
 func (d *Detached) when() time.Time {
 	now, at := d.options.now(), d.options.Time

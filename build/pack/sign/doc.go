@@ -27,7 +27,7 @@
 //
 // Secrets come from the environment only: a description names variables. A command sees the usual variables and those that are
 // named for it, and no others; passwords are handed to osslsigncode in a file that only this user can read, never in arguments,
-// which everybody can list. Whatever a tool prints is shown without secrets, in the usual encodings too (Secrets). Tools have no
+// which every user can list. Whatever a tool prints is shown without secrets, in the usual encodings too (Secrets). Tools have no
 // terminal to ask at, and end with the context, together with what they have started.
 //
 // With an RSA key and without a timestamp server, equal files get equal signatures: Options.Time is the time that is signed,

@@ -157,7 +157,7 @@ func (i Installer) script(b bundle.Bundle) ([]byte, bundle.Tree, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := bytes.NewBufferString("\ufeff") // without it the file would be in the code page of whoever makes the setup
+	out := bytes.NewBufferString("\ufeff") // without it makensis would read the file in the code page of its user
 	if err := t.Execute(out, data); err != nil {
 		return nil, nil, err
 	}

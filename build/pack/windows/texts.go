@@ -18,7 +18,7 @@ var templates embed.FS
 // words are the texts of one language: keys as in texts.<language>.json.
 type words map[string]string
 
-// languages are the languages of installers by their tags, English first: what comes first is what everybody else gets.
+// languages are the languages of installers by their tags, English first: the first one is the default.
 func languages() (tags []string, texts map[string]words, err error) {
 	names, err := fs.Glob(templates, "installer/texts.*.json")
 	if err != nil {

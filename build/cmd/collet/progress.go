@@ -5,8 +5,6 @@ import (
 	"io"
 	"sync"
 	"time"
-
-	"collet/platform/text"
 )
 
 const (
@@ -83,10 +81,6 @@ func (p *progress) line(now time.Time, done, total, broken int, what string) str
 	}
 	return text
 }
-
-// clean makes one line of foreign text, so that it can't forge lines or columns. The writers of console make it harmless
-// in any case.
-func clean(foreign string) string { return text.Line(foreign) }
 
 // end clears the line, so that the table begins on an empty one.
 func (p *progress) end() {
