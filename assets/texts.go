@@ -78,9 +78,9 @@ func parse(tag string) map[string]string {
 func (t Texts) Language() string { return t.language }
 
 // Has reports whether there is a text for key.
-func (t Texts) Has(key string) bool { _, found := t.find(key); return found }
+func (t Texts) Has(key string) bool { _, found := t.findText(key); return found }
 
-func (t Texts) find(key string) (string, bool) {
+func (t Texts) findText(key string) (string, bool) {
 	if text, found := t.words[key]; found || t.english == nil {
 		return text, found
 	}
@@ -92,7 +92,7 @@ func (t Texts) find(key string) (string, bool) {
 // is formatted as fmt.Sprint does: Get("count", "n", 3, "total", 12). An unknown key comes back as it is, so that what
 // is missing can be seen; a placeholder without a value stays.
 func (t Texts) Get(key string, args ...any) string {
-	text, found := t.find(key)
+	text, found := t.findText(key)
 	if !found {
 		return key
 	}

@@ -28,7 +28,7 @@ func quickNames(root *os.Root) names {
 		return root
 	}
 	b := &beneath{Root: root, dir: dir}
-	probe, err := b.open(".", unix.O_PATH, 0)
+	probe, err := b.openBeneath(".", unix.O_PATH, 0)
 	if err != nil {
 		_ = dir.Close()
 		return root
@@ -46,8 +46,8 @@ func (b *beneath) Close() error {
 	return err
 }
 
-// open is openat2(2) from the root. The caller closes fd.
-func (b *beneath) open(name string, flag int, perm fs.FileMode) (fd int, err error) {
+// openBeneath is openat2(2) from the root. The caller closes fd.
+func (b *beneath) openBeneath(name string, flag int, perm fs.FileMode) (fd int, err error) {
 	how := unix.OpenHow{Flags: uint64(flag) | unix.O_CLOEXEC | unix.O_LARGEFILE, Resolve: within}
 	if flag&unix.O_CREAT != 0 {
 		how.Mode = uint64(perm.Perm())
@@ -69,7 +69,7 @@ func (b *beneath) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, e
 	if !plain(name) || perm != perm.Perm() {
 		return b.Root.OpenFile(name, flag, perm)
 	}
-	fd, err := b.open(name, flag, perm)
+	fd, err := b.openBeneath(name, flag, perm)
 	switch err {
 	case nil:
 		return os.NewFile(uintptr(fd), path.Join(b.Root.Name(), name)), nil
@@ -82,17 +82,17 @@ func (b *beneath) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, e
 
 // Lstat implements names.
 func (b *beneath) Lstat(name string) (fs.FileInfo, error) {
-	return b.look(name, unix.O_NOFOLLOW, b.Root.Lstat)
+	return b.statBeneath(name, unix.O_NOFOLLOW, b.Root.Lstat)
 }
 
 // Stat implements names.
-func (b *beneath) Stat(name string) (fs.FileInfo, error) { return b.look(name, 0, b.Root.Stat) }
+func (b *beneath) Stat(name string) (fs.FileInfo, error) { return b.statBeneath(name, 0, b.Root.Stat) }
 
-func (b *beneath) look(name string, flag int, otherwise func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
+func (b *beneath) statBeneath(name string, flag int, otherwise func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	if !plain(name) {
 		return otherwise(name)
 	}
-	fd, err := b.open(name, unix.O_PATH|flag, 0)
+	fd, err := b.openBeneath(name, unix.O_PATH|flag, 0)
 	switch err {
 	case nil:
 		f := os.NewFile(uintptr(fd), name)
@@ -142,7 +142,7 @@ func (b *beneath) Remove(name string) error {
 // inFolders opens the folders of two names and calls do with them.
 func (b *beneath) inFolders(x, y string, do func(inX, inY int) error) error {
 	folder, other := path.Dir(x), path.Dir(y)
-	inX, err := b.open(folder, unix.O_PATH|unix.O_DIRECTORY, 0)
+	inX, err := b.openBeneath(folder, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (b *beneath) inFolders(x, y string, do func(inX, inY int) error) error {
 	if folder == other {
 		return do(inX, inX)
 	}
-	inY, err := b.open(other, unix.O_PATH|unix.O_DIRECTORY, 0)
+	inY, err := b.openBeneath(other, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}

@@ -39,9 +39,9 @@ type follower struct {
 	rest   []byte // the beginning of a line whose end was not there yet
 }
 
-// next returns the complete lines since the last call. A log that does not exist yet has none. Lines that are not JSON
+// nextLines returns the complete lines since the last call. A log that does not exist yet has none. Lines that are not JSON
 // (what the game prints) are left out; so are those of a wrong shape.
-func (f *follower) next() ([]line, error) {
+func (f *follower) nextLines() ([]line, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 func TestFollowerGivesWholeLinesOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "Lathe.log")
 	f := follower{path: path}
-	if lines, err := f.next(); err != nil || len(lines) != 0 {
+	if lines, err := f.nextLines(); err != nil || len(lines) != 0 {
 		t.Fatalf("no file yet: %v, %v", lines, err)
 	}
 	log, err := os.Create(path)
@@ -31,7 +31,7 @@ func TestFollowerGivesWholeLinesOnce(t *testing.T) {
 		if _, err := log.WriteString(step.written); err != nil {
 			t.Fatal(err)
 		}
-		lines, err := f.next()
+		lines, err := f.nextLines()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,12 +65,12 @@ func read(t *testing.T, text string) (f facts, told []string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := (&follower{path: path}).next()
+	lines, err := (&follower{path: path}).nextLines()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range lines {
-		if text, worth := f.take(l); worth {
+		if text, worth := f.readLine(l); worth {
 			told = append(told, text)
 		}
 	}

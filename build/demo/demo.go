@@ -66,8 +66,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.introduce()
-	defer s.stop()
-	if err := s.start(ctx); err != nil {
+	defer s.stopAll()
+	if err := s.startAll(ctx); err != nil {
 		return err
 	}
 	if err := s.play(ctx); err != nil {
@@ -108,8 +108,8 @@ func (s *story) introduce() {
 		l.New.Compatibility, l.Target, l.New.packNames())
 }
 
-// start starts server, link, game server, display and client, in that order.
-func (s *story) start(ctx context.Context) (err error) {
+// startAll starts server, link, game server, display and client, in that order.
+func (s *story) startAll(ctx context.Context) (err error) {
 	var address string
 	if s.server, address, err = StartServer(ctx, s.layout, 0); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (s *story) startClient() (err error) {
 	return err
 }
 
-// stop ends all processes, the client first.
-func (s *story) stop() {
+// stopAll ends all processes, the client first.
+func (s *story) stopAll() {
 	for _, p := range []*process.Process{s.client, s.server} {
 		if p != nil {
 			p.Stop(politeEnd)

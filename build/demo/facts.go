@@ -19,8 +19,8 @@ type facts struct {
 	end     string // how the last start ended, as the log names it
 }
 
-// take adds one line and says whether, and how, to tell it.
-func (f *facts) take(l line) (text string, worth bool) {
+// readLine adds one line and says whether, and how, to tell it.
+func (f *facts) readLine(l line) (text string, worth bool) {
 	switch {
 	case l.Message == "collet-client starts":
 		f.hosts = append(f.hosts, l.PID)

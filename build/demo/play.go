@@ -89,9 +89,9 @@ func (s *story) patience() time.Duration {
 
 // follow reads the log, keeps the facts and tells those worth it.
 func (s *story) follow() error {
-	lines, err := s.log.next()
+	lines, err := s.log.nextLines()
 	for _, l := range lines {
-		if text, worth := s.facts.take(l); worth {
+		if text, worth := s.facts.readLine(l); worth {
 			s.tell.say("client", "%s", text)
 		}
 	}

@@ -51,8 +51,8 @@ func (g *gameServer) args(more ...string) []string {
 	return append([]string{"--", "--server", g.host.Addr()}, more...)
 }
 
-// next returns the end of the next game.
-func (g *gameServer) next(ctx context.Context) (p played, err error) {
+// nextGame returns the end of the next game.
+func (g *gameServer) nextGame(ctx context.Context) (p played, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	select {
@@ -65,7 +65,7 @@ func (g *gameServer) next(ctx context.Context) (p played, err error) {
 
 // checkGame checks that an ended game was in step to its end, according to the server and to the game's lines in its host's log.
 func (g *gameServer) checkGame(ctx context.Context, tell *teller, who, log string, logic int32) error {
-	p, err := g.next(ctx)
+	p, err := g.nextGame(ctx)
 	switch {
 	case err != nil:
 		return err

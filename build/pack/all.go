@@ -52,7 +52,7 @@ const workPrefix = ".collet-pack-"
 // Make makes packages. Each is written whole or not at all. An error or the end of ctx stops the rest, removes unfinished files, and lists
 // only complete artefacts in SumsFile.
 func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err error) {
-	jobs, err := p.plan(o)
+	jobs, err := p.planJobs(o)
 	if err == nil {
 		err = errors.Join(possible(jobs), p.outside(o.Out))
 	}
@@ -79,7 +79,7 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 		return nil, err
 	}
 	for _, warning := range s.warnings() {
-		m.note(warning)
+		m.printNote(warning)
 	}
 	if m.composition, err = p.compose(ctx, filepath.Join(work, "composed"), wantedTargets(jobs), s); err != nil {
 		return nil, m.stopped(ctx, err)
@@ -88,11 +88,11 @@ func (p *Project) Make(ctx context.Context, o MakeOptions) (made []Artefact, err
 	if err != nil {
 		return nil, err
 	}
-	if err := m.run(ctx, jobs, max(1, o.Jobs)); err != nil {
+	if err := m.runJobs(ctx, jobs, max(1, o.Jobs)); err != nil {
 		return nil, m.stopped(ctx, err)
 	}
 	slices.SortFunc(m.made, func(a, b Artefact) int { return strings.Compare(a.Name, b.Name) })
-	return m.made, sums.write(ctx, o.Out, m.made)
+	return m.made, sums.writeFile(ctx, o.Out, m.made)
 }
 
 // noteLeftovers reports working folders of killed calls. They stay, because another call may be using them.
@@ -117,8 +117,8 @@ type job struct {
 // pattern returns the job's name for --only.
 func (j job) pattern() string { return string(j.target) + "/" + j.format }
 
-// plan lists the jobs in the order of the description. It refuses patterns without a match.
-func (p *Project) plan(o MakeOptions) ([]job, error) {
+// planJobs lists the jobs in the order of the description. It refuses patterns without a match.
+func (p *Project) planJobs(o MakeOptions) ([]job, error) {
 	var all []job
 	if o.Clients {
 		all = append(all, p.clientJobs()...)
@@ -200,8 +200,8 @@ type making struct {
 	settings settingsFile
 }
 
-// run executes the jobs, most at a time. The first error stops the others and is returned.
-func (m *making) run(ctx context.Context, jobs []job, most int) error {
+// runJobs executes the jobs, most at a time. The first error stops the others and is returned.
+func (m *making) runJobs(ctx context.Context, jobs []job, most int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(most)
 	for _, j := range jobs {
@@ -209,13 +209,13 @@ func (m *making) run(ctx context.Context, jobs []job, most int) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return m.one(ctx, j)
+			return m.runJob(ctx, j)
 		})
 	}
 	return group.Wait()
 }
 
-func (m *making) one(ctx context.Context, j job) error {
+func (m *making) runJob(ctx context.Context, j job) error {
 	begun := time.Now()
 	a, err := j.make(ctx, m)
 	if err != nil {

@@ -24,7 +24,7 @@ func (m *making) app(ctx context.Context, b bundle.Bundle, out string) error {
 	}
 	if !m.sign.mac {
 		for _, line := range m.sign.apple.Plan(macos.Folder(b), filepath.Base(out)) {
-			m.note(fmt.Sprintf("%s is not signed, which needs a Mac: %s", filepath.Base(out), line))
+			m.printNote(fmt.Sprintf("%s is not signed, which needs a Mac: %s", filepath.Base(out), line))
 		}
 		return archive.Zip(ctx, tree, out, o)
 	}
@@ -52,8 +52,8 @@ func (m *making) through(ctx context.Context, app bundle.Tree, tool func(context
 	return macos.Through(ctx, app, dir, tool)
 }
 
-// note reports a manual step.
-func (m *making) note(text string) {
+// printNote reports a manual step.
+func (m *making) printNote(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.notes != nil {

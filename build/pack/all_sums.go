@@ -48,8 +48,8 @@ func takeSums(out string) (sums, error) {
 	return s, os.Remove(name)
 }
 
-// write replaces the digests of new artefacts, drops those of missing files, and writes the file.
-func (s sums) write(ctx context.Context, out string, made []Artefact) error {
+// writeFile replaces the digests of new artefacts, drops those of missing files, and writes the file.
+func (s sums) writeFile(ctx context.Context, out string, made []Artefact) error {
 	for _, a := range made {
 		if folder, is := strings.CutSuffix(a.Name, "/"); is {
 			maps.DeleteFunc(s, func(file, _ string) bool { return strings.HasPrefix(file, folder+"/") })

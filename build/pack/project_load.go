@@ -82,7 +82,7 @@ func parse(file string, data []byte) (d Description, l *ledger) {
 		return d, l
 	}
 	l.lines = placesOf(data)
-	shaper{l}.fill(reflect.ValueOf(&d).Elem(), tree, "")
+	shaper{l}.fillStruct(reflect.ValueOf(&d).Elem(), tree, "")
 	return d, l
 }
 

@@ -27,8 +27,8 @@ func (p places) of(key string) int {
 	return 1
 }
 
-// first records a line unless the key already has one.
-func (p places) first(key string, line int) {
+// setFirst records a line unless the key already has one.
+func (p places) setFirst(key string, line int) {
 	if _, known := p[key]; !known && key != "" {
 		p[key] = line
 	}
@@ -86,25 +86,25 @@ type mapper struct {
 	ends   []int          // offsets of line ends, since the parser counts from the start each time
 }
 
-func (m *mapper) line(n *unstable.Node) int {
+func (m *mapper) lineOf(n *unstable.Node) int {
 	before, _ := slices.BinarySearch(m.ends, int(n.Raw.Offset))
 	return before + 1
 }
 
-// begin returns the line on which a value begins, 0 if unknown: lists and inline tables have no position.
-func (m *mapper) begin(n *unstable.Node) int {
+// beginOf returns the line on which a value begins, 0 if unknown: lists and inline tables have no position.
+func (m *mapper) beginOf(n *unstable.Node) int {
 	switch {
 	case n.Raw.Length > 0:
-		return m.line(n)
+		return m.lineOf(n)
 	case n.Kind == unstable.KeyValue:
 		it := n.Key()
 		if it.Next() {
-			return m.line(it.Node())
+			return m.lineOf(it.Node())
 		}
 	case n.Kind == unstable.Array || n.Kind == unstable.InlineTable:
 		it := n.Children()
 		if it.Next() {
-			return m.begin(it.Node())
+			return m.beginOf(it.Node())
 		}
 	}
 	return 0
@@ -114,26 +114,26 @@ func (m *mapper) begin(n *unstable.Node) int {
 func (m *mapper) header(e *unstable.Node, array bool) string {
 	key, line := "", 0
 	for it := e.Key(); it.Next(); {
-		m.places.first(key, line)
-		key, line = join(key, string(it.Node().Data)), m.line(it.Node())
+		m.places.setFirst(key, line)
+		key, line = join(key, string(it.Node().Data)), m.lineOf(it.Node())
 		if n := m.counts[key]; n > 0 && !(array && it.IsLast()) {
 			key = element(key, n-1)
 		}
 	}
 	if array {
-		m.places.first(key, line)
+		m.places.setFirst(key, line)
 		m.counts[key]++
 		key = element(key, m.counts[key]-1)
 	}
-	m.places.first(key, line)
+	m.places.setFirst(key, line)
 	return key
 }
 
 func (m *mapper) keyValue(table string, e *unstable.Node) {
 	key, line := table, 0
 	for it := e.Key(); it.Next(); {
-		key, line = join(key, string(it.Node().Data)), m.line(it.Node())
-		m.places.first(key, line)
+		key, line = join(key, string(it.Node().Data)), m.lineOf(it.Node())
+		m.places.setFirst(key, line)
 	}
 	m.value(key, line, e.Value())
 }
@@ -148,8 +148,8 @@ func (m *mapper) value(key string, line int, v *unstable.Node) {
 	case unstable.Array:
 		i := 0
 		for it := v.Children(); it.Next(); i++ {
-			line = max(line, m.begin(it.Node()))
-			m.places.first(element(key, i), line)
+			line = max(line, m.beginOf(it.Node()))
+			m.places.setFirst(element(key, i), line)
 			m.value(element(key, i), line, it.Node())
 		}
 	}

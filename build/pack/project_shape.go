@@ -26,8 +26,8 @@ func keysOf(t reflect.Type) (names []string, fields map[string]int) {
 	return names, fields
 }
 
-// fill stores a document's value in a Go value.
-func (s shaper) fill(into reflect.Value, v any, key string) {
+// fillStruct stores a document's value in a Go value.
+func (s shaper) fillStruct(into reflect.Value, v any, key string) {
 	switch into.Kind() {
 	case reflect.Struct:
 		s.table(into, v, key)
@@ -79,7 +79,7 @@ func (s shaper) table(into reflect.Value, v any, key string) {
 	names, fields := keysOf(into.Type())
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if i, known := fields[name]; known {
-			s.fill(into.Field(i), m[name], join(key, name))
+			s.fillStruct(into.Field(i), m[name], join(key, name))
 		} else {
 			s.unknown(key, name, names, m)
 		}
@@ -94,7 +94,7 @@ func (s shaper) array(into reflect.Value, v any, key string) {
 	}
 	made := reflect.MakeSlice(into.Type(), len(list), len(list))
 	for i, v := range list {
-		s.fill(made.Index(i), v, element(key, i))
+		s.fillStruct(made.Index(i), v, element(key, i))
 	}
 	into.Set(made)
 }

@@ -44,7 +44,7 @@ func (p Pack) Write(ctx context.Context, out string, progress func(int64)) error
 		return fmt.Errorf("resource pack %s: %w; name a folder or a zip in resources.pack.from", p.Name, err)
 	}
 	if !info.IsDir() {
-		return p.take(ctx, out, progress)
+		return p.copyZip(ctx, out, progress)
 	}
 	tree, err := resourceTree(ctx, p.From)
 	if err == nil && len(tree) == 0 {
@@ -59,8 +59,8 @@ func (p Pack) Write(ctx context.Context, out string, progress func(int64)) error
 	return nil
 }
 
-// take copies a finished pack.
-func (p Pack) take(ctx context.Context, out string, progress func(int64)) error {
+// copyZip copies a finished pack.
+func (p Pack) copyZip(ctx context.Context, out string, progress func(int64)) error {
 	r, err := zip.OpenReader(p.From)
 	if err != nil {
 		return fmt.Errorf("resource pack %s: %s is neither a folder nor a zip that can be read: %w", p.Name, p.From, err)

@@ -31,7 +31,7 @@ func newBlobs(u *unpacker) *blobs { return &blobs{unpacker: u, at: map[release.D
 
 // addGame adds the files of a game folder.
 func (b *blobs) addGame(g *game) {
-	for _, f := range g.all() {
+	for _, f := range g.allFiles() {
 		if _, there := b.at[f.sum]; !there {
 			b.at[f.sum] = location{path: f.path, size: f.info.Size(), fs: g.fs, name: f.name}
 		}
@@ -56,8 +56,8 @@ func (b *blobs) addSet(l release.Listing, sources release.Sources) error {
 func (b *blobs) size(sum release.Digest) int64  { return b.at[sum].size }
 func (b *blobs) name(sum release.Digest) string { return fmt.Sprintf("%q", b.at[sum].path) }
 
-// open opens a blob. Blobs of earlier releases are unpacked once and verified first.
-func (b *blobs) open(ctx context.Context, sum release.Digest) (platform.File, error) {
+// openBlob opens a blob. Blobs of earlier releases are unpacked once and verified first.
+func (b *blobs) openBlob(ctx context.Context, sum release.Digest) (platform.File, error) {
 	l, there := b.at[sum]
 	if !there {
 		return nil, fmt.Errorf("content %v is not available", sum)
@@ -81,7 +81,7 @@ func (b *blobs) open(ctx context.Context, sum release.Digest) (platform.File, er
 
 // side returns a set as input of the patch writer.
 func (b *blobs) side(ctx context.Context, l release.Listing) delta.SetSide {
-	return delta.SetSide{Listing: l, Source: setReader{b, l, func(sum release.Digest) (platform.File, error) { return b.open(ctx, sum) }}}
+	return delta.SetSide{Listing: l, Source: setReader{b, l, func(sum release.Digest) (platform.File, error) { return b.openBlob(ctx, sum) }}}
 }
 
 // setReader opens the files of one set.

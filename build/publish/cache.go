@@ -81,8 +81,8 @@ func parseHashed(line string) (name string, v hashed, ok bool) {
 	return fields[5], v, err == nil && sum.Algorithm == release.SHA256
 }
 
-// find returns the cached digest of a file whose size, inode and times are unchanged.
-func (h *hashes) find(name string, info fs.FileInfo) (release.Digest, bool) {
+// findHash returns the cached digest of a file whose size, inode and times are unchanged.
+func (h *hashes) findHash(name string, info fs.FileInfo) (release.Digest, bool) {
 	v, known := h.known[name]
 	id := platform.IdentityOf(info)
 	if !known || v.identity.Size != id.Size || v.identity.Inode != id.Inode || stamp(v.identity.Modified) != stamp(id.Modified) ||
@@ -93,8 +93,8 @@ func (h *hashes) find(name string, info fs.FileInfo) (release.Digest, bool) {
 	return v.sum, true
 }
 
-// add caches a digest. info is the file's identity before it was read, now the current time.
-func (h *hashes) add(name string, info fs.FileInfo, sum release.Digest, now time.Time) {
+// addHash caches a digest. info is the file's identity before it was read, now the current time.
+func (h *hashes) addHash(name string, info fs.FileInfo, sum release.Digest, now time.Time) {
 	id := platform.IdentityOf(info)
 	young := now.Sub(id.Modified) < tooYoung || !id.Changed.IsZero() && now.Sub(id.Changed) < tooYoung
 	if !young && !strings.ContainsAny(name, "\n\r") {

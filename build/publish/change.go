@@ -37,7 +37,7 @@ type Listed struct {
 
 // Show describes the selected releases.
 func (f *Folder) Show(w Which) ([]Listed, error) {
-	entries, err := f.releases.find(w)
+	entries, err := f.releases.findEntries(w)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 
 // Change edits the selected entries of the signed list. It reports whether any entry changed.
 func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, change func(*release.Entry)) (bool, error) {
-	if _, err := f.releases.find(w); err != nil {
+	if _, err := f.releases.findEntries(w); err != nil {
 		return false, err
 	}
 	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
@@ -85,7 +85,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return s, err
 	}
-	from, err := f.releases.find(w)
+	from, err := f.releases.findEntries(w)
 	if err != nil {
 		return s, err
 	}

@@ -52,7 +52,7 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 	if len(list) == 0 {
 		return places, nil
 	}
-	k.meter.start("chunks", "", total)
+	k.meter.startStep("chunks", "", total)
 	var packs []*unfinished
 	p, err := chunk.NewPacker(chunk.PackOptions{Known: known, Workers: k.workers, Create: func() (io.WriteCloser, error) {
 		u, err := k.store.create()
@@ -97,7 +97,7 @@ func (k *chunker) putIndexes(list []indexed, places map[release.Digest]place) er
 		if err != nil {
 			return advice.Because(err, "", "indexes of chunks")
 		}
-		o, err := k.store.put(data)
+		o, err := k.store.putObject(data)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (k *chunker) addBlobs(ctx context.Context, b *blobs, p *chunk.Packer, list 
 		if b.size(list[i].sum) > maxIndexed {
 			continue // clients fetch it as a whole object or by a patch
 		}
-		in, err := b.open(ctx, list[i].sum)
+		in, err := b.openBlob(ctx, list[i].sum)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ type meteredReader struct {
 
 func (m meteredReader) Read(b []byte) (int, error) {
 	n, err := m.r.Read(b)
-	m.meter.add(int64(n), m.what)
+	m.meter.addBytes(int64(n), m.what)
 	return n, err
 }
 
@@ -158,8 +158,8 @@ type indexes struct {
 	set      *chunk.IndexSet
 }
 
-// read reads the index of a source.
-func (x *indexes) read(s release.Source) (*chunk.Index, error) {
+// readIndex reads the index of a source.
+func (x *indexes) readIndex(s release.Source) (*chunk.Index, error) {
 	if s.Index != x.object {
 		data, err := x.releases.object(s.Index)
 		if err == nil {

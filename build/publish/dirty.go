@@ -18,8 +18,8 @@ type dirty struct {
 	folders map[string]bool
 }
 
-// note records that the folder of a file has new names.
-func (d *dirty) note(name string) {
+// addFile records that the folder of a file has new names.
+func (d *dirty) addFile(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.folders == nil {
@@ -30,7 +30,7 @@ func (d *dirty) note(name string) {
 
 // folder creates a folder and records it.
 func (d *dirty) folder(fsys platform.FS, name string) error {
-	d.note(name)
+	d.addFile(name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return makeFolders(fsys, name)

@@ -33,13 +33,13 @@ type Estimate struct {
 // Estimate compares the strategies from release old to release fresh of a channel, for each target that has both. A zero line stands for
 // the values that clients assume before they have measured their link.
 func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fresh uint64, line acquire.Link) ([]Estimate, error) {
-	from, err := f.releases.find(Which{channel, target, old})
+	from, err := f.releases.findEntries(Which{channel, target, old})
 	if err != nil {
 		return nil, err
 	}
 	var list []Estimate
 	for _, a := range from {
-		to, err := f.releases.find(Which{channel, a.Target, fresh})
+		to, err := f.releases.findEntries(Which{channel, a.Target, fresh})
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []re
 		}
 	}
 	for _, s := range sortBySet(lacking) {
-		ix, err := x.read(s)
+		ix, err := x.readIndex(s)
 		if err != nil {
 			return w, err
 		}
@@ -134,7 +134,7 @@ func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []re
 		return w, err
 	}
 	for i, s := range sortBySet(old.sources) {
-		ix, err := x.read(s)
+		ix, err := x.readIndex(s)
 		if err != nil {
 			return w, err
 		}

@@ -136,7 +136,7 @@ func (c *chooser) addIndexes() error {
 
 // planChunks computes which chunks of a blob its earlier versions lack.
 func (c *chooser) planChunks(i int) error {
-	ix, err := c.indexes[1].read(c.sources[i])
+	ix, err := c.indexes[1].readIndex(c.sources[i])
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (c *chooser) planChunks(i int) error {
 		if s.Index.IsZero() {
 			continue // a client cuts the file and may find more
 		}
-		was, err := c.indexes[0].read(s)
+		was, err := c.indexes[0].readIndex(s)
 		if err != nil {
 			return err
 		}

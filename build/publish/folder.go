@@ -69,18 +69,18 @@ type Folder struct {
 
 // Open opens a release folder. fsys stays the caller's to close after Close.
 func Open(fsys platform.FS, o Options) (*Folder, error) {
-	f, err := begin(fsys, o)
+	f, err := openRepo(fsys, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.open(); err != nil {
+	if err := f.openFolder(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// begin takes the lock.
-func begin(fsys platform.FS, o Options) (*Folder, error) {
+// openRepo takes the lock.
+func openRepo(fsys platform.FS, o Options) (*Folder, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -105,7 +105,7 @@ func begin(fsys platform.FS, o Options) (*Folder, error) {
 	return f, nil
 }
 
-func (f *Folder) open() (err error) {
+func (f *Folder) openFolder() (err error) {
 	if f.settings, err = loadSettings(f.fs); err != nil {
 		return err
 	}

@@ -21,14 +21,14 @@ func (w *headWriter) putLists(h *release.Head, to *origin, notes map[string][]by
 	if err != nil {
 		return err
 	}
-	if _, err := w.store.put(packed); err != nil {
+	if _, err := w.store.putObject(packed); err != nil {
 		return err
 	}
 	h.Listing = ref
 	if packed, h.Sources, err = to.sources.Pack(); err != nil {
 		return advice.Because(err, "", "list of sources for %s", h.Target)
 	}
-	if _, err := w.store.put(packed); err != nil {
+	if _, err := w.store.putObject(packed); err != nil {
 		return err
 	}
 	to.sum, to.lists = ref.Sum, ref.Object.Size+h.Sources.Size
@@ -39,7 +39,7 @@ func (w *headWriter) putLists(h *release.Head, to *origin, notes map[string][]by
 		if len(notes[language]) > release.MaxNote {
 			return advice.Wrong("shorten them", "release notes in %s have %d bytes, more than %d", language, len(notes[language]), release.MaxNote)
 		}
-		o, err := w.store.put(notes[language])
+		o, err := w.store.putObject(notes[language])
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (w *headWriter) putDeltaIndex(h *release.Head, to *origin) error {
 	if err != nil {
 		return advice.Because(err, "report this", "what changed from release %d to %d for %s does not apply", last.entry.Number, h.Number, h.Target)
 	}
-	h.Changes, err = w.store.put(data)
+	h.Changes, err = w.store.putObject(data)
 	to.object = h.Changes
 	return err
 }

@@ -133,7 +133,7 @@ func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 		if !f.Private || !slices.Contains(roles, f.Role) {
 			continue
 		}
-		key, err := k.open(f.Name + keySuffix)
+		key, err := k.openKey(f.Name + keySuffix)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	return keys, nil
 }
 
-func (k *Keyring) open(name string) (*trust.PrivateKey, error) {
+func (k *Keyring) openKey(name string) (*trust.PrivateKey, error) {
 	data, err := platform.ReadFile(k.fs, name, trust.MaxKeyFile)
 	if err != nil {
 		return nil, advice.Because(err, "", "read a key")
@@ -182,7 +182,7 @@ func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
 	if err != nil {
 		return KeyFile{}, err
 	}
-	return d.KeyFile, k.write(d)
+	return d.KeyFile, k.writeKey(d)
 }
 
 // keyDraft is a generated key that is not written yet.
@@ -210,8 +210,8 @@ func (k *Keyring) draft(role trust.KeyRole, n int, development bool) (d keyDraft
 	return d, err
 }
 
-// write saves both halves of a key, each synced, readable by the owner only.
-func (k *Keyring) write(d keyDraft) (err error) {
+// writeKey saves both halves of a key, each synced, readable by the owner only.
+func (k *Keyring) writeKey(d keyDraft) (err error) {
 	if k.fs == nil {
 		if k.fs, err = k.create(); err != nil {
 			return advice.Because(err, "", "make the folder of the keys")
@@ -262,7 +262,7 @@ func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
 		}
 	}
 	for _, d := range drafts {
-		if err := k.write(d); err != nil {
+		if err := k.writeKey(d); err != nil {
 			return nil, err
 		}
 	}
@@ -319,7 +319,7 @@ func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) err
 // Init creates a release folder: settings, unless they exist, and signed lists without a release. keys must reach the threshold of every
 // role, which plan names.
 func Init(fsys platform.FS, product string, plan trust.RootPlan, keys []*trust.PrivateKey, o Options) (err error) {
-	f, err := begin(fsys, o)
+	f, err := openRepo(fsys, o)
 	if err != nil {
 		return err
 	}

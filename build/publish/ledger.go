@@ -84,16 +84,16 @@ func (l *ledger) parse(line string) {
 	}
 }
 
-// find looks up the result of an operation.
-func (l *ledger) find(key string) (result, bool) {
+// findResult looks up the result of an operation.
+func (l *ledger) findResult(key string) (result, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, known := l.known[key]
 	return m, known
 }
 
-// add records the result of an operation.
-func (l *ledger) add(key string, m result) error {
+// addResult records the result of an operation.
+func (l *ledger) addResult(key string, m result) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known[key] = m

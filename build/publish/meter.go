@@ -21,16 +21,16 @@ func newMeter(report func(Progress)) *meter {
 	return &meter{report: report}
 }
 
-// start begins an operation.
-func (m *meter) start(doing, what string, total int64) {
+// startStep begins an operation.
+func (m *meter) startStep(doing, what string, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at = Progress{Doing: doing, What: what, Total: total}
 	m.report(m.at)
 }
 
-// add counts finished bytes.
-func (m *meter) add(n int64, what string) {
+// addBytes counts finished bytes.
+func (m *meter) addBytes(n int64, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at.Done += n
@@ -38,8 +38,8 @@ func (m *meter) add(n int64, what string) {
 	m.report(m.at)
 }
 
-// set sets the progress.
-func (m *meter) set(done, total int64) {
+// setBytes sets the progress.
+func (m *meter) setBytes(done, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at.Done, m.at.Total = done, total

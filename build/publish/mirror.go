@@ -32,7 +32,7 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 		return s, err
 	}
 	m := &mirror{fs: f.fs, meter: f.meter, workers: f.workers, out: out, there: map[string]int64{}}
-	err = m.run(ctx, r, remove)
+	err = m.update(ctx, r, remove)
 	return MirrorSummary{Files: int(m.files.Load()), Bytes: m.bytes.Load(), Removed: m.removed}, err
 }
 
@@ -48,7 +48,7 @@ type mirror struct {
 	removed      int
 }
 
-func (m *mirror) run(ctx context.Context, r *reach, remove bool) error {
+func (m *mirror) update(ctx context.Context, r *reach, remove bool) error {
 	newest, err := m.refuseNewer(ctx)
 	if err != nil {
 		return err
@@ -198,11 +198,11 @@ func (m *mirror) send(ctx context.Context, names []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	m.meter.start("upload", "", total)
+	m.meter.startStep("upload", "", total)
 	err := spread(ctx, max(uploads, m.workers), len(missing), func(ctx context.Context, i int) error {
 		err := m.sendOne(ctx, missing[i], true)
 		if err == nil {
-			m.meter.add(size(m.fs, missing[i]), missing[i])
+			m.meter.addBytes(size(m.fs, missing[i]), missing[i])
 		}
 		return err
 	})

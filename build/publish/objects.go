@@ -134,7 +134,7 @@ func (s *objectStore) place(from, to string) error {
 	if err := s.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}
-	s.dirty.note(path.Dir(from)) // a rename between two folders is durable when both are synced
+	s.dirty.addFile(path.Dir(from)) // a rename between two folders is durable when both are synced
 	return s.fs.Rename(from, to)
 }
 
@@ -147,7 +147,7 @@ func (s *objectStore) touchName(name string) { s.noteFolder(path.Dir(name)) }
 func (s *objectStore) makeFolder(name string) error { return s.dirty.folder(s.fs, name) }
 
 // noteFolder lets sync include a folder with new names.
-func (s *objectStore) noteFolder(name string) { s.dirty.note(name) }
+func (s *objectStore) noteFolder(name string) { s.dirty.addFile(name) }
 
 // sync makes all new objects and heads durable, including their names.
 func (s *objectStore) sync() error {
@@ -173,8 +173,8 @@ func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
 	return release.Object{Sum: release.SHA256.SumOf(h), Size: size}, nil
 }
 
-// put writes bytes as an object, unless it exists.
-func (s *objectStore) put(data []byte) (release.Object, error) {
+// putObject writes bytes as an object, unless it exists.
+func (s *objectStore) putObject(data []byte) (release.Object, error) {
 	o := release.ObjectOf(data)
 	return o, s.putAs(data, o, o.Path())
 }

@@ -23,11 +23,11 @@ type packer struct {
 
 // packWhole makes the whole object of a blob, unless the ledger has it and it exists.
 func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest) (result, error) {
-	if m, known := p.ledger.find(wholeKey(sum)); known && p.store.has(m.object) {
+	if m, known := p.ledger.findResult(wholeKey(sum)); known && p.store.has(m.object) {
 		p.store.touch(m.object)
 		return m, nil
 	}
-	in, err := b.open(ctx, sum)
+	in, err := b.openBlob(ctx, sum)
 	if err != nil {
 		return result{}, err
 	}
@@ -56,7 +56,7 @@ func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest) (r
 		out.drop()
 		return result{}, advice.Wrong("publish when nothing writes there", "%s changed while it was packed", b.name(sum))
 	}
-	return m, p.store.finish(out, m.object, func() error { return p.ledger.add(wholeKey(sum), m) })
+	return m, p.store.finish(out, m.object, func() error { return p.ledger.addResult(wholeKey(sum), m) })
 }
 
 // unpacker decodes whole objects of earlier releases into temporary files, each once. It is safe for concurrent use.

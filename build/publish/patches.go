@@ -84,7 +84,7 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 	ref.From = old.sum
 	s.Whole = bytesWithoutPatch(old, fresh)
 	key := patchKey(old.sum, fresh.sum)
-	if m, known := pm.ledger.find(key); known && (m.object.IsZero() || pm.store.has(m.object)) {
+	if m, known := pm.ledger.findResult(key); known && (m.object.IsZero() || pm.store.has(m.object)) {
 		s.Bytes, s.Why, ref.Object = m.object.Size, "made before", m.object
 		if m.object.IsZero() {
 			s.Why = tooLarge
@@ -97,14 +97,14 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 	if err != nil {
 		return ref, s, err
 	}
-	pm.meter.start(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
+	pm.meter.startStep(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
 	stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
-		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: s.Whole * maxPatchShare / 100, Progress: pm.meter.set,
+		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: s.Whole * maxPatchShare / 100, Progress: pm.meter.setBytes,
 	})
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
 		s.Why = tooLarge
-		return ref, s, pm.ledger.add(key, result{})
+		return ref, s, pm.ledger.addResult(key, result{})
 	}
 	if err == nil {
 		ref.Object, err = sumFile(out, stats.Bytes)
@@ -118,7 +118,7 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 		return ref, s, advice.Because(err, "report this; publish with --patches 0 until then", "the patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
 	s.Bytes = stats.Bytes
-	return ref, s, pm.store.finish(out, ref.Object, func() error { return pm.ledger.add(key, result{object: ref.Object}) })
+	return ref, s, pm.store.finish(out, ref.Object, func() error { return pm.ledger.addResult(key, result{object: ref.Object}) })
 }
 
 const tooLarge = "it would save too little"

@@ -81,7 +81,7 @@ func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]re
 	if err := p.digester.addDigests(ctx, g); err != nil {
 		return err
 	}
-	there := g.all()
+	there := g.allFiles()
 	stay := map[string]*found{}
 	for _, file := range there {
 		if name := strings.TrimPrefix(file.name, release.PlainFolder+"/"); wanted[name].Sum == file.sum {
@@ -166,7 +166,7 @@ func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted ma
 
 // stageFile writes one file. On return it is still open and not synced.
 func (p *plainFiles) stageFile(ctx context.Context, b *blobs, file release.ListedFile, name string) (*unfinished, error) {
-	in, err := b.open(ctx, file.Sum)
+	in, err := b.openBlob(ctx, file.Sum)
 	if err != nil {
 		return nil, err
 	}

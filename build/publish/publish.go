@@ -84,14 +84,14 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 		passed:   map[string][]PatchSummary{},
 		listings: map[string]release.Listing{}, known: map[release.Digest]release.Source{},
 	}
-	if err := p.run(ctx, keys); err != nil {
+	if err := p.publishAll(ctx, keys); err != nil {
 		return p.summary, err
 	}
 	p.summary.Ignored, p.summary.Took = g.ignored, time.Since(started)
 	return p.summary, nil
 }
 
-func (p *publication) run(ctx context.Context, keys []*trust.PrivateKey) error {
+func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) error {
 	if err := p.digester.addDigests(ctx, p.game); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*tr
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f.meter.start("sign", "", 0)
+	f.meter.startStep("sign", "", 0)
 	if err := f.repo.SetEntries(entries, keys); err != nil {
 		return advice.Because(err, room(err), "change the signed list")
 	}
@@ -238,11 +238,11 @@ func (p *publication) makeObjects(ctx context.Context, targets []string) (map[re
 			sources[f.Sum] = s
 		}
 	}
-	p.meter.start("pack", "", total)
+	p.meter.startStep("pack", "", total)
 	var mu sync.Mutex
 	err := spread(ctx, p.workers, len(fresh), func(ctx context.Context, i int) error {
 		m, err := p.packer.packWhole(ctx, p.blobs, fresh[i])
-		p.meter.add(p.blobs.size(fresh[i]), p.blobs.at[fresh[i]].path)
+		p.meter.addBytes(p.blobs.size(fresh[i]), p.blobs.at[fresh[i]].path)
 		mu.Lock()
 		defer mu.Unlock()
 		s := sources[fresh[i]]
@@ -265,7 +265,7 @@ func (p *publication) cutChunks(ctx context.Context, fresh []release.Digest, sou
 	if len(fresh) > 0 {
 		x := &indexes{releases: p.releases}
 		for _, s := range sortBySet(slices.Collect(maps.Values(p.known))) {
-			ix, err := x.read(s)
+			ix, err := x.readIndex(s)
 			if err != nil {
 				return advice.Because(err, "run collet release verify", "chunk indexes of an earlier release")
 			}

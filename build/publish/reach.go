@@ -42,32 +42,32 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 			return nil, err
 		}
 		found.heads[e.Head.HeadPath()] = e.Head
-		found.add(h.Listing.Object, h.Sources, h.Changes)
+		found.addObjects(h.Listing.Object, h.Sources, h.Changes)
 		for _, p := range h.Patches {
-			found.add(p.Object)
+			found.addObjects(p.Object)
 		}
-		found.add(slices.Collect(maps.Values(h.Notes))...)
+		found.addObjects(slices.Collect(maps.Values(h.Notes))...)
 		for _, s := range o.sources {
 			found.sources[s.Content] = s
-			found.add(s.Whole)
-			found.add(s.Index)
+			found.addObjects(s.Whole)
+			found.addObjects(s.Index)
 		}
 		maps.Copy(found.sizes, setSums(o.listing))
 	}
 	x := &indexes{releases: r}
 	for _, s := range sortBySet(slices.Collect(maps.Values(found.sources))) {
-		ix, err := x.read(s)
+		ix, err := x.readIndex(s)
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())
 		}
 		for _, p := range ix.Packs {
-			found.add(packObject(p))
+			found.addObjects(packObject(p))
 		}
 	}
 	return found, nil
 }
 
-func (r *reach) add(objects ...release.Object) {
+func (r *reach) addObjects(objects ...release.Object) {
 	for _, o := range objects {
 		if !o.IsZero() {
 			r.objects[o.Path()] = o
@@ -226,12 +226,12 @@ func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64,
 	for _, o := range r.objects {
 		total += o.Size
 	}
-	f.meter.start("verify", "", total)
+	f.meter.startStep("verify", "", total)
 	errs := make([]error, len(names))
 	err = spread(ctx, f.workers, len(names), func(ctx context.Context, i int) error {
 		o := r.objects[names[i]]
 		errs[i] = verifyObject(ctx, f.fs, o, wholes[names[i]], r.sizes)
-		f.meter.add(o.Size, names[i])
+		f.meter.addBytes(o.Size, names[i])
 		return nil
 	})
 	for i, err := range errs {

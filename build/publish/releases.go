@@ -32,8 +32,8 @@ func (r *releases) selects(e release.Entry, w Which) bool {
 	return e.Product == r.settings.Product && e.Channel == r.channel(w.Channel) && (w.Target == "" || e.Target == w.Target) && e.Number == w.Number
 }
 
-// find lists the selected entries. It is an error if no entry matches.
-func (r *releases) find(w Which) ([]release.Entry, error) {
+// findEntries lists the selected entries. It is an error if no entry matches.
+func (r *releases) findEntries(w Which) ([]release.Entry, error) {
 	var list []release.Entry
 	for _, e := range r.repo.Entries() {
 		if r.selects(e, w) {

@@ -85,8 +85,8 @@ func (g *game) names() []string { return slices.Sorted(maps.Keys(g.targets)) }
 // files returns the files of a target's set.
 func (g *game) files(target string) []*found { return slices.Concat(g.common, g.targets[target]) }
 
-// all returns the files of all targets, each once.
-func (g *game) all() []*found {
+// allFiles returns the files of all targets, each once.
+func (g *game) allFiles() []*found {
 	list := slices.Clone(g.common)
 	for _, t := range g.names() {
 		list = append(list, g.targets[t]...)
@@ -231,8 +231,8 @@ func (d *digester) addDigests(ctx context.Context, g *game) error {
 	cache := loadHashes(d.fs, g.fs.Path(cmp.Or(g.top, ".")))
 	var missing []*found
 	total := int64(0)
-	for _, file := range g.all() {
-		sum, known := cache.find(g.fs.Path(file.name), file.info)
+	for _, file := range g.allFiles() {
+		sum, known := cache.findHash(g.fs.Path(file.name), file.info)
 		if file.sum = sum; !known {
 			missing = append(missing, file)
 			total += file.info.Size()
@@ -240,7 +240,7 @@ func (d *digester) addDigests(ctx context.Context, g *game) error {
 	}
 	// Large files first, so that no single core ends with a large one.
 	slices.SortStableFunc(missing, func(a, b *found) int { return int(max(-1, min(1, b.info.Size()-a.info.Size()))) })
-	d.meter.start("hash", "", total)
+	d.meter.startStep("hash", "", total)
 	now := d.now()
 	var mu sync.Mutex
 	err := spread(ctx, d.workers, len(missing), func(ctx context.Context, i int) error {
@@ -248,7 +248,7 @@ func (d *digester) addDigests(ctx context.Context, g *game) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if missing[i].sum = sum; err == nil {
-			cache.add(g.fs.Path(missing[i].name), missing[i].info, sum, now)
+			cache.addHash(g.fs.Path(missing[i].name), missing[i].info, sum, now)
 		}
 		return err
 	})
@@ -269,7 +269,7 @@ func (d *digester) digestOf(ctx context.Context, fsys platform.FS, file *found) 
 		n, err := in.Read(buf)
 		h.Write(buf[:n])
 		sum += int64(n)
-		d.meter.add(int64(n), file.path)
+		d.meter.addBytes(int64(n), file.path)
 		switch {
 		case err == io.EOF && sum != file.info.Size():
 			return release.Digest{}, advice.Wrong("publish when nothing writes there", "%s changed while it was read", fsys.Path(file.name))

@@ -124,12 +124,12 @@ func (l *outputParser) Write(data []byte) (int, error) {
 		l.rest = rest
 		var said clientLine
 		if json.Unmarshal(text, &said) == nil {
-			l.take(said)
+			l.takeLine(said)
 		}
 	}
 }
 
-func (l *outputParser) take(said clientLine) {
+func (l *outputParser) takeLine(said clientLine) {
 	if said.Phase != "" && !slices.Contains(l.end.phases, said.Phase) {
 		l.end.phases = append(l.end.phases, said.Phase)
 	}

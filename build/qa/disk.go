@@ -151,7 +151,7 @@ func (d *diskLab) onMemory(size, inodes int64, try func(mount, dir string) (repo
 // afterwards judges an install after its disk is repaired. The failed run must have left one of the sets, without any recovery; then the
 // client must reach the new one.
 func (d *diskLab) afterwards(ctx context.Context, dir string, heal func() error) (problem string, err error) {
-	which, problem, err := d.promise.check(dir)
+	which, problem, err := d.promise.checkFolder(dir)
 	if err != nil {
 		return "", err
 	}

@@ -114,7 +114,7 @@ func (d *diskLab) onPower(ctx context.Context, kind string, withLog bool, again 
 	if err := p.restart(ctx); err != nil {
 		return "", "", err
 	}
-	problem, err = d.judge(ctx, p.dir(), nil)
+	problem, err = d.checkInstall(ctx, p.dir(), nil)
 	return verdict(problem, note, err)
 }
 

@@ -103,6 +103,6 @@ func (d *diskLab) traced(ctx context.Context, call, errno string, when int) (rep
 	if !slices.Contains(allowed, end.code) {
 		problem = fmt.Sprintf("the client ends with %v, want one of the exit codes %v; it printed:\n%s", end, allowed, end.tail())
 	}
-	later, err := d.judge(ctx, dir, nil)
+	later, err := d.checkInstall(ctx, dir, nil)
 	return verdict(joinLines(problem, later), fmt.Sprintf("the update: %v", end), err)
 }

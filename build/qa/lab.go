@@ -214,9 +214,9 @@ func (l *Lab) cloneOf(install string) (dir string, remove func(), err error) {
 	return dir, remove, nil
 }
 
-// judge runs the client offline on a copy, checks the promise, and then runs the client until the copy has the new set. Before that the
+// checkInstall runs the client offline on a copy, checks the promise, and then runs the client until the copy has the new set. Before that the
 // recovering run is killed, once for each of kills. A problem is a broken promise. After an error the result is unknown.
-func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem string, err error) {
+func (l *Lab) checkInstall(ctx context.Context, dir string, kills []clientRun) (problem string, err error) {
 	for _, kill := range kills {
 		kill.offline = true
 		if _, err := l.client.run(ctx, dir, kill); err != nil {
@@ -230,7 +230,7 @@ func (l *Lab) judge(ctx context.Context, dir string, kills []clientRun) (problem
 	if end.code != exitReady && end.code != exitUnreachable {
 		return fmt.Sprintf("the run that only recovers: %v; it printed:\n%s", end, end.tail()), nil
 	}
-	which, problem, err := l.promise.check(dir)
+	which, problem, err := l.promise.checkFolder(dir)
 	if err != nil {
 		return "", err
 	}
@@ -249,7 +249,7 @@ func (l *Lab) judgeConverging(ctx context.Context, dir string, before string) (r
 		if end.code != exitReady {
 			break
 		}
-		which, problem, err := l.promise.check(dir)
+		which, problem, err := l.promise.checkFolder(dir)
 		if err == nil && problem == "" {
 			if end.last.Outcome == outcomeStaged {
 				continue

@@ -47,7 +47,7 @@ func TestPromise(t *testing.T) {
 		{"file of the player lost", with(p.New, func(s fileset.Set) { delete(s, notes) }), "new", []string{"the player's files:\n  " + notes + ": missing"}},
 		{"file of the player changed", with(p.Old, func(s fileset.Set) { s[notes] = "3" }), "old", []string{notes + ": is 3"}},
 	} {
-		which, problem := p.judge(test.files)
+		which, problem := p.compareSets(test.files)
 		if which != test.which || (problem == "") != (test.told == nil) {
 			t.Errorf("%s: %s, %q", test.name, which, problem)
 		}

@@ -143,7 +143,7 @@ func parseFault(words []string) (f NetFault, err error) {
 	if err != nil {
 		return f, err
 	}
-	return f, f.set(s, needs)
+	return f, f.setFields(s, needs)
 }
 
 // where parses directions and positions.
@@ -165,8 +165,8 @@ func (f *NetFault) where(ways, places string) error {
 	return nil
 }
 
-// set stores the settings.
-func (f *NetFault) set(s map[string]string, needs string) (err error) {
+// setFields stores the settings.
+func (f *NetFault) setFields(s map[string]string, needs string) (err error) {
 	if _, is := s[needs]; needs != "" && !is {
 		return fmt.Errorf("fault %s: want %s=…", f.Kind, needs)
 	}

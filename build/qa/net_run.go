@@ -117,7 +117,7 @@ func (n *Net) try(ctx context.Context, c netCase) (report.State, string, error) 
 	if err != nil {
 		return "", "", err
 	}
-	which, problem, err := n.lab.promise.check(dir)
+	which, problem, err := n.lab.promise.checkFolder(dir)
 	if err != nil {
 		return "", "", err
 	}

@@ -122,7 +122,7 @@ func ParseScenario(file string, text []byte) (Scenario, error) {
 		if len(words) == 0 {
 			continue
 		}
-		if err := s.take(words); err != nil {
+		if err := s.readSetting(words); err != nil {
 			faults = append(faults, fmt.Errorf("%s:%d: %w", file, number, err))
 		}
 	}
@@ -136,8 +136,8 @@ func ParseScenario(file string, text []byte) (Scenario, error) {
 	return s, errors.Join(faults...)
 }
 
-// take parses one line.
-func (s *Scenario) take(words []string) (err error) {
+// readSetting parses one line.
+func (s *Scenario) readSetting(words []string) (err error) {
 	rest := words[1:]
 	if len(rest) == 0 && words[0] != "slow" {
 		return fmt.Errorf("%q says nothing more", words[0])

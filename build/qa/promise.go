@@ -44,18 +44,18 @@ type promise struct {
 	player fileset.Set
 }
 
-// check reads an install. problem describes the broken promise, in lines, or is empty. which is "old", "new" or "neither".
-func (p *promise) check(dir string) (which, problem string, err error) {
+// checkFolder reads an install. problem describes the broken promise, in lines, or is empty. which is "old", "new" or "neither".
+func (p *promise) checkFolder(dir string) (which, problem string, err error) {
 	files, err := p.own.ReadSet(dir)
 	if err != nil {
 		return "", "", err
 	}
-	which, problem = p.judge(files)
+	which, problem = p.compareSets(files)
 	return which, problem, nil
 }
 
-// judge is check for a set that was read already.
-func (p *promise) judge(files fileset.Set) (which, problem string) {
+// compareSets is check for a set that was read already.
+func (p *promise) compareSets(files fileset.Set) (which, problem string) {
 	set, player := p.split(files)
 	which, err := p.Kept(set)
 	if err != nil {

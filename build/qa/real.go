@@ -85,7 +85,7 @@ func (l *Lab) killAt(ctx context.Context, at time.Duration, again []clientRun) (
 	defer remove()
 	note, problem, err := l.playUntil(ctx, dir, at, clientRun{})
 	if err == nil && problem == "" {
-		problem, err = l.judge(ctx, dir, again)
+		problem, err = l.checkInstall(ctx, dir, again)
 	}
 	return verdict(problem, note, err)
 }

@@ -122,7 +122,7 @@ func (l *Lab) dieAt(ctx context.Context, p operation, when string, o RealOptions
 	if err != nil {
 		return "", "", err
 	}
-	problem, err := l.judge(ctx, dir, again)
+	problem, err := l.checkInstall(ctx, dir, again)
 	return verdict(problem, note, err)
 }
 

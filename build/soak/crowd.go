@@ -59,8 +59,8 @@ func (c *crowd) call(ctx context.Context) error {
 
 // join connects, after a goodbye if there was a connection.
 func (m *member) join(ctx context.Context, s *shelf) error {
-	m.leave()
-	since := s.look()
+	m.disconnect()
+	since := s.currentView()
 	client, err := session.Dial(ctx, m.pair.options(linux))
 	if err != nil {
 		return fmt.Errorf("one of the crowd, %v: connect: %w", m.pair, err)
@@ -69,7 +69,7 @@ func (m *member) join(ctx context.Context, s *shelf) error {
 	if m.offers, err = client.List(ctx); err != nil {
 		return fmt.Errorf("one of the crowd, %v: list: %w", m.pair, err)
 	}
-	p, files, err := s.find(since, linux, m.offers)
+	p, files, err := s.findPublication(since, linux, m.offers)
 	if err != nil {
 		return fmt.Errorf("one of the crowd, %v: %w", m.pair, err)
 	}
@@ -77,7 +77,7 @@ func (m *member) join(ctx context.Context, s *shelf) error {
 	return nil
 }
 
-func (m *member) leave() {
+func (m *member) disconnect() {
 	if m.client != nil {
 		m.client.Close()
 	}
@@ -87,14 +87,14 @@ func (m *member) leave() {
 // rouse lets one of those who stay take a file of the first catalogue, which has been replaced on disk since.
 func (c *crowd) rouse(ctx context.Context, r *rand.Rand) {
 	if len(c.members) > 0 {
-		c.take(ctx, c.members[r.IntN((len(c.members)+1)/2)*2], r.IntN(large))
+		c.downloadFile(ctx, c.members[r.IntN((len(c.members)+1)/2)*2], r.IntN(large))
 	}
 }
 
-// take lets a member take one file and checks it.
-func (c *crowd) take(ctx context.Context, m *member, file int) {
+// downloadFile lets a member take one file and checks it.
+func (c *crowd) downloadFile(ctx context.Context, m *member, file int) {
 	got := &checked{files: m.files[file : file+1], at: make([]int, 1)}
-	err := m.client.Fetch(ctx, wholes(m.offers[file:file+1]), got.take)
+	err := m.client.Fetch(ctx, wholes(m.offers[file:file+1]), got.checkPart)
 	if err == nil {
 		err = got.whole()
 	}
@@ -112,8 +112,8 @@ func (c *crowd) take(ctx context.Context, m *member, file int) {
 func (c *crowd) dissolve(ctx context.Context) {
 	for _, m := range c.members {
 		if m.client != nil && ctx.Err() == nil {
-			c.take(ctx, m, 0)
+			c.downloadFile(ctx, m, 0)
 		}
-		m.leave()
+		m.disconnect()
 	}
 }

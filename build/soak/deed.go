@@ -105,7 +105,7 @@ func (w *worker) download(ctx context.Context, p pair, between func() error) {
 		o.Generation = netproto.C1
 		p.generation = netproto.C1 // which every probe leads to here
 	}
-	since := w.shelf.look()
+	since := w.shelf.currentView()
 	got, err := w.fetch(ctx, o, since, between)
 	var wrong *wrongError
 	switch {
@@ -151,13 +151,13 @@ func (w *worker) fetch(ctx context.Context, o session.Options, since view, betwe
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	_, files, err := w.shelf.find(since, o.Target, offers)
+	_, files, err := w.shelf.findPublication(since, o.Target, offers)
 	if err != nil {
 		return nil, err
 	}
 	got := &checked{files: files, at: make([]int, len(files))}
 	err = client.Fetch(ctx, wholes(offers), func(i int, data []byte) error {
-		if err := got.take(i, data); err != nil || between == nil {
+		if err := got.checkPart(i, data); err != nil || between == nil {
 			return err
 		}
 		return between()

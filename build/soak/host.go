@@ -139,7 +139,7 @@ func (h *host) reload(ctx context.Context, signal bool) error {
 	if !signal {
 		return admin.AskReload(ctx, h.control)
 	}
-	before, err := h.gauge.read(ctx)
+	before, err := h.gauge.readMetrics(ctx)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (h *host) reload(ctx context.Context, signal bool) error {
 	defer tick.Stop()
 	const reloads, well, failed = "collet_reloads_total", `result="ok"`, `result="failed"`
 	for {
-		now, err := h.gauge.read(ctx)
+		now, err := h.gauge.readMetrics(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -172,8 +172,8 @@ func (h *host) reload(ctx context.Context, signal bool) error {
 	}
 }
 
-// stop ends the server and says what was wrong with its end and in its log.
-func (h *host) stop() (faults []string) {
+// stopServer ends the server and says what was wrong with its end and in its log.
+func (h *host) stopServer() (faults []string) {
 	running := true
 	select {
 	case <-h.process.Done():
@@ -225,13 +225,13 @@ func (j *journal) Write(data []byte) (int, error) {
 			j.rest = j.rest[:min(len(j.rest), maxLine)]
 			return j.Tail.Write(data)
 		}
-		j.line(line)
+		j.readLine(line)
 		j.rest = append(j.rest[:0], rest...)
 	}
 }
 
-// line understands one line.
-func (j *journal) line(line []byte) {
+// readLine understands one line.
+func (j *journal) readLine(line []byte) {
 	var said struct{ Level, Message, Address, At, Metrics string }
 	err := json.Unmarshal(line, &said)
 	switch {

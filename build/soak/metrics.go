@@ -107,8 +107,8 @@ func newGauge(addr string) *gauge {
 
 func (g *gauge) close() { g.client.CloseIdleConnections() }
 
-// read asks once.
-func (g *gauge) read(ctx context.Context) (readings, error) {
+// readMetrics asks once.
+func (g *gauge) readMetrics(ctx context.Context) (readings, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url, nil)
 	if err != nil {
 		return nil, err
@@ -131,13 +131,13 @@ func (g *gauge) read(ctx context.Context) (readings, error) {
 // collected asks until the server has collected its garbage twice since the call, and returns the last answer.
 func (g *gauge) collected(ctx context.Context) (readings, error) {
 	const count = "go_gc_duration_seconds_count"
-	first, err := g.read(ctx)
+	first, err := g.readMetrics(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for range maxAsks {
 		// The one after a collection that was under way at the first look is the first that began in the quiet moment.
-		now, err := g.read(ctx)
+		now, err := g.readMetrics(ctx)
 		if err != nil || now.sum(count) >= first.sum(count)+collections+1 {
 			return now, err
 		}

@@ -102,7 +102,7 @@ func TestGaugeWantsMetrics(t *testing.T) {
 	defer s.Close()
 	g := newGauge(strings.TrimPrefix(s.URL, "http://"))
 	defer g.close()
-	if _, err := g.read(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := g.readMetrics(t.Context()); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("%v", err)
 	}
 }

@@ -122,7 +122,7 @@ func newShelf(dir string, r *rand.Rand) (*shelf, error) {
 		if err := os.MkdirAll(filepath.Dir(s.path(shape)), 0o755); err != nil {
 			return nil, err
 		}
-		if err := s.put(v); err != nil {
+		if err := s.writeVersion(v); err != nil {
 			return nil, err
 		}
 		s.first.files = append(s.first.files, v)
@@ -138,8 +138,8 @@ func (s *shelf) path(f shape) string {
 	return filepath.Join(s.dir, "PlatformBinaries", f.target, f.name)
 }
 
-// put renames a content into its place, as docs/OPERATING.md tells publishers to.
-func (s *shelf) put(v *version) error {
+// writeVersion renames a content into its place, as docs/OPERATING.md tells publishers to.
+func (s *shelf) writeVersion(v *version) error {
 	aside := filepath.Join(s.dir, "next")
 	if err := os.WriteFile(aside, v.data, 0o644); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *shelf) change(ctx context.Context, reload func(context.Context) error) 
 	s.mu.Unlock()
 	var faults []error
 	for _, i := range changed {
-		faults = append(faults, s.put(next.files[i]))
+		faults = append(faults, s.writeVersion(next.files[i]))
 	}
 	err := errors.Join(append(faults, reload(ctx))...)
 	s.mu.Lock()
@@ -194,20 +194,22 @@ func (s *shelf) spoil(ctx context.Context, reload func(context.Context) error) e
 // view is what a client can know of the shelf when it connects.
 type view struct{ moves, offers int }
 
-func (s *shelf) look() view {
+func (s *shelf) currentView() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return view{s.moves, s.offers}
 }
 
 // calm reports whether folder and catalogue were the same all the time since.
-func (s *shelf) calm(since view) bool { return since.moves%2 == 0 && s.look().moves == since.moves }
+func (s *shelf) calm(since view) bool {
+	return since.moves%2 == 0 && s.currentView().moves == since.moves
+}
 
 // newest is the newest publication that is offered for certain.
-func (s *shelf) newest() int { return s.look().offers }
+func (s *shelf) newest() int { return s.currentView().offers }
 
-// find is the publication that a client was told of, which looked at the shelf before it connected.
-func (s *shelf) find(since view, target string, offers []session.Offer) (*publication, []*version, error) {
+// findPublication is the publication that a client was told of, which looked at the shelf before it connected.
+func (s *shelf) findPublication(since view, target string, offers []session.Offer) (*publication, []*version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range slices.Backward(s.recent) {
@@ -230,7 +232,7 @@ type checked struct {
 	total int64
 }
 
-func (c *checked) take(i int, data []byte) error {
+func (c *checked) checkPart(i int, data []byte) error {
 	v, at := c.files[i], c.at[i]
 	if at+len(data) > len(v.data) || !bytes.Equal(v.data[at:at+len(data)], data) {
 		return &wrongError{v.name, at, len(data)}

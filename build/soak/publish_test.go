@@ -46,11 +46,11 @@ func reloads(context.Context) error { return nil }
 func TestShelfKnowsWhatItPublished(t *testing.T) {
 	s := shelfOf(t)
 	for range 3 {
-		before := s.look()
+		before := s.currentView()
 		if err := s.change(t.Context(), reloads); err != nil {
 			t.Fatal(err)
 		}
-		if s.calm(before) || !s.calm(s.look()) {
+		if s.calm(before) || !s.calm(s.currentView()) {
 			t.Error("a publication went unnoticed")
 		}
 		newest := s.recent[len(s.recent)-1]
@@ -61,17 +61,17 @@ func TestShelfKnowsWhatItPublished(t *testing.T) {
 		}
 		for _, target := range []string{linux, windows, mobile} {
 			for _, own := range []bool{true, false} {
-				p, files, err := s.find(s.look(), target, offersOf(newest, target, own))
+				p, files, err := s.findPublication(s.currentView(), target, offersOf(newest, target, own))
 				if err != nil || p != newest || len(files) < 6 {
 					t.Errorf("%s: %v of %d files, %v", target, p, len(files), err)
 				}
 			}
 		}
 	}
-	if _, _, err := s.find(view{}, linux, offersOf(s.first, linux, true)); err != nil {
+	if _, _, err := s.findPublication(view{}, linux, offersOf(s.first, linux, true)); err != nil {
 		t.Errorf("a client that connected before: %v", err)
 	}
-	if _, _, err := s.find(s.look(), linux, offersOf(s.first, linux, true)); err == nil || !strings.Contains(err.Error(), "publication 0, after 3") {
+	if _, _, err := s.findPublication(s.currentView(), linux, offersOf(s.first, linux, true)); err == nil || !strings.Contains(err.Error(), "publication 0, after 3") {
 		t.Errorf("a client that connected after: %v", err)
 	}
 }
@@ -100,11 +100,11 @@ func TestWrongListsAreFound(t *testing.T) {
 		"one too many": func(o []session.Offer) []session.Offer { return append(o, o[0]) },
 		"another's":    func([]session.Offer) []session.Offer { return offersOf(s.first, windows, true) },
 	} {
-		if _, _, err := s.find(s.look(), linux, change(offersOf(s.first, linux, true))); err == nil {
+		if _, _, err := s.findPublication(s.currentView(), linux, change(offersOf(s.first, linux, true))); err == nil {
 			t.Errorf("%s: nothing was noticed", name)
 		}
 	}
-	if _, _, err := s.find(s.look(), linux, offersOf(s.first, linux, true)); err != nil {
+	if _, _, err := s.findPublication(s.currentView(), linux, offersOf(s.first, linux, true)); err != nil {
 		t.Error(err)
 	}
 }
@@ -115,7 +115,7 @@ func TestWrongBytesAreFound(t *testing.T) {
 	fresh := func() *checked { return &checked{files: s.first.files, at: make([]int, len(s.first.files))} }
 	c := fresh()
 	for _, piece := range [][]byte{data[:10], nil, data[10:]} {
-		if err := c.take(0, piece); err != nil {
+		if err := c.checkPart(0, piece); err != nil {
 			t.Error(err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestWrongBytesAreFound(t *testing.T) {
 	other[len(other)-1]++
 	for name, piece := range map[string][]byte{"another byte": other, "a byte too many": append(other[:0:0], append(data, 0)...), "another place": data[1:]} {
 		var wrong *wrongError
-		if err := fresh().take(0, piece); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "Core.zip") {
+		if err := fresh().checkPart(0, piece); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "Core.zip") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -127,7 +127,7 @@ func (r *run) soak(ctx context.Context) *Result {
 	stop()
 	watcher.Wait()
 	took := time.Since(r.began)
-	r.end(ctx)
+	r.disconnectAll(ctx)
 	result := &Result{
 		Tally: r.tally.now(), Options: r.Options, Took: took, Early: ctx.Err() != nil, Samples: r.samples, Peak: r.peak,
 		CPU: time.Duration(r.cpu * float64(time.Second)),
@@ -227,7 +227,7 @@ func (r *run) publishOnce(ctx context.Context) error {
 
 // quiet waits until the server has noticed that the workers left, as far as it does, and reads a sample.
 func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
-	if err := r.settle(ctx, connections); err != nil {
+	if err := r.waitIdle(ctx, connections); err != nil {
 		return Sample{}, err
 	}
 	now, err := r.host.gauge.collected(ctx)
@@ -237,7 +237,7 @@ func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 	s := now.sample()
 	for range sweepLooks { // what was collected stays in use until it is swept, which happens beside
 		_ = interrupt.Sleep(ctx, settlePoll)
-		if now, err = r.host.gauge.read(ctx); err != nil {
+		if now, err = r.host.gauge.readMetrics(ctx); err != nil {
 			return Sample{}, err
 		}
 		swept := now.sample()
@@ -254,12 +254,12 @@ func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 	return s, nil
 }
 
-// settle returns when there are as many connections as there should be and the number of goroutines and descriptors rests,
+// waitIdle returns when there are as many connections as there should be and the number of goroutines and descriptors rests,
 // or when that takes too long: then what is too much is part of the sample.
-func (r *run) settle(ctx context.Context, connections float64) error {
+func (r *run) waitIdle(ctx context.Context, connections float64) error {
 	var last Sample
 	for began := time.Now(); time.Since(began) < settleTime; _ = interrupt.Sleep(ctx, settlePoll) {
-		now, err := r.host.gauge.read(ctx)
+		now, err := r.host.gauge.readMetrics(ctx)
 		if err != nil {
 			return err
 		}
@@ -282,7 +282,7 @@ func (r *run) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		now, err := r.host.gauge.read(ctx)
+		now, err := r.host.gauge.readMetrics(ctx)
 		if err != nil {
 			continue // the cycle notices, too, and tells
 		}
@@ -300,8 +300,8 @@ func (r *run) watch(ctx context.Context) {
 	}
 }
 
-// end disconnects all clients, checks that the server has no connections left, and stops it.
-func (r *run) end(ctx context.Context) {
+// disconnectAll disconnects all clients, checks that the server has no connections left, and stops it.
+func (r *run) disconnectAll(ctx context.Context) {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()
 	select {
@@ -309,14 +309,14 @@ func (r *run) end(ctx context.Context) {
 		r.crowd.dissolve(ctx)
 	default:
 		r.crowd.dissolve(leaving)
-		if err := r.settle(leaving, 0); err != nil {
+		if err := r.waitIdle(leaving, 0); err != nil {
 			r.tally.fault("after all clients left: %v", err)
-		} else if now, err := r.host.gauge.read(leaving); err != nil || now.sample().Connections != 0 {
+		} else if now, err := r.host.gauge.readMetrics(leaving); err != nil || now.sample().Connections != 0 {
 			r.tally.fault("after all clients left, the server has %v connections, %v", now.sample().Connections, err)
 		}
 	}
-	for _, fault := range slices.Backward(r.host.stop()) {
-		r.tally.first(fault)
+	for _, fault := range slices.Backward(r.host.stopServer()) {
+		r.tally.recordFirst(fault)
 	}
 	r.missing()
 }

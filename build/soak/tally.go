@@ -62,8 +62,8 @@ func (t *tally) fault(format string, values ...any) {
 	})
 }
 
-// first notes a fault that explains others: it comes before them.
-func (t *tally) first(text string) {
+// recordFirst notes a fault that explains others: it comes before them.
+func (t *tally) recordFirst(text string) {
 	t.change(func(t *Tally) {
 		t.Faulty++
 		t.Faults = append([]string{text}, t.Faults[:min(len(t.Faults), maxFaults-1)]...)

@@ -14,7 +14,7 @@ func TestTallyKeepsTheFirstFaultsAndCountsAll(t *testing.T) {
 		counts.fault("fault %d", i)
 	}
 	before := counts.now()
-	counts.first("what explains them")
+	counts.recordFirst("what explains them")
 	got := counts.now()
 	if got.Faulty != 3*maxFaults+1 || len(got.Faults) != maxFaults || got.Faults[0] != "what explains them" || !strings.HasSuffix(got.Faults[1], ": fault 0") {
 		t.Errorf("%d faults: %q", got.Faulty, got.Faults)

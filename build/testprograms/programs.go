@@ -121,7 +121,7 @@ func (b *build) ensure() error {
 	if b.fresh() {
 		return nil
 	}
-	return b.make()
+	return b.buildOnce()
 }
 
 // fresh reports whether the stamp is that of the sources as they are now.
@@ -180,7 +180,7 @@ const sourcesOf = `{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{$dir}}
 
 // sources are the files and folders that the program is made of, from the repository's root.
 func (b *build) sources() ([]string, error) {
-	out, err := b.run("list", "-deps", "-tags", b.tags, "-f", sourcesOf, b.pkg)
+	out, err := b.runGo("list", "-deps", "-tags", b.tags, "-f", sourcesOf, b.pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -198,9 +198,9 @@ func (b *build) sources() ([]string, error) {
 	return all, nil
 }
 
-// make builds the program and leaves its stamp. The stamp is of the sources before the build: what changes meanwhile is built
+// buildOnce builds the program and leaves its stamp. The stamp is of the sources before the build: what changes meanwhile is built
 // the next time. A program that a test runs stays as it is: the new one has a file of its own.
-func (b *build) make() error {
+func (b *build) buildOnce() error {
 	sources, err := b.sources()
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (b *build) make() error {
 		return err
 	}
 	made := b.path() + ".new"
-	if _, err := b.run("build", "-buildvcs=false", "-tags", b.tags, "-o", made, b.pkg); err != nil {
+	if _, err := b.runGo("build", "-buildvcs=false", "-tags", b.tags, "-o", made, b.pkg); err != nil {
 		return err
 	}
 	if err := os.Rename(made, b.path()); err != nil {
@@ -225,7 +225,7 @@ func (b *build) make() error {
 	return os.Rename(b.stamp()+".new", b.stamp())
 }
 
-func (b *build) run(args ...string) (string, error) {
+func (b *build) runGo(args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = b.root
 	var said bytes.Buffer

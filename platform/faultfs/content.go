@@ -50,8 +50,8 @@ func (c *content) after(off int64) int {
 	return sort.Search(len(c.extents), func(i int) bool { return c.extents[i].end() > off })
 }
 
-// put writes data at off. The content keeps data.
-func (c *content) put(off int64, data []byte) {
+// putBytes writes data at off. The content keeps data.
+func (c *content) putBytes(off int64, data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -142,7 +142,7 @@ func (c *content) compact() {
 	}
 	var merged []extent
 	for rest := c.extents; len(rest) > 0; {
-		n, bytes := run(rest)
+		n, bytes := runLength(rest)
 		data := make([]byte, 0, bytes)
 		for _, e := range rest[:n] {
 			data = append(data, e.data...)
@@ -153,8 +153,8 @@ func (c *content) compact() {
 	c.extents, c.shared = merged, false
 }
 
-// run is the number of extents from the first one without a gap, up to extentSize, and the number of their bytes.
-func run(list []extent) (n, bytes int) {
+// runLength is the number of extents from the first one without a gap, up to extentSize, and the number of their bytes.
+func runLength(list []extent) (n, bytes int) {
 	for n < len(list) && list[n].off == list[0].off+int64(bytes) && (n == 0 || bytes+len(list[n].data) <= extentSize) {
 		bytes += len(list[n].data)
 		n++
@@ -162,8 +162,8 @@ func run(list []extent) (n, bytes int) {
 	return n, bytes
 }
 
-// all is a copy of all bytes.
-func (c *content) all() []byte {
+// readAll is a copy of all bytes.
+func (c *content) readAll() []byte {
 	data := make([]byte, c.size)
 	_, _ = c.readAt(data, 0) // short only at the end, where data ends too
 	return data

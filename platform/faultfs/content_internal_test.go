@@ -76,7 +76,7 @@ func TestContentAgainstAModel(t *testing.T) {
 			switch r.IntN(5) {
 			case 0, 1, 2:
 				data := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, n)
-				c.put(int64(off), data)
+				c.putBytes(int64(off), data)
 				if n > 0 {
 					m.put(off, data)
 				}
@@ -87,10 +87,10 @@ func TestContentAgainstAModel(t *testing.T) {
 				c.clear(int64(off), int64(off+n))
 				m.clear(off, off+n)
 			}
-			if got := c.all(); !bytes.Equal(got, m.data) || c.stored != m.stored() {
+			if got := c.readAll(); !bytes.Equal(got, m.data) || c.stored != m.stored() {
 				t.Fatalf("seed %d turn %d: holds %q (%d stored), want %q (%d)", seed, turn, got, c.stored, m.data, m.stored())
 			}
-			if got := copied.all(); shares && !bytes.Equal(got, before) {
+			if got := copied.readAll(); shares && !bytes.Equal(got, before) {
 				t.Fatalf("seed %d turn %d: a copy changed to %q", seed, turn, got)
 			}
 			wantOrder(t, &c)
@@ -112,7 +112,7 @@ func wantOrder(t *testing.T, c *content) {
 
 func TestReadAtEdges(t *testing.T) {
 	var c content
-	c.put(4, []byte("abcd"))
+	c.putBytes(4, []byte("abcd"))
 	c.resize(12)
 	for _, r := range []struct {
 		off  int64
@@ -136,22 +136,22 @@ func TestCompact(t *testing.T) {
 	var c content
 	for i := range int64(3000) {
 		if i%500 != 7 { // a gap now and then
-			c.put(i*10, bytes.Repeat([]byte{byte(i)}, 10))
+			c.putBytes(i*10, bytes.Repeat([]byte{byte(i)}, 10))
 		}
 	}
-	copied, before := c.share(), c.all()
+	copied, before := c.share(), c.readAll()
 	stored := c.stored
 	c.compact()
 	wantOrder(t, &c)
-	if !bytes.Equal(c.all(), before) || !bytes.Equal(copied.all(), before) || c.stored != stored {
+	if !bytes.Equal(c.readAll(), before) || !bytes.Equal(copied.readAll(), before) || c.stored != stored {
 		t.Error("the bytes changed")
 	}
 	if n := len(c.extents); n != 7 {
 		t.Errorf("%d extents are left, want one a gap and one more", n)
 	}
 	few := content{}
-	few.put(0, []byte("a"))
-	few.put(1, []byte("b"))
+	few.putBytes(0, []byte("a"))
+	few.putBytes(1, []byte("b"))
 	if few.compact(); len(few.extents) != 2 {
 		t.Error("copied what is small enough")
 	}
@@ -163,7 +163,7 @@ func TestJoin(t *testing.T) {
 	apply := func(c *content, ch change) {
 		c.resize(min(c.size, ch.cut))
 		for _, p := range ch.pieces {
-			c.put(p.off, p.data)
+			c.putBytes(p.off, p.data)
 		}
 		c.resize(ch.size)
 	}
@@ -178,8 +178,8 @@ func TestJoin(t *testing.T) {
 	for turn := range 5000 {
 		var one, both content
 		base := bytes.Repeat([]byte{'o'}, 1+r.IntN(50))
-		one.put(0, base)
-		both.put(0, base)
+		one.putBytes(0, base)
+		both.putBytes(0, base)
 		first := random(one.size)
 		apply(&one, first)
 		second := random(one.size)
@@ -188,7 +188,7 @@ func TestJoin(t *testing.T) {
 		third := random(one.size)
 		apply(&one, third)
 		apply(&both, join(joined, third))
-		if got, want := both.all(), one.all(); !bytes.Equal(got, want) {
+		if got, want := both.readAll(), one.readAll(); !bytes.Equal(got, want) {
 			t.Fatalf("turn %d: %q, want %q; changes %+v, %+v, %+v", turn, got, want, first, second, third)
 		}
 	}

@@ -176,7 +176,7 @@ func (d *Disk) Files() map[string]string {
 		case n.isLink():
 			files[name] = "-> " + n.target
 		default:
-			files[name] = string(n.content.all())
+			files[name] = string(n.content.readAll())
 		}
 	}
 	return files

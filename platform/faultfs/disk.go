@@ -85,11 +85,11 @@ func (d *Disk) Plant(name, content string) error {
 		if err := d.remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		n, err := d.open(name, os.O_WRONLY|os.O_CREATE, 0o644)
+		n, err := d.openFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {
 			return err
 		}
-		_, err = d.write(n, 0, []byte(content))
+		_, err = d.writeData(n, 0, []byte(content))
 		d.sync(n)
 		return err
 	})
@@ -107,7 +107,7 @@ func (d *Disk) Symlink(target, name string) error {
 		}
 		n := d.newNode(fs.ModeSymlink, 0o777)
 		n.target = target
-		return d.make(p, n)
+		return d.placeNode(p, n)
 	})
 }
 
@@ -130,7 +130,7 @@ func (d *Disk) planted(what, name string, make func() error) error {
 func (d *Disk) Chtimes(name string, modified time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p, err := d.find(name, true)
+	p, err := d.findExisting(name, true)
 	if err != nil {
 		return &fs.PathError{Op: "chtimes", Path: name, Err: err}
 	}

@@ -101,7 +101,7 @@ func (f *file) Write(p []byte) (n int, err error) {
 			mine = mine[:min(limit, len(mine))]
 		}
 		return f.process.writing(func() error {
-			n, err = f.write(mine)
+			n, err = f.writeLocked(mine)
 			return err
 		})
 	})
@@ -111,15 +111,15 @@ func (f *file) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// write is Write; disk.mu is held.
-func (f *file) write(p []byte) (int, error) {
+// writeLocked is Write; disk.mu is held.
+func (f *file) writeLocked(p []byte) (int, error) {
 	if err := f.usable(f.writes()); err != nil {
 		return 0, err
 	}
 	if f.flag&os.O_APPEND != 0 {
 		f.at = f.node.content.size
 	}
-	n, err := f.process.disk.write(f.node, f.at, p)
+	n, err := f.process.disk.writeData(f.node, f.at, p)
 	f.at += int64(n)
 	if f.flag&os.O_SYNC != 0 && err == nil {
 		f.process.disk.sync(f.node)

@@ -31,8 +31,8 @@ func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, e
 		}
 	}
 	opened := &file{process: &f.process, name: name, flag: flag}
-	err := f.change(o, func() error {
-		n, err := f.disk.open(name, flag, perm)
+	err := f.modify(o, func() error {
+		n, err := f.disk.openFile(name, flag, perm)
 		if err != nil {
 			return err
 		}
@@ -49,28 +49,28 @@ func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (platform.File, e
 
 // Rename implements platform.FS.
 func (f *FS) Rename(oldName, newName string) error {
-	return f.change(Op{Verb: Rename, Name: oldName, To: newName}, func() error { return f.disk.rename(oldName, newName) })
+	return f.modify(Op{Verb: Rename, Name: oldName, To: newName}, func() error { return f.disk.rename(oldName, newName) })
 }
 
 // Link implements platform.FS.
 func (f *FS) Link(oldName, newName string) error {
-	return f.change(Op{Verb: Link, Name: oldName, To: newName}, func() error { return f.disk.link(oldName, newName) })
+	return f.modify(Op{Verb: Link, Name: oldName, To: newName}, func() error { return f.disk.link(oldName, newName) })
 }
 
 // Exchange implements platform.FS.
 func (f *FS) Exchange(a, b string) error {
-	return f.change(Op{Verb: Exchange, Name: a, To: b}, func() error { return f.disk.exchange(a, b) })
+	return f.modify(Op{Verb: Exchange, Name: a, To: b}, func() error { return f.disk.exchange(a, b) })
 }
 
 // Remove implements platform.FS.
 func (f *FS) Remove(name string) error {
-	return f.change(Op{Verb: Remove, Name: name}, func() error { return f.disk.remove(name) })
+	return f.modify(Op{Verb: Remove, Name: name}, func() error { return f.disk.remove(name) })
 }
 
 // MkdirAll implements platform.FS.
 func (f *FS) MkdirAll(name string, perm fs.FileMode) error {
 	o := Op{Verb: Mkdir, Name: name, Made: f.absent(name)}
-	return f.change(o, func() error { return f.disk.mkdirAll(name, perm) })
+	return f.modify(o, func() error { return f.disk.mkdirAll(name, perm) })
 }
 
 // absent reports whether there is no folder of that name.
@@ -83,7 +83,7 @@ func (f *FS) absent(name string) bool {
 
 // ReadDir implements platform.FS.
 func (f *FS) ReadDir(name string) (list []fs.DirEntry, err error) {
-	err = f.look(Op{Verb: List, Name: name}, func() (err error) { list, err = f.disk.list(name); return err })
+	err = f.query(Op{Verb: List, Name: name}, func() (err error) { list, err = f.disk.list(name); return err })
 	return list, err
 }
 
@@ -94,19 +94,19 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.stat(name, true) 
 func (f *FS) Lstat(name string) (fs.FileInfo, error) { return f.stat(name, false) }
 
 func (f *FS) stat(name string, follow bool) (info fs.FileInfo, err error) {
-	err = f.look(Op{Verb: Stat, Name: name}, func() (err error) { info, err = f.disk.stat(name, follow); return err })
+	err = f.query(Op{Verb: Stat, Name: name}, func() (err error) { info, err = f.disk.stat(name, follow); return err })
 	return info, err
 }
 
 // Chmod implements platform.FS.
 func (f *FS) Chmod(name string, mode fs.FileMode) error {
-	return f.change(Op{Verb: Chmod, Name: name}, func() error { return f.disk.chmod(name, mode) })
+	return f.modify(Op{Verb: Chmod, Name: name}, func() error { return f.disk.chmod(name, mode) })
 }
 
 // SyncDir implements platform.FS. As on the disk it syncs a file, too, if the name is one's.
 func (f *FS) SyncDir(name string) error {
-	return f.change(Op{Verb: SyncFolder, Name: name}, func() error {
-		p, err := f.disk.find(name, true)
+	return f.modify(Op{Verb: SyncFolder, Name: name}, func() error {
+		p, err := f.disk.findExisting(name, true)
 		if err == nil {
 			f.disk.sync(p.node)
 		}
@@ -116,7 +116,7 @@ func (f *FS) SyncDir(name string) error {
 
 // Free implements platform.FS.
 func (f *FS) Free() (free uint64, err error) {
-	err = f.look(Op{Verb: Free, Name: "."}, func() error {
+	err = f.query(Op{Verb: Free, Name: "."}, func() error {
 		free = uint64(max(f.disk.cfg.Capacity-f.disk.used, 0))
 		if f.disk.claimed != nil {
 			free = *f.disk.claimed

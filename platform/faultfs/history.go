@@ -32,8 +32,8 @@ type history struct {
 	changes []change // in order; the volatile content is base with all of them
 }
 
-// note adds a change.
-func (h *history) note(c change) {
+// addChange adds a change.
+func (h *history) addChange(c change) {
 	h.changes = append(h.changes, c)
 	if len(h.changes) > maxChanges {
 		h.thin()
@@ -59,13 +59,13 @@ func (h *history) thin() {
 func join(a, b change) change {
 	var bytes content
 	for _, p := range a.pieces {
-		bytes.put(p.off, p.data)
+		bytes.putBytes(p.off, p.data)
 	}
 	if b.cut < bytes.size {
 		bytes.clear(b.cut, bytes.size)
 	}
 	for _, p := range b.pieces {
-		bytes.put(p.off, p.data)
+		bytes.putBytes(p.off, p.data)
 	}
 	return change{cut: min(a.cut, b.cut), pieces: bytes.extents, size: b.size, fate: b.fate}
 }

@@ -16,8 +16,8 @@ func (f *FS) LockShared(name string) (io.Closer, error) { return f.lock(LockShar
 
 func (f *FS) lock(verb Verb, name string) (io.Closer, error) {
 	held := &lock{owner: &f.process, name: name, shared: verb == LockShared}
-	err := f.change(Op{Verb: verb, Name: name, Made: f.missing(name)}, func() error {
-		n, err := f.disk.open(name, os.O_RDONLY|os.O_CREATE, 0o644)
+	err := f.modify(Op{Verb: verb, Name: name, Made: f.missing(name)}, func() error {
+		n, err := f.disk.openFile(name, os.O_RDONLY|os.O_CREATE, 0o644)
 		if err != nil {
 			return err
 		}

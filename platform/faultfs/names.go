@@ -104,7 +104,7 @@ func after(list []*naming, others ...*naming) []*naming {
 // writeBack makes the first n namings durable. None of them depends on a later one.
 func (j *journal) writeBack(n int) {
 	for _, old := range j.pending[:n] {
-		old.settle()
+		old.makeDurable()
 	}
 	j.pending = slices.Delete(j.pending, 0, n)
 }
@@ -136,23 +136,23 @@ func (j *journal) syncFolder(f *node) {
 			n.synced[i] = true
 		}
 	}
-	j.settle()
+	j.settleCertain()
 }
 
-// settle makes certain namings durable whose dependencies are durable. Other certain ones stay in the list: they survive every power
+// settleCertain makes certain namings durable whose dependencies are durable. Other certain ones stay in the list: they survive every power
 // cut, together with their dependencies.
-func (j *journal) settle() {
+func (j *journal) settleCertain() {
 	j.pending = slices.DeleteFunc(j.pending, func(n *naming) bool {
 		ready := n.certain() && every(n.needs, isDone) && every(n.places, isDone) && every(n.follows, isDone)
 		if ready {
-			n.settle()
+			n.makeDurable()
 		}
 		return ready
 	})
 }
 
-// settle makes a naming durable and removes all references to it.
-func (n *naming) settle() {
+// makeDurable makes a naming durable and removes all references to it.
+func (n *naming) makeDurable() {
 	n.done, n.needs, n.places, n.follows = true, nil, nil, nil
 	for _, s := range n.sets {
 		s.apply(s.folder.settled)
@@ -198,7 +198,7 @@ func (j *journal) chooseNames(c Cut) choice {
 	chosen := choice{map[*naming]bool{}, !c.Unordered}
 	for _, n := range j.pending {
 		if n.certain() {
-			chosen.keep(n)
+			chosen.keepNaming(n)
 		}
 	}
 	lucky := j.drawLuck(c)
@@ -220,14 +220,14 @@ func (c choice) conditions(n *naming) []*naming {
 	return slices.Concat(n.needs, n.places)
 }
 
-// keep keeps a naming and what it depends on.
-func (c choice) keep(n *naming) {
+// keepNaming keeps a naming and what it depends on.
+func (c choice) keepNaming(n *naming) {
 	if c.has(n) {
 		return
 	}
 	c.kept[n] = true
 	for _, other := range c.conditions(n) {
-		c.keep(other)
+		c.keepNaming(other)
 	}
 }
 

@@ -50,7 +50,7 @@ func (p *process) call(o Op, effect func(limit int) error) error {
 		return o.wrap(ErrStopped)
 	}
 	counts := p.options.Reads || o.Changes()
-	v := p.begin(&o, counts)
+	v := p.countOperation(&o, counts)
 	if v.last && v.spared {
 		p.Kill()
 		return o.wrap(ErrStopped)
@@ -104,8 +104,8 @@ func (p *process) reading(effect func() error) error {
 	return effect()
 }
 
-// change is a call by name that changes something.
-func (p *process) change(o Op, effect func() error) error {
+// modify is a call by name that changes something.
+func (p *process) modify(o Op, effect func() error) error {
 	return p.call(o, func(int) error {
 		return p.writing(func() error {
 			if p.closed {
@@ -116,8 +116,8 @@ func (p *process) change(o Op, effect func() error) error {
 	})
 }
 
-// look is a call by name that changes nothing.
-func (p *process) look(o Op, effect func() error) error {
+// query is a call by name that changes nothing.
+func (p *process) query(o Op, effect func() error) error {
 	return p.call(o, func(int) error {
 		return p.reading(func() error {
 			if p.closed {

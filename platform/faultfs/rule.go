@@ -35,8 +35,8 @@ type armed struct {
 	left         int64 // of Bytes
 }
 
-// judge decides about a call. ok is false if the rule does not apply.
-func (a *armed) judge(o Op) (v verdict, ok bool) {
+// decide decides about a call. ok is false if the rule does not apply.
+func (a *armed) decide(o Op) (v verdict, ok bool) {
 	if !a.matches(o) {
 		return pass, false
 	}

@@ -31,21 +31,21 @@ type schedule struct {
 
 // StopBefore ends the process when operation number k begins, before its effect. Stops are set before that operation, one of each kind;
 // k = 0 removes the stop.
-func (s *schedule) StopBefore(k int) { s.set(func() { s.stopBefore = k }) }
+func (s *schedule) StopBefore(k int) { s.update(func() { s.stopBefore = k }) }
 
 // StopInside ends the process in the middle of operation number k: the first half of a write's bytes arrive. Other operations are
 // performed completely.
-func (s *schedule) StopInside(k int) { s.set(func() { s.stopInside = k }) }
+func (s *schedule) StopInside(k int) { s.update(func() { s.stopInside = k }) }
 
 // StopAfter ends the process after the effect of operation number k, before the caller gets its result.
-func (s *schedule) StopAfter(k int) { s.set(func() { s.stopAfter = k }) }
+func (s *schedule) StopAfter(k int) { s.update(func() { s.stopAfter = k }) }
 
 // FailAt makes only operation number k fail with err, without an effect, as at a bad sector.
-func (s *schedule) FailAt(k int, err error) { s.set(func() { s.fails[k] = err }) }
+func (s *schedule) FailAt(k int, err error) { s.update(func() { s.fails[k] = err }) }
 
 // Inject appends rules.
 func (s *schedule) Inject(rules ...Rule) {
-	s.set(func() {
+	s.update(func() {
 		for _, r := range rules {
 			s.rules = append(s.rules, &armed{Rule: r, left: r.Bytes})
 		}
@@ -53,9 +53,9 @@ func (s *schedule) Inject(rules ...Rule) {
 }
 
 // Heal removes all rules.
-func (s *schedule) Heal() { s.set(func() { s.rules = nil }) }
+func (s *schedule) Heal() { s.update(func() { s.rules = nil }) }
 
-func (s *schedule) set(change func()) {
+func (s *schedule) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
@@ -75,8 +75,8 @@ func (s *schedule) Ops() []Op {
 	return slices.Clone(s.trace)
 }
 
-// begin numbers an operation and returns the verdict.
-func (s *schedule) begin(o *Op, counts bool) verdict {
+// countOperation numbers an operation and returns the verdict.
+func (s *schedule) countOperation(o *Op, counts bool) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if counts {
@@ -85,7 +85,7 @@ func (s *schedule) begin(o *Op, counts bool) verdict {
 		if len(s.trace) < maxTrace {
 			s.trace = append(s.trace, *o)
 		}
-		if v, stops := s.stop(o); stops {
+		if v, stops := s.stopAt(o); stops {
 			return v
 		}
 	}
@@ -93,15 +93,15 @@ func (s *schedule) begin(o *Op, counts bool) verdict {
 		return verdict{err: err, spared: true}
 	}
 	for _, r := range s.rules {
-		if v, applies := r.judge(*o); applies {
+		if v, applies := r.decide(*o); applies {
 			return v
 		}
 	}
 	return pass
 }
 
-// stop decides whether the process ends with an operation.
-func (s *schedule) stop(o *Op) (v verdict, stops bool) {
+// stopAt decides whether the process ends with an operation.
+func (s *schedule) stopAt(o *Op) (v verdict, stops bool) {
 	switch o.Number {
 	case s.stopBefore:
 		return verdict{spared: true, last: true}, true

@@ -179,7 +179,7 @@ func (s *survival) place(c *content, i int, p extent, visible int64) {
 			at = s.next(at)
 		}
 		if at = min(at, end); from < at {
-			c.put(from, p.data[from-p.off:at-p.off])
+			c.putBytes(from, p.data[from-p.off:at-p.off])
 		}
 		for at < end && !s.seen(i, at) {
 			at = s.next(at)

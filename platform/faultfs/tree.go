@@ -39,8 +39,8 @@ func (v *volume) newNode(kind, perm fs.FileMode) *node {
 	return n
 }
 
-// make puts a new node into a gap.
-func (v *volume) make(p place, n *node) error {
+// placeNode puts a new node into a gap.
+func (v *volume) placeNode(p place, n *node) error {
 	if err := mayChange(p.folder); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (v *volume) make(p place, n *node) error {
 	return nil
 }
 
-// open finds or makes the file that OpenFile opens.
-func (v *volume) open(name string, flag int, perm fs.FileMode) (n *node, err error) {
+// openFile finds or makes the file that OpenFile opens.
+func (v *volume) openFile(name string, flag int, perm fs.FileMode) (n *node, err error) {
 	exclusive := flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0 && !exclusive {
 		if p, err := v.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
@@ -65,7 +65,7 @@ func (v *volume) open(name string, flag int, perm fs.FileMode) (n *node, err err
 		return nil, syscall.ENOENT
 	case p.node == nil:
 		n := v.newNode(0, perm)
-		return n, v.make(p, n)
+		return n, v.placeNode(p, n)
 	case exclusive:
 		return nil, syscall.EEXIST
 	default:
@@ -93,18 +93,18 @@ func (v *volume) resize(n *node, size int64) {
 	before := n.content.stored
 	n.content.resize(size)
 	v.used += n.content.stored - before
-	n.history.note(change{cut: size, size: size})
+	n.history.addChange(change{cut: size, size: size})
 	v.stamp(n)
 }
 
-// write places data, which the disk keeps, and returns how many bytes found room.
-func (v *volume) write(n *node, off int64, data []byte) (int, error) {
+// writeData places data, which the disk keeps, and returns how many bytes found room.
+func (v *volume) writeData(n *node, off int64, data []byte) (int, error) {
 	fits := n.content.fits(off, len(data), v.cfg.Capacity-v.used)
 	if fits > 0 {
 		v.used -= n.content.stored
-		n.content.put(off, data[:fits])
+		n.content.putBytes(off, data[:fits])
 		v.used += n.content.stored
-		n.history.note(change{cut: noCut, pieces: []extent{{off, data[:fits]}}, size: n.content.size})
+		n.history.addChange(change{cut: noCut, pieces: []extent{{off, data[:fits]}}, size: n.content.size})
 		v.stamp(n)
 	}
 	if fits < len(data) {
@@ -160,7 +160,7 @@ func (v *volume) rename(oldName, newName string) error {
 		return nil // two names of one file stay as they are
 	}
 	if from.node != to.node || from.folder.entries[from.key].name != to.name {
-		v.move(from, to)
+		v.moveNode(from, to)
 	}
 	return nil
 }
@@ -211,8 +211,8 @@ func replaceable(from, to place, slash bool) error {
 	}
 }
 
-// move gives what is at one place the name of another one.
-func (v *volume) move(from, to place) {
+// moveNode gives what is at one place the name of another one.
+func (v *volume) moveNode(from, to place) {
 	if from.node == to.node { // another spelling of the same name
 		v.changeNames(nil, to.set(from.node))
 	} else {
@@ -287,7 +287,7 @@ func (v *volume) mkdirAll(name string, perm fs.FileMode) error {
 		}
 	}
 	if p, err := v.walk(name, false); err == nil && p.node != nil && p.node.isLink() {
-		if _, err := v.find(name, true); err != nil {
+		if _, err := v.findExisting(name, true); err != nil {
 			return syscall.EEXIST
 		}
 	}
@@ -301,7 +301,7 @@ func (v *volume) mkdir(name string, perm fs.FileMode) error {
 	case err != nil:
 		return err
 	case p.node == nil:
-		return v.make(p, v.newNode(fs.ModeDir, perm))
+		return v.placeNode(p, v.newNode(fs.ModeDir, perm))
 	case !p.node.isFolder():
 		return syscall.ENOTDIR
 	default:
@@ -325,7 +325,7 @@ func (v *volume) list(name string) ([]fs.DirEntry, error) {
 
 // stat is what Stat and Lstat tell; Disk.mu is held for reading.
 func (v *volume) stat(name string, follow bool) (fs.FileInfo, error) {
-	p, err := v.find(name, follow)
+	p, err := v.findExisting(name, follow)
 	if err != nil {
 		return nil, err
 	}
@@ -343,7 +343,7 @@ func (v *volume) info(n *node, name string) info {
 
 // chmod changes the permission bits.
 func (v *volume) chmod(name string, mode fs.FileMode) error {
-	p, err := v.find(name, true)
+	p, err := v.findExisting(name, true)
 	if err != nil {
 		return err
 	}

@@ -128,8 +128,8 @@ func (w *walker) enter(p place, last, follow bool) error {
 	}
 }
 
-// find is walk for an existing name.
-func (s *namespace) find(name string, follow bool) (place, error) {
+// findExisting is walk for an existing name.
+func (s *namespace) findExisting(name string, follow bool) (place, error) {
 	p, err := s.walk(name, follow)
 	if err == nil && p.node == nil {
 		err = syscall.ENOENT
@@ -139,7 +139,7 @@ func (s *namespace) find(name string, follow bool) (place, error) {
 
 // named is find for a rename or a removal: the root and ".." are errors, because they have no name that could change.
 func (s *namespace) named(name string) (place, error) {
-	p, err := s.find(name, false)
+	p, err := s.findExisting(name, false)
 	if err == nil && p.folder == nil {
 		err = syscall.EBUSY
 	}
@@ -148,7 +148,7 @@ func (s *namespace) named(name string) (place, error) {
 
 // findFolder is find for a folder.
 func (s *namespace) findFolder(name string) (*node, error) {
-	p, err := s.find(name, true)
+	p, err := s.findExisting(name, true)
 	if err == nil && !p.node.isFolder() {
 		err = syscall.ENOTDIR
 	}

@@ -37,7 +37,7 @@ func (c Contents) With(lines ...string) Contents {
 //
 // In a universal Mach-O it fills the areas of each processor. A program for macOS must be signed again afterwards.
 func Patch(program []byte, c Contents) error {
-	writes, err := plan(program, c)
+	writes, err := planWrites(program, c)
 	for _, w := range writes {
 		copy(program[w.offset:], w.bytes)
 	}
@@ -56,11 +56,11 @@ func PatchFile(name string, c Contents) (err error) {
 			err = fmt.Errorf("package %s: %w", name, err)
 		}
 	}()
-	program, err := read(f)
+	program, err := readProgram(f)
 	if err != nil {
 		return err
 	}
-	writes, err := plan(program, c)
+	writes, err := planWrites(program, c)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func PatchFile(name string, c Contents) (err error) {
 	return nil
 }
 
-func read(f *os.File) ([]byte, error) {
+func readProgram(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ type write struct {
 	bytes  []byte
 }
 
-// plan returns the writes for all areas, or an error.
-func plan(program []byte, c Contents) ([]write, error) {
+// planWrites returns the writes for all areas, or an error.
+func planWrites(program []byte, c Contents) ([]write, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func plan(program []byte, c Contents) ([]write, error) {
 			if err != nil {
 				return nil, withWanted(err, c.Size(kind))
 			}
-			filled := c.fill(a)
+			filled := c.fillArea(a)
 			if filled == nil {
 				return nil, &Error{Kind: kind, Wanted: c.Size(kind), Capacity: a.Capacity, Err: ErrTooLong}
 			}
@@ -159,8 +159,8 @@ func (c Contents) Size(kind Kind) int {
 	}
 }
 
-// fill returns the bytes of a whole area; nil if the contents don't fit.
-func (c Contents) fill(a Area) []byte {
+// fillArea returns the bytes of a whole area; nil if the contents don't fit.
+func (c Contents) fillArea(a Area) []byte {
 	if c.Size(a.Kind) > a.Capacity {
 		return nil
 	}

@@ -61,11 +61,11 @@ func (s benchSoakCommand) Run(ctx context.Context, c console) error {
 	fmt.Fprintf(c.err, "soak of %v, seed %d\n", o.Time, o.Seed)
 	shows := newProgress(c.err)
 	o.Tell = func(now soak.Status) {
-		shows.tell(int(now.Elapsed.Seconds()), int(now.Time.Seconds()), now.Faults, fmt.Sprintf("%d goroutines, %d files, heap %.1f MB",
+		shows.showCount(int(now.Elapsed.Seconds()), int(now.Time.Seconds()), now.Faults, fmt.Sprintf("%d goroutines, %d files, heap %.1f MB",
 			int(now.Latest.Goroutines), int(now.Latest.Descriptors), now.Latest.Heap/(1<<20)))
 	}
 	result, err := soak.Run(ctx, o)
-	shows.end()
+	shows.clearLine()
 	if err != nil {
 		return err
 	}

@@ -90,11 +90,11 @@ func (e *apiError) Error() string {
 			message += "\n  " + m.String()
 		}
 	}
-	return text.Lines(message) + e.next()
+	return text.Lines(message) + e.advice()
 }
 
-// next is what to do about it.
-func (e *apiError) next() string {
+// advice is what to do about it.
+func (e *apiError) advice() string {
 	switch {
 	case e.Code == "stale":
 		return "; look at it with collet compat show, and repeat the change"
@@ -111,10 +111,10 @@ func (e *apiError) next() string {
 	}
 }
 
-// open prepares to ask. Of a server on another machine nothing is connected to yet. The caller closes it.
-func (f apiFlags) open(ctx context.Context) (*api, error) {
+// openAPI prepares to ask. Of a server on another machine nothing is connected to yet. The caller closes it.
+func (f apiFlags) openAPI(ctx context.Context) (*api, error) {
 	if f.given() {
-		return f.localFlags.open(ctx)
+		return f.localFlags.openLocal(ctx)
 	}
 	base, err := url.Parse(strings.TrimSuffix(f.Server, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || base.User != nil {
@@ -149,8 +149,8 @@ func isLocal(host string) bool {
 	return err == nil && addr.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// ask sends a request and reads the answer into out, nil to leave it. body may be nil; revision 0 asks for no condition.
-func (a *api) ask(ctx context.Context, method, path string, body any, revision uint64, out any) error {
+// request sends a request and reads the answer into out, nil to leave it. body may be nil; revision 0 asks for no condition.
+func (a *api) request(ctx context.Context, method, path string, body any, revision uint64, out any) error {
 	var text io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)
@@ -191,11 +191,11 @@ func (a *api) ask(ctx context.Context, method, path string, body any, revision u
 		}
 		return fault
 	}
-	return a.read(data, out)
+	return a.readAnswer(data, out)
 }
 
-// read takes an answer in.
-func (a *api) read(data []byte, out any) error {
+// readAnswer takes an answer in.
+func (a *api) readAnswer(data []byte, out any) error {
 	switch out := out.(type) {
 	case nil:
 		return nil
@@ -227,5 +227,5 @@ func (a *api) unreachable(err error) error {
 
 // state asks for everything.
 func (a *api) state(ctx context.Context) (s operator.State, err error) {
-	return s, a.ask(ctx, http.MethodGet, "/api/compat", nil, 0, &s)
+	return s, a.request(ctx, http.MethodGet, "/api/compat", nil, 0, &s)
 }

@@ -43,7 +43,7 @@ func (compatVerdictCommand) Help() string {
 
 // Run asks.
 func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
-	a, err := v.open(ctx)
+	a, err := v.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	var answer admin.EvaluateAnswer
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", admin.EvaluateRequest{Hello: hello}, 0, &answer); err != nil {
+	if err := a.request(ctx, http.MethodPost, "/api/compat/evaluate", admin.EvaluateRequest{Hello: hello}, 0, &answer); err != nil {
 		return err
 	}
 	if answer.Verdict == nil {
@@ -158,7 +158,7 @@ func (h compatHistoryCommand) Run(ctx context.Context, c console) (err error) {
 	if h.Limit < 0 {
 		return usageError{fmt.Errorf("--limit %d: want 0 or more", h.Limit)}
 	}
-	a, err := h.open(ctx)
+	a, err := h.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 			query.Set("limit", strconv.Itoa(limit-len(records)))
 		}
 		var page admin.AuditAnswer
-		if err := a.ask(ctx, http.MethodGet, "/api/compat/audit?"+query.Encode(), nil, 0, &page); err != nil {
+		if err := a.request(ctx, http.MethodGet, "/api/compat/audit?"+query.Encode(), nil, 0, &page); err != nil {
 			return nil, err
 		}
 		records = append(records, page.Records...)
@@ -248,12 +248,12 @@ func (v compatVerifyCommand) Run(ctx context.Context, c console) error {
 // check asks the server, or reads the file.
 func (v compatVerifyCommand) check(ctx context.Context) (answer admin.VerifyAnswer, last string, err error) {
 	if v.File == "" {
-		a, fault := v.open(ctx)
+		a, fault := v.openAPI(ctx)
 		if fault != nil {
 			return answer, "", fault
 		}
 		defer a.close(&err)
-		return answer, "", a.ask(ctx, http.MethodGet, "/api/compat/audit/verify", nil, 0, &answer)
+		return answer, "", a.request(ctx, http.MethodGet, "/api/compat/audit/verify", nil, 0, &answer)
 	}
 	f, err := os.Open(v.File)
 	if err != nil {

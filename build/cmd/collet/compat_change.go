@@ -70,7 +70,7 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	if err := s.check(); err != nil { // before the server is asked
 		return err
 	}
-	a, err := s.open(ctx)
+	a, err := s.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	}
 	var out operator.Outcome
 	ask := admin.ChangeRequest{Settings: settings, Comment: s.Comment, Confirm: s.Yes, KickSeconds: s.seconds()}
-	if err := a.ask(ctx, http.MethodPut, "/api/compat", ask, s.of(state), &out); err != nil {
+	if err := a.request(ctx, http.MethodPut, "/api/compat", ask, s.of(state), &out); err != nil {
 		return err
 	}
 	return s.print(c.out, out, func(w io.Writer) error { return printOutcome(w, out) })
@@ -130,7 +130,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 	if err := d.check(); err != nil { // before the server is asked
 		return err
 	}
-	a, err := d.open(ctx)
+	a, err := d.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	var answer admin.EvaluateAnswer
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/evaluate", admin.EvaluateRequest{Settings: settings}, 0, &answer); err != nil {
+	if err := a.request(ctx, http.MethodPost, "/api/compat/evaluate", admin.EvaluateRequest{Settings: settings}, 0, &answer); err != nil {
 		return err
 	}
 	if answer.Forecast == nil {
@@ -194,7 +194,7 @@ revision, as with collet compat set.
 
 // Run goes back.
 func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
-	a, err := r.open(ctx)
+	a, err := r.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
 	}
 	var out operator.Outcome
 	ask := admin.RollbackRequest{Revision: r.To, Comment: r.Comment, Confirm: r.Yes, KickSeconds: r.seconds()}
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/rollback", ask, revision, &out); err != nil {
+	if err := a.request(ctx, http.MethodPost, "/api/compat/rollback", ask, revision, &out); err != nil {
 		return err
 	}
 	return r.print(c.out, out, func(w io.Writer) error { return printOutcome(w, out) })

@@ -33,8 +33,8 @@ type localFlags struct {
 // given reports whether any of them is.
 func (f localFlags) given() bool { return f.Config != "" || f.Control != "" || f.SubConfig != "" }
 
-// open prepares to ask. The server is tried first: only one that does not run has left its store to us.
-func (f localFlags) open(ctx context.Context) (*api, error) {
+// openLocal prepares to ask. The server is tried first: only one that does not run has left its store to us.
+func (f localFlags) openLocal(ctx context.Context) (*api, error) {
 	switch {
 	case f.Config == "" && f.SubConfig != "":
 		return nil, usageError{errors.New("--sub-config goes with --config")}

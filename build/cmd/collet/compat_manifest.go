@@ -91,13 +91,13 @@ func readManifest(ctx context.Context, name string, f apiFlags) (m compat.Manife
 
 // manifestOfServer asks for one.
 func manifestOfServer(ctx context.Context, f apiFlags) (m compat.Manifest, err error) {
-	a, err := f.open(ctx)
+	a, err := f.openAPI(ctx)
 	if err != nil {
 		return m, err
 	}
 	defer a.close(&err)
 	var text []byte
-	if err := a.ask(ctx, http.MethodGet, "/api/compat/manifest", nil, 0, &text); err != nil {
+	if err := a.request(ctx, http.MethodGet, "/api/compat/manifest", nil, 0, &text); err != nil {
 		return m, err
 	}
 	return compat.ParseManifest(text)
@@ -211,7 +211,7 @@ func (compatFloorCommand) Help() string {
 
 // Run tells or raises.
 func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
-	a, err := f.open(ctx)
+	a, err := f.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -219,9 +219,9 @@ func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
 	path := "/api/players/" + url.PathEscape(f.Account) + "/floor"
 	var answer admin.FloorAnswer
 	if f.Floor == nil {
-		err = a.ask(ctx, http.MethodGet, path, nil, 0, &answer)
+		err = a.request(ctx, http.MethodGet, path, nil, 0, &answer)
 	} else {
-		err = a.ask(ctx, http.MethodPost, path, admin.FloorRequest{Floor: *f.Floor, Lower: f.Lower, Comment: f.Comment}, 0, &answer)
+		err = a.request(ctx, http.MethodPost, path, admin.FloorRequest{Floor: *f.Floor, Lower: f.Lower, Comment: f.Comment}, 0, &answer)
 	}
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ control socket, or with --config while the server does not run.
 
 // Run lists, makes or takes away.
 func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
-	a, err := k.open(ctx)
+	a, err := k.openAPI(ctx)
 	if err != nil {
 		return err
 	}
@@ -270,12 +270,12 @@ func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
 	case k.Drop && k.Name == "":
 		return usageError{errors.New("--drop needs the name of a token")}
 	case k.Drop:
-		return a.ask(ctx, http.MethodDelete, "/api/compat/tokens/"+url.PathEscape(k.Name), nil, 0, nil)
+		return a.request(ctx, http.MethodDelete, "/api/compat/tokens/"+url.PathEscape(k.Name), nil, 0, nil)
 	case k.Name == "":
 		return k.list(ctx, a, c.out)
 	}
 	var made admin.TokenAnswer
-	if err := a.ask(ctx, http.MethodPost, "/api/compat/tokens", admin.TokenRequest{Name: k.Name, Role: operator.Role(k.Role)}, 0, &made); err != nil {
+	if err := a.request(ctx, http.MethodPost, "/api/compat/tokens", admin.TokenRequest{Name: k.Name, Role: operator.Role(k.Role)}, 0, &made); err != nil {
 		return err
 	}
 	if k.JSON {
@@ -289,7 +289,7 @@ func (k compatTokenCommand) list(ctx context.Context, a *api, out io.Writer) err
 	var answer struct {
 		Tokens []operator.Token `json:"tokens"`
 	}
-	if err := a.ask(ctx, http.MethodGet, "/api/compat/tokens", nil, 0, &answer); err != nil {
+	if err := a.request(ctx, http.MethodGet, "/api/compat/tokens", nil, 0, &answer); err != nil {
 		return err
 	}
 	if k.JSON {

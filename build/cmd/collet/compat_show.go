@@ -29,14 +29,14 @@ func (compatShowCommand) Help() string {
 
 // Run prints the state.
 func (s compatShowCommand) Run(ctx context.Context, c console) (err error) {
-	a, err := s.open(ctx)
+	a, err := s.openAPI(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.close(&err)
 	if s.JSON {
 		var text []byte
-		if err := a.ask(ctx, "GET", "/api/compat", nil, 0, &text); err != nil {
+		if err := a.request(ctx, "GET", "/api/compat", nil, 0, &text); err != nil {
 			return err
 		}
 		_, err := c.out.Write(text)

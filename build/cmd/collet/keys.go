@@ -305,7 +305,7 @@ export.
 
 // Run writes the root.
 func (k keysExportCommand) Run(c console) (err error) {
-	w, err := k.open(c, publish.Options{ReadOnly: true, Allow: k.allow()})
+	w, err := k.openFolder(c, publish.Options{ReadOnly: true, Allow: k.allow()})
 	if err != nil {
 		return err
 	}

@@ -29,19 +29,19 @@ func (k keyFlags) passphrase(file string) ([]byte, error) {
 	if !isTerminal(os.Stdin) {
 		return nil, fmt.Errorf("key %s needs a passphrase: set COLLET_PASSPHRASE, or name a file with --passphrase-file", file)
 	}
-	text, err := ask("Passphrase of " + file)
+	text, err := promptPassphrase("Passphrase of " + file)
 	if _, missing := os.Stat(file); err != nil || missing == nil {
 		return text, err
 	}
-	again, err := ask("Once more")
+	again, err := promptPassphrase("Once more")
 	if err == nil && !bytes.Equal(text, again) {
 		err = errors.New("the two are not the same; nothing was made")
 	}
 	return text, err
 }
 
-// ask reads a line from the terminal without showing it.
-func ask(question string) ([]byte, error) {
+// promptPassphrase reads a line from the terminal without showing it.
+func promptPassphrase(question string) ([]byte, error) {
 	if err := echo(false); err != nil {
 		return nil, fmt.Errorf("a passphrase can't be typed unseen here (%w): set COLLET_PASSPHRASE, or name a file with --passphrase-file", err)
 	}

@@ -38,7 +38,9 @@ signatures with a timestamp differ.
 }
 
 // Run makes everything.
-func (p packAllCommand) Run(ctx context.Context, c console) error { return p.make(ctx, c, true, true) }
+func (p packAllCommand) Run(ctx context.Context, c console) error {
+	return p.makePackages(ctx, c, true, true)
+}
 
 // packClientCommand is `collet pack client`.
 type packClientCommand struct{ packMakeFlags }
@@ -50,7 +52,7 @@ func (packClientCommand) Help() string {
 
 // Run makes the packages for players.
 func (p packClientCommand) Run(ctx context.Context, c console) error {
-	return p.make(ctx, c, true, false)
+	return p.makePackages(ctx, c, true, false)
 }
 
 // packServerCommand is `collet pack server`.
@@ -67,10 +69,10 @@ packed from the same project is up to date with both. See collet pack all.
 
 // Run makes the packages for operators.
 func (p packServerCommand) Run(ctx context.Context, c console) error {
-	return p.make(ctx, c, false, true)
+	return p.makePackages(ctx, c, false, true)
 }
 
-func (p packMakeFlags) make(ctx context.Context, c console, clients, servers bool) error {
+func (p packMakeFlags) makePackages(ctx context.Context, c console, clients, servers bool) error {
 	if p.Jobs < 0 {
 		return usageError{fmt.Errorf("--jobs %d: want 1 or more", p.Jobs)}
 	}

@@ -37,9 +37,9 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-// tell shows the line if it is time for one.
-func (p *progress) tell(done, total, broken int, what string) {
-	p.show(func(now time.Time) string { return p.line(now, done, total, broken, what) })
+// showCount shows the line if it is time for one.
+func (p *progress) showCount(done, total, broken int, what string) {
+	p.show(func(now time.Time) string { return p.formatLine(now, done, total, broken, what) })
 }
 
 // show shows a line, which it asks for if it is time for one.
@@ -63,7 +63,7 @@ func (p *progress) show(text func(now time.Time) string) {
 	fmt.Fprintln(p.out, string(line))
 }
 
-func (p *progress) line(now time.Time, done, total, broken int, what string) string {
+func (p *progress) formatLine(now time.Time, done, total, broken int, what string) string {
 	text := fmt.Sprintf("%d", done)
 	if total > 0 {
 		text += fmt.Sprintf(" of %d (%d %%)", total, int64(done)*100/int64(total))
@@ -82,8 +82,8 @@ func (p *progress) line(now time.Time, done, total, broken int, what string) str
 	return text
 }
 
-// end clears the line, so that the table begins on an empty one.
-func (p *progress) end() {
+// clearLine clears the line, so that the table begins on an empty one.
+func (p *progress) clearLine() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {

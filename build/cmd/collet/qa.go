@@ -49,8 +49,8 @@ type qaRun struct {
 	shows  *progress
 }
 
-// add takes one case. The order of calls is the order in the reports: report.Spread makes it that of the cases.
-func (r *qaRun) add(c report.Case) {
+// addCase takes one case. The order of calls is the order in the reports: report.Spread makes it that of the cases.
+func (r *qaRun) addCase(c report.Case) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Cases = append(r.report.Cases, c)
@@ -82,13 +82,13 @@ func (r *qaRun) progress(done, total int, what string) {
 	r.mu.Lock()
 	broken := r.report.Count().Violations
 	r.mu.Unlock()
-	r.shows.tell(done, total, broken, what)
+	r.shows.showCount(done, total, broken, what)
 }
 
-// run does the work of a kit and reports it: progress while it lasts, the files that were asked for, the table at the
+// runKit does the work of a kit and reports it: progress while it lasts, the files that were asked for, the table at the
 // end. What work returns besides the end of ctx is told and makes the exit code 1; a usageError makes it 2 and leaves no
 // report. When ctx ends, what was found up to then is reported, marked as interrupted.
-func (f qaFlags) run(ctx context.Context, c console, title string, work func(ctx context.Context, r *qaRun) error) error {
+func (f qaFlags) runKit(ctx context.Context, c console, title string, work func(ctx context.Context, r *qaRun) error) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (f qaFlags) run(ctx context.Context, c console, title string, work func(ctx
 		Title: title, Target: report.ThisTarget(), Command: commandLine(c.args), Started: started,
 	}}
 	err := work(ctx, r)
-	r.shows.end()
+	r.shows.clearLine()
 	var usage usageError
 	if errors.As(err, &usage) {
 		return err

@@ -57,9 +57,9 @@ func (f *labFlags) points() (string, error) {
 	return filepath.Abs(f.Points)
 }
 
-// run does the work of a kit in a lab.
-func (f *labFlags) run(ctx context.Context, r *qaRun, work func(l *qa.Lab, points string) error) (err error) {
-	return f.subjectFlags.run(ctx, r, qa.LabOptions{Run: f.Run, Game: f.Game, Limit: f.Limit}, func(l *qa.Lab) error {
+// withLab does the work of a kit in a lab.
+func (f *labFlags) withLab(ctx context.Context, r *qaRun, work func(l *qa.Lab, points string) error) (err error) {
+	return f.subjectFlags.withLab(ctx, r, qa.LabOptions{Run: f.Run, Game: f.Game, Limit: f.Limit}, func(l *qa.Lab) error {
 		points, err := f.points()
 		if err != nil {
 			return err
@@ -106,17 +106,17 @@ func (q qaCrashCommand) Run(ctx context.Context, c console) error {
 	if err := q.matrixFlags.unused(); err != nil {
 		return err
 	}
-	return q.qaFlags.run(ctx, c, "A client that is killed", func(ctx context.Context, r *qaRun) error {
-		return q.labFlags.run(ctx, r, func(l *qa.Lab, points string) error {
+	return q.qaFlags.runKit(ctx, c, "A client that is killed", func(ctx context.Context, r *qaRun) error {
+		return q.labFlags.withLab(ctx, r, func(l *qa.Lab, points string) error {
 			return qa.Real(ctx, l, qa.RealOptions{
 				Kills: q.Kills, Points: points, Depth: q.depth(), Seed: q.Seed, Jobs: q.jobs(runtime.NumCPU()),
-			}, r.take)
+			}, r.addCaseOf)
 		})
 	})
 }
 
-// take is add with progress.
-func (r *qaRun) take(done, total int, c report.Case) {
-	r.add(c)
+// addCaseOf is add with progress.
+func (r *qaRun) addCaseOf(done, total int, c report.Case) {
+	r.addCase(c)
 	r.progress(done, total, c.Title())
 }

@@ -68,7 +68,7 @@ func (q qaCrashCommand) runMatrix(ctx context.Context, c console) error {
 	case q.Only != "" && q.Story == "":
 		return usageError{errors.New("--only needs --story: a point is one of one story")}
 	}
-	return q.qaFlags.run(ctx, c, "An install that is stopped at every operation", func(ctx context.Context, r *qaRun) error {
+	return q.qaFlags.runKit(ctx, c, "An install that is stopped at every operation", func(ctx context.Context, r *qaRun) error {
 		o, err := q.sets(ctx, r)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (q *qaCrashCommand) play(ctx context.Context, r *qaRun, o crash.Options) er
 	o.Story, o.Only, o.Mutant, o.Seeds, o.Seed = q.Story, q.Only, q.Mutant, q.Seeds, q.Seed
 	o.Depth = map[string]int{"1": crash.Once, "2": crash.Twice, "full": crash.Fully}[q.Depth]
 	o.Jobs, o.Progress, o.Sets = q.jobs(runtime.NumCPU()), r.progress, q.setFlags()
-	count, err := crash.Run(ctx, o, r.add)
+	count, err := crash.Run(ctx, o, r.addCase)
 	if errors.Is(err, crash.ErrUsage) {
 		return usageError{err}
 	}

@@ -34,13 +34,13 @@ func (q qaDiskCommand) Run(ctx context.Context, c console) error {
 	if min(q.Sizes, q.Cuts, q.Faults) < 0 {
 		return usageError{errors.New("--sizes, --cuts and --faults: want 0 or more")}
 	}
-	return q.qaFlags.run(ctx, c, "A client on failing disks", func(ctx context.Context, r *qaRun) error {
+	return q.qaFlags.runKit(ctx, c, "A client on failing disks", func(ctx context.Context, r *qaRun) error {
 		r.columns("fs", "lost")
-		return q.labFlags.run(ctx, r, func(l *qa.Lab, points string) error {
+		return q.labFlags.withLab(ctx, r, func(l *qa.Lab, points string) error {
 			return qa.Disk(ctx, l, qa.DiskOptions{
 				Kinds: q.FS, Sizes: q.Sizes, Cuts: q.Cuts, Faults: q.Faults, Points: points, Depth: q.depth(), Seed: q.Seed,
 				Jobs: q.jobs(runtime.NumCPU()),
-			}, r.take)
+			}, r.addCaseOf)
 		})
 	})
 }

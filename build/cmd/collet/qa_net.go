@@ -34,7 +34,7 @@ docs/QA.md describes scenario files.`
 
 // Run runs it.
 func (q qaNetCommand) Run(ctx context.Context, c console) error {
-	return q.qaFlags.run(ctx, c, "Faults of the network", q.play)
+	return q.qaFlags.runKit(ctx, c, "Faults of the network", q.play)
 }
 
 // play tries every case.
@@ -43,7 +43,7 @@ func (q *qaNetCommand) play(ctx context.Context, r *qaRun) error {
 	if err != nil {
 		return err
 	}
-	return q.subjectFlags.run(ctx, r, qa.LabOptions{}, func(l *qa.Lab) error {
+	return q.subjectFlags.withLab(ctx, r, qa.LabOptions{}, func(l *qa.Lab) error {
 		net, err := qa.NewNet(ctx, l, scenarios, q.Slow)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func (q *qaNetCommand) play(ctx context.Context, r *qaRun) error {
 		if n := countSlow(scenarios); n > 0 && !q.Slow {
 			r.comment("Scenarios that take minutes were left out: %d (--slow tries them).", n)
 		}
-		return net.Play(ctx, q.jobs(casesPerCPU*runtime.NumCPU()), r.take)
+		return net.Play(ctx, q.jobs(casesPerCPU*runtime.NumCPU()), r.addCaseOf)
 	})
 }
 

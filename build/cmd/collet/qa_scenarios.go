@@ -44,9 +44,9 @@ func (q qaScenariosCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return q.run(ctx, c, "Folders before and after an update", func(ctx context.Context, r *qaRun) error {
+	return q.runKit(ctx, c, "Folders before and after an update", func(ctx context.Context, r *qaRun) error {
 		r.columns("volume", "direction")
 		o := scenario.Options{Real: q.Real, Scratch: q.Scratch, Jobs: q.jobs(runtime.NumCPU()), Seed: q.Seed}
-		return scenario.Play(ctx, scenarios, o, r.take)
+		return scenario.Play(ctx, scenarios, o, r.addCaseOf)
 	})
 }

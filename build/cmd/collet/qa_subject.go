@@ -65,8 +65,8 @@ func (f *subjectFlags) check() error {
 	return err
 }
 
-// run finds or makes client and server, opens a lab with them, does the work of a kit in it, and takes everything down.
-func (f *subjectFlags) run(ctx context.Context, r *qaRun, o qa.LabOptions, work func(l *qa.Lab) error) (err error) {
+// withLab finds or makes client and server, opens a lab with them, does the work of a kit in it, and takes everything down.
+func (f *subjectFlags) withLab(ctx context.Context, r *qaRun, o qa.LabOptions, work func(l *qa.Lab) error) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // kit runs qaFlags with some work and gives the exit code and what was printed.
 func kit(ctx context.Context, f qaFlags, work func(context.Context, *qaRun) error) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	err := f.run(ctx, console{&o, &e, []string{"qa", "test", "it's", "--x=1"}}, "A test", work)
+	err := f.runKit(ctx, console{&o, &e, []string{"qa", "test", "it's", "--x=1"}}, "A test", work)
 	return exitCode(err, &e), o.String(), e.String()
 }
 
@@ -27,7 +27,7 @@ func one(s report.State) func(context.Context, *qaRun) error {
 		r.product("Lathe")
 		r.columns("x")
 		r.comment("Said %d.", 7)
-		r.add(report.Case{Suite: "test", Name: "one", Params: []report.Param{{Name: "x", Value: "1"}}, State: s, Detail: "what was seen"})
+		r.addCase(report.Case{Suite: "test", Name: "one", Params: []report.Param{{Name: "x", Value: "1"}}, State: s, Detail: "what was seen"})
 		r.progress(1, 1, "one")
 		return nil
 	}
@@ -95,27 +95,27 @@ func TestProgress(t *testing.T) {
 	p := newProgress(&out)
 	now := p.began
 	p.now = func() time.Time { return now }
-	p.tell(1, 100, 0, "too early")
+	p.showCount(1, 100, 0, "too early")
 	if out.Len() > 0 {
 		t.Errorf("%q", out.String())
 	}
 	now = now.Add(10 * time.Second)
-	p.tell(25, 100, 2, "cut\x1b[2J\n")
-	p.tell(26, 100, 2, "too soon")
-	p.end()
+	p.showCount(25, 100, 2, "cut\x1b[2J\n")
+	p.showCount(26, 100, 2, "too soon")
+	p.clearLine()
 	if got, want := out.String(), "25 of 100 (25 %), 10s, about 30s left, violations 2: cut\uFFFD[2J \n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	out.Reset()
 	p.terminal = true
 	now = now.Add(time.Minute)
-	p.tell(7, 0, 0, strings.Repeat("long ", 100))
+	p.showCount(7, 0, 0, strings.Repeat("long ", 100))
 	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[K7, 1m10s: long") || strings.Contains(got, "\n") || len(got) != len("\r\x1b[K")+progressWidth {
 		t.Errorf("%q", got)
 	}
 	out.Reset()
-	p.end()
-	p.end()
+	p.clearLine()
+	p.clearLine()
 	if got := out.String(); got != "\r\x1b[K" {
 		t.Errorf("%q", got)
 	}

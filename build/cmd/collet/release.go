@@ -76,8 +76,8 @@ type workshop struct {
 	shows   *progress
 }
 
-// open opens the folder. The caller closes it.
-func (f folderFlags) open(c console, o publish.Options) (*workshop, error) {
+// openFolder opens the folder. The caller closes it.
+func (f folderFlags) openFolder(c console, o publish.Options) (*workshop, error) {
 	dir, err := openDir(f.Dir, "make it with collet release init, or name another one with --dir")
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func openDir(name, next string) (*platform.Dir, error) {
 
 // close lets go of the folder.
 func (w *workshop) close() error {
-	w.shows.end()
+	w.shows.clearLine()
 	return errors.Join(w.Folder.Close(), w.dir.Close())
 }
 
@@ -135,7 +135,7 @@ func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.Private
 
 // openWithKeys opens the release folder and that of its keys. done closes both.
 func (f folderFlags) openWithKeys(c console, k keyFlags, o publish.Options) (w *workshop, ring *publish.Keyring, done func() error, err error) {
-	if w, err = f.open(c, o); err != nil {
+	if w, err = f.openFolder(c, o); err != nil {
 		return nil, nil, nil, err
 	}
 	ring, closeRing, err := w.ring(k)
@@ -215,14 +215,14 @@ func (w *workshop) mirror(ctx context.Context, o outputFlags, remove bool) error
 	if err = errors.Join(err, closer.Close()); err != nil {
 		return err
 	}
-	w.shows.end()
+	w.shows.clearLine()
 	fmt.Fprintf(w.console.err, "%v is up to date: %d files written (%s), %d removed\n", out, s.Files, byteText(s.Bytes), s.Removed)
 	return nil
 }
 
 // changing opens a folder and its keys, does some work and brings the other place up to date.
 func changing(ctx context.Context, c console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
-	w, err := f.open(c, publish.Options{Allow: a.allow()})
+	w, err := f.openFolder(c, publish.Options{Allow: a.allow()})
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // reading opens a folder without changing it.
 func reading(c console, f folderFlags, work func(*workshop) error) (err error) {
-	w, err := f.open(c, publish.Options{ReadOnly: true})
+	w, err := f.openFolder(c, publish.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
 	if r.Keep < 0 {
 		return usageError{fmt.Errorf("--keep %d: want 1 or more", r.Keep)}
 	}
-	w, err := r.open(c, publish.Options{Allow: r.allow()})
+	w, err := r.openFolder(c, publish.Options{Allow: r.allow()})
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (r releaseVerifyCommand) Run(ctx context.Context, c console) error {
 		if err != nil {
 			return err
 		}
-		w.shows.end()
+		w.shows.clearLine()
 		type row struct {
 			Name string `json:"name"`
 			What string `json:"what"`

@@ -137,7 +137,7 @@ func (p remotePushCommand) Run(ctx context.Context, c console) error {
 		}
 		r.Launch, r.Restart, r.Follow, r.StopAtEnd = launch, true, !p.Detach, !p.Detach && !p.LeaveRunning
 	}
-	return p.do(ctx, c, p.copyFlags, p.Dir, r)
+	return p.perform(ctx, c, p.copyFlags, p.Dir, r)
 }
 
 // remoteWatchCommand is `collet remote watch`.
@@ -170,7 +170,7 @@ func (w remoteWatchCommand) Run(ctx context.Context, c console) error {
 		}
 		r.Launch, r.Restart, r.StopAtEnd = launch, w.Restart, !w.LeaveRunning
 	}
-	return w.do(ctx, c, w.copyFlags, w.Dir, r)
+	return w.perform(ctx, c, w.copyFlags, w.Dir, r)
 }
 
 // remoteStartCommand is `collet remote start`.
@@ -193,7 +193,7 @@ func (s remoteStartCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	r.Launch, r.Restart, r.Follow, r.StopAtEnd = launch, s.Restart, !s.Detach, !s.Detach && !s.LeaveRunning
-	return s.do(ctx, c, s.copyFlags, s.Dir, r)
+	return s.perform(ctx, c, s.copyFlags, s.Dir, r)
 }
 
 // remoteStopCommand is `collet remote stop`.
@@ -208,7 +208,7 @@ type remoteStopCommand struct {
 func (s remoteStopCommand) Run(ctx context.Context, c console) error {
 	r := s.request(remote.VerbStop)
 	r.Force = s.Force
-	return s.do(ctx, c, s.copyFlags, "", r)
+	return s.perform(ctx, c, s.copyFlags, "", r)
 }
 
 // remoteLogsCommand is `collet remote logs`.
@@ -224,7 +224,7 @@ type remoteLogsCommand struct {
 func (l remoteLogsCommand) Run(ctx context.Context, c console) error {
 	r := l.request(remote.VerbLogs)
 	r.Follow, r.Tail = l.Follow, l.Tail
-	return l.do(ctx, c, l.copyFlags, "", r)
+	return l.perform(ctx, c, l.copyFlags, "", r)
 }
 
 // orderly is the end of what goes on until Ctrl-C: being interrupted is no failure.

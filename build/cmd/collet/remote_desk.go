@@ -15,8 +15,8 @@ import (
 	"collet/build/remote"
 )
 
-// do does a request with the desk that runs, or else with one of its own that serves dir, and shows what happens.
-func (f deskFlags) do(ctx context.Context, c console, copy copyFlags, dir string, r remote.Request) error {
+// perform does a request with the desk that runs, or else with one of its own that serves dir, and shows what happens.
+func (f deskFlags) perform(ctx context.Context, c console, copy copyFlags, dir string, r remote.Request) error {
 	home, err := remote.OpenHome(f.State)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (f deskFlags) do(ctx context.Context, c console, copy copyFlags, dir string
 		return err
 	}
 	show := newShow(c, f.JSON)
-	doer, closer, err := f.find(c, home, copy, r, show)
+	doer, closer, err := f.findDesk(c, home, copy, r, show)
 	if err != nil {
 		return show.finish(err)
 	}
@@ -37,8 +37,8 @@ func (f deskFlags) do(ctx context.Context, c console, copy copyFlags, dir string
 	return show.finish(errors.Join(err, closer()))
 }
 
-// find finds the desk that runs, or opens one.
-func (f deskFlags) find(c console, home remote.Home, copy copyFlags, r remote.Request, show *show) (remote.Doer, func() error, error) {
+// findDesk finds the desk that runs, or opens one.
+func (f deskFlags) findDesk(c console, home remote.Home, copy copyFlags, r remote.Request, show *show) (remote.Doer, func() error, error) {
 	socket, err := home.Socket(f.Listen)
 	if err != nil {
 		return nil, nil, err
@@ -57,24 +57,24 @@ func (f deskFlags) find(c console, home remote.Home, copy copyFlags, r remote.Re
 	case root == "":
 		root = "."
 	}
-	station, err := f.open(c, home, copy, root, show, true)
+	station, err := f.openStation(c, home, copy, root, show, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	return station, station.Close, nil
 }
 
-// open opens a desk in this process.
-func (f deskFlags) open(c console, home remote.Home, copy copyFlags, root string, show *show, own bool) (*remote.Station, error) {
+// openStation opens a desk in this process.
+func (f deskFlags) openStation(c console, home remote.Home, copy copyFlags, root string, show *show, own bool) (*remote.Station, error) {
 	o := remote.Options{
 		Root: root, Home: home, Address: f.Listen, Network: f.Network, Own: own, Dialect: copy.dialect(),
-		ReleasedOnly: copy.ReleasedOnly, Ignore: copy.Ignore, Note: show.note, Log: zerolog.Nop(),
+		ReleasedOnly: copy.ReleasedOnly, Ignore: copy.Ignore, Note: show.printNote, Log: zerolog.Nop(),
 	}
 	if f.Verbose {
 		o.Log = zerolog.New(zerolog.ConsoleWriter{Out: c.err, NoColor: true, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
 	}
 	if in := terminalInput(); in != nil && !f.JSON {
-		o.Ask = (&gatekeeper{in: in, show: show}).ask
+		o.Ask = (&gatekeeper{in: in, show: show}).confirmDevice
 	}
 	return remote.Open(o)
 }
@@ -87,8 +87,8 @@ type gatekeeper struct {
 	lines chan string // nil before the first question
 }
 
-// ask asks whether a device may come in. Only a clear yes is one. It is called for one device at a time.
-func (p *gatekeeper) ask(ctx context.Context, name string, address netip.Addr) bool {
+// confirmDevice asks whether a device may come in. Only a clear yes is one. It is called for one device at a time.
+func (p *gatekeeper) confirmDevice(ctx context.Context, name string, address netip.Addr) bool {
 	if p.lines == nil {
 		p.lines = make(chan string)
 		go func() {
@@ -98,16 +98,16 @@ func (p *gatekeeper) ask(ctx context.Context, name string, address netip.Addr) b
 			}
 		}()
 	}
-	p.show.note(fmt.Sprintf("A device that was never here wants in: %q at %s. It could read the whole working copy.", name, address))
-	p.show.note("Is it yours? Type yes to let it in, now and from now on; anything else turns it away.")
+	p.show.printNote(fmt.Sprintf("A device that was never here wants in: %q at %s. It could read the whole working copy.", name, address))
+	p.show.printNote("Is it yours? Type yes to let it in, now and from now on; anything else turns it away.")
 	select {
 	case line, open := <-p.lines:
 		if !open {
-			p.show.note("no more answers are read from this terminal")
+			p.show.printNote("no more answers are read from this terminal")
 		}
 		return strings.EqualFold(strings.TrimSpace(line), "yes")
 	case <-ctx.Done():
-		p.show.note(fmt.Sprintf("%q waits no longer for an answer", name))
+		p.show.printNote(fmt.Sprintf("%q waits no longer for an answer", name))
 		return false
 	}
 }
@@ -176,7 +176,7 @@ func (s remoteServeCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	show := newShow(c, s.JSON)
-	station, err := s.open(c, home, s.copyFlags, root, show, false)
+	station, err := s.openStation(c, home, s.copyFlags, root, show, false)
 	if err != nil {
 		return show.finish(err)
 	}

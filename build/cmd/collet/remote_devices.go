@@ -26,7 +26,7 @@ func (d remoteDevicesCommand) Run(ctx context.Context, c console) error {
 	}
 	show := newShow(c, d.JSON)
 	r := remote.Request{Do: remote.VerbDevices, Follow: d.Follow}
-	doer, closer, err := d.find(c, home, d.copyFlags, r, show)
+	doer, closer, err := d.findDesk(c, home, d.copyFlags, r, show)
 	if err != nil {
 		return show.finish(err)
 	}

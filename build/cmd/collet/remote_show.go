@@ -58,28 +58,28 @@ func (s *show) event(e remote.Event) {
 	}
 	switch e.Kind {
 	case remote.KindDesk:
-		s.say("%s is served on %s", clean(e.Desk.Root), e.Desk.Address)
+		s.printLine("%s is served on %s", clean(e.Desk.Root), e.Desk.Address)
 	case remote.KindDevice:
 		s.device(*e.Info)
 	case remote.KindProgress:
 		s.progress(e.Device, *e.Progress)
 	case remote.KindProblem:
-		s.say("left out: %s: %s", clean(e.Path), clean(e.Error))
+		s.printLine("left out: %s: %s", clean(e.Path), clean(e.Error))
 	case remote.KindResult:
 		s.result(e)
 	case remote.KindPushed:
 		if e.Error != "" {
-			s.say("push: %s", clean(e.Error))
+			s.printLine("push: %s", clean(e.Error))
 		}
 	case remote.KindLog:
 		s.log(e)
 	case remote.KindNote:
-		s.say("%s", clean(e.Text))
+		s.printLine("%s", clean(e.Text))
 	}
 }
 
-// note shows what is no event.
-func (s *show) note(text string) {
+// printNote shows what is no event.
+func (s *show) printNote(text string) {
 	s.event(remote.Event{Kind: remote.KindNote, Time: s.now(), Text: text})
 }
 
@@ -130,8 +130,8 @@ func (s *show) object(v any) {
 	fmt.Fprintf(text.NewJSONWriter(s.console.out), "%s\n", object)
 }
 
-// say prints a line above the bars. It needs mu, as all below.
-func (s *show) say(format string, args ...any) {
+// printLine prints a line above the bars. It needs mu, as all below.
+func (s *show) printLine(format string, args ...any) {
 	s.erase()
 	fmt.Fprintf(s.console.err, format+"\n", args...)
 	s.draw()
@@ -142,17 +142,17 @@ func (s *show) device(d remote.Device) {
 	s.known[d.ID] = d
 	switch {
 	case !d.Connected:
-		s.say("%s went away", clean(d.ID))
+		s.printLine("%s went away", clean(d.ID))
 	case d.Collet && (!known || !before.Connected):
-		s.say("%s is here", clean(d.ID))
+		s.printLine("%s is here", clean(d.ID))
 	case !known || !before.Connected:
-		s.say("%s is here (plain protocol)", clean(d.ID))
+		s.printLine("%s is here (plain protocol)", clean(d.ID))
 	}
 	switch {
 	case d.Connected && d.Running && !before.Running:
-		s.say("%s: the game runs", clean(d.ID))
+		s.printLine("%s: the game runs", clean(d.ID))
 	case d.Connected && !d.Running && before.Running:
-		s.say("%s: the game has ended", clean(d.ID))
+		s.printLine("%s: the game has ended", clean(d.ID))
 	}
 }
 
@@ -162,7 +162,7 @@ func (s *show) result(e remote.Event) {
 	if e.Error == "" && e.Result.Do == remote.VerbStart {
 		return
 	}
-	s.say("%s: %s", clean(e.Device), resultText(e))
+	s.printLine("%s: %s", clean(e.Device), resultText(e))
 }
 
 func (s *show) log(e remote.Event) {

@@ -185,7 +185,7 @@ func TestQuestionsAboutDevices(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " YES \n": true, "y\n": false, "no\n": false, "\n": false, "": false} {
 		s := newShown(false, false)
 		g := &gatekeeper{in: strings.NewReader(answer), show: s.show}
-		if got := g.ask(t.Context(), "Phone\x1b[2J", phone); got != want {
+		if got := g.confirmDevice(t.Context(), "Phone\x1b[2J", phone); got != want {
 			t.Errorf("%q: %v", answer, got)
 		}
 		if text := s.err.String(); !strings.Contains(text, `"Phone\x1b[2J" at 192.168.1.5`) || strings.Contains(text, "\x1b") {
@@ -196,7 +196,7 @@ func TestQuestionsAboutDevices(t *testing.T) {
 	s := newShown(false, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if (&gatekeeper{in: in, show: s.show}).ask(ctx, "Phone", phone) || !strings.Contains(s.err.String(), "waits no longer") {
+	if (&gatekeeper{in: in, show: s.show}).confirmDevice(ctx, "Phone", phone) || !strings.Contains(s.err.String(), "waits no longer") {
 		t.Errorf("nobody answered: %s", &s.err)
 	}
 	in.Close()

@@ -54,7 +54,7 @@ func EncodeZip(ctx context.Context, tree bundle.Tree, out io.Writer, o Options) 
 		return flate.NewWriter(w, flate.BestCompression)
 	})
 	for _, e := range tree {
-		if err := z.add(e); err != nil {
+		if err := z.addEntry(e); err != nil {
 			return err
 		}
 	}
@@ -67,8 +67,8 @@ type zipper struct {
 	o Options
 }
 
-// add writes one entry. Empty files and links are stored in any case.
-func (z *zipper) add(e bundle.Entry) (err error) {
+// addEntry writes one entry. Empty files and links are stored in any case.
+func (z *zipper) addEntry(e bundle.Entry) (err error) {
 	if e.Link != "" {
 		e.Data, e.From = []byte(e.Link), ""
 	}

@@ -85,7 +85,7 @@ func NewTree(entries ...Entry) (Tree, error) {
 	files := make([]release.File, len(t))
 	for i, e := range t {
 		files[i].Path = e.Path
-		if err := e.check(); err != nil {
+		if err := e.checkEntry(); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +95,8 @@ func NewTree(entries ...Entry) (Tree, error) {
 	return t, nil
 }
 
-// check validates an entry apart from its path.
-func (e Entry) check() error {
+// checkEntry validates an entry apart from its path.
+func (e Entry) checkEntry() error {
 	switch {
 	case e.Link == "" && e.Mode != Plain && e.Mode != Program:
 		return fmt.Errorf("%s: mode %v is neither %v nor %v", e.Path, e.Mode, Plain, Program)

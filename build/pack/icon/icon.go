@@ -31,7 +31,7 @@ type Picture struct {
 
 // Scale reads a PNG and returns it in the given sizes, in order, skipping sizes larger than the picture.
 func Scale(name string, sides ...int) ([]Picture, error) {
-	whole, err := read(name)
+	whole, err := readPicture(name)
 	if err != nil {
 		return nil, fmt.Errorf("icon %q: %w", name, err)
 	}
@@ -51,8 +51,8 @@ func Scale(name string, sides ...int) ([]Picture, error) {
 	return all, nil
 }
 
-// read decodes a picture after checking its size.
-func read(name string) (image.Image, error) {
+// readPicture decodes a picture after checking its size.
+func readPicture(name string) (image.Image, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err
 	} else if info.Size() > maxFile {

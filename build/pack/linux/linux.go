@@ -98,7 +98,7 @@ const (
 func (o Options) pack(ctx context.Context, b bundle.Bundle, f family, out string) error {
 	p, err := o.client(b, f)
 	if err == nil {
-		err = p.write(ctx, f, out)
+		err = p.writePackage(ctx, f, out)
 	}
 	if err != nil {
 		return fmt.Errorf("make the package %s: %w", out, err)

@@ -40,7 +40,7 @@ func needsOf(tree bundle.Tree, p processor) (needs, error) {
 		if e.Link != "" {
 			continue
 		}
-		if err := n.add(e, p); err != nil {
+		if err := n.addFile(e, p); err != nil {
 			return needs{}, fmt.Errorf("%s: %w", e.Path, err)
 		}
 	}
@@ -54,8 +54,8 @@ func needsOf(tree bundle.Tree, p processor) (needs, error) {
 	return n, nil
 }
 
-// add reads one file.
-func (n *needs) add(e bundle.Entry, p processor) (err error) {
+// addFile reads one file.
+func (n *needs) addFile(e bundle.Entry, p processor) (err error) {
 	in, size, err := e.Open()
 	if err != nil {
 		return err
@@ -72,11 +72,11 @@ func (n *needs) add(e bundle.Entry, p processor) (err error) {
 	if err != nil {
 		return err
 	}
-	return n.read(text, p)
+	return n.readLibraries(text, p)
 }
 
-// read looks through a program.
-func (n *needs) read(text []byte, p processor) error {
+// readLibraries looks through a program.
+func (n *needs) readLibraries(text []byte, p processor) error {
 	f, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("looks like a program, but: %w", err)

@@ -176,6 +176,6 @@ func FuzzPrograms(f *testing.F) {
 	f.Add([]byte(elfMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := needs{needed: map[string]map[string]bool{}, opened: map[string]bool{}}
-		_ = n.read(data, processors["Linux-x64"])
+		_ = n.readLibraries(data, processors["Linux-x64"])
 	})
 }

@@ -134,8 +134,8 @@ func wrapped(text string, columns int) (lines []string) {
 	return append(lines, line)
 }
 
-// write makes the file, whole or not at all.
-func (p parcel) write(ctx context.Context, f family, out string) (err error) {
+// writePackage makes the file, whole or not at all.
+func (p parcel) writePackage(ctx context.Context, f family, out string) (err error) {
 	if _, err := bundle.NewTree(p.files...); err != nil {
 		return err
 	}

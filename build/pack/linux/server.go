@@ -39,7 +39,7 @@ var scripts embed.FS
 func ServerDeb(ctx context.Context, b bundle.Bundle, out string) error {
 	p, err := serverParcel(b)
 	if err == nil {
-		err = p.write(ctx, family{Packager: deb.Default, max: maxDeb}, out)
+		err = p.writePackage(ctx, family{Packager: deb.Default, max: maxDeb}, out)
 	}
 	if err != nil {
 		return fmt.Errorf("make the package %s: %w", out, err)

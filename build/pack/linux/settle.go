@@ -40,16 +40,16 @@ func settled(e bundle.Entry, home string) ([]byte, error) {
 	}
 	moved := string(text)
 	for _, s := range folderSettings {
-		if moved, err = settle(moved, s.table, s.name, s.fallback, home); err != nil {
+		if moved, err = makeAbsolute(moved, s.table, s.name, s.fallback, home); err != nil {
 			return nil, err
 		}
 	}
 	return []byte(moved), nil
 }
 
-// settle makes one folder absolute. What it wrote is read again: text is not understood by looking at lines, so a file in which
+// makeAbsolute makes one folder absolute. What it wrote is read again: text is not understood by looking at lines, so a file in which
 // that does not work has to say the folder itself.
-func settle(text, table, name, fallback, home string) (string, error) {
+func makeAbsolute(text, table, name, fallback, home string) (string, error) {
 	said, there, err := setting(text, table, name)
 	if err != nil {
 		return "", err

@@ -49,8 +49,8 @@ const (
 	Changed    Fault = "signing has changed more than it may"
 )
 
-// next says what to do about a fault; what can only be a damaged file is to be built again.
-func (f Fault) next() string {
+// remedy says what to do about a fault; what can only be a damaged file is to be built again.
+func (f Fault) remedy() string {
 	switch f {
 	case Signed:
 		return "give the file as it was before signing"
@@ -81,7 +81,7 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}
-	return text + "; " + e.Fault.next()
+	return text + "; " + e.Fault.remedy()
 }
 
 // Unwrap gives the Fault.

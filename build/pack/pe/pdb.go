@@ -64,7 +64,7 @@ func openMSF(r io.ReaderAt, size int64) (*msf, error) {
 	if size < int64(superBlockSize) {
 		return nil, fault(NotPDB, "it has %d bytes", size)
 	}
-	super, err := m.read(0, superBlockSize)
+	super, err := m.readBytes(0, superBlockSize)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (m *msf) entry(i int64) (int64, error) {
 	if at+4 > m.directory {
 		return 0, fault(Malformed, "the PDB's stream directory ends after %d bytes", m.directory)
 	}
-	raw, err := m.read(m.blockMap+at/m.block*4, 4)
+	raw, err := m.readBytes(m.blockMap+at/m.block*4, 4)
 	if err != nil {
 		return 0, err
 	}
@@ -145,10 +145,10 @@ func (m *msf) inBlock(block, at int64, n int) ([]byte, error) {
 	if block >= m.blocks {
 		return nil, fault(Malformed, "block %d of %d in a PDB", block, m.blocks)
 	}
-	return m.read(block*m.block+at, n)
+	return m.readBytes(block*m.block+at, n)
 }
 
-func (m *msf) read(at int64, n int) ([]byte, error) {
+func (m *msf) readBytes(at int64, n int) ([]byte, error) {
 	data := make([]byte, n)
 	read, err := m.r.ReadAt(data, at)
 	if read == n {

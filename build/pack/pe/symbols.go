@@ -20,7 +20,7 @@ type debugEntry struct {
 
 // ReadSymbols tells which PDB a program says that it has.
 func ReadSymbols(image []byte) (Symbols, error) {
-	_, record, err := find(image)
+	_, record, err := findDebugRecord(image)
 	if err != nil {
 		return Symbols{}, err
 	}
@@ -35,7 +35,7 @@ func PatchPDB(image []byte, name string) error {
 	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, notInNames) {
 		return fault(BadName, "%q", name)
 	}
-	h, record, err := find(image)
+	h, record, err := findDebugRecord(image)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func CheckPair(image []byte, pdb io.ReaderAt, size int64) error {
 	return nil
 }
 
-// find gives the headers and the first RSDS record, which is part of image.
-func find(image []byte) (header, []byte, error) {
+// findDebugRecord gives the headers and the first RSDS record, which is part of image.
+func findDebugRecord(image []byte) (header, []byte, error) {
 	h, err := parse(image)
 	if err != nil {
 		return h, nil, err

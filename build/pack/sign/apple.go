@@ -46,14 +46,14 @@ func NewApple(s AppleSpec, o Options) (*Apple, error) {
 // Plan is what has to be run on a Mac for a bundle and its archive, in this order: sign the bundle, pack the archive, have the
 // archive notarized, staple the bundle, pack the archive anew.
 func (a *Apple) Plan(bundle, archive string) []string {
-	lines := []string{a.line(a.sign, bundle)}
+	lines := []string{a.commandLine(a.sign, bundle)}
 	if a.notarize != nil {
-		lines = append(lines, a.line(a.notarize, archive), a.line(a.staple, bundle))
+		lines = append(lines, a.commandLine(a.notarize, archive), a.commandLine(a.staple, bundle))
 	}
 	return lines
 }
 
-func (a *Apple) line(c *command, file string) string {
+func (a *Apple) commandLine(c *command, file string) string {
 	t := c.tool(map[string]string{"file": file})
 	return a.secrets.Mask(shellLine(append([]string{t.program}, t.args...)))
 }
@@ -64,7 +64,7 @@ func (a *Apple) Check(context.Context) (signed Signed, err error) {
 		if c == nil {
 			continue
 		}
-		if signed, err = c.check(a.options); err != nil {
+		if signed, err = c.checkProgram(a.options); err != nil {
 			return signed, err
 		}
 	}
@@ -88,7 +88,7 @@ func (a *Apple) call(ctx context.Context, c *command, file string) error {
 	if c == nil {
 		return nil
 	}
-	if _, err := a.options.run(ctx, c.tool(map[string]string{"file": file}), &a.secrets); err != nil {
+	if _, err := a.options.runTool(ctx, c.tool(map[string]string{"file": file}), &a.secrets); err != nil {
 		return advice.Because(err, "", "sign %s", file)
 	}
 	return nil

@@ -138,7 +138,7 @@ func (a *Authenticode) sign(ctx context.Context, from, to, timestamp string) err
 		if err := copyFile(ctx, from, to); err != nil {
 			return err
 		}
-		_, err := a.options.run(ctx, a.command.tool(map[string]string{"file": to}), &a.secrets)
+		_, err := a.options.runTool(ctx, a.command.tool(map[string]string{"file": to}), &a.secrets)
 		return err
 	}
 	return a.options.inFolder(func(dir string) error {
@@ -151,7 +151,7 @@ func (a *Authenticode) sign(ctx context.Context, from, to, timestamp string) err
 			args = append(args, "-readpass", file)
 		}
 		args = append(append(args, a.about(timestamp)...), "-in", from, "-out", to)
-		_, err := a.options.run(ctx, tool{program: osslsigncode, args: args, install: installOSSL}, &a.secrets)
+		_, err := a.options.runTool(ctx, tool{program: osslsigncode, args: args, install: installOSSL}, &a.secrets)
 		return err
 	})
 }
@@ -178,7 +178,7 @@ func (a *Authenticode) about(timestamp string) []string {
 func (a *Authenticode) knowsTime() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	said, _ := a.options.run(ctx, tool{program: osslsigncode, args: []string{"sign", "--help"}, install: installOSSL}, nil)
+	said, _ := a.options.runTool(ctx, tool{program: osslsigncode, args: []string{"sign", "--help"}, install: installOSSL}, nil)
 	return strings.Contains(said, "[ -time ")
 }
 
@@ -236,7 +236,7 @@ func (a *Authenticode) extract(ctx context.Context, file string) (content []byte
 	err = a.options.inFolder(func(dir string) (err error) {
 		out := filepath.Join(dir, "signature")
 		args := []string{"extract-signature", "-in", file, "-out", out}
-		if _, err := a.options.run(ctx, tool{program: osslsigncode, args: args}, &a.secrets); err != nil {
+		if _, err := a.options.runTool(ctx, tool{program: osslsigncode, args: args}, &a.secrets); err != nil {
 			return advice.Because(err, "", "the MSI file has no signature that can be read")
 		}
 		content, err = os.ReadFile(out)
@@ -265,7 +265,7 @@ func (a *Authenticode) verify(ctx context.Context, file string, certificate *x50
 	if certificate != nil && a.options.Test && a.options.now().After(certificate.NotAfter) {
 		args = append(args, "-time", strconv.FormatInt(certificate.NotAfter.Unix()-1, 10))
 	}
-	said, err := a.options.run(ctx, tool{program: osslsigncode, args: append(args, "-in", file), install: installOSSL}, &a.secrets)
+	said, err := a.options.runTool(ctx, tool{program: osslsigncode, args: append(args, "-in", file), install: installOSSL}, &a.secrets)
 	if err != nil || a.spec.TimestampURL == "" || a.spec.TimestampAuthority == "" {
 		return err
 	}
@@ -298,7 +298,7 @@ func (a *Authenticode) unsigned(ctx context.Context, kind, file string) error {
 // as each signature may cost something; where test signatures are asked for, its are taken for such.
 func (a *Authenticode) Check(ctx context.Context) (Signed, error) {
 	if a.command != nil {
-		return a.command.check(a.options)
+		return a.command.checkProgram(a.options)
 	}
 	var signed Signed
 	err := a.options.inFolder(func(dir string) error {

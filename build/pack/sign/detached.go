@@ -58,7 +58,7 @@ func NewDetached(s DetachedSpec, o Options) (*Detached, error) {
 		d.command = command
 		return d, err
 	}
-	if err := d.open(); err != nil {
+	if err := d.openKey(); err != nil {
 		return nil, err
 	}
 	if err := o.admit(d.signer, d.reasons); err != nil {
@@ -67,8 +67,8 @@ func NewDetached(s DetachedSpec, o Options) (*Detached, error) {
 	return d, nil
 }
 
-// open reads the key.
-func (d *Detached) open() error {
+// openKey reads the key.
+func (d *Detached) openKey() error {
 	path, err := d.options.need(d.spec.KeyEnv)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (d *Detached) Sign(ctx context.Context, file string) (signature string, sig
 	if err == nil && d.command != nil {
 		signed.Unchecked, err = "whether it is one is not known here", d.call(ctx, file, signature, signed.Unsigned)
 	} else if err == nil {
-		err = d.write(ctx, file, signature)
+		err = d.writeSignature(ctx, file, signature)
 	}
 	if err != nil {
 		_ = os.Remove(signature) // the error that counts is the one before
@@ -184,8 +184,8 @@ func (d *Detached) suffix() string {
 	return ArmorSuffix
 }
 
-// write signs with the key.
-func (d *Detached) write(ctx context.Context, file, signature string) error {
+// writeSignature signs with the key.
+func (d *Detached) writeSignature(ctx context.Context, file, signature string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (d *Detached) when() time.Time {
 // call has a command sign.
 func (d *Detached) call(ctx context.Context, file, signature string, was [32]byte) error {
 	values := map[string]string{"file": file, "signature": signature}
-	if _, err := d.options.run(ctx, d.command.tool(values), &d.secrets); err != nil {
+	if _, err := d.options.runTool(ctx, d.command.tool(values), &d.secrets); err != nil {
 		return err
 	}
 	is, err := digest(ctx, file)
@@ -243,7 +243,7 @@ func (d *Detached) call(ctx context.Context, file, signature string, was [32]byt
 // Check finds out whether signing would work. Keys were looked at when they were read; of a command it says whether it is there.
 func (d *Detached) Check(context.Context) (Signed, error) {
 	if d.command != nil {
-		return d.command.check(d.options)
+		return d.command.checkProgram(d.options)
 	}
 	return Signed{Signer: d.signer, Reasons: d.reasons}, nil
 }

@@ -58,7 +58,7 @@ type Options struct {
 	Log  zerolog.Logger                                   // every tool, with its arguments and what it prints; the zero value discards
 }
 
-func (o Options) look(variable string) (string, bool) {
+func (o Options) lookupVariable(variable string) (string, bool) {
 	if o.Look == nil {
 		return os.LookupEnv(variable)
 	}

@@ -38,10 +38,10 @@ func (s *Secrets) Add(value string) {
 		s.short = true
 		return
 	}
-	s.add(value)
+	s.addForm(value)
 	for line := range strings.Lines(value) {
 		if line = strings.TrimSpace(line); len(line) >= 16 && line != value && !strings.HasPrefix(line, "-----") {
-			s.add(line)
+			s.addForm(line)
 		}
 	}
 	slices.SortFunc(s.forms, func(a, b []byte) int {
@@ -53,7 +53,7 @@ func (s *Secrets) Add(value string) {
 	s.forms = slices.CompactFunc(s.forms, bytes.Equal)
 }
 
-func (s *Secrets) add(value string) {
+func (s *Secrets) addForm(value string) {
 	quoted, _ := json.Marshal(value) // text always has JSON
 	texts := []string{
 		value, url.QueryEscape(value), url.PathEscape(value), strings.Trim(string(quoted), `"`),

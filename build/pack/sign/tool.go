@@ -40,8 +40,8 @@ type tool struct {
 	install string   // advice if it is missing
 }
 
-// run calls a tool and returns its masked output. An error contains the end of the output.
-func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, error) {
+// runTool calls a tool and returns its masked output. An error contains the end of the output.
+func (o Options) runTool(ctx context.Context, t tool, secrets *Secrets) (string, error) {
 	path, err := exec.LookPath(t.program)
 	if err != nil {
 		return "", advice.Because(err, t.install, "%s is missing", t.program)
@@ -74,12 +74,12 @@ func (o Options) run(ctx context.Context, t tool, secrets *Secrets) (string, err
 func (o Options) environment(names []string) ([]string, error) {
 	var env []string
 	for _, name := range usual {
-		if value, there := o.look(name); there {
+		if value, there := o.lookupVariable(name); there {
 			env = append(env, name+"="+value)
 		}
 	}
 	for _, name := range names {
-		value, there := o.look(name)
+		value, there := o.lookupVariable(name)
 		if !there {
 			return nil, missingVariable(name)
 		}
@@ -91,7 +91,7 @@ func (o Options) environment(names []string) ([]string, error) {
 // hideProxies adds the passwords in proxy addresses to the secrets, since tools get these variables, too.
 func (o Options) hideProxies(secrets *Secrets) {
 	for _, name := range usual {
-		value, there := o.look(name)
+		value, there := o.lookupVariable(name)
 		if secrets == nil || !there || !strings.HasSuffix(strings.ToLower(name), "_proxy") {
 			continue
 		}
@@ -109,7 +109,7 @@ func missingVariable(name string) error {
 
 // need returns a variable that a description names.
 func (o Options) need(name string) (string, error) {
-	value, there := o.look(name)
+	value, there := o.lookupVariable(name)
 	if !there || value == "" {
 		return "", missingVariable(name)
 	}
@@ -197,7 +197,7 @@ func (c *command) tool(values map[string]string) tool {
 	named := false
 	for _, arg := range c.line[1:] {
 		named = named || strings.Contains(arg, "{file}")
-		args = append(args, fill(arg, values))
+		args = append(args, fillPlaceholders(arg, values))
 	}
 	if !named {
 		args = append(args, values["file"])
@@ -205,8 +205,8 @@ func (c *command) tool(values map[string]string) tool {
 	return tool{program: c.line[0], args: args, env: c.env, install: installOwn}
 }
 
-// fill replaces every placeholder once, so that a value that looks like one is kept.
-func fill(text string, values map[string]string) string {
+// fillPlaceholders replaces every placeholder once, so that a value that looks like one is kept.
+func fillPlaceholders(text string, values map[string]string) string {
 	var pairs []string
 	for name, value := range values {
 		pairs = append(pairs, "{"+name+"}", value)
@@ -214,8 +214,8 @@ func fill(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// check reports whether the command's program exists. Its certificate is unknown before the first signature.
-func (c *command) check(o Options) (signed Signed, err error) {
+// checkProgram reports whether the command's program exists. Its certificate is unknown before the first signature.
+func (c *command) checkProgram(o Options) (signed Signed, err error) {
 	if _, err := exec.LookPath(c.line[0]); err != nil && !errors.Is(err, exec.ErrDot) {
 		return signed, advice.Because(err, installOwn, "%s is missing", c.line[0])
 	}

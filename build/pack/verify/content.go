@@ -49,7 +49,7 @@ type held struct {
 	close func() error
 }
 
-func open(name string) (held, error) {
+func openContent(name string) (held, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return held{}, err

@@ -134,12 +134,12 @@ func (c *comparer) files(place []string, a, b string) (d *Difference, err error)
 	if d, err := links(place, a, b); d != nil || err != nil {
 		return d, err
 	}
-	x, err := open(a)
+	x, err := openContent(a)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	y, err := open(b)
+	y, err := openContent(b)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (i Installer) MSI(ctx context.Context, b bundle.Bundle, out string) (err er
 		return err
 	}
 	defer s.remove(&err)
-	if err := p.make(ctx, s, b); err != nil {
+	if err := p.makePackage(ctx, s, b); err != nil {
 		return fmt.Errorf("MSI of %s: %w", b.Name, err)
 	}
 	return s.deliver(made, out)
@@ -38,12 +38,12 @@ func (i Installer) MSI(ctx context.Context, b bundle.Bundle, out string) (err er
 // made is the package on its way, in a stage.
 const made = "made.msi"
 
-func (p *msiProduct) make(ctx context.Context, s *stage, b bundle.Bundle) error {
+func (p *msiProduct) makePackage(ctx context.Context, s *stage, b bundle.Bundle) error {
 	script, err := p.script()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.files(ctx, p.tree), s.pictures(b.Product.Icon), s.write("product.wxs", script)); err != nil {
+	if err := errors.Join(s.files(ctx, p.tree), s.pictures(b.Product.Icon), s.writeFile("product.wxs", script)); err != nil {
 		return err
 	}
 	if _, err := s.tool(ctx, "wixl", "wixl", "-a", "x64", "-o", made, "product.wxs"); err != nil {

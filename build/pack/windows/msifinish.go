@@ -26,7 +26,7 @@ func (p *msiProduct) finish(ctx context.Context, s *stage, packageCode string) e
 	if err != nil {
 		return err
 	}
-	if err := s.write("codepage.idt", []byte(utf8Database)); err != nil {
+	if err := s.writeFile("codepage.idt", []byte(utf8Database)); err != nil {
 		return err
 	}
 	args := []string{made, "-i", "codepage.idt"}
@@ -57,7 +57,7 @@ func (p *msiProduct) table(ctx context.Context, s *stage, table string) (changed
 	if err != nil || text == string(out) {
 		return false, err
 	}
-	return true, s.write(table+".idt", []byte(text))
+	return true, s.writeFile(table+".idt", []byte(text))
 }
 
 // filled is a table's text with all that it lacks.

@@ -56,7 +56,7 @@ func (i Installer) makeSetup(ctx context.Context, s *stage, tree bundle.Tree) er
 // signedUninstaller makes and signs the uninstaller, and leaves nothing else.
 func (s *stage) signedUninstaller(ctx context.Context, tree bundle.Tree, sign func(context.Context, string) error) error {
 	for n := range tree {
-		if err := s.write(stagedName(n), nil); err != nil {
+		if err := s.writeFile(stagedName(n), nil); err != nil {
 			return err
 		}
 	}
@@ -88,11 +88,11 @@ func (s *stage) fillSetup(b bundle.Bundle, script []byte) error {
 		if err != nil {
 			return err
 		}
-		if err := s.write("license.txt", text); err != nil {
+		if err := s.writeFile("license.txt", text); err != nil {
 			return err
 		}
 	}
-	return s.write("setup.nsi", script)
+	return s.writeFile("setup.nsi", script)
 }
 
 // setupData fills setup.nsi.tmpl. Texts are as people read them; the template has them escaped.

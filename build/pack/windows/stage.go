@@ -71,7 +71,7 @@ func (s *stage) copy(name string, from io.Reader) error {
 	return os.Chtimes(s.path(name), s.time, s.time)
 }
 
-func (s *stage) write(name string, data []byte) error { return s.copy(name, bytes.NewReader(data)) }
+func (s *stage) writeFile(name string, data []byte) error { return s.copy(name, bytes.NewReader(data)) }
 
 // maxOutput is how much of a tool's words an error repeats, in bytes: its end, where the reason is.
 const maxOutput = 2000
@@ -141,7 +141,7 @@ func (s *stage) pictures(file string) error {
 	if err := bmp.Encode(&side, sidePicture(icon)); err != nil {
 		return err
 	}
-	return errors.Join(s.write("game.ico", ico.Bytes()), s.write("side.bmp", side.Bytes()))
+	return errors.Join(s.writeFile("game.ico", ico.Bytes()), s.writeFile("side.bmp", side.Bytes()))
 }
 
 // sidePicture has the game's icon on a dark ground that gets lighter towards the bottom.

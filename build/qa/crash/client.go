@@ -53,7 +53,7 @@ func (c *client) play(steps []step) error {
 	return nil
 }
 
-func (c *client) open() (err error) {
+func (c *client) openInstall() (err error) {
 	if c.now.IsZero() {
 		c.now = storyTime
 	}
@@ -156,7 +156,7 @@ func (c *client) wantNothing(set string) error {
 
 // The steps of stories.
 
-func opening(may ...string) step   { return step{(*client).open, may} }
+func opening(may ...string) step   { return step{(*client).openInstall, may} }
 func promoting(may ...string) step { return step{(*client).promote, may} }
 func starting(may ...string) step  { return step{(*client).starting, may} }
 func failing(may ...string) step   { return step{(*client).fail, may} }

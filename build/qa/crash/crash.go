@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options, take func(report.Case)) (Count, error) 
 	if err != nil {
 		return Count{}, err
 	}
-	if err := o.each(ctx, runs, func(r *storyRun) error { return r.prepare() }); err != nil {
+	if err := o.eachStory(ctx, runs, func(r *storyRun) error { return r.prepare() }); err != nil {
 		return Count{}, err
 	}
 	p := &progress{report: o.Progress}
@@ -172,8 +172,8 @@ func (o Options) runs() ([]*storyRun, error) {
 	return runs, nil
 }
 
-// each calls do for all runs, some at a time, and returns the first error.
-func (o Options) each(ctx context.Context, runs []*storyRun, do func(*storyRun) error) error {
+// eachStory calls do for all runs, some at a time, and returns the first error.
+func (o Options) eachStory(ctx context.Context, runs []*storyRun, do func(*storyRun) error) error {
 	return o.eachInOrder(ctx, runs, do, func(*storyRun) {})
 }
 
@@ -217,7 +217,7 @@ type progress struct {
 // progressEvery is the number of stops between two calls of Progress.
 const progressEvery = 64
 
-func (p *progress) one(what string) {
+func (p *progress) countOne(what string) {
 	if n := int(p.done.Add(1)); n%progressEvery == 0 {
 		p.report(n, p.total, what)
 	}

@@ -49,7 +49,7 @@ func (j *judge) of(d *faultfs.Disk, key diskKey) (v verdict) {
 	}
 	c := j.client(d.Open(faultfs.Options{}))
 	c.verify = false
-	err := c.open()
+	err := c.openInstall()
 	if err != nil {
 		v.trouble = "the next start does not open the install: " + err.Error()
 	} else {

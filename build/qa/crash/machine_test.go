@@ -110,7 +110,7 @@ func (m *machine) process(p *faultfs.FS) *client {
 func (m *machine) Check(t *rapid.T) {
 	d := m.disk.Clone()
 	c := m.process(d.Open(faultfs.Options{}))
-	if err := c.open(); err != nil {
+	if err := c.openInstall(); err != nil {
 		if !m.damaged {
 			t.Fatalf("does not open: %v", err)
 		}
@@ -208,7 +208,7 @@ func (m *machine) start(how outcome, verify bool) (*client, error) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
 	c.verify = verify
-	err := c.open()
+	err := c.openInstall()
 	if err == nil {
 		err = c.play(how.steps())
 	}
@@ -294,7 +294,7 @@ func (m *machine) settle(t *rapid.T, c *client, how outcome) {
 func (m *machine) look(t *rapid.T, sets ...Set) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
-	if err := c.open(); err != nil {
+	if err := c.openInstall(); err != nil {
 		t.Fatalf("does not open: %v", err)
 	}
 	m.live = m.holds(t, m.disk, sets...)
@@ -326,7 +326,7 @@ func (m *machine) crash(t *rapid.T) {
 		p := d.Open(faultfs.Options{})
 		prepare(p)
 		c := m.process(p)
-		if c.open() == nil {
+		if c.openInstall() == nil {
 			c.play(how.steps())
 		}
 		return p
@@ -439,7 +439,7 @@ func (m *machine) offline(t *rapid.T) {
 	p := m.disk.Open(faultfs.Options{})
 	c := m.process(p)
 	proves := rapid.Bool().Draw(t, "proves")
-	err := c.open()
+	err := c.openInstall()
 	if err == nil {
 		m.failed = append(m.failed, m.live, m.server) // this may be the start that exceeds the limit
 		err = c.starting()
@@ -475,7 +475,7 @@ func (m *machine) otherHost(t *rapid.T) {
 	c.names = Names("Bore.so")
 	packs := m.server.filter(func(name string) bool { return strings.HasPrefix(name, "Resources/") })
 	c.sets = namedSets{"server": packs.with(Set{"Bore.so": module})}
-	err := c.open()
+	err := c.openInstall()
 	if err == nil {
 		err = c.play(confirms.steps())
 	}

@@ -94,8 +94,8 @@ func (r *storyRun) play(ctx context.Context, p *progress) error {
 		may := r.current.allowed
 		for _, s := range r.wanted(0) {
 			if ctx.Err() == nil && !r.enough() && r.chance(r.options.Sparse, point.at(s)) {
-				r.stop(ctx, point.at(s), o, d, may)
-				p.one(r.id)
+				r.stopAt(ctx, point.at(s), o, d, may)
+				p.countOne(r.id)
 			}
 		}
 	}}
@@ -131,8 +131,8 @@ func (r *storyRun) wanted(level int) []survival {
 	return r.options.survivals()
 }
 
-// stop judges one stop, and then stops its recovery.
-func (r *storyRun) stop(ctx context.Context, p point, o faultfs.Op, d *faultfs.Disk, may []string) {
+// stopAt judges one stop, and then stops its recovery.
+func (r *storyRun) stopAt(ctx context.Context, p point, o faultfs.Op, d *faultfs.Disk, may []string) {
 	r.count.Stops++
 	left := p.of(d, p)
 	key := r.judge.key(left)
@@ -222,7 +222,7 @@ func (r *storyRun) chance(n int, what ...any) bool {
 func (r *storyRun) recover(p *faultfs.FS) error {
 	c := r.judge.client(p)
 	c.verify = false
-	return c.open()
+	return c.openInstall()
 }
 
 // maxReported is how many violations of one cell are reported in full.

@@ -11,8 +11,8 @@ import (
 // details writes the parts that Summary omits, for support.
 func (p *sheet) details() {
 	i := &p.d.Install
-	p.line("")
-	p.line("Where")
+	p.printLine("")
+	p.printLine("Where")
 	p.item("host", "%s, by %v", p.d.Host, p.d.Clues)
 	p.item("settings", "%s", cmp.Or(p.d.Settings, "none"))
 	p.item("packaged", "%s", cmp.Or(p.d.Packaged, "no"))
@@ -28,42 +28,42 @@ func (p *sheet) details() {
 	p.journal()
 	p.files()
 	p.others()
-	p.line("")
-	p.line("Log, last lines")
+	p.printLine("")
+	p.printLine("Log, last lines")
 	for _, line := range p.d.Log {
-		p.line("  %s", line)
+		p.printLine("  %s", line)
 	}
 }
 
 // journal writes both slots with their records.
 func (p *sheet) journal() {
-	p.line("")
-	p.line("Journal")
+	p.printLine("")
+	p.printLine("Journal")
 	for n, s := range p.d.Install.Slots {
 		if s.Size < 0 {
-			p.line("  %s is not there", s.Name)
+			p.printLine("  %s is not there", s.Name)
 			continue
 		}
 		counts := ""
 		if n == p.d.Install.Slot {
 			counts = ", counts"
 		}
-		p.line("  %s: %d bytes, %d valid%s%s", s.Name, s.Size, s.Valid, counts, wrap(s.Torn, "; then ", ""))
+		p.printLine("  %s: %d bytes, %d valid%s%s", s.Name, s.Size, s.Valid, counts, wrap(s.Torn, "; then ", ""))
 		for _, r := range s.Records {
-			p.line("    %s", r)
+			p.printLine("    %s", r)
 		}
 		switch {
 		case s.Lists.Size < 0:
-			p.line("    %s is not there", s.Lists.Name)
+			p.printLine("    %s is not there", s.Lists.Name)
 		case s.Lists.Right():
-			p.line("    %s: %d bytes, right", s.Lists.Name, s.Lists.Size)
+			p.printLine("    %s: %d bytes, right", s.Lists.Name, s.Lists.Size)
 		default:
-			p.line("    %s: %d bytes, is %s%s", s.Lists.Name, s.Lists.Size, cmp.Or(s.Lists.Found, s.Lists.Error),
+			p.printLine("    %s: %d bytes, is %s%s", s.Lists.Name, s.Lists.Size, cmp.Or(s.Lists.Found, s.Lists.Error),
 				wrap(s.Lists.Want, ", the slot names ", ""))
 		}
 	}
 	for _, t := range p.d.Install.Tries {
-		p.line("  set %s: swapped %d, begun %d, failed %d, blocked %t%s", t.Set, t.Swaps, t.Begun, t.Failed, t.Blocked,
+		p.printLine("  set %s: swapped %d, begun %d, failed %d, blocked %t%s", t.Set, t.Swaps, t.Begun, t.Failed, t.Blocked,
 			wrap(t.Cause, ", last cause: ", ""))
 	}
 }
@@ -83,10 +83,10 @@ func (p *sheet) files() {
 		if len(files) == 0 {
 			return
 		}
-		p.line("")
-		p.line("%s", title)
+		p.printLine("")
+		p.printLine("%s", title)
 		for _, f := range files {
-			p.line("  %-9s %12d %s %s%s%s%s%s", f.Found, f.Size, fileset.ShortDigest(f.Digest), f.Name, wrap(f.At, " in ", ""),
+			p.printLine("  %-9s %12d %s %s%s%s%s%s", f.Found, f.Size, fileset.ShortDigest(f.Digest), f.Name, wrap(f.At, " in ", ""),
 				wrap(f.Part, ", part ", ""), wrap(f.Staged, ", staged ", ""), wrap(f.Backup, ", backup ", ""))
 		}
 	}
@@ -95,35 +95,35 @@ func (p *sheet) files() {
 	list("Kept of the last proven set", i.Backups)
 	list("Damaged after the next start, until the server was asked", i.Next.Damaged)
 	if len(i.Parts) > 0 {
-		p.line("")
-		p.line("On their way")
+		p.printLine("")
+		p.printLine("On their way")
 	}
 	for _, part := range i.Parts {
 		percent := 100
 		if part.Size > 0 {
 			percent = int(max(part.Have, 0) * 100 / part.Size)
 		}
-		p.line("  %3d %% of %12d %s %s%s", percent, part.Size, fileset.ShortDigest(part.Digest), part.Name, wrap(part.Found, ", ", ""))
+		p.printLine("  %3d %% of %12d %s %s%s", percent, part.Size, fileset.ShortDigest(part.Digest), part.Name, wrap(part.Found, ", ", ""))
 	}
 }
 
 // others writes the files outside the set.
 func (p *sheet) others() {
 	i := &p.d.Install
-	p.line("")
-	p.line("Beside the set")
-	p.line("  hash cache %s: %s, %d lines, vouches for %d files of the set; beside it %d files, %s",
+	p.printLine("")
+	p.printLine("Beside the set")
+	p.printLine("  hash cache %s: %s, %d lines, vouches for %d files of the set; beside it %d files, %s",
 		i.Cache.Name, i.Cache.State, i.Cache.Lines, i.Cache.Known, i.Cache.Others.Files, formatBytes(i.Cache.Others.Bytes))
-	p.line("  recycler: %d files, %s", i.Recycler.Files, formatBytes(i.Recycler.Bytes))
-	p.line("  others: %d files, %s", i.StrayTally.Files, formatBytes(i.StrayTally.Bytes))
+	p.printLine("  recycler: %d files, %s", i.Recycler.Files, formatBytes(i.Recycler.Bytes))
+	p.printLine("  others: %d files, %s", i.StrayTally.Files, formatBytes(i.StrayTally.Bytes))
 	for _, s := range i.Strays {
-		p.line("    %-8s %12d %s", s.What, s.Size, s.Name)
+		p.printLine("    %-8s %12d %s", s.What, s.Size, s.Name)
 	}
 	if len(i.Next.Actions) > maxSteps {
-		p.line("")
-		p.line("All steps of the next start")
+		p.printLine("")
+		p.printLine("All steps of the next start")
 		for _, step := range i.Next.Actions {
-			p.line("  %s", stepText(step))
+			p.printLine("  %s", stepText(step))
 		}
 	}
 }

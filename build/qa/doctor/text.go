@@ -36,12 +36,12 @@ func (d *Diagnosis) JSON(w io.Writer) error {
 // Text writes the whole diagnosis: the summary, the details, the log, and the JSON form.
 func (d *Diagnosis) Text(w io.Writer) error {
 	p := &sheet{w: w, d: d}
-	p.line("Report about an install, made %s by collet %s on %s", d.Time.Format(time.RFC3339), d.Version, d.Target)
-	p.line("")
+	p.printLine("Report about an install, made %s by collet %s on %s", d.Time.Format(time.RFC3339), d.Version, d.Target)
+	p.printLine("")
 	p.summary()
 	p.details()
-	p.line("")
-	p.line("The same for programs:")
+	p.printLine("")
+	p.printLine("The same for programs:")
 	if p.err != nil {
 		return p.err
 	}
@@ -62,7 +62,7 @@ type sheet struct {
 	err error
 }
 
-func (p *sheet) line(format string, values ...any) {
+func (p *sheet) printLine(format string, values ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintln(p.w, strings.TrimRight(text.Line(fmt.Sprintf(format, values...)), " "))
 	}
@@ -70,17 +70,17 @@ func (p *sheet) line(format string, values ...any) {
 
 // item writes one line with a title.
 func (p *sheet) item(title, format string, values ...any) {
-	p.line("  %-11s "+format, append([]any{title}, values...)...)
+	p.printLine("  %-11s "+format, append([]any{title}, values...)...)
 }
 
 func (p *sheet) summary() {
 	i := &p.d.Install
-	p.line("%s in %s", p.d.Host, p.d.Dir)
+	p.printLine("%s in %s", p.d.Host, p.d.Dir)
 	if i.Base != "" {
 		p.item("above", "%s", i.Base)
 	}
 	p.item("state", "%s", p.state())
-	p.item("set", "%s", p.set())
+	p.item("set", "%s", p.setText())
 	if i.Pending {
 		p.item("proof", "%s", p.proof())
 	}
@@ -93,7 +93,7 @@ func (p *sheet) summary() {
 		room = "unknown how much is free"
 	}
 	p.item("room", "%s on %s", room, p.d.Volume)
-	for n, line := range p.next() {
+	for n, line := range p.nextStart() {
 		p.item([]string{"next start", ""}[min(n, 1)], "%s", line)
 	}
 	if p.d.DataAt != "" && p.d.DataAt != p.d.Dir {
@@ -145,8 +145,8 @@ func (p *sheet) state() string {
 	return fmt.Sprintf("%s (transaction %d)", text, i.Number)
 }
 
-// set describes the live set, and whether it is proven.
-func (p *sheet) set() string {
+// setText describes the live set, and whether it is proven.
+func (p *sheet) setText() string {
 	i := &p.d.Install
 	var size int64
 	found := map[string]int{}
@@ -229,8 +229,8 @@ const maxTroubles = 12
 // maxSteps is the number of next steps in the short form.
 const maxSteps = 12
 
-// next describes the next start.
-func (p *sheet) next() (lines []string) {
+// nextStart describes the next start.
+func (p *sheet) nextStart() (lines []string) {
 	next := &p.d.Install.Next
 	for n, step := range next.Actions {
 		if n == maxSteps {

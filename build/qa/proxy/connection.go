@@ -42,8 +42,8 @@ func (c *connection) record() Record {
 	}
 }
 
-// run forwards until both directions have ended or the connection was finished.
-func (c *connection) run(ctx context.Context, target string) {
+// relay forwards until both directions have ended or the connection was finished.
+func (c *connection) relay(ctx context.Context, target string) {
 	defer close(c.done)
 	if hole, is := blackHole(c.faults); is {
 		wait(ctx, hole.For)
@@ -103,7 +103,7 @@ func (c *connection) forward(ctx context.Context, d Direction, from, to *net.TCP
 	q := newQueue()
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		if !c.fill(ctx, q, from) {
+		if !c.fillQueue(ctx, q, from) {
 			c.close(ClosedByPeer, true)
 		}
 	})
@@ -113,15 +113,15 @@ func (c *connection) forward(ctx context.Context, d Direction, from, to *net.TCP
 	reader.Wait()
 }
 
-// fill reads from into q; it reports whether the end was orderly.
-func (c *connection) fill(ctx context.Context, q *queue, from io.Reader) bool {
-	defer q.end()
+// fillQueue reads from into q; it reports whether the end was orderly.
+func (c *connection) fillQueue(ctx context.Context, q *queue, from io.Reader) bool {
+	defer q.closeInput()
 	for {
 		data := make([]byte, readSize)
 		n, err := from.Read(data)
 		if n > 0 {
-			link, _ := c.link.get()
-			if q.put(ctx, packet{data[:n], time.Now()}, link.queueLimit()) != nil {
+			link, _ := c.link.currentLink()
+			if q.putPacket(ctx, packet{data[:n], time.Now()}, link.queueLimit()) != nil {
 				return false
 			}
 		}
@@ -140,7 +140,7 @@ func (c *connection) drain(ctx context.Context, q *queue, d Direction, to *net.T
 		return err
 	}
 	for {
-		p, more, err := q.get(ctx)
+		p, more, err := q.nextPacket(ctx)
 		if err != nil || !more {
 			return err
 		}
@@ -165,7 +165,7 @@ func (c *connection) send(ctx context.Context, d Direction, to *net.TCPConn, dat
 		return 0, err
 	}
 	n := c.schedules[d].room(min(len(data), link.piece()))
-	if err := c.link.pass(ctx, d, n); err != nil {
+	if err := c.link.waitTurn(ctx, d, n); err != nil {
 		return 0, err
 	}
 	if _, err = c.link.untilOpen(ctx); err != nil { // it may have stalled in the meantime
@@ -197,7 +197,7 @@ func (c *connection) untilSilenced(ctx context.Context) error {
 // inject executes all faults of the schedule at the current position of direction d.
 func (c *connection) inject(ctx context.Context, d Direction, to *net.TCPConn) error {
 	for {
-		fault, is := c.schedules[d].next()
+		fault, is := c.schedules[d].nextFault()
 		if !is {
 			return ctx.Err()
 		}

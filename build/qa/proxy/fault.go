@@ -111,8 +111,8 @@ func (s *schedule) apply(data []byte) []byte {
 	return data
 }
 
-// next returns the next due fault that needs the connection. Faults that only change bytes are started here.
-func (s *schedule) next() (Fault, bool) {
+// nextFault returns the next due fault that needs the connection. Faults that only change bytes are started here.
+func (s *schedule) nextFault() (Fault, bool) {
 	for len(s.faults) > 0 && s.faults[0].At <= s.at {
 		f := s.faults[0]
 		s.faults = s.faults[1:]

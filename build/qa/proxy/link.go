@@ -62,7 +62,7 @@ func newSharedLink(l Link) *sharedLink {
 	return &sharedLink{setting: l, changed: make(chan struct{}), freeAt: map[Direction]time.Time{}}
 }
 
-func (l *sharedLink) set(link Link) {
+func (l *sharedLink) setLink(link Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setting = link
@@ -70,7 +70,7 @@ func (l *sharedLink) set(link Link) {
 	l.changed = make(chan struct{})
 }
 
-func (l *sharedLink) get() (Link, <-chan struct{}) {
+func (l *sharedLink) currentLink() (Link, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.setting, l.changed
@@ -79,7 +79,7 @@ func (l *sharedLink) get() (Link, <-chan struct{}) {
 // untilOpen waits until the link is not stalled and returns its setting.
 func (l *sharedLink) untilOpen(ctx context.Context) (Link, error) {
 	for {
-		link, changed := l.get()
+		link, changed := l.currentLink()
 		if !link.Stalled {
 			return link, ctx.Err()
 		}
@@ -91,8 +91,8 @@ func (l *sharedLink) untilOpen(ctx context.Context) (Link, error) {
 	}
 }
 
-// pass waits until the link has carried n bytes in direction d.
-func (l *sharedLink) pass(ctx context.Context, d Direction, n int) error {
+// waitTurn waits until the link has carried n bytes in direction d.
+func (l *sharedLink) waitTurn(ctx context.Context, d Direction, n int) error {
 	l.mu.Lock()
 	rate := l.setting.Rate
 	if rate <= 0 {
@@ -130,8 +130,8 @@ func newQueue() *queue {
 	return &queue{moved: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
-// put waits until the queue holds less than limit bytes.
-func (q *queue) put(ctx context.Context, p packet, limit int) error {
+// putPacket waits until the queue holds less than limit bytes.
+func (q *queue) putPacket(ctx context.Context, p packet, limit int) error {
 	for {
 		q.mu.Lock()
 		if q.bytes < limit {
@@ -149,16 +149,16 @@ func (q *queue) put(ctx context.Context, p packet, limit int) error {
 	}
 }
 
-// end marks the end of the data.
-func (q *queue) end() {
+// closeInput marks the end of the data.
+func (q *queue) closeInput() {
 	q.mu.Lock()
 	q.ended = true
 	q.mu.Unlock()
 	signal(q.moved)
 }
 
-// get waits for a packet; more is false at the end. The packet stays counted until done is called with its size.
-func (q *queue) get(ctx context.Context) (p packet, more bool, err error) {
+// nextPacket waits for a packet; more is false at the end. The packet stays counted until done is called with its size.
+func (q *queue) nextPacket(ctx context.Context) (p packet, more bool, err error) {
 	for {
 		q.mu.Lock()
 		if len(q.packets) > 0 {

@@ -15,7 +15,7 @@ func TestLinePassesAtTheRate(t *testing.T) {
 		l := newSharedLink(Link{Rate: 1000})
 		start := time.Now()
 		for range 10 {
-			if err := l.pass(t.Context(), Down, 500); err != nil {
+			if err := l.waitTurn(t.Context(), Down, 500); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -31,7 +31,7 @@ func TestLineDirectionsDoNotShare(t *testing.T) {
 		start := time.Now()
 		for _, d := range []Direction{Up, Down} {
 			done := make(chan error)
-			go func() { done <- l.pass(t.Context(), d, 1000) }()
+			go func() { done <- l.waitTurn(t.Context(), d, 1000) }()
 			defer func() {
 				if err := <-done; err != nil {
 					t.Error(err)
@@ -49,7 +49,7 @@ func TestLineKeepsNoCreditWhileIdle(t *testing.T) {
 		l := newSharedLink(Link{Rate: 1000})
 		time.Sleep(time.Hour)
 		start := time.Now()
-		if err := l.pass(t.Context(), Up, 1000); err != nil {
+		if err := l.waitTurn(t.Context(), Up, 1000); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took != time.Second {
@@ -69,10 +69,10 @@ func TestLineStallsAndGoesOn(t *testing.T) {
 			opened <- time.Now()
 		}()
 		time.Sleep(time.Minute)
-		l.set(Link{Stalled: true, Rate: 7}) // still stalled
+		l.setLink(Link{Stalled: true, Rate: 7}) // still stalled
 		time.Sleep(time.Minute)
 		released := time.Now()
-		l.set(Link{})
+		l.setLink(Link{})
 		if at := <-opened; !at.Equal(released) {
 			t.Errorf("opened at %v, released at %v", at, released)
 		}
@@ -85,14 +85,14 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		defer cancel()
 		l := newSharedLink(Link{Rate: 1, Stalled: true})
 		full := newQueue()
-		if err := full.put(ctx, packet{data: make([]byte, 10)}, 10); err != nil {
+		if err := full.putPacket(ctx, packet{data: make([]byte, 10)}, 10); err != nil {
 			t.Fatal(err)
 		}
 		waits := map[string]func() error{
-			"pass": func() error { return l.pass(ctx, Up, 3600) },
+			"pass": func() error { return l.waitTurn(ctx, Up, 3600) },
 			"open": func() error { _, err := l.untilOpen(ctx); return err },
-			"get":  func() error { _, _, err := newQueue().get(ctx); return err },
-			"put":  func() error { return full.put(ctx, packet{data: []byte{1}}, 10) },
+			"get":  func() error { _, _, err := newQueue().nextPacket(ctx); return err },
+			"put":  func() error { return full.putPacket(ctx, packet{data: []byte{1}}, 10) },
 		}
 		for name, wait := range waits {
 			if err := wait(); !errors.Is(err, context.DeadlineExceeded) {
@@ -107,25 +107,25 @@ func TestQueueKeepsOrderAndItsLimit(t *testing.T) {
 		q, put := newQueue(), 0
 		go func() {
 			for i := range 100 {
-				if err := q.put(t.Context(), packet{data: []byte{byte(i)}}, 3); err != nil {
+				if err := q.putPacket(t.Context(), packet{data: []byte{byte(i)}}, 3); err != nil {
 					t.Error(err)
 				}
 				put++
 			}
-			q.end()
+			q.closeInput()
 		}()
 		synctest.Wait()
 		if put != 3 {
 			t.Fatalf("%d packets of one byte in a queue of 3", put)
 		}
 		for i := range 100 {
-			p, more, err := q.get(t.Context())
+			p, more, err := q.nextPacket(t.Context())
 			if err != nil || !more || p.data[0] != byte(i) {
 				t.Fatalf("packet %d: %v %v %v", i, p.data, more, err)
 			}
 			q.done(1)
 		}
-		if _, more, err := q.get(t.Context()); more || err != nil {
+		if _, more, err := q.nextPacket(t.Context()); more || err != nil {
 			t.Errorf("after the end: more %v, error %v", more, err)
 		}
 	})

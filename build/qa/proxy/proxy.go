@@ -143,12 +143,12 @@ func (p *Proxy) Refuse() {
 }
 
 // SetLink changes the link of all connections, also for bytes in transit.
-func (p *Proxy) SetLink(l Link) { p.link.set(l) }
+func (p *Proxy) SetLink(l Link) { p.link.setLink(l) }
 
 // Cut resets all open connections and returns their number. It returns when they are closed.
 func (p *Proxy) Cut() int {
 	cut := 0
-	for _, c := range p.all() {
+	for _, c := range p.listConnections() {
 		if c.close(WasCut, true) {
 			cut++
 			<-c.done
@@ -159,7 +159,7 @@ func (p *Proxy) Cut() int {
 
 // Records returns all connections in order of arrival.
 func (p *Proxy) Records() []Record {
-	connections := p.all()
+	connections := p.listConnections()
 	records := make([]Record, len(connections))
 	for i, c := range connections {
 		records[i] = c.record()
@@ -181,14 +181,14 @@ func (p *Proxy) Close() error {
 	p.closed = true
 	p.mu.Unlock()
 	p.Refuse()
-	for _, c := range p.all() {
+	for _, c := range p.listConnections() {
 		c.close(Stopped, false)
 	}
 	p.running.Wait()
 	return nil
 }
 
-func (p *Proxy) all() []*connection {
+func (p *Proxy) listConnections() []*connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]*connection(nil), p.connections...)
@@ -223,5 +223,5 @@ func (p *Proxy) serve(client *net.TCPConn) {
 	}
 	c.schedules, c.silenced = newSchedules(c.faults), make(chan struct{})
 	p.connections = append(p.connections, c)
-	p.running.Go(func() { c.run(ctx, p.options.Target) })
+	p.running.Go(func() { c.relay(ctx, p.options.Target) })
 }

@@ -77,7 +77,7 @@ func (r *Report) junit() junitSuites {
 			all.Suites = append(all.Suites, r.junitSuite(c.Suite))
 		}
 		s := &all.Suites[at[c.Suite]]
-		s.take(c)
+		s.addCase(c)
 		total, times[c.Suite] = total+c.Took, times[c.Suite]+c.Took
 		s.Time = junitTime(times[c.Suite])
 	}
@@ -95,7 +95,7 @@ func (r *Report) junitSuite(name string) junitSuite {
 	return s
 }
 
-func (s *junitSuite) take(c Case) {
+func (s *junitSuite) addCase(c Case) {
 	out := junitCase{Class: "collet." + c.Suite, Name: c.Title(), Time: junitTime(c.Took)}
 	first, _, _ := strings.Cut(c.Detail, "\n")
 	s.Tests++

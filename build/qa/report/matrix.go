@@ -51,9 +51,9 @@ type cell struct {
 	Count Count
 }
 
-func (c *cell) add(index int, s State) {
+func (c *cell) addCase(index int, s State) {
 	c.Cases = append(c.Cases, index)
-	c.Count.add(s)
+	c.Count.addState(s)
 }
 
 // Title returns the head's text, in the form of a case's title.
@@ -87,7 +87,7 @@ func (r *Report) grid(suite string, members []int) grid {
 	g := grid{Suite: suite, Heads: heads(places, columns), Corner: rows.shorten()}
 	g.Groups = rows.groups(len(places))
 	for _, i := range members {
-		g.Count.add(r.Cases[i].State)
+		g.Count.addState(r.Cases[i].State)
 	}
 	return g
 }
@@ -110,7 +110,7 @@ func (r *Report) parameters(members []int) []parameter {
 			if at < 0 {
 				at, found = len(found), append(found, parameter{name: p.Name, known: map[string]bool{}})
 			}
-			found[at].add(p.Value, r.Cases[i].Name)
+			found[at].addValue(p.Value, r.Cases[i].Name)
 		}
 	}
 	for _, p := range found {
@@ -119,8 +119,8 @@ func (r *Report) parameters(members []int) []parameter {
 	return found
 }
 
-// add inserts a new value after the preceding value of the same row, or at the end. So a value that the first row lacks has its place.
-func (p *parameter) add(value, row string) {
+// addValue inserts a new value after the preceding value of the same row, or at the end. So a value that the first row lacks has its place.
+func (p *parameter) addValue(value, row string) {
 	if !p.known[value] {
 		p.known[value] = true
 		at := len(p.values)
@@ -259,7 +259,7 @@ func (r *Report) rows(members []int, columns []string, params []parameter, place
 			cells := make([]cell, len(places))
 			rows = append(rows, keyed{row{Title: c.rowTitle(rest), Cells: cells}, c.Name, c.rowTitle(rest[:min(1, len(rest))])})
 		}
-		rows[at[key]].Cells[column[joined(c.values(columns))]].add(i, c.State)
+		rows[at[key]].Cells[column[joined(c.values(columns))]].addCase(i, c.State)
 	}
 	return rows
 }
@@ -326,12 +326,12 @@ func (rows rowList) gather(width int, title func(keyed) string) []group {
 			at[name] = len(groups)
 			groups = append(groups, group{Title: name, Cells: make([]cell, width)})
 		}
-		groups[at[name]].take(k.row)
+		groups[at[name]].addRow(k.row)
 	}
 	return groups
 }
 
-func (g *group) take(r row) {
+func (g *group) addRow(r row) {
 	g.Rows = append(g.Rows, r)
 	for i, c := range r.Cells {
 		g.Cells[i].Cases = append(g.Cells[i].Cases, c.Cases...)

@@ -86,7 +86,7 @@ func (n Count) String() string {
 	return fmt.Sprintf("cases %d, violations %d, skipped %d", n.Cases(), n.Violations, n.Skipped)
 }
 
-func (n *Count) add(s State) {
+func (n *Count) addState(s State) {
 	switch s.known() {
 	case OK:
 		n.OK++
@@ -122,7 +122,7 @@ func (r *Report) Count() Count { return count(r.Cases) }
 
 func count(cases []Case) (n Count) {
 	for _, c := range cases {
-		n.add(c.State)
+		n.addState(c.State)
 	}
 	return n
 }

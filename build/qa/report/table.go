@@ -49,7 +49,7 @@ func (r *Report) Table(w io.Writer) error {
 	t.violations(r.Cases)
 	t.skips(r.Cases)
 	for _, c := range r.Comments {
-		t.line(plain, "%s", c)
+		t.printLine(plain, "%s", c)
 	}
 	t.summary(r)
 	return t.out.Flush()
@@ -71,7 +71,7 @@ type table struct {
 	colours bool
 }
 
-func (t *table) line(colour, format string, values ...any) {
+func (t *table) printLine(colour, format string, values ...any) {
 	text := strings.TrimRight(fmt.Sprintf(format, values...), " ")
 	if t.colours && colour != plain && text != "" {
 		text = colour + text + reset
@@ -93,7 +93,7 @@ func (t *table) overview(cases []Case) {
 		if sums[s] == nil {
 			subjects, sums[s] = append(subjects, s), &sum{}
 		}
-		sums[s].add(c.State)
+		sums[s].addState(c.State)
 		sums[s].took += c.Took
 	}
 	suites, names := make([]string, len(subjects)), make([]string, len(subjects))
@@ -102,10 +102,10 @@ func (t *table) overview(cases []Case) {
 	}
 	suite := columnWidth(suites, "SUITE", suiteWidth)
 	name := columnWidth(names, "NAME", tableWidth-numbersWidth-suite-2)
-	t.line(bold, "%-*s  %-*s  %6s  %6s  %10s  %7s  %8s", suite, "SUITE", name, "NAME", "CASES", "OK", "VIOLATIONS", "SKIPPED", "TIME")
+	t.printLine(bold, "%-*s  %-*s  %6s  %6s  %10s  %7s  %8s", suite, "SUITE", name, "NAME", "CASES", "OK", "VIOLATIONS", "SKIPPED", "TIME")
 	for _, s := range subjects {
 		n := sums[s]
-		t.line(shade(n.worst()), "%-*s  %-*s  %6d  %6d  %10d  %7d  %8s", suite, shortened(s.suite, suite), name, shortened(s.name, name),
+		t.printLine(shade(n.worst()), "%-*s  %-*s  %6d  %6d  %10d  %7d  %8s", suite, shortened(s.suite, suite), name, shortened(s.name, name),
 			n.Cases(), n.OK, n.Violations, n.Skipped, seconds(n.took))
 	}
 }
@@ -148,15 +148,15 @@ func (t *table) violations(cases []Case) {
 		if c.State != Violation {
 			continue
 		}
-		t.line(plain, "")
-		t.line(red, "violation: %s %s", c.Suite, c.Title())
+		t.printLine(plain, "")
+		t.printLine(red, "violation: %s %s", c.Suite, c.Title())
 		lines := strings.Split(strings.TrimRight(c.Detail, "\n"), "\n")
 		for i, line := range lines {
 			if i == maxDetailLines {
-				t.line(plain, "  … %d more lines, see the other reports", len(lines)-i)
+				t.printLine(plain, "  … %d more lines, see the other reports", len(lines)-i)
 				break
 			}
-			t.line(plain, "  %s", line)
+			t.printLine(plain, "  %s", line)
 		}
 	}
 }
@@ -177,10 +177,10 @@ func (t *table) skips(cases []Case) {
 		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
 	})
 	if len(sorted) > 0 {
-		t.line(plain, "")
+		t.printLine(plain, "")
 	}
 	for _, reason := range sorted {
-		t.line(grey, "skipped %d: %s", reasons[reason], strings.ReplaceAll(strings.TrimSpace(reason), "\n", "; "))
+		t.printLine(grey, "skipped %d: %s", reasons[reason], strings.ReplaceAll(strings.TrimSpace(reason), "\n", "; "))
 	}
 }
 
@@ -190,8 +190,8 @@ func (t *table) summary(r *Report) {
 	if r.Took > 0 {
 		text += fmt.Sprintf(" (%s)", seconds(r.Took))
 	}
-	t.line(plain, "")
-	t.line(shade(n.worst()), "%s", text)
+	t.printLine(plain, "")
+	t.printLine(shade(n.worst()), "%s", text)
 }
 
 // seconds formats a duration in seconds.

@@ -39,8 +39,8 @@ func (s *Scenario) layout() install.Names {
 	return install.Names{Runtime: s.base(), Ext: path.Ext(s.library), Resources: "Resources", Cache: "Cache"}
 }
 
-// open opens the install. After an unclean end it hashes all files, like a game client.
-func (c *client) open(ctx context.Context) (err error) {
+// openInstall opens the install. After an unclean end it hashes all files, like a game client.
+func (c *client) openInstall(ctx context.Context) (err error) {
 	if c.now.IsZero() {
 		c.now = clientTime()
 	}
@@ -123,7 +123,7 @@ func (s *Scenario) live(f release.File) string {
 
 // update is one complete run: open, fetch, swap, prove, close.
 func (c *client) update(ctx context.Context, set tree) error {
-	err := c.open(ctx)
+	err := c.openInstall(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *client) prove(ctx context.Context, fails int) error {
 
 // recover is a start without a server: it opens and closes the install.
 func (c *client) recover(ctx context.Context) error {
-	if err := c.open(ctx); err != nil {
+	if err := c.openInstall(ctx); err != nil {
 		return fmt.Errorf("the next start does not open the install: %w", err)
 	}
 	return c.dir.Close()

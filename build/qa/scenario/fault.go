@@ -161,14 +161,14 @@ func (f *fault) readTruncate(words []string) error {
 	}
 	size, err := parseSize(words[1])
 	f.change = func(v *volume) error {
-		data, err := v.read(words[0])
+		data, err := v.readFile(words[0])
 		if err != nil {
 			return err
 		}
 		if int64(len(data)) < size {
 			return fmt.Errorf("%s has %d bytes only", words[0], len(data))
 		}
-		return v.write(words[0], file{data: data[:size]})
+		return v.writeFile(words[0], file{data: data[:size]})
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (f *fault) readDelete(words []string) error {
 }
 
 func (f *fault) readPut(words []string) error {
-	f.change = func(v *volume) error { return v.write(words[0], file{data: []byte(words[1])}) }
+	f.change = func(v *volume) error { return v.writeFile(words[0], file{data: []byte(words[1])}) }
 	return wantWords(words, 2, 2, `put NAME TEXT`)
 }
 
@@ -188,7 +188,7 @@ func (f *fault) readLink(words []string) error {
 		if err := v.fsys.Remove(words[0]); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		return v.write(words[0], file{link: words[1]})
+		return v.writeFile(words[0], file{link: words[1]})
 	}
 	return wantWords(words, 2, 2, "link NAME TARGET")
 }
@@ -268,13 +268,13 @@ type volume struct {
 	dir  string        // of the real disk
 }
 
-// read returns the content of a file.
-func (v *volume) read(name string) ([]byte, error) {
+// readFile returns the content of a file.
+func (v *volume) readFile(name string) ([]byte, error) {
 	return platform.ReadFile(v.fsys, name, maxBytes)
 }
 
-// write writes a file and creates the folders above it. It replaces an existing file.
-func (v *volume) write(name string, file file) error {
+// writeFile writes a file and creates the folders above it. It replaces an existing file.
+func (v *volume) writeFile(name string, file file) error {
 	if err := v.fsys.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (p *parser) declare(marker, body string) error {
 		return p.fail("count=N and a number like %%05d in the name go together")
 	}
 	for n := range max(d.count, 1) {
-		if err := p.add(d, n); err != nil {
+		if err := p.addFile(d, n); err != nil {
 			return err
 		}
 	}
@@ -215,8 +215,8 @@ func (p *parser) attribute(d *declared, word string) (err error) {
 	return nil
 }
 
-// add adds file number n of a declaration.
-func (p *parser) add(d declared, n int) error {
+// addFile adds file number n of a declaration.
+func (p *parser) addFile(d declared, n int) error {
 	name := d.name
 	if d.count > 0 {
 		name = fmt.Sprintf(d.name, n)

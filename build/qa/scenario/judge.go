@@ -16,8 +16,8 @@ import (
 	"collet/platform"
 )
 
-// set returns the hashes of a tree.
-func (t tree) set() (fileset.Set, error) {
+// fileSet returns the hashes of a tree.
+func (t tree) fileSet() (fileset.Set, error) {
 	s := fileset.Set{}
 	for name, f := range t {
 		digest, err := digestOf(f.data)
@@ -29,8 +29,8 @@ func (t tree) set() (fileset.Set, error) {
 	return s, nil
 }
 
-// all returns the hashes of all files in the folder.
-func (v *volume) all() (fileset.Set, error) {
+// allFiles returns the hashes of all files in the folder.
+func (v *volume) allFiles() (fileset.Set, error) {
 	s := fileset.Set{}
 	var walk func(folder string) error
 	walk = func(folder string) error {
@@ -80,17 +80,17 @@ func (r *run) live(all fileset.Set) fileset.Set {
 // promise returns the scenario's two sets.
 func (r *run) promise() (p fileset.Promise, err error) {
 	if r.begin != beginNone || len(r.from) > 0 {
-		if p.Old, err = r.from.set(); err != nil {
+		if p.Old, err = r.from.fileSet(); err != nil {
 			return p, err
 		}
 	}
-	p.New, err = r.to.set()
+	p.New, err = r.to.fileSet()
 	return p, err
 }
 
 // judgeSet checks for the expected set: old, new, old-or-new, or any.
 func (r *run) judgeSet(v *volume, want, when string) error {
-	all, err := v.all()
+	all, err := v.allFiles()
 	if err != nil {
 		return err
 	}

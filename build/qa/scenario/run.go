@@ -170,7 +170,7 @@ func (r *run) install(ctx context.Context, v *volume) error {
 
 func (v *volume) plant(tree tree) error {
 	for _, name := range tree.names() {
-		if err := v.write(name, tree[name]); err != nil {
+		if err := v.writeFile(name, tree[name]); err != nil {
 			return err
 		}
 	}
@@ -277,7 +277,7 @@ func (r *run) disturbed(ctx context.Context, v *volume, fsys platform.FS) error 
 			return c.recover(ctx)
 		}
 	}
-	err := c.open(ctx)
+	err := c.openInstall(ctx)
 	if err != nil {
 		return err
 	}

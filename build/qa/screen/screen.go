@@ -61,13 +61,13 @@ func Start(ctx context.Context, width, height int) (*Screen, error) {
 		return nil, err
 	}
 	s := &Screen{dir: dir}
-	if err := s.start(ctx, path, width, height); err != nil {
+	if err := s.startServer(ctx, path, width, height); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Screen) start(ctx context.Context, path string, width, height int) error {
+func (s *Screen) startServer(ctx context.Context, path string, width, height int) error {
 	ctx, cancel := context.WithTimeout(ctx, screenStart)
 	defer cancel()
 	numbers, announce, err := os.Pipe()

@@ -68,7 +68,7 @@ func (h *Host) accept() {
 			continue
 		}
 		h.work.Go(func() {
-			defer h.leave(conn)
+			defer h.removePlayer(conn)
 			if p, err := Serve(paced{conn}); p.Logic != 0 || err == nil {
 				h.ended(p, err)
 			}
@@ -87,7 +87,7 @@ func (h *Host) enter(conn net.Conn) bool {
 	return true
 }
 
-func (h *Host) leave(conn net.Conn) {
+func (h *Host) removePlayer(conn net.Conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.conns, conn)

@@ -105,8 +105,8 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("a game on the field %+v: it has no room for its player, or not 1 to %d pieces", e.Field, MaxPieces)
 }
 
-// check is nil or a *FieldError.
-func (f Field) check() error {
+// checkField is nil or a *FieldError.
+func (f Field) checkField() error {
 	wide, high := int(f.Right)-int(f.Left), int(f.Bottom)-int(f.Top)
 	fits := int(f.PlayerWidth) <= wide && int(f.PlayerHeight) <= high && int(f.PieceWidth) <= wide && int(f.PieceHeight) <= high
 	if !fits || f.Pieces < 1 || f.Pieces > MaxPieces || f.Left < 0 || f.Top < 0 {
@@ -129,7 +129,7 @@ const (
 
 // NewState is the first state of a game. The same field and seed give the same state. The error is a *FieldError.
 func NewState(f Field, seed uint32) (*State, error) {
-	if err := f.check(); err != nil {
+	if err := f.checkField(); err != nil {
 		return nil, err
 	}
 	s := &State{field: f, seed: seed, World: World{Pieces: make([]Piece, f.Pieces)}}
@@ -193,8 +193,8 @@ func (s *State) Step(steer Steer, logic int32) {
 	if logic < windy {
 		wind = Point{}
 	}
-	p.At.X = moved(p.At.X+wind.X+speed*(one(steer.Right)-one(steer.Left)), f.Left, f.Right-int16(f.PlayerWidth))
-	p.At.Y = moved(p.At.Y+wind.Y+speed*(one(steer.Down)-one(steer.Up)), f.Top, f.Bottom-int16(f.PlayerHeight))
+	p.At.X = moved(p.At.X+wind.X+speed*(boolInt(steer.Right)-boolInt(steer.Left)), f.Left, f.Right-int16(f.PlayerWidth))
+	p.At.Y = moved(p.At.Y+wind.Y+speed*(boolInt(steer.Down)-boolInt(steer.Up)), f.Top, f.Bottom-int16(f.PlayerHeight))
 	s.pickUp()
 	s.World.Still++
 	if p.Found != before {
@@ -229,7 +229,7 @@ func (s *State) pickUp() {
 	}
 }
 
-func one(b bool) int16 {
+func boolInt(b bool) int16 {
 	if b {
 		return 1
 	}
