@@ -73,7 +73,7 @@ func TestMirrorToAFolder(t *testing.T) {
 	other := newStage(t) // somebody else's folder, with fewer versions
 	f := other.open()
 	defer f.Close()
-	if _, err := f.Mirror(context.Background(), out, false); err == nil || !strings.Contains(err.Error(), "somebody else publishes there") {
+	if _, err := f.Mirror(context.Background(), out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {
 		t.Errorf("over a newer one: %v", err)
 	}
 }
