@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"collet/netproto/dial"
+	"collet/platform/text"
 )
 
 // question is a request to a mirror.
@@ -162,17 +163,17 @@ type body struct {
 
 // checkPartial checks an answer with a range (206).
 func (b *body) checkPartial(answer *http.Response) error {
-	text := answer.Header.Get("Content-Range")
-	first, last, total, ok := contentRange(text)
+	sent := answer.Header.Get("Content-Range")
+	first, last, total, ok := contentRange(sent)
 	switch {
 	case !ok, first != b.q.from, b.q.to >= 0 && last >= b.q.to:
-		return b.q.wrong(WrongRange, "asked for %s, got Content-Range %q", b.q.header(), clip(text))
+		return b.q.wrong(WrongRange, "asked for %s, got Content-Range %q", b.q.header(), clip(sent))
 	case b.q.to >= 0 && last != b.q.to-1, b.q.to < 0 && total >= 0 && last != total-1:
-		return b.q.wrong(WrongLength, "asked for %s, got Content-Range %q", b.q.header(), clip(text))
+		return b.q.wrong(WrongLength, "asked for %s, got Content-Range %q", b.q.header(), clip(sent))
 	}
 	b.left, b.total = last+1-first, total
 	if answer.ContentLength >= 0 && answer.ContentLength != b.left {
-		return b.q.wrong(WrongLength, "Content-Range %q with %d bytes", clip(text), answer.ContentLength)
+		return b.q.wrong(WrongLength, "Content-Range %q with %d bytes", clip(sent), answer.ContentLength)
 	}
 	return nil
 }
@@ -298,14 +299,8 @@ func bare(err error) error {
 	return err
 }
 
-// clip shortens a text of a peer and replaces control characters.
-func clip(text string) string {
-	const most = 100 // bytes of a peer's text in an error
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F {
-			return '?'
-		}
-		return r
-	}, text)
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
-}
+// clip shortens a peer's text for an error.
+func clip(s string) string { return text.Clip(text.Line(s), maxQuoted) }
+
+// maxQuoted is how many bytes of a peer's text an error repeats.
+const maxQuoted = 100

@@ -67,7 +67,7 @@ func FuzzRetryAfter(f *testing.F) {
 
 func TestClip(t *testing.T) {
 	for text, want := range map[string]string{
-		"abc": "abc", "a\r\nb\x00\x7f": "a??b??", strings.Repeat("ä", 100): strings.Repeat("ä", 50), "x" + strings.Repeat("ä", 100): "x" + strings.Repeat("ä", 49),
+		"abc": "abc", "a\r\nb\x00\x7f": "a b\ufffd\ufffd", strings.Repeat("ä", 100): strings.Repeat("ä", 50) + "…", "x" + strings.Repeat("ä", 100): "x" + strings.Repeat("ä", 49) + "…",
 	} {
 		if got := clip(text); got != want {
 			t.Errorf("%q became %q", text, got)

@@ -13,18 +13,18 @@ type components struct {
 	Set       uint64      `json:"set"`
 	BuildTime int64       `json:"time,omitempty"`
 	BuildSeq  uint64      `json:"seq,omitempty"`
-	BuildID   text        `json:"id,omitempty"`
-	Branch    text        `json:"branch,omitempty"`
+	BuildID   rawString   `json:"id,omitempty"`
+	Branch    rawString   `json:"branch,omitempty"`
 	Flags     uint32      `json:"flags,omitempty"`
 	Entries   []component `json:"entries,omitempty"`
 }
 
 type component struct {
-	Name      text   `json:"n"`
-	WireID    uint16 `json:"i"`
-	Hash      uint64 `json:"h"`
-	ChangedAt int64  `json:"c,omitempty"`
-	Since     int32  `json:"s,omitempty"`
+	Name      rawString `json:"n"`
+	WireID    uint16    `json:"i"`
+	Hash      uint64    `json:"h"`
+	ChangedAt int64     `json:"c,omitempty"`
+	Since     int32     `json:"s,omitempty"`
 }
 
 // componentsOf converts a module's components for a message; nil stays nil.
@@ -34,10 +34,10 @@ func componentsOf(c *abi.Components) *components {
 	}
 	m := &components{
 		Logic: c.Logic, Patch: c.Patch, Set: c.Set, BuildTime: c.BuildTime, BuildSeq: c.BuildSeq,
-		BuildID: text(c.BuildID), Branch: text(c.Branch), Flags: c.Flags,
+		BuildID: rawString(c.BuildID), Branch: rawString(c.Branch), Flags: c.Flags,
 	}
 	for _, e := range c.Entries {
-		m.Entries = append(m.Entries, component{text(e.Name), e.WireID, e.Hash, e.ChangedAt, e.Since})
+		m.Entries = append(m.Entries, component{rawString(e.Name), e.WireID, e.Hash, e.ChangedAt, e.Since})
 	}
 	return m
 }

@@ -45,35 +45,35 @@ type hello struct {
 }
 
 type run struct {
-	Args []text `json:"args"`
+	Args []rawString `json:"args"`
 }
 
 type metadata struct {
-	ABI           uint32 `json:"abi"`
-	Name          text   `json:"name"`
-	Build         text   `json:"build"`
-	Compatibility text   `json:"compatibility"`
+	ABI           uint32    `json:"abi"`
+	Name          rawString `json:"name"`
+	Build         rawString `json:"build"`
+	Compatibility rawString `json:"compatibility"`
 
 	Components *components `json:"components,omitempty"`
 }
 
 type loadFailed struct {
-	Stage text `json:"stage"`
-	Text  text `json:"text"`
+	Stage rawString `json:"stage"`
+	Text  rawString `json:"text"`
 }
 
 type logEntry struct {
-	Level int32 `json:"level"`
-	Text  text  `json:"text"`
+	Level int32     `json:"level"`
+	Text  rawString `json:"text"`
 }
 
 // result is abi.Result, or in Fault the reason why a returned Run has no valid result.
 type result struct {
-	Kind          uint32 `json:"kind"`
-	Success       bool   `json:"success"`
-	Path          text   `json:"path,omitempty"`
-	Compatibility text   `json:"compatibility,omitempty"`
-	Fault         text   `json:"fault,omitempty"`
+	Kind          uint32    `json:"kind"`
+	Success       bool      `json:"success"`
+	Path          rawString `json:"path,omitempty"`
+	Compatibility rawString `json:"compatibility,omitempty"`
+	Fault         rawString `json:"fault,omitempty"`
 }
 
 // validate validates m beyond its syntax.
@@ -221,46 +221,46 @@ func quote(line []byte) string {
 	return fmt.Sprintf("%q…", line[:maxQuote])
 }
 
-// text is a string that may contain invalid UTF-8, such as a path or a message from C code. JSON preserves its bytes.
-type text string
+// rawString is a string that may contain invalid UTF-8, such as a path or a message from C code. JSON preserves its bytes.
+type rawString string
 
-type rawText struct {
+type rawBytes struct {
 	Base64 []byte `json:"base64"`
 }
 
 // MarshalJSON implements json.Marshaler.
-func (t text) MarshalJSON() ([]byte, error) {
+func (t rawString) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(t)) {
 		return json.Marshal(string(t))
 	}
-	return json.Marshal(rawText{Base64: []byte(t)})
+	return json.Marshal(rawBytes{Base64: []byte(t)})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(data []byte) error {
+func (t *rawString) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte{'{'}) {
 		return json.Unmarshal(data, (*string)(t))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	var raw rawText
+	var raw rawBytes
 	if err := decoder.Decode(&raw); err != nil {
 		return err
 	}
-	*t = text(raw.Base64)
+	*t = rawString(raw.Base64)
 	return nil
 }
 
 // texts and plain convert lists.
-func texts(list []string) []text {
-	converted := make([]text, len(list))
+func texts(list []string) []rawString {
+	converted := make([]rawString, len(list))
 	for i, s := range list {
-		converted[i] = text(s)
+		converted[i] = rawString(s)
 	}
 	return converted
 }
 
-func plain(list []text) []string {
+func plain(list []rawString) []string {
 	converted := make([]string, len(list))
 	for i, s := range list {
 		converted[i] = string(s)

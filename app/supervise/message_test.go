@@ -16,8 +16,8 @@ var vectors = []struct {
 	m    message
 }{
 	{`{"hello":{"protocol":3}}`, message{Hello: &hello{3}}},
-	{`{"run":{"args":["--x","","/\u003c\u0026"]}}`, message{Run: &run{[]text{"--x", "", "/<&"}}}},
-	{`{"run":{"args":[{"base64":"//4="}]}}`, message{Run: &run{[]text{"\xff\xfe"}}}},
+	{`{"run":{"args":["--x","","/\u003c\u0026"]}}`, message{Run: &run{[]rawString{"--x", "", "/<&"}}}},
+	{`{"run":{"args":[{"base64":"//4="}]}}`, message{Run: &run{[]rawString{"\xff\xfe"}}}},
 	{`{"leave":{}}`, message{Leave: &struct{}{}}},
 	{`{"stop":{}}`, message{Stop: &struct{}{}}},
 	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c"}}`, message{Metadata: &metadata{3, "n", "b", "c", nil}}},
@@ -44,7 +44,7 @@ func TestVectors(t *testing.T) {
 }
 
 func TestLinesHaveALimit(t *testing.T) {
-	args := func(n int) message { return message{Run: &run{[]text{text(strings.Repeat("x", n))}}} }
+	args := func(n int) message { return message{Run: &run{[]rawString{rawString(strings.Repeat("x", n))}}} }
 	overhead := len(`{"run":{"args":[""]}}`) + 1 // with the end of line
 	fits, err := encode(args(maxLine - overhead))
 	if err != nil || len(fits) != maxLine {

@@ -20,7 +20,7 @@ func TestReasonOfAFatalError(t *testing.T) {
 	e := Exit{Result: &abi.Result{Kind: abi.FatalError}}
 	e.Code = ExitServed
 	said.logFindings(&e)
-	if got := e.String(); !strings.HasPrefix(got, "reported a fatal error: no maps  [31m in \uFFFDx") || len(e.Said) > maxSaid {
+	if got := e.String(); !strings.HasPrefix(got, "reported a fatal error: no maps\uFFFD\uFFFD[31m in \uFFFDx") || len(e.Said) > maxSaid {
 		t.Errorf("%q", got)
 	}
 	e.Result = &abi.Result{Kind: abi.Shutdown, Success: true}

@@ -145,7 +145,7 @@ func (s *server) serve(load func() (Module, error)) int {
 func (s *server) refuse(err error) int {
 	failure := &LoadError{Stage: StageLoad, Text: err.Error()}
 	errors.As(err, &failure)
-	m := message{LoadFailed: &loadFailed{text(cut(failure.Stage, maxLogText)), text(cut(failure.Text, maxLogText))}}
+	m := message{LoadFailed: &loadFailed{rawString(cut(failure.Stage, maxLogText)), rawString(cut(failure.Text, maxLogText))}}
 	if s.send(m) != nil {
 		return ExitHostGone
 	}
@@ -158,7 +158,7 @@ func (s *server) introduce(m abi.Metadata) int {
 	s.loaded = true
 	s.mu.Unlock()
 	err := s.send(message{Metadata: &metadata{
-		ABI: m.ABIVersion, Name: text(m.RuntimeName), Build: text(m.BuildHash), Compatibility: text(m.CompatibilityVersion),
+		ABI: m.ABIVersion, Name: rawString(m.RuntimeName), Build: rawString(m.BuildHash), Compatibility: rawString(m.CompatibilityVersion),
 		Components: componentsOf(m.Components),
 	}})
 	if errors.Is(err, ErrTooLong) {
@@ -184,17 +184,17 @@ func (s *server) serveHost(module Module, args []string) int {
 	}
 	report := result{
 		Kind: uint32(got.Kind), Success: got.Success,
-		Path: text(got.RequestedRuntimePath), Compatibility: text(got.RequestedCompatibilityVersion),
+		Path: rawString(got.RequestedRuntimePath), Compatibility: rawString(got.RequestedCompatibilityVersion),
 	}
 	if err == nil {
 		err = checkResult(got)
 	}
 	if err != nil {
-		report = result{Fault: text(cut(err.Error(), maxLogText))}
+		report = result{Fault: rawString(cut(err.Error(), maxLogText))}
 	}
 	err = s.report(report)
 	if errors.Is(err, ErrTooLong) {
-		err = s.report(result{Fault: "the result is " + text(ErrTooLong.Error())})
+		err = s.report(result{Fault: "the result is " + rawString(ErrTooLong.Error())})
 	}
 	if err != nil {
 		return ExitHostGone
@@ -225,7 +225,7 @@ func (s *server) sayLog(level int32, line string) {
 	s.outMu.Lock()
 	defer s.outMu.Unlock()
 	if s.running {
-		_ = s.sendLocked(message{Log: &logEntry{level, text(cut(line, maxLogText))}})
+		_ = s.sendLocked(message{Log: &logEntry{level, rawString(cut(line, maxLogText))}})
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/rs/zerolog"
 
+	"collet/platform/text"
 	"collet/runtime/abi"
 )
 
@@ -17,16 +17,6 @@ const maxTail = 32
 
 // maxSaid is the largest size in bytes of the module's last error in an Exit: two or three lines of a window.
 const maxSaid = 300
-
-// plainLine replaces control characters, because the text becomes a program argument.
-func plainLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
 
 // transcript receives all lines of a module, from any goroutine, and keeps those that explain its end.
 type transcript struct {
@@ -112,7 +102,7 @@ func (t *transcript) scan(line string) {
 func (t *transcript) logFindings(e *Exit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.Tail, e.Said = t.tail, cut(plainLine(t.fault), maxSaid)
+	e.Tail, e.Said = t.tail, cut(text.Line(t.fault), maxSaid)
 	caught := e.Code == goExit && e.Signal == ""
 	if t.signal != "" && (caught || e.Signal == "SIGABRT") {
 		e.Signal, e.Meaning = t.signal, t.words

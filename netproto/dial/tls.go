@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"collet/platform/text"
 )
 
 // maxAuthorityFile is the size of the largest CA file in bytes. All authorities of a system are about 250 KB.
@@ -173,16 +175,7 @@ func namesOf(cert *x509.Certificate) string {
 
 // clipped shortens a peer's text for display. The names in a certificate are printable, or quoted.
 func clipped(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7F {
-			return '?'
-		}
-		return r
-	}, s)
-	if len(s) > maxClipped {
-		return strings.ToValidUTF8(s[:maxClipped], "") + "…"
-	}
-	return s
+	return text.Clip(text.Line(s), maxClipped)
 }
 
 // maxClipped is how many bytes of a peer's text an error repeats.

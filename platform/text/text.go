@@ -65,12 +65,15 @@ func Cut(s string, limit int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
-// Clip is s, or its first limit bytes and an ellipsis.
+// Clip is s, or its beginning of at most limit bytes and an ellipsis. It cuts no character in two.
 func Clip(s string, limit int) string {
-	if len(s) > limit {
-		return s[:limit] + "…"
+	if len(s) <= limit {
+		return s
 	}
-	return s
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
 }
 
 // MaxQuoted is how many bytes of a text Quote shows.
