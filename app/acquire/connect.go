@@ -145,7 +145,7 @@ var errHostTooOld = errors.New("the release needs a newer version of this progra
 func (c *connecting) refusal(err error) (compat.Judgement, error) {
 	switch {
 	case errors.Is(err, release.ErrNoRelease):
-		c.o.Log.Warn().Err(err).Str("channel", c.o.Channel).Str("target", c.o.Target).Msg("no release for us")
+		c.o.Log.Warn().Err(err).Str("channel", c.o.Channel).Str("target", c.o.Target).Msg("no release for this channel and target")
 		return compat.Judgement{Verdict: compat.NoNativeUpdate}, nil
 	case errors.Is(err, errHostTooOld), errors.Is(err, release.ErrNewFormat):
 		c.o.Log.Warn().Err(err).Msg("this program is too old for the release")
@@ -172,7 +172,7 @@ func (c *connecting) findRelease(ctx context.Context) error {
 	c.progress.answered()
 	c.progress.update(func(r *Report) { r.From, r.Stale = c.installed.Number, answer.Why })
 	if !answer.Fresh {
-		c.o.Log.Warn().Str("why", string(answer.Why)).Time("expires", answer.Expires).Msg("nobody can say that this is current")
+		c.o.Log.Warn().Str("why", string(answer.Why)).Time("expires", answer.Expires).Msg("can't confirm that this release is current")
 	}
 	if err := c.chooseHead(ctx, answer); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (c *connecting) chooseHead(ctx context.Context, answer trusted) error {
 		return err
 	}
 	c.o.Log.Info().Uint64("from", c.installed.Number).Uint64("to", c.head.Number).Str("version", c.head.Version).Bool("down", answer.Down).
-		Bool("fresh", answer.Fresh).Msg("another release is for us")
+		Bool("fresh", answer.Fresh).Msg("release selected")
 	if err := c.identify(ctx, answer); err != nil {
 		return err
 	}

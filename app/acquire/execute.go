@@ -234,7 +234,7 @@ func (e *executing) reportPlan(plan Plan) {
 	if text != e.printed {
 		e.o.Log.Info().Int("copies", plan.Uses(Copied)).Int("patched", plan.Uses(Patched)).Int("chunked", plan.Uses(Chunked)).
 			Int("whole", plan.Uses(Entire)).Int64("bytes", plan.Cost.Bytes).Int64("of", plan.Size).
-			Dur("estimate", plan.Cost.Time(e.mirrors.link(e.o.Link))).Msg("means chosen")
+			Dur("estimate", plan.Cost.Time(e.mirrors.link(e.o.Link))).Msg("strategy chosen")
 	}
 	e.printed = text
 	e.progress.expectTraffic(plan.Cost.Bytes)
@@ -247,7 +247,7 @@ func (e *executing) failed(b *blob, by Strategy, n int, err error) {
 		e.objects.small.Clear() // the kept pieces may be wrong
 	}
 	e.failures.record(b.sum, by, n)
-	e.o.Log.Warn().Err(err).Str("means", string(by)).Stringer("content", b.sum).Msg("a content did not come this way")
+	e.o.Log.Warn().Err(err).Str("strategy", string(by)).Stringer("content", b.sum).Msg("strategy failed for a content")
 }
 
 // failStuck is the error for a content without a remaining strategy.

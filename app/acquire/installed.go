@@ -81,7 +81,7 @@ func (m *installMemory) load() {
 		return
 	}
 	if err := json.Unmarshal(data, &m.sets); err != nil || len(m.sets) > maxRemembered {
-		m.log.Warn().Err(err).Str("file", m.name(setsFile)).Msg("what is known of installed sets makes no sense; it is looked up again")
+		m.log.Warn().Err(err).Str("file", m.name(setsFile)).Msg("cache of installed sets malformed; the sets are identified again")
 		m.sets = nil
 	}
 }

@@ -98,7 +98,7 @@ func (l *trustedLists) current(ctx context.Context, have installedRelease) (trus
 		return answer, err
 	}
 	for _, mirror := range mirrors {
-		l.o.Log.Warn().Err(err).Str("way", mirror.Name()).Msg("what came is not believed; this place alone is asked")
+		l.o.Log.Warn().Err(err).Str("mirror", mirror.Name()).Msg("signed metadata rejected; asking each mirror separately")
 		alone, openErr := download.NewFetcher([]download.Mirror{mirror}, l.mirrors.fetch)
 		if openErr != nil {
 			return answer, openErr

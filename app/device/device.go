@@ -161,7 +161,7 @@ func (d *session) startByHand() {
 		r.GameConfig = d.lastConfig()
 	}
 	if err := d.Device.Start(r); err != nil {
-		d.opt.Log.Warn().Err(err).Msg("not started by hand")
+		d.opt.Log.Warn().Err(err).Msg("manual start failed")
 	}
 }
 

@@ -294,6 +294,6 @@ func (w *HTTPMirror) send(request *http.Request) (*http.Response, error) {
 	if direct != nil {
 		return nil, fmt.Errorf("%w; and directly: %w", err, bare(direct))
 	}
-	w.log.Warn().Err(err).Str("way", w.name).Msg("the proxy failed; asked directly")
+	w.log.Warn().Err(err).Str("mirror", w.name).Msg("the proxy failed; connecting directly")
 	return answer, nil
 }

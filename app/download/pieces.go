@@ -134,7 +134,7 @@ func (r *Pieces) openFile() (err error) {
 func (r *Pieces) fail(err error) {
 	if err != nil {
 		r.off = true
-		r.log.Warn().Err(err).Msg("what comes of small files is not kept; a stop costs it")
+		r.log.Warn().Err(err).Msg("received pieces can't be saved; after a restart they are downloaded again")
 	}
 }
 

@@ -249,7 +249,7 @@ func (s *scheduler) blame(r *request, now time.Time) error {
 	m, err := r.m, r.err
 	try := s.tries.of(m)
 	try.last = err
-	s.f.o.Log.Debug().Err(err).Str("way", m.mirror.Name()).Int64("offset", r.at).Msg("a request broke off")
+	s.f.o.Log.Debug().Err(err).Str("mirror", m.mirror.Name()).Int64("offset", r.at).Msg("request interrupted")
 	if _, times := s.f.gate.state(); times != r.pauses {
 		return nil // a pause may have caused it: servers drop paused connections
 	}

@@ -249,7 +249,7 @@ func (s *Spool) stateOf(d release.Digest) partState {
 	if data, err := platform.ReadFile(s.fs, s.recordName(d), maxRecord); err == nil {
 		what.recorded = true
 		if what.size, what.have, err = decodeRecord(data); err != nil {
-			s.o.Log.Warn().Err(err).Str("file", s.recordName(d)).Msg("a record of the spool makes no sense; its part is fetched again")
+			s.o.Log.Warn().Err(err).Str("file", s.recordName(d)).Msg("record of the spool malformed; its part is fetched again")
 		}
 	}
 	if log, err := platform.ReadFile(s.fs, s.cameName(d), maxCame); err == nil && len(log) > 0 {

@@ -123,7 +123,7 @@ func TestToleratedDifferencesAreTold(t *testing.T) {
 	client, later := older(t)
 	d := newDevelopers(t, later, compat.PolicyWarn)
 	got := d.sync(installOf(t, client, ""), compat.Derived(7, client.Build.Components))
-	const want = "Parts differ. Only server: 1, only client: 0, changed: 1, renumbered: 0\n"
+	const want = "Components differ. Only server: 1, only client: 0, changed: 1, renumbered: 0\n"
 	if got.code != 0 || got.end.Outcome != update.ResourcesReady.String() || got.aside != want {
 		t.Errorf("%+v, want %q", got, want)
 	}
@@ -133,7 +133,7 @@ func TestToleratedDifferencesAreTold(t *testing.T) {
 func TestPlayersAreNotToldOfDifferences(t *testing.T) {
 	client, later := older(t)
 	d := newDevelopers(t, later, compat.PolicyWarn)
-	for more, want := range map[string]string{"": "", "Development = true\n": "Parts differ, and the server doesn't tell which."} {
+	for more, want := range map[string]string{"": "", "Development = true\n": "Components differ, and the server doesn't tell which."} {
 		dir := t.TempDir()
 		putFile(t, filepath.Join(dir, "Lathe.toml"), []byte("[Compatibility]\n"+more))
 		got := d.sync(dir, compat.Derived(7, client.Build.Components))

@@ -51,7 +51,7 @@ func (d *disk) packArgs() []string {
 	}
 	list, err := d.dir.PacksList()
 	if err != nil {
-		d.log.Warn().Err(err).Msg("all delivered packs count")
+		d.log.Warn().Err(err).Msg("list of valid packs not readable; the game loads all packs")
 	}
 	if list != "" {
 		args = append(args, "--ClientResourcesList", list)

@@ -31,7 +31,7 @@ func (d *disk) applied() update.Offer {
 	data, err := platform.ReadFile(d.fs, d.guardName(), maxGuard)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			d.log.Debug().Err(err).Msg("what the last update was can't be read")
+			d.log.Debug().Err(err).Msg("record of the last update not readable")
 		}
 		return update.Offer{}
 	}
@@ -70,7 +70,7 @@ func (d *disk) guardUpdate(o update.Offer) {
 		err = platform.WriteFile(d.fs, d.guardName(), data)
 	}
 	if err != nil {
-		d.log.Debug().Err(err).Msg("what this update was can't be written")
+		d.log.Debug().Err(err).Msg("record of this update not written")
 	}
 }
 
@@ -80,7 +80,7 @@ func (d *disk) dropGuard() {
 		return
 	}
 	if err := d.fs.Remove(d.guardName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Debug().Err(err).Msg("what the last update was can't be removed")
+		d.log.Debug().Err(err).Msg("record of the last update not removed")
 	}
 }
 

@@ -118,7 +118,7 @@ func raiseRunning(ctx context.Context, fsys platform.FS) (forward bool, err erro
 	}
 	port, secret, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return false, fmt.Errorf("%s in %q makes no sense", instanceFile(), fsys.Path("."))
+		return false, fmt.Errorf("%s in %q is malformed", instanceFile(), fsys.Path("."))
 	}
 	ctx, cancel := context.WithTimeout(ctx, instanceWait)
 	defer cancel()

@@ -206,7 +206,7 @@ func (r *renewal) dueForTrial(ctx context.Context) bool {
 	if cause != "" {
 		r.log.Warn().Str("cause", cause).Str("file", waiting).Msg("the newer version of this program does not work here")
 		if err := r.program.TrialFailed(cause, found.sure); err != nil {
-			r.log.Warn().Err(err).Msg("that is not remembered")
+			r.log.Warn().Err(err).Msg("the failed trial could not be recorded")
 		}
 		return false
 	}

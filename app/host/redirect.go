@@ -58,7 +58,7 @@ func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint
 	}
 	o.before = &redirect{o.server, o.route, o.signed.urls, packs, public}
 	o.server, o.route, o.signed.urls = server, r, urls
-	o.log.Info().Str("server", server).Str("from", o.before.server).Msg("sent to another server")
+	o.log.Info().Str("server", server).Str("from", o.before.server).Msg("redirected to another server")
 	f.Note(o.texts.Get("note.redirected", "host", server))
 	return nil
 }
@@ -70,7 +70,7 @@ func (o *origin) packsFault(packs string) error {
 	}
 	isEncrypted := func(address string) bool { return strings.HasPrefix(strings.ToLower(address), "https://") }
 	if !isEncrypted(packs) && (o.secure() || slices.ContainsFunc(o.signed.urls, isEncrypted)) {
-		return errors.New("the way there is not encrypted, and those that are configured are")
+		return errors.New("the mirror of the redirect is not encrypted, but configured connections are")
 	}
 	return nil
 }
@@ -119,11 +119,11 @@ func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
 	}
 	switch {
 	case !o.secure() && !o.signed.on():
-		return "", errors.New("the server that sends us there is not proven, by TLS or by a trusted root; use tls:// or wss://, or signed releases")
+		return "", errors.New("the redirecting server is not authenticated by TLS or a trusted root; use tls:// or wss://, or signed releases")
 	case addr == o.route.addr:
-		return "", errors.New("it is the server that sent us")
+		return "", errors.New("the redirect leads to the same server")
 	case o.secure() && !to.TLS:
-		return "", errors.New("the way there is not encrypted, and the way here is")
+		return "", errors.New("the redirect would downgrade from TLS to plain TCP")
 	case to.TLS:
 		return "tls://" + addr, nil
 	default:

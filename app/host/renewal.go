@@ -48,7 +48,7 @@ func (f hostFacts) frozen() string {
 	same := filepath.Base(f.exe) == name || f.target.System() == product.Windows && strings.EqualFold(filepath.Base(f.exe), name)
 	switch {
 	case f.data != f.install:
-		return "it is installed, and whoever installed it brings a newer one"
+		return "an installer placed it, and also updates it"
 	case filepath.Dir(f.exe) != f.install:
 		return "it does not lie in the install folder" // also a macOS .app, whose signature covers all of its files
 	case !same:

@@ -16,12 +16,12 @@ func TestFrozen(t *testing.T) {
 		t.Fatalf("it may, and does not: %s", why)
 	}
 	for why, change := range map[string]func(*hostFacts){
-		"it is installed, and whoever installed it brings a newer one": func(f *hostFacts) { f.data = "/home/player/lathe" },
-		"it does not lie in the install folder":                        func(f *hostFacts) { f.exe = "/games/lathe/MacOS/" + name },
-		"its name is not that of the game":                             func(f *hostFacts) { f.base = "Other" },
-		"its name is a link":                                           func(f *hostFacts) { f.regular = false },
-		"another target was asked for":                                 func(f *hostFacts) { f.target, f.base = "iOS-arm64", "Lathe" },
-		"nothing but a checksum would vouch for a newer one":           func(f *hostFacts) { f.trust = install.TrustFNV },
+		"an installer placed it, and also updates it":        func(f *hostFacts) { f.data = "/home/player/lathe" },
+		"it does not lie in the install folder":              func(f *hostFacts) { f.exe = "/games/lathe/MacOS/" + name },
+		"its name is not that of the game":                   func(f *hostFacts) { f.base = "Other" },
+		"its name is a link":                                 func(f *hostFacts) { f.regular = false },
+		"another target was asked for":                       func(f *hostFacts) { f.target, f.base = "iOS-arm64", "Lathe" },
+		"nothing but a checksum would vouch for a newer one": func(f *hostFacts) { f.trust = install.TrustFNV },
 		"nothing would vouch for a newer one: there is no trusted root, the server is reached without TLS, and Update.Trust is not set": func(f *hostFacts) { f.trust = install.TrustNothing },
 	} {
 		facts := good

@@ -36,7 +36,7 @@ func (s *servers) lines() []string {
 	data, err := platform.ReadFile(s.fs, s.name, maxServersFile)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			s.log.Debug().Err(err).Msg("what is known of servers can't be read")
+			s.log.Debug().Err(err).Msg("cache of server generations not readable")
 		}
 		return nil
 	}
@@ -87,6 +87,6 @@ func (s *servers) remember(addr string, g netproto.Generation) {
 		err = platform.WriteFile(s.fs, s.name, []byte(strings.Join(append(kept, ""), "\n")))
 	}
 	if err != nil {
-		s.log.Debug().Err(err).Msg("what is known of servers can't be written")
+		s.log.Debug().Err(err).Msg("cache of server generations not written")
 	}
 }

@@ -85,8 +85,8 @@ type hurt struct {
 	Ranges [][2]int64 `json:"ranges"`
 }
 
-// hurts lists damage for --json.
-func hurts(d *update.Damages) (list []hurt) {
+// damageRows lists damage for --json.
+func damageRows(d *update.Damages) (list []hurt) {
 	if d == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (p *terminal) progress(s update.Status, damage bool) {
 		Hashed: s.Hashed, ToHash: s.ToHash, Line: s.Traffic.Total, LineDone: s.Traffic.Done,
 	}
 	if damage {
-		l.Damage = hurts(s.Damage)
+		l.Damage = damageRows(s.Damage)
 	}
 	if s.Mode != update.Undecided {
 		l.Verdict = s.Judgement.Verdict.String()

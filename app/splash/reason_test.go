@@ -12,7 +12,7 @@ import (
 func TestReasonOfTheGamesEnd(t *testing.T) {
 	info := EndInfo{Reason: "reported a fatal error: no maps\x1b\u202e" + strings.Repeat(" more", 100), RolledBack: true}
 	d := ComposeEnd(update.EndOf(update.RuntimeFailed, update.NoCause), info, assets.TextsFor("en"))
-	if !strings.Contains(d.Body, "What is known of it: reported a fatal error: no maps") || !strings.Contains(d.Body, "put back") ||
+	if !strings.Contains(d.Body, "Reason: reported a fatal error: no maps") || !strings.Contains(d.Body, "put back") ||
 		strings.ContainsAny(d.Body, "\x1b\u202e") || len(d.Body) > 700 {
 		t.Errorf("%q", d.Body)
 	}

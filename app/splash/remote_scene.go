@@ -127,7 +127,7 @@ func ComposeRemote(s RemoteStatus, now time.Time, t assets.Texts) RemoteScene {
 func remoteHeadline(s RemoteStatus) string {
 	switch {
 	case s.Link != RemoteConnected:
-		return "remote.copy.nobody"
+		return "remote.copy.waiting"
 	case s.Checking:
 		return "remote.copy.checking"
 	case s.File != "":

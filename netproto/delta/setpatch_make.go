@@ -45,7 +45,7 @@ const (
 )
 
 // ErrPatchTooLarge says that a patch would exceed SetPatchOptions.MaxBytes or a cap.
-var ErrPatchTooLarge = errors.New("the patch is larger than is of use")
+var ErrPatchTooLarge = errors.New("the patch exceeds its size limit")
 
 // SetPatchStats describes a set patch.
 type SetPatchStats struct {

@@ -35,7 +35,7 @@ func (p *Proxy) connect(conn net.Conn, addr string) error {
 		return fault
 	}
 	if rest.Buffered() > 0 { // the client sends first in every tunnelled protocol
-		return brokenProxy("sent bytes that nobody asked for", nil)
+		return brokenProxy("sent unrequested bytes", nil)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (p *Proxy) checkAnswer(answer *http.Response, addr string) error {
 	case http.StatusProxyAuthRequired:
 		return brokenProxy(p.credentialsText(answer.Header.Values("Proxy-Authenticate")), nil)
 	case http.StatusForbidden, http.StatusUnavailableForLegalReasons:
-		return &ProxyError{Fault: ProxyForbids, Text: fmt.Sprintf("forbids connections to %s (status %d); ask whoever runs it to allow them", addr, status)}
+		return &ProxyError{Fault: ProxyForbids, Text: fmt.Sprintf("forbids connections to %s (status %d); ask its operator to allow them", addr, status)}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &ProxyError{Fault: ProxyServer, Text: fmt.Sprintf("can't reach %s (status %d)", addr, status)}
 	default:

@@ -126,7 +126,7 @@ func TestProxyThatFails(t *testing.T) {
 		{"silent", "http", "", silent, dial.ProxyBroken, "did not answer within 200ms"},
 		{"cut", "http", "", says("HTTP/1.1 200 OK\r\nVia: "), dial.ProxyBroken, "before its answer was complete"},
 		{"nothing", "http", "", says(""), dial.ProxyBroken, "before its answer was complete"},
-		{"early bytes", "http", "", says("HTTP/1.1 200 OK\r\n\r\n\x22\x94"), dial.ProxyBroken, "nobody asked for"},
+		{"early bytes", "http", "", says("HTTP/1.1 200 OK\r\n\r\n\x22\x94"), dial.ProxyBroken, "unrequested bytes"},
 		{"not a proxy", "http", "", says("HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"), dial.ProxyBroken, "status 405"},
 		{"elsewhere", "http", "", says("HTTP/1.1 302 Found\r\nLocation: http://login.test/\r\n\r\n"), dial.ProxyBroken, "status 302"},
 		{"forbidden", "http", "", says("HTTP/1.1 403 Forbidden\r\n\r\n<html>"), dial.ProxyForbids, "forbids connections to"},

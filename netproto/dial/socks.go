@@ -159,7 +159,7 @@ var socksRefusals = map[byte]string{
 
 func socksRefusal(code byte, addr string) error {
 	if code == socksForbidden {
-		return &ProxyError{Fault: ProxyForbids, Text: fmt.Sprintf("forbids connections to %s; ask whoever runs it to allow them", addr)}
+		return &ProxyError{Fault: ProxyForbids, Text: fmt.Sprintf("forbids connections to %s; ask its operator to allow them", addr)}
 	}
 	if reason, known := socksRefusals[code]; known {
 		return &ProxyError{Fault: ProxyServer, Text: fmt.Sprintf("can't reach %s: %s", addr, reason)}

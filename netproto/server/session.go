@@ -94,7 +94,7 @@ func (c *session) run(ctx context.Context) {
 	}
 	if end == nil {
 		end = c.converse(ctx)
-		c.log.Info().Int("requests", c.requests).Int64("sent", c.sent).Dur("duration", time.Since(started)).Msg("Client is done")
+		c.log.Info().Int("requests", c.requests).Int64("sent", c.sent).Dur("duration", time.Since(started)).Msg("Session ended")
 	}
 	if c.exchange != nil {
 		c.exchange.expire()

@@ -147,7 +147,7 @@ func (l *link) handle(m netproto.Message, frame []byte) error {
 		l.opt.Log.Info().Str("peer", l.opt.Addr).Uint16("code", m.Code).Str("text", m.Text).Msg("message from the server")
 	case *netproto.Unknown:
 		size = m.Size
-		l.opt.Log.Debug().Str("peer", l.opt.Addr).Stringer("message", m.Number).Int("size", m.Size).Msg("passed over")
+		l.opt.Log.Debug().Str("peer", l.opt.Addr).Stringer("message", m.Number).Int("size", m.Size).Msg("unknown message skipped")
 	default:
 		return l.deliver(m, frame)
 	}

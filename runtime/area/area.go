@@ -76,13 +76,13 @@ const (
 
 // The faults of areas; an *Error wraps one of them.
 var (
-	ErrMissing   = errors.New("its marker is not there; take a program that was built with the areas, and nothing else changed since")
-	ErrPackaged  = errors.New("the program was packaged before; take what the build made")
-	ErrTooLong   = errors.New("what is to be put there does not fit; shorten it, or build the program with a larger capacity")
-	ErrMalformed = errors.New("something that begins like it stands before it in the program; keep the text of markers out of the program's code")
-	ErrContent   = errors.New("can't hold what is to be put there")
-	ErrDamaged   = errors.New("neither as the build leaves it nor as packaging does; download or build the program anew")
-	ErrPartly    = errors.New("packaging filled some areas and not this one; package the program anew")
+	ErrMissing   = errors.New("marker not found; use an unmodified program that was built with the areas")
+	ErrPackaged  = errors.New("already filled; use the program as the build leaves it")
+	ErrTooLong   = errors.New("the content does not fit; shorten it, or build the program with a larger capacity")
+	ErrMalformed = errors.New("malformed: its end is missing, or another occurrence of its marker precedes it; remove the marker's text from the code")
+	ErrContent   = errors.New("the content is not valid for this area")
+	ErrDamaged   = errors.New("damaged: neither the state after the build nor after packaging; download or build the program again")
+	ErrPartly    = errors.New("packaging filled other areas but not this one; package the program again")
 )
 
 // Error is a fault of one area. All errors of this package about an area have this type.

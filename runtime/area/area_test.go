@@ -177,7 +177,7 @@ func TestPatchTwice(t *testing.T) {
 	}
 	before := bytes.Clone(p)
 	err := area.Patch(p, contents())
-	if !errors.Is(err, area.ErrPackaged) || !strings.Contains(err.Error(), `packaged before; take what the build made: it is "Lathe_OpenGL"`) {
+	if !errors.Is(err, area.ErrPackaged) || !strings.Contains(err.Error(), `already filled; use the program as the build leaves it: it is "Lathe_OpenGL"`) {
 		t.Errorf("got %v", err)
 	}
 	if !bytes.Equal(p, before) {
@@ -189,7 +189,7 @@ func TestErrorText(t *testing.T) {
 	c := contents()
 	c.Config = strings.Repeat("x", 469)
 	got := area.Patch(program(), c).Error()
-	want := "area of the internal config (501 bytes wanted, capacity 500): what is to be put there does not fit; " +
+	want := "area of the internal config (501 bytes wanted, capacity 500): the content does not fit; " +
 		"shorten it, or build the program with a larger capacity"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -204,7 +204,7 @@ func (a *api) readAnswer(data []byte, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("the answer of %s makes no sense: %w", a.name, err)
+		return fmt.Errorf("the answer of %s is malformed: %w", a.name, err)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func collect(ctx context.Context, tasks []*pushTask) (PushResult, error) {
 // pushTo runs one task to its end, over as many connections as that needs.
 func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 	t.result.Device = id
-	t.result.Err = d.follow(ctx, id, t)
+	t.result.Err = d.resumePush(ctx, id, t)
 	t.result.Attempts = t.attempt
 	t.result.Took = time.Since(t.began)
 	if t.result.Err != nil {
@@ -73,8 +73,9 @@ func (d *Desk) pushTo(ctx context.Context, id string, t *pushTask) {
 	}
 }
 
-// follow continues the task on the next connection when one ends. A connection that hung is ended by the session; that is tolerated once.
-func (d *Desk) follow(ctx context.Context, id string, t *pushTask) error {
+// resumePush runs the task, and continues it on the next connection when one ends. The session ends a connection that hung;
+// resumePush tolerates that once.
+func (d *Desk) resumePush(ctx context.Context, id string, t *pushTask) error {
 	limit := d.settings.times.Return
 	if t.options.leave {
 		limit = 0

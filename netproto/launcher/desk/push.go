@@ -36,7 +36,8 @@ type scanned struct {
 	problems []tree.PathProblem
 }
 
-// pushTask is one push to one device. It outlives connections: failures and attempts are kept when the device reconnects.
+// pushTask is one push to one device. It outlives connections: failures and attempts are kept when the device reconnects, and
+// Desk.resumePush continues it there.
 type pushTask struct {
 	options PushOptions
 	began   time.Time

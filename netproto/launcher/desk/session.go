@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -165,7 +166,7 @@ func (s *session) handleMessage(m wire.Message, now time.Time) []effect {
 	case phaseGreeting:
 		request, is := m.(*wire.ConnectRequest)
 		if !is {
-			return s.close(&DeviceError{Device: s.info.Address.String(), Op: "greeting", Reason: "it is no remote launcher: connect another program"})
+			return s.close(&DeviceError{Device: s.info.Address.String(), Op: "greeting", Reason: "not a remote launcher device: check which program connects"})
 		}
 		s.phase, s.changed = phaseAdmission, now
 		s.features, s.info.Name = request.SupportedFeatures, text.Line(request.Name)
@@ -195,7 +196,7 @@ func (s *session) handleMessage(m wire.Message, now time.Time) []effect {
 // count counts messages that should not have come.
 func (s *session) count(err error) []effect {
 	if s.broken++; s.broken > maxBroken {
-		return s.close(&DeviceError{Device: s.name(), Op: "talk", Reason: "too much of it can't be understood: update its launcher, or choose the other dialect"})
+		return s.close(&DeviceError{Device: s.name(), Op: "talk", Reason: fmt.Sprintf("more than %d malformed messages: update its launcher, or choose the other dialect", maxBroken)})
 	}
 	return nil
 }

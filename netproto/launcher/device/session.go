@@ -137,7 +137,7 @@ func (s *deviceSession) receive(ctx context.Context) error {
 			if s.broken++; s.broken >= maxBrokenDevice {
 				return errTooBroken
 			}
-			s.device.o.Log.Warn().Err(err).Msg("a message of the desk makes no sense")
+			s.device.o.Log.Warn().Err(err).Msg("malformed message of the desk")
 			continue
 		}
 		if err := s.dispatch(ctx, decoded, m); err != nil {
