@@ -22,12 +22,12 @@ func TestParseFlags(t *testing.T) {
 		{"--offline --verify", 2, "exclude each other"},
 		{"--name box", 2, "go with --remote-launcher"},
 		{"--dialect draft", 2, "go with --remote-launcher"},
-		{"--remote-launcher desk --run --headless", 2, "the desk says what comes"},
+		{"--remote-launcher desk --run --headless", 2, "the desk decides what"},
 		{"--remote-launcher desk --name " + strings.Repeat("x", 256), 2, "longer than 255 bytes"},
 		{"--remote-launcher desk --dialect other", 2, "--dialect"},
 		{"--remote-launcher desk:1 --name box --dialect draft --headless --json --ClientLibPath x --runtime-name y -- --frames 5", -1, ""},
 		{"--server here", 2, "has no port"},
-		{"--role=runtime", 2, "starts itself"},
+		{"--role=runtime", 2, "internal"},
 		{"--generation=g9", 2, "--generation"},
 		{"--headless --json --run --server localhost:1 --dir x", -1, ""},
 		{"--ForceEmbeddedRuntime=false", -1, ""},
@@ -89,7 +89,7 @@ func TestLinks(t *testing.T) {
 	t.Parallel()
 	for link, want := range map[string]string{
 		"lathe://join/7": "", "lathe:join": "", "web+lathe://a%20b": "", "x:" + strings.Repeat("a", maxLink-2): "",
-		"x:" + strings.Repeat("a", maxLink-1): "longer", "join": "no link", "--verify": "no link", "-x:y": "no link", "://": "no link", "lathe://a\nb": "control",
+		"x:" + strings.Repeat("a", maxLink-1): "longer", "join": "not a link", "--verify": "not a link", "-x:y": "not a link", "://": "not a link", "lathe://a\nb": "control",
 	} {
 		err := linkFault(link)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -97,7 +97,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	var said strings.Builder
-	if _, err := parseFlags([]string{"--DeepLinkUri", "join"}, &said, &said); err == nil || !strings.Contains(err.Error(), `--DeepLinkUri "join" is no link`) {
+	if _, err := parseFlags([]string{"--DeepLinkUri", "join"}, &said, &said); err == nil || !strings.Contains(err.Error(), `--DeepLinkUri "join" is not a link`) {
 		t.Errorf("%v, said %s", err, &said)
 	}
 	f, err := parseFlags([]string{"--DeepLinkUri", "lathe://join/7", "--", "--windowed"}, &said, &said)

@@ -18,16 +18,8 @@ const (
 	CapTags uint32 = 16
 )
 
-// Tags of C1's answer beyond those of the verdict, which have the numbers 1 to 26 in hello and answer.
-const (
-	// TagTimestamp is metadata/timestamp.json of the server's release folder, in the answer to a client that may request
-	// it. It saves an up-to-date client a round trip.
-	TagTimestamp uint16 = 27
-	// TagRoot is a u64 beside it: the number of the newest root.json of the server.
-	TagRoot uint16 = 28
-)
-
-// Handshake is the client's hello, the first message of a connection. It is never enciphered.
+// Handshake is the client's hello, the first message of a connection. It is never enciphered. New fields of C1 are tags
+// (tags_hello.go); the fixed fields of hello and answer never change.
 type Handshake struct {
 	Version       uint32 // updater version; Generation.Version is what a client sends
 	Capabilities  uint32 // C1: bits

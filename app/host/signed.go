@@ -20,9 +20,6 @@ import (
 const (
 	// maxRootFile is the largest accepted trusted root in bytes.
 	maxRootFile = settings.MaxRoot
-	// defaultOfflineAfter is how long a start with signed releases waits for an answer before it plays the installed version.
-	// Players take a longer wait for a defect.
-	defaultOfflineAfter = 3 * time.Second
 )
 
 // signed is the configuration of signed releases. The zero value accepts unsigned files.

@@ -16,7 +16,7 @@ const (
 	stepEnd        step = "end"               // with the outcome of the update
 )
 
-// updated is what the step after an update depends on.
+// updateResult determines the step after an update.
 type updateResult struct {
 	outcome  update.Outcome
 	heldBack bool // the offered set was rolled back here

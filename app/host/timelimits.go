@@ -9,6 +9,9 @@ import (
 )
 
 const (
+	// defaultOfflineAfter is how long a start with signed releases waits for an answer before it plays the installed version.
+	// Players take a longer wait for a defect.
+	defaultOfflineAfter = 3 * time.Second
 	// slowestRate is the rate in bytes a second below which a server counts as silent. A modem of 56 kbit/s is faster.
 	slowestRate = 4 << 10
 	// offlineWhole is how long a start may wait in all before it fetches, if the installed game can be played instead.

@@ -44,7 +44,7 @@ func (s Settings) trustFault() error {
 	word, signed := s.Update.Trust, s.Release.Root != "" || s.Release.TrustedRoot != ""
 	if word == TrustSHA256 || word == TrustFNV {
 		if len(s.Release.Urls) > 0 {
-			return fmt.Errorf("%q and Release.Urls exclude each other: signed releases are the only thing that a web server gives", word)
+			return fmt.Errorf("%q and Release.Urls exclude each other: a web server has only signed releases", word)
 		}
 		signed = false
 	}

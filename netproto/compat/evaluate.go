@@ -57,7 +57,7 @@ func (h Hello) Logic() int32 {
 // the judgement points to belongs to the snapshot.
 func Evaluate(s *Snapshot, h *Hello) Judgement {
 	v := view{Snapshot: s, Hello: h, client: h.Build, age: AgeOf(h.Build, s.Build)}
-	v.know()
+	v.selectComparableFields()
 	reasons := v.reasons()
 	j := v.decide(reasons)
 	j.Compatibility, j.Revision, j.Age = s.Compatibility, s.Revision, v.age
@@ -77,10 +77,10 @@ type view struct {
 	floor  int32  // 0 is none
 }
 
-// know determines which parts of the client's build can be compared. An untagged client has logic version and components only
+// selectComparableFields determines which parts of the client's build can be compared. An untagged client has logic version and components only
 // from a derived compatibility version. If the server's version is custom, other untagged clients are compared by that version
 // alone.
-func (v *view) know() {
+func (v *view) selectComparableFields() {
 	v.ranged, v.hashed = v.Versioned, v.Versioned && v.Policy != PolicyOff && v.Policy != ""
 	v.floor = max(v.Floor, 0)
 	if v.Developer {
@@ -146,8 +146,8 @@ func matchesPlain(pattern, target string, plain bool) bool {
 	return pattern == "" || len(pattern) == len(target)
 }
 
-// fails reports whether a rule applies, by itself.
-func (v *view) fails(r Rule) bool {
+// ruleApplies reports whether a rule applies, by itself.
+func (v *view) ruleApplies(r Rule) bool {
 	logic := v.client.Logic
 	switch r {
 	case RuleUpdater:
@@ -282,23 +282,23 @@ func (v *view) byTarget(r Rule) Judgement {
 		return Judgement{Verdict: UpdateViaStore, Rule: r}
 	}
 	for i := range t.Payloads {
-		if p := &t.Payloads[i]; v.helps(p, r) {
+		if p := &t.Payloads[i]; v.payloadSatisfiesRule(p, r) {
 			return Judgement{Verdict: UpdateBinaries, Rule: r, Payload: p}
 		}
 	}
 	return Judgement{Verdict: NoNativeUpdate, Rule: r}
 }
 
-// helps reports whether a payload would satisfy the rule that stopped the client, and the rules for its logic version: a useless
-// update is never offered. Only R8 and R9 replace a module by one of an older logic version, or of the same one without a higher
+// payloadSatisfiesRule reports whether a payload would satisfy the rule that stopped the client, and the rules for its logic
+// version: a useless update is never offered. Only R8 and R9 replace a module by one of an older logic version, or of the same one without a higher
 // patch, and not if the client is known to be newer.
-func (v *view) helps(p *Payload, r Rule) bool {
+func (v *view) payloadSatisfiesRule(p *Payload, r Rule) bool {
 	if !v.Versioned {
 		return true
 	}
 	same, another := p.Logic == v.client.Logic, r == RuleString || r == RuleComponents
 	switch {
-	case v.unfit(v.Target, p) != "", p.Logic < v.floor:
+	case v.payloadRejection(v.Target, p) != "", p.Logic < v.floor:
 		return false
 	case p.Logic < v.client.Logic, same && p.Patch <= v.Patch:
 		return another && v.age != ClientNewer
@@ -306,8 +306,8 @@ func (v *view) helps(p *Payload, r Rule) bool {
 	return true
 }
 
-// unfit is why clients with a payload would not be accepted; empty if they would.
-func (s *Snapshot) unfit(target string, p *Payload) string {
+// payloadRejection is why clients with a payload would not be accepted; empty if they would.
+func (s *Snapshot) payloadRejection(target string, p *Payload) string {
 	baseline, known := s.baseline(p.Logic)
 	switch {
 	case !s.Versioned:
@@ -328,7 +328,7 @@ func (s *Snapshot) unfit(target string, p *Payload) string {
 // reasons are all rules that apply, each by itself.
 func (v *view) reasons() (bits Reasons) {
 	for r := RuleUpdater; r < RuleAccept; r++ {
-		if v.fails(r) {
+		if v.ruleApplies(r) {
 			bits |= ReasonOf(r)
 		}
 	}

@@ -143,7 +143,7 @@ func (s *Snapshot) Unserved() (all []Unserved) {
 	for _, name := range sortedKeys(s.Targets) {
 		t, reasons := s.Targets[name], map[string]int{}
 		for i := range t.Payloads {
-			reasons[s.unfit(name, &t.Payloads[i])]++
+			reasons[s.payloadRejection(name, &t.Payloads[i])]++
 		}
 		if t.Store || len(t.Payloads) == 0 || reasons[""] > 0 {
 			continue

@@ -196,7 +196,7 @@ func table() []mutant {
 			old: `same && p.Patch <= v.Patch:`, new: `same && p.Patch < v.Patch:`,
 			why: "a client is offered the module that it has, again and again"},
 		{id: "compat-floor", pkg: "netproto/compat", file: "evaluate.go",
-			old: `case v.unfit(v.Target, p) != "", p.Logic < v.floor:`, new: `case v.unfit(v.Target, p) != "":`,
+			old: `case v.payloadRejection(v.Target, p) != "", p.Logic < v.floor:`, new: `case v.payloadRejection(v.Target, p) != "":`,
 			why: "an update is offered with which the account may not play either"},
 		{id: "compat-age-branch", pkg: "netproto/compat", file: "build.go",
 			old: `if client.Branch == server.Branch && client.Seq != 0 && server.Seq != 0 {`, new: `if client.Seq != 0 && server.Seq != 0 {`,

@@ -51,6 +51,15 @@ const (
 	lastCompatTag uint16 = 26
 )
 
+// Tags of C1's answer beyond those of the verdict, which have the numbers 1 to 26 in hello and answer.
+const (
+	// TagTimestamp is metadata/timestamp.json of the server's release folder, in the answer to a client that may request
+	// it. It saves an up-to-date client a round trip.
+	TagTimestamp uint16 = 27
+	// TagRoot is a u64 beside it: the number of the newest root.json of the server.
+	TagRoot uint16 = 28
+)
+
 // Caps on a peer's description, in bytes (docs/COMPATIBILITY.md). compat.MaxBuildID and compat.MaxBranch are the others.
 const (
 	MaxContent = 64       // the identity of a set of packs: a digest in hex
