@@ -58,7 +58,7 @@ func TestRateIsFoundAndKept(t *testing.T) {
 		for _, trip := range []time.Duration{5 * time.Millisecond, 40 * time.Millisecond, 150 * time.Millisecond} {
 			p := newPipe(rate, trip)
 			p.run(20*trip+2*time.Second, 1<<30)
-			if !p.c.full || !p.c.drained {
+			if !p.c.gains.full || !p.c.gains.drained {
 				t.Errorf("%v at %v MB/s: the start is not over", trip, rate/1e6)
 			}
 			got := float64(p.run(2*time.Second, 1<<30)) / 2
@@ -76,9 +76,9 @@ func TestRateIsFoundAndKept(t *testing.T) {
 func TestIdlenessIsNotMistakenForThePath(t *testing.T) {
 	p := newPipe(20e6, 20*time.Millisecond)
 	p.run(2*time.Second, 1<<30)
-	before := p.c.rate()
+	before := p.c.rates.highest()
 	p.run(3*time.Second, 10*pipeSegment)
-	if after := p.c.rate(); after < 0.9*before {
+	if after := p.c.rates.highest(); after < 0.9*before {
 		t.Errorf("the rate fell from %.1f to %.1f MB/s", before/1e6, after/1e6)
 	}
 }
@@ -89,7 +89,7 @@ func TestSlowerPathIsNoticed(t *testing.T) {
 	p.run(2*time.Second, 1<<30)
 	p.rate = 5e6
 	p.run(5*time.Second, 1<<30)
-	if got := p.c.rate(); got > 6e6 {
+	if got := p.c.rates.highest(); got > 6e6 {
 		t.Errorf("the rate is taken for %.1f MB/s", got/1e6)
 	}
 }
@@ -100,7 +100,7 @@ func TestFasterPathIsNoticed(t *testing.T) {
 	p.run(2*time.Second, 1<<30)
 	p.rate = 20e6
 	p.run(5*time.Second, 1<<30)
-	if got := p.c.rate(); got < 15e6 {
+	if got := p.c.rates.highest(); got < 15e6 {
 		t.Errorf("the rate is taken for %.1f MB/s", got/1e6)
 	}
 }
@@ -110,7 +110,7 @@ func TestHeavyLossLowersTheWindow(t *testing.T) {
 	p.run(2*time.Second, 1<<30)
 	before := p.c.window()
 	for range 20 {
-		p.c.lost(200_000, p.under, p.now)
+		p.c.lost(200_000, p.now)
 		p.run(20*time.Millisecond, 1<<30)
 	}
 	if after := p.c.window(); after >= before {
@@ -135,14 +135,14 @@ func TestShortPathHasAWindowThatShrinksOncePerLoss(t *testing.T) {
 	if c.window() != mostNear || c.pace() != 0 {
 		t.Fatalf("window %d, pace %v", c.window(), c.pace())
 	}
-	c.lost(1, 0, now)
-	c.lost(1, 0, now)
+	c.lost(1, now)
+	c.lost(1, now)
 	if got := c.window(); got != mostNear*7/10 {
 		t.Errorf("after one loss the window is %d", got)
 	}
 	for range 100 {
 		now += 2 * time.Millisecond
-		c.lost(1, 0, now)
+		c.lost(1, now)
 	}
 	if got := c.window(); got != leastWindow*nearSegment {
 		t.Errorf("after many losses the window is %d", got)
@@ -165,8 +165,8 @@ func TestShortestTripIsMeasuredAnew(t *testing.T) {
 	p.run(2*time.Second, 1<<30)
 	p.trip = 40 * time.Millisecond
 	p.run(tripExpiry+2*time.Second, 1<<30)
-	if p.c.trip < 35*time.Millisecond {
-		t.Errorf("the shortest round trip is still %v", p.c.trip)
+	if p.c.trip.least < 35*time.Millisecond {
+		t.Errorf("the shortest round trip is still %v", p.c.trip.least)
 	}
 	if got := float64(p.run(2*time.Second, 1<<30)) / 2; got < 8e6 {
 		t.Errorf("%.1f MB/s on the longer path", got/1e6)

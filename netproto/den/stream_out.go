@@ -221,7 +221,7 @@ func (s *streamOut) declareLosses(now time.Duration) {
 		lost += s.giveUp(f, now)
 	}
 	if lost > 0 {
-		s.control.lost(lost, s.under, now)
+		s.control.lost(lost, now)
 	}
 }
 
