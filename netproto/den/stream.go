@@ -176,7 +176,7 @@ func (s *stream) consumed(n int) (notify bool) { return s.in.consumed(n) }
 
 func (s *stream) stats(st *Stats) {
 	st.RTT = s.out.rtt.mean
-	st.PartSize = s.out.segment
+	st.PartSize = s.out.sizes.size
 	st.Window = s.out.window()
 	st.Resent = s.out.resent
 	st.Duplicates, st.Dropped = s.in.duplicates, s.in.dropped+s.wrong

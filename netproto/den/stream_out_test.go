@@ -80,8 +80,8 @@ func TestLostSegmentIsSentAgainUnderANewNumber(t *testing.T) {
 	}
 	l.wait(lineTrip)
 	l.ack(10, 10, 4, 9, 0, 2)
-	if l.out.buf.held() != 0 || l.out.under != 0 {
-		t.Errorf("%d bytes held, %d under way", l.out.buf.held(), l.out.under)
+	if l.out.buf.held() != 0 || l.out.flights.under != 0 {
+		t.Errorf("%d bytes held, %d under way", l.out.buf.held(), l.out.flights.under)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestIdleConnectionIsPinged(t *testing.T) {
 	}
 	l.wait(time.Millisecond)
 	l.ack(0, 0)
-	if !l.out.silent().IsZero() || l.out.under != 0 {
+	if !l.out.silent().IsZero() || l.out.flights.under != 0 {
 		t.Error("the answered ping is still under way")
 	}
 }
@@ -210,10 +210,10 @@ func TestSegmentsShrinkWhereLongOnesVanish(t *testing.T) {
 		l.now = l.out.deadline(l.now)
 		l.step()
 	}
-	if n := l.out.segment; n != farSegment || l.now.Sub(testTime) > time.Second {
+	if n := l.out.sizes.size; n != farSegment || l.now.Sub(testTime) > time.Second {
 		t.Errorf("still sends %d bytes after %v", n, l.now.Sub(testTime))
 	}
-	small := l.out.segment
+	small := l.out.sizes.size
 	l.wait(mostPause)
 	for range 3 * growAfter {
 		l.full(1000)
@@ -222,8 +222,8 @@ func TestSegmentsShrinkWhereLongOnesVanish(t *testing.T) {
 		last := l.sent[len(l.sent)-1].Number
 		l.ack(0, last)
 	}
-	if l.out.segment <= small {
-		t.Errorf("segments stay at %d bytes on a path that is well again", l.out.segment)
+	if l.out.sizes.size <= small {
+		t.Errorf("segments stay at %d bytes on a path that is well again", l.out.sizes.size)
 	}
 }
 
@@ -238,8 +238,8 @@ func TestReceiptsOfAHostilePeer(t *testing.T) {
 	if time.Since(start) > time.Second {
 		t.Errorf("took %v", time.Since(start))
 	}
-	if l.out.buf.held() != 0 || l.out.under != 0 || len(l.out.flights) != 0 {
-		t.Errorf("%d held, %d under way", l.out.buf.held(), l.out.under)
+	if l.out.buf.held() != 0 || l.out.flights.under != 0 || len(l.out.flights.list) != 0 {
+		t.Errorf("%d held, %d under way", l.out.buf.held(), l.out.flights.under)
 	}
 	l.full(100)
 	if got := l.step(); len(got) != 1 || got[0].Number != 5 {
