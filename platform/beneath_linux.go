@@ -21,8 +21,8 @@ type beneath struct {
 // within resolves names inside the folder only. Links inside it are followed, as by os.Root.
 const within = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 
-// quickNames is the fastest lookup that the system has. Kernels before 5.6 and some sandboxes have no openat2.
-func quickNames(root *os.Root) names {
+// openRootNames is the fastest lookup that the system has. Kernels before 5.6 and some sandboxes have no openat2.
+func openRootNames(root *os.Root) names {
 	dir, err := root.Open(".")
 	if err != nil {
 		return root

@@ -161,7 +161,7 @@ func layTwins(t *testing.T) *twins {
 	t.Helper()
 	dirA, a := laid(t)
 	dirB, root := laid(t)
-	w := &twins{dirA: dirA, dirB: dirB, a: a, b: quickNames(root), laid: tell(t, dirA)}
+	w := &twins{dirA: dirA, dirB: dirB, a: a, b: openRootNames(root), laid: tell(t, dirA)}
 	t.Cleanup(func() {
 		if err := errors.Join(w.a.Close(), w.b.Close()); err != nil {
 			t.Error(err)
@@ -201,7 +201,7 @@ func TestBeneathIsLikeRoot(t *testing.T) {
 func TestBeneathCloses(t *testing.T) {
 	_, root := laid(t)
 	before := descriptors(t)
-	b := quickNames(root)
+	b := openRootNames(root)
 	for deed, do := range deeds {
 		if _, err := do(b, "a/b/c/deep"); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			t.Logf("%s: %v", deed, err)
@@ -242,7 +242,7 @@ func BenchmarkLookup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	quick := quickNames(root)
+	quick := openRootNames(root)
 	defer quick.Close()
 	for name, n := range map[string]names{"os.Root": root, "openat2": quick} {
 		b.Run(name, func(b *testing.B) {

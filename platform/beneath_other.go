@@ -4,5 +4,5 @@ package platform
 
 import "os"
 
-// quickNames is the fastest lookup that the system has.
-func quickNames(root *os.Root) names { return root }
+// openRootNames is the fastest lookup that the system has.
+func openRootNames(root *os.Root) names { return root }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// quickNames is os.Root with errors that distinguish a missing folder from a file in the place of a folder. Windows reports
+// openRootNames is os.Root with errors that distinguish a missing folder from a file in the place of a folder. Windows reports
 // ERROR_PATH_NOT_FOUND for both, and Go maps that to syscall.ENOTDIR.
-func quickNames(root *os.Root) names { return plainNames{root} }
+func openRootNames(root *os.Root) names { return plainNames{root} }
 
 // plainNames are names below a root. ERROR_FILE_NOT_FOUND means a missing file or folder, ERROR_PATH_NOT_FOUND a file in the place of
 // a folder.

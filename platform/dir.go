@@ -40,7 +40,7 @@ func OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root: root, names: quickNames(root), path: abs}, nil
+	return &Dir{root: root, names: openRootNames(root), path: abs}, nil
 }
 
 // OpenFile implements FS. It opens regular files and folders only: it never waits for the other end of a pipe, and never opens a

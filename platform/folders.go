@@ -86,5 +86,5 @@ func probe(name string, remove func(string) error, open func(string, int, fs.Fil
 		return err
 	}
 	closed := f.Close()
-	return errors.Join(closed, Patiently(context.Background(), func() error { return remove(name) }))
+	return errors.Join(closed, RetryWhileLocked(context.Background(), func() error { return remove(name) }))
 }

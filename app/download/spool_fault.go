@@ -67,8 +67,8 @@ func DiskFault(fsys platform.FS, name string, need int64, err error) *update.Fau
 	case errors.Is(err, fs.ErrPermission), platform.IsReadOnly(err):
 		return &update.Fault{Cause: update.NoPermission, Subject: path, Err: err}
 	}
-	if mirror := platform.InTheWay(fsys, name, err); mirror != "" {
-		return &update.Fault{Cause: update.DiskFault, Subject: mirror, Err: &platform.InTheWayError{Path: mirror, Err: err}}
+	if mirror := platform.FindObstacle(fsys, name, err); mirror != "" {
+		return &update.Fault{Cause: update.DiskFault, Subject: mirror, Err: &platform.ObstacleError{Path: mirror, Err: err}}
 	}
 	return &update.Fault{Cause: update.DiskFault, Subject: path, Err: err}
 }

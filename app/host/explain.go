@@ -33,7 +33,7 @@ func (h *host) endInfo(e outcome) splash.EndInfo {
 	var spool *download.SpaceError
 	var held *install.HeldError
 	var vanished *install.VanishedError
-	var way *platform.InTheWayError
+	var way *platform.ObstacleError
 	var untrusted *dial.TLSError
 	var unproven *install.UnprovenError
 	var proxy *dial.ProxyError

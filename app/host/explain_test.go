@@ -51,7 +51,7 @@ func TestWhatIsInTheWayIsNoFaultOfTheDisk(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en")})
 	text := h.explain(outcomeOf(&update.Fault{
 		Cause: update.DiskFault, Subject: "/games/Lathe/Cache",
-		Err: &platform.InTheWayError{Path: "/games/Lathe/Cache", Err: syscall.ENOTDIR},
+		Err: &platform.ObstacleError{Path: "/games/Lathe/Cache", Err: syscall.ENOTDIR},
 	}))
 	for _, want := range []string{"Something is in the way", "/games/Lathe/Cache", "Move it away"} {
 		if !strings.Contains(text, want) {

@@ -22,13 +22,13 @@ type renewal struct {
 	*setup
 	*disk // of the game
 	*origin
-	program   *install.Program // nil: this program is not updated
-	both      *install.Both    // of the last update; nil: the update did not include the program
-	leave     bool             // this start does not update the program any more
-	told      bool             // the reason for not updating the program was logged
-	renewing  bool             // the last update offered only the program, because the release needs a newer one
-	due       string           // absolute path of the program whose trial is next; empty: none
-	sponsored *sponsored       // connection to the sponsor; nil unless this process is a trial
+	program   *install.Program       // nil: this program is not updated
+	both      *install.SetAndProgram // of the last update; nil: the update did not include the program
+	leave     bool                   // this start does not update the program any more
+	told      bool                   // the reason for not updating the program was logged
+	renewing  bool                   // the last update offered only the program, because the release needs a newer one
+	due       string                 // absolute path of the program whose trial is next; empty: none
+	sponsored *sponsored             // connection to the sponsor; nil unless this process is a trial
 }
 
 // hostFacts are the conditions for replacing this program's own file.
@@ -135,7 +135,7 @@ func (r *renewal) withoutHost(ctx context.Context, status update.Status) bool {
 		return false
 	}
 	switch {
-	case status.Outcome == update.Failed && r.both.Wanted() && status.Fault != nil && status.Fault.Cause != update.Unreachable:
+	case status.Outcome == update.Failed && r.both.HasProgramWants() && status.Fault != nil && status.Fault.Cause != update.Unreachable:
 		r.log.Warn().Err(status.Fault).Msg("this program is not updated now: the game comes first")
 	case !isReady(status.Outcome) || r.dueForTrial(ctx):
 		return false

@@ -230,7 +230,7 @@ func TestLinksOutOfTheFolder(t *testing.T) {
 		_, err := s.on(t, f.open())
 		if name != "Cache" {
 			fault := wantFault(t, name, err, update.DiskFault)
-			way, is := errors.AsType[*platform.InTheWayError](err)
+			way, is := errors.AsType[*platform.ObstacleError](err)
 			if full := filepath.Join(f.dir, name); !is || way.Path != full || fault.Subject != full {
 				t.Errorf("%s: about %s, %+v", name, fault.Subject, way)
 			}
@@ -485,7 +485,7 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		}
 		_, err := s.on(t, f.open())
 		fault := wantFault(t, name, err, update.DiskFault)
-		if way, is := errors.AsType[*platform.InTheWayError](err); !is || !strings.HasPrefix(fault.Subject, filepath.Join(f.dir, filepath.FromSlash(name))) {
+		if way, is := errors.AsType[*platform.ObstacleError](err); !is || !strings.HasPrefix(fault.Subject, filepath.Join(f.dir, filepath.FromSlash(name))) {
 			t.Errorf("%s: about %s, %+v", name, fault.Subject, way)
 		}
 	}

@@ -109,10 +109,10 @@ func otherFault(fsys platform.FS, err error) *update.Fault {
 	if !errors.Is(err, errNotEmpty) && !errors.Is(err, errFileInTheWay) {
 		root := filepath.ToSlash(fsys.Path("."))
 		name := strings.TrimPrefix(strings.TrimPrefix(filepath.ToSlash(subject), root), "/")
-		way = platform.InTheWay(fsys, name, err)
+		way = platform.FindObstacle(fsys, name, err)
 	}
 	if way != "" {
-		return &update.Fault{Cause: update.DiskFault, Subject: way, Err: &platform.InTheWayError{Path: way, Err: err}}
+		return &update.Fault{Cause: update.DiskFault, Subject: way, Err: &platform.ObstacleError{Path: way, Err: err}}
 	}
 	return &update.Fault{Cause: update.DiskFault, Subject: subject, Err: err}
 }

@@ -62,7 +62,7 @@ func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
 
 // retryWhileLocked retries for a moment while another program, such as a virus scanner, holds a file.
 func retryWhileLocked(try func() error) error {
-	return platform.Patiently(context.Background(), try)
+	return platform.RetryWhileLocked(context.Background(), try)
 }
 
 // exchangeNames exchanges two names. Across volumes it returns errors.ErrUnsupported, as on systems without that operation.

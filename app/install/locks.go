@@ -80,7 +80,7 @@ func (l *locks) waitForUsers(ctx context.Context) (io.Closer, error) {
 			return alone, err
 		}
 		if !told {
-			l.log.Info().Msg("the swap waits until nobody uses the old set")
+			l.log.Info().Msg("the swap waits until the old set is unused")
 			l.onWait()
 		}
 		if err := interrupt.Sleep(ctx, readersPoll+rand.N(readersPoll/4)); err != nil {

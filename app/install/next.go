@@ -48,7 +48,7 @@ const (
 	Recycle  Verb = "recycle"  // move From into the recycler
 	Clear    Verb = "clear"    // remove the folder From, which contains only empty folders
 	Drop     Verb = "drop"     // remove From if it exists
-	Restart  Verb = "restart"  // the prepared bytes of From are lost, and no file of the set is live yet: fetch again
+	Discard  Verb = "discard"  // the prepared bytes of From are lost, and no file of the set is live yet: discard the transaction and fetch again
 	Revert   Verb = "revert"   // the prepared bytes of From are lost, and some files of the set are live: roll back
 )
 
@@ -59,7 +59,7 @@ type swapOptions struct {
 }
 
 // Next returns the remaining steps of a PREPARED transaction. It is pure and total. No steps mean that the goal is reached.
-// Restart and Revert are always the only step. seen has one element for each file.
+// Discard and Revert are always the only step. seen has one element for each file.
 //
 // The order makes a stop between steps safe. Modules and companions reach their staging names before any swap. A name is
 // free before another file takes it. A backup is not overwritten while it holds a file of the last proven set.
@@ -91,12 +91,12 @@ func findLost(files []entry, seen []Seen) (name string, lost bool) {
 	return "", false
 }
 
-// onLoss is the step for lost bytes: Revert after the swap has begun, otherwise Restart.
+// onLoss is the step for lost bytes: Revert after the swap has begun, otherwise Discard.
 func onLoss(files []entry, seen []Seen) Verb {
 	if swapBegun(files, seen) {
 		return Revert
 	}
-	return Restart
+	return Discard
 }
 
 // swapBegun reports whether a swap has begun: at least one live name has changed.
@@ -211,9 +211,9 @@ func (b *batches) finishFile(e entry, s Seen, w swapOptions) {
 	}
 }
 
-// Found returns the steps that move the files left by exchanges to the backups. A rollback that starts before the swap has
+// KeepReplaced returns the steps that move the files left by exchanges to the backups. A rollback that starts before the swap has
 // done so needs them there.
-func Found(files []entry, seen []Seen, w swapOptions) []Step {
+func KeepReplaced(files []entry, seen []Seen, w swapOptions) []Step {
 	var b batches
 	for i, e := range files {
 		s := seen[i]

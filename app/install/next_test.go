@@ -278,11 +278,11 @@ func TestNextOfEveryFile(t *testing.T) {
 	t.Logf("%d disks, and %d without the new bytes", walked, lost)
 }
 
-// losesItsBytes checks the answer if the prepared bytes are lost: Revert if a live name has changed, otherwise Restart.
+// losesItsBytes checks the answer if the prepared bytes are lost: Revert if a live name has changed, otherwise Discard.
 func (c swapCase) losesItsBytes(t *testing.T, files []entry) {
 	t.Helper()
 	steps := Next(files, c.disk().look(files, c.ways()), Swap, c.ways())
-	want := Restart
+	want := Discard
 	if !files[0].Old.IsZero() && c.live == 0 {
 		want = Revert
 	}
@@ -306,7 +306,7 @@ func TestFoundOfEveryFile(t *testing.T) {
 			want[files[0].backup()] = 'P'
 			delete(want, waits)
 		}
-		next := func(d disk) []Step { return Found(files, d.look(files, c.ways()), c.ways()) }
+		next := func(d disk) []Step { return KeepReplaced(files, d.look(files, c.ways()), c.ways()) }
 		explore(t, c.disk(), next, func(d disk, end bool) {
 			if end && d.String() != want.String() {
 				t.Errorf("%+v: ends with %s, want %s", c, d, want)
@@ -491,8 +491,8 @@ func TestHalfOfASwap(t *testing.T) {
 		"done":                   {disk{"m": 'W', "m.bak": 'P'}, nil},
 		"damaged meanwhile":      {disk{"m": 'O', "m-staging": 'W'}, []Step{{Recycle, "m", "", false}, {Place, "m-staging", "m", false}}},
 		"foreign staged file":    {disk{"m": 'W', "m-staging": 'O'}, []Step{{Drop, "m-staging", "", false}}},
-		"everything taken away":  {disk{"m": 'P'}, []Step{{Do: Restart, From: "m"}}},
-		"staged bytes are wrong": {disk{"m": 'P', "m-staging": 'O'}, []Step{{Do: Restart, From: "m"}}},
+		"everything taken away":  {disk{"m": 'P'}, []Step{{Do: Discard, From: "m"}}},
+		"staged bytes are wrong": {disk{"m": 'P', "m-staging": 'O'}, []Step{{Do: Discard, From: "m"}}},
 		"taken in the middle":    {disk{"m.bak": 'P'}, []Step{{Do: Revert, From: "m"}}},
 	} {
 		w := swapOptions{exchange: true}

@@ -53,7 +53,7 @@ func (m *mover) perform(steps []Step) error {
 func (m *mover) performOne(b *batch, s Step) error {
 	switch s.Do {
 	case Place, Keep:
-		if err := m.clearWay(b, s.To); err != nil {
+		if err := m.removeObstacles(b, s.To); err != nil {
 			return err
 		}
 		if err := makeFolder(m.fs, b, path.Dir(s.To)); err != nil {
@@ -77,22 +77,22 @@ func (m *mover) performOne(b *batch, s Step) error {
 	}
 }
 
-// eachWay performs steps. If names can't be exchanged, it asks next again for steps without exchanges.
-func (m *mover) eachWay(next func() ([]Step, error)) error {
+// performWithFallback performs steps. If names can't be exchanged, it asks next again for steps without exchanges.
+func (m *mover) performWithFallback(next func() ([]Step, error)) error {
 	steps, err := next()
 	if err == nil {
 		err = m.perform(steps)
 	}
 	if errors.Is(err, errors.ErrUnsupported) && !m.twoStep {
 		m.twoStep = true
-		return m.eachWay(next)
+		return m.performWithFallback(next)
 	}
 	return err
 }
 
-// clearWay makes room for a file in the folders of backups and parts. An earlier set may have left a file where this one
+// removeObstacles makes room for a file in the folders of backups and parts. An earlier set may have left a file where this one
 // needs a folder, or a folder where it needs a file. Parts are removed; anything else is moved to the recycler.
-func (m *mover) clearWay(b *batch, to string) error {
+func (m *mover) removeObstacles(b *batch, to string) error {
 	previous, parts := path.Join(StateDir, previousDir)+"/", path.Join(StateDir, partsDir)+"/"
 	for at := to; strings.HasPrefix(at, previous) || strings.HasPrefix(at, parts); at = path.Dir(at) {
 		info, err := m.fs.Lstat(at)

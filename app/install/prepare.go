@@ -92,7 +92,7 @@ func (p *preparation) adoptOthers(ctx context.Context) error {
 // resume returns the number of usable bytes of a part: those of a part that the journal binds to the same digest. It
 // removes any other part before the journal binds its name again.
 func (p *preparation) resume(ctx context.Context, e, bound entry) (int64, error) {
-	if err := p.move.clearWay(newBatch(""), e.part()); err != nil {
+	if err := p.move.removeObstacles(newBatch(""), e.part()); err != nil {
 		return 0, err
 	}
 	same := bound.Digest == e.Digest && bound.Size == e.Size && bound.Kind == e.Kind
@@ -144,7 +144,7 @@ func (p *preparation) removePart(name string) error {
 	case err != nil:
 		return err
 	case info.IsDir() && strings.HasPrefix(name, path.Join(StateDir, partsDir)+"/"):
-		return p.move.clearWay(newBatch(""), name)
+		return p.move.removeObstacles(newBatch(""), name)
 	default:
 		return p.fs.Remove(name)
 	}

@@ -153,7 +153,7 @@ func (p *Program) noteTrial(change func(*Try)) error {
 }
 
 // ErrReplaced reports that another installer replaced the program in the meantime: that program stays.
-var ErrReplaced = errors.New("somebody else replaced this program")
+var ErrReplaced = errors.New("another process replaced this program")
 
 // Prove makes the waiting program live, after it has shown that it works. The next Open removes the replaced file, because
 // some systems can't remove the file of a running process. The error is a *update.Fault, or that of ctx; after ErrReplaced

@@ -84,7 +84,7 @@ func (t *transaction) swap(ctx context.Context) error {
 
 func (t *transaction) swapNow(ctx context.Context) error {
 	lost := false
-	err := t.move.eachWay(func() (steps []Step, err error) {
+	err := t.move.performWithFallback(func() (steps []Step, err error) {
 		seen, err := t.examineNames(ctx)
 		if err != nil {
 			return nil, err
@@ -174,19 +174,19 @@ func (t *transaction) restoreCompanion(ctx context.Context, e entry) (Content, e
 	return t.hash.content(ctx, e.Live, e.Digest, e.Old)
 }
 
-// onLoss handles Restart and Revert. done reports that no other step remains.
+// onLoss handles Discard and Revert. done reports that no other step remains.
 func (t *transaction) onLoss(ctx context.Context, steps []Step) (done bool, err error) {
-	if len(steps) != 1 || steps[0].Do != Restart && steps[0].Do != Revert {
+	if len(steps) != 1 || steps[0].Do != Discard && steps[0].Do != Revert {
 		return false, nil
 	}
 	t.vanished = steps[0].From
 	t.log.Warn().Str("file", t.vanished).Msg("prepared bytes are gone, perhaps a virus scanner took them; they will be fetched again")
-	if steps[0].Do == Restart {
+	if steps[0].Do == Discard {
 		return true, t.record(t.journal.withdrawn())
 	}
 	seen, err := t.examineNames(ctx)
 	if err == nil {
-		err = t.move.perform(Found(t.journal.lists.Files, seen, t.swapOptions()))
+		err = t.move.perform(KeepReplaced(t.journal.lists.Files, seen, t.swapOptions()))
 	}
 	if err != nil {
 		return false, err
@@ -277,7 +277,7 @@ func (t *transaction) rollBackOf(ctx context.Context, library string, set releas
 func (t *transaction) goBack(ctx context.Context) error {
 	return t.locks.exclusively(ctx, func() error {
 		var stay, mixed []string
-		err := t.move.eachWay(func() ([]Step, error) {
+		err := t.move.performWithFallback(func() ([]Step, error) {
 			steps, lost, err := t.undoSteps(ctx, t.journal.lists)
 			if lost != "" {
 				t.log.Error().Str("file", lost).Msg("the backup vanished on the way back")

@@ -155,7 +155,7 @@ func TestTroubleWithLettingGoIsOnlyLogged(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 5))
 		w.closing, w.abandoning = errors.New("already gone"), errors.New("handle is bad")
 		lines := logged(t, w, zerolog.InfoLevel)
-		for message, text := range map[string]string{"close the connection": "already gone", "let go of the parts": "handle is bad"} {
+		for message, text := range map[string]string{"close the connection": "already gone", "could not release the parts": "handle is bad"} {
 			if found := with(lines, message); len(found) != 1 || found[0]["error"] != text || found[0]["level"] != "warn" {
 				t.Errorf("%s: %v", message, found)
 			}

@@ -110,7 +110,7 @@ func (w *worker) letGo() {
 		w.cfg.Log.Warn().Err(err).Msg("close the connection")
 	}
 	if err := w.cfg.Stage.Abandon(); err != nil {
-		w.cfg.Log.Warn().Err(err).Msg("let go of the parts")
+		w.cfg.Log.Warn().Err(err).Msg("could not release the parts")
 	}
 }
 

@@ -193,7 +193,7 @@ func (p *plainFiles) swap(ctx context.Context, next string) error {
 	p.store.noteFolder(".")
 	p.store.noteFolder(private)
 	rename := func(from, to string) error {
-		return platform.Patiently(ctx, func() error { return p.fs.Rename(from, to) })
+		return platform.RetryWhileLocked(ctx, func() error { return p.fs.Rename(from, to) })
 	}
 	switch _, err := p.fs.Lstat(release.PlainFolder); {
 	case isMissing(err):

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Authority signs certificates. Nobody trusts it who was not given its PEM.
+// Authority signs certificates. Only programs with its PEM trust it.
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey

@@ -108,7 +108,7 @@ func TestApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := free.Addr().String()
+	closed := free.Addr().String()
 	if err := errors.Join(err, free.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,10 @@ func TestApart(t *testing.T) {
 		{"another world", listener.Addr().String(), []byte{1, 0, 0, 0, 0, 0xEF, 0xBE, 0xAD, 0xDE, 0, 0, 0, 0},
 			`^3 out of step with the game server: step 0 in logic version 2: this world has the checksum [0-9a-f]{16}, the server's 00000000deadbeef$`},
 		{"half an answer", listener.Addr().String(), []byte{0, 0, 0}, `^3 out of step with the game server: it is gone, or takes too long$`},
-		{"nobody", nobody, nil, `^2 no game server, the game plays alone: nobody answers at 127\.0\.0\.1:\d+$`},
+		{"no server", closed, nil, `^2 no game server, the game plays alone: no server answers at 127\.0\.0\.1:\d+$`},
 		{"no port", "127.0.0.1", nil, `^2 no game server, the game plays alone: 127\.0\.0\.1 is not like 192\.0\.2\.1:4100$`},
 		{"no number", "127.0.0.1:http", nil, `is not like`}, {"no port at all", "127.0.0.1:0", nil, `is not like`},
-		{"a long name", strings.Repeat("a", 200) + ":80", nil, `is not like`}, {"a name", "localhost:80", nil, `nobody answers at localhost:80`},
+		{"a long name", strings.Repeat("a", 200) + ":80", nil, `is not like`}, {"a name", "localhost:80", nil, `no server answers at localhost:80`},
 	} {
 		if test.answer != nil {
 			answers <- test.answer

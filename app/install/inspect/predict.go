@@ -108,7 +108,7 @@ func endings(ctx context.Context, e Ending, err error) ([]Ending, error) {
 		fault = &update.Fault{Cause: update.DiskFault, Err: err}
 	}
 	end := update.EndOf(update.Failed, fault.Cause)
-	var way *platform.InTheWayError
+	var way *platform.ObstacleError
 	var space *install.SpaceError
 	switch {
 	case fault.Cause == update.DiskFault && errors.As(fault.Err, &way):

@@ -158,7 +158,7 @@ func (d *disk) tryReplace(ctx context.Context, name, target string) error {
 			return err
 		}
 	}
-	return platform.Patiently(ctx, func() error { return d.fsys.Rename(name, target) })
+	return platform.RetryWhileLocked(ctx, func() error { return d.fsys.Rename(name, target) })
 }
 
 // makeFolder makes a folder and its parents. A file in the way is deleted: the desk has a folder there, so it has no such file.
@@ -241,7 +241,7 @@ func (d *disk) delete(ctx context.Context, name string) error {
 		return nil
 	}
 	if err == nil {
-		err = platform.Patiently(ctx, func() error { return d.fsys.Remove(name) })
+		err = platform.RetryWhileLocked(ctx, func() error { return d.fsys.Remove(name) })
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,4 +1,4 @@
-// What happens on the dashboard while somebody looks at it or types. Every page works without it.
+// Updates and checks on the dashboard while a page is open. Every page works without it.
 "use strict";
 (() => {
 	const every = 5000; // milliseconds between two looks at who is connected
@@ -29,7 +29,7 @@
 		}
 	};
 
-	// What is shown may be old: the server does not answer, or nobody is logged in any more.
+	// What is shown may be old: the server does not answer, or the login has expired.
 	let fresh = new Date();
 	const tell = status => {
 		const note = $("#away");
@@ -101,7 +101,7 @@
 		});
 	};
 
-	// Who is connected changes by itself, unless somebody is reading there with the keyboard.
+	// The list of connections updates by itself, unless the keyboard focus is in it.
 	const follow = live => setInterval(async () => {
 		if (document.hidden || live.contains(document.activeElement)) return;
 		const text = await part("/admin/live");

@@ -1,4 +1,4 @@
-/* Says what its own areas hold, one line each, like the Go program beside it. As a module it has it for whoever asks. */
+/* Says what its own areas hold, one line each, like the Go program beside it. As a module it exports them. */
 #include "client_areas.h"
 
 #ifdef PROGRAM

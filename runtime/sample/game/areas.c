@@ -3,7 +3,7 @@
 
 #include "../../abi/client_areas.h"
 
-/* The areas are volatile, and nobody wants to read text so. */
+/* The areas are volatile: this copies their text. */
 static void copy(char* to, const volatile unsigned char* from, size_t n) {
     for (size_t i = 0; i < n; i++) {
         to[i] = (char)from[i];

@@ -68,7 +68,7 @@ bool link_open(Link* link, const char* address, const World* world, char* error)
     host[colon - address] = 0;
     link->open = system_connect(host, (uint16_t)port, &link->socket);
     if (!link->open) {
-        snprintf(error, LINK_ERROR_SIZE, "nobody answers at %.100s", address);
+        snprintf(error, LINK_ERROR_SIZE, "no server answers at %.100s", address);
         return false;
     }
     greet(greeting, world);

@@ -135,7 +135,7 @@ static Options parse(int argc, char** argv) {
     return o;
 }
 
-/* A line for the log, and for whoever reads what a game without a window prints. */
+/* A line for the log, and for the output of a game without a window. */
 static void tell(const Options* o, const char* line) {
     say(COLLET_LOG_INFO, line);
     if (o->headless) {

@@ -1,5 +1,5 @@
 /*
- * pack.c: a reader for zip files with stored entries. Every offset and length comes from a file that anybody may have
+ * pack.c: a reader for zip files with stored entries. Every offset and length comes from a file that an attacker may have
  * written, so each is checked against the file's size before it is used.
  */
 #include "pack.h"

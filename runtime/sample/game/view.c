@@ -144,7 +144,7 @@ static void make_renderer(View* view) {
     }
 }
 
-/* Where there is no display some versions of SDL2 take a driver that draws for nobody. */
+/* Where there is no display some versions of SDL2 choose a driver without output. */
 static bool has_display(const Functions* sdl) {
     static const char* const blind[] = {"offscreen", "dummy", "evdev"};
     const char* driver = sdl->GetCurrentVideoDriver();

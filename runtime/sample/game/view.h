@@ -1,4 +1,4 @@
-/* view.h: a window through SDL2, which is looked for when the game runs and needed by nobody; on Windows without it. */
+/* view.h: a window through SDL2, which is optional and loaded at run time; on Windows without it. */
 #ifndef SAMPLE_VIEW_H
 #define SAMPLE_VIEW_H
 

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     ClientRuntimeExports exports = {.StructSize = sizeof exports, .Metadata.StructSize = sizeof exports.Metadata};
     ClientRuntimeResult result = {.StructSize = sizeof result};
     for (int number = 1; number <= LAST_SIGNAL; number++) {
-        signal(number, SIG_DFL); /* whoever started us may ignore some, and so would we */
+        signal(number, SIG_DFL); /* the parent may ignore some, which is inherited */
     }
     void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library == NULL || symbol(library, "FO_QueryClientRuntimeExports", &query, sizeof query) == NULL ||

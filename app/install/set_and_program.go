@@ -10,29 +10,31 @@ import (
 	"collet/netproto/release"
 )
 
-// Both combines an install with the install of the program itself, for one update with one transfer. It implements
+// SetAndProgram combines an install with the install of the program itself, for one update with one transfer. It implements
 // update.Stage, and what acquire.Source requires of a disk. Problems with the program are logged and never prevent the
-// update of the set. Only during its transfer may the program end an update; Wanted then reports that an update without it
+// update of the set. Only during its transfer may the program end an update; HasProgramWants then reports that an update without it
 // is worth a try.
-type Both struct {
-	*Dir              // the set; its Names never match the program
-	program  *Program // the program; used only if the offer of Plan contains it
-	split    int      // wants below belong to the set, the others to the program
-	wanted   bool     // the last plan has wants for the program
-	ready    bool     // those wants are committed
-	excluded error    // why plans leave the program out; nil if they do not
+type SetAndProgram struct {
+	*Dir                  // the set; its Names never match the program
+	program      *Program // the program; used only if the offer of Plan contains it
+	split        int      // wants below belong to the set, the others to the program
+	programWants bool     // the last plan has wants for the program
+	ready        bool     // those wants are committed
+	exclusion    error    // why plans leave the program out; nil if they do not
 }
 
 // WithProgram combines the install of a set with that of the program. The caller owns both.
-func WithProgram(set *Dir, program *Program) *Both { return &Both{Dir: set, program: program} }
+func WithProgram(set *Dir, program *Program) *SetAndProgram {
+	return &SetAndProgram{Dir: set, program: program}
+}
 
-var _ update.Stage = (*Both)(nil)
+var _ update.Stage = (*SetAndProgram)(nil)
 
-// Wanted reports whether the last Plan has wants for the program.
-func (b *Both) Wanted() bool { return b.wanted }
+// HasProgramWants reports whether the last Plan has wants for the program.
+func (b *SetAndProgram) HasProgramWants() bool { return b.programWants }
 
 // Waiting is Dir.Waiting of the program if the last update committed it, and otherwise empty.
-func (b *Both) Waiting() string {
+func (b *SetAndProgram) Waiting() string {
 	if !b.ready {
 		return ""
 	}
@@ -40,17 +42,17 @@ func (b *Both) Waiting() string {
 }
 
 // Renewable reports whether Plan would include the program, as far as known.
-func (b *Both) Renewable() bool { return b.excluded == nil }
+func (b *SetAndProgram) Renewable() bool { return b.exclusion == nil }
 
 // offered are the files of an offer that belong to the program.
-func (b *Both) offered(offer []release.File) []release.File {
+func (b *SetAndProgram) offered(offer []release.File) []release.File {
 	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool { return !b.program.Concerns(f) })
 }
 
 // Plan implements update.Stage. An offer that contains only the program leaves the set unchanged.
-func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
+func (b *SetAndProgram) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	program := b.offered(offer)
-	b.split, b.wanted, b.ready = 0, false, false
+	b.split, b.programWants, b.ready = 0, false, false
 	alone := len(program) > 0 && !slices.ContainsFunc(offer, b.Dir.Concerns)
 	plan := update.Plan{Mode: mode}
 	var err error
@@ -60,7 +62,7 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 		plan, err = b.Dir.Plan(ctx, mode, offer, progress)
 	}
 	b.split = len(plan.Wants)
-	if err != nil || plan.HeldBack || len(program) == 0 || b.excluded != nil {
+	if err != nil || plan.HeldBack || len(program) == 0 || b.exclusion != nil {
 		return plan, err
 	}
 	more, err := b.planProgram(ctx, program)
@@ -72,7 +74,7 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 	case err != nil:
 		return plan, nil
 	}
-	b.wanted = len(more.Wants) > 0
+	b.programWants = len(more.Wants) > 0
 	plan.Wants = slices.Concat(plan.Wants, more.Wants)
 	plan.Bytes += more.Bytes
 	plan.Resumed += more.Resumed
@@ -80,22 +82,22 @@ func (b *Both) Plan(ctx context.Context, mode update.Mode, offer []release.File,
 }
 
 // planProgram is Plan for the program. After an error later plans leave it out.
-func (b *Both) planProgram(ctx context.Context, offer []release.File) (update.Plan, error) {
+func (b *SetAndProgram) planProgram(ctx context.Context, offer []release.File) (update.Plan, error) {
 	plan, err := b.program.Plan(ctx, update.Binaries, offer, func(string, int64, int64) {})
 	if err == nil && plan.HeldBack {
 		err = errHeldBack
 	}
 	if err != nil && ctx.Err() == nil {
-		b.log.Warn().Err(err).Msg("this program stays as it is")
-		b.excluded = err
+		b.log.Warn().Err(err).Msg("the program was left out of the update")
+		b.exclusion = err
 	}
 	return plan, err
 }
 
-var errHeldBack = errors.New("it did not work here before; --unblock takes it again")
+var errHeldBack = errors.New("this version did not work here before; --unblock accepts it again")
 
-// at returns the install of a want and the want's number there.
-func (b *Both) route(i int) (*Dir, int) {
+// route returns the install of a want and the want's number there.
+func (b *SetAndProgram) route(i int) (*Dir, int) {
 	if i < b.split {
 		return b.Dir, i
 	}
@@ -103,61 +105,63 @@ func (b *Both) route(i int) (*Dir, int) {
 }
 
 // Advance implements update.Stage.
-func (b *Both) Advance(ctx context.Context, i int) error {
+func (b *SetAndProgram) Advance(ctx context.Context, i int) error {
 	d, n := b.route(i)
 	return d.Advance(ctx, n)
 }
 
 // Write implements update.Stage.
-func (b *Both) Write(i int, data []byte) error {
+func (b *SetAndProgram) Write(i int, data []byte) error {
 	d, n := b.route(i)
 	return d.Write(n, data)
 }
 
 // Restart implements update.Stage.
-func (b *Both) Restart(ctx context.Context, i int) error {
+func (b *SetAndProgram) Restart(ctx context.Context, i int) error {
 	d, n := b.route(i)
 	return d.Restart(ctx, n)
 }
 
 // Finish implements update.Stage.
-func (b *Both) Finish(ctx context.Context, i int) error {
+func (b *SetAndProgram) Finish(ctx context.Context, i int) error {
 	d, n := b.route(i)
 	return d.Finish(ctx, n)
 }
 
 // Commit implements update.Stage. The program waits for its trial afterwards.
-func (b *Both) Commit(ctx context.Context) error {
+func (b *SetAndProgram) Commit(ctx context.Context) error {
 	if b.Dir.work != nil {
 		if err := b.Dir.Commit(ctx); err != nil {
 			return err
 		}
 	}
-	if !b.wanted {
+	if !b.programWants {
 		return nil
 	}
 	if err := b.program.Commit(ctx); err != nil {
-		b.excluded = err
-		b.log.Warn().Err(err).Msg("this program stays as it is")
+		b.exclusion = err
+		b.log.Warn().Err(err).Msg("the program was left out of the update")
 	}
-	b.ready = b.excluded == nil
+	b.ready = b.exclusion == nil
 	return ctx.Err()
 }
 
 // Abandon implements update.Stage.
-func (b *Both) Abandon() error {
+func (b *SetAndProgram) Abandon() error {
 	err := b.Dir.Abandon()
 	if abandoned := b.program.Abandon(); abandoned != nil {
-		b.log.Warn().Err(abandoned).Msg("let go of the parts of this program")
+		b.log.Warn().Err(abandoned).Msg("could not release the parts of the program")
 	}
 	return err
 }
 
 // Concerns reports whether a file of an offer belongs to the set or the program.
-func (b *Both) Concerns(f release.File) bool { return b.Dir.Concerns(f) || b.program.Concerns(f) }
+func (b *SetAndProgram) Concerns(f release.File) bool {
+	return b.Dir.Concerns(f) || b.program.Concerns(f)
+}
 
 // Old is Dir.Old of the program for its files, and otherwise of the set.
-func (b *Both) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
+func (b *SetAndProgram) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 	if b.program.Concerns(f) {
 		return b.program.Old(ctx, f)
 	}
@@ -165,7 +169,7 @@ func (b *Both) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
 }
 
 // Here is Dir.Here for both installs.
-func (b *Both) Here(f release.File, visit func(file delta.SetFile, size int64)) {
+func (b *SetAndProgram) Here(f release.File, visit func(file delta.SetFile, size int64)) {
 	b.Dir.Here(f, visit)
 	b.program.Here(f, visit)
 }

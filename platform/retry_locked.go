@@ -18,10 +18,10 @@ const (
 	longestPause = 250 * time.Millisecond
 )
 
-// Patiently repeats try while it fails with an error for which MayBeLocked holds, for at most two seconds plus the time of the
+// RetryWhileLocked repeats try while it fails with an error for which MayBeLocked holds, for at most two seconds plus the time of the
 // calls themselves. The pauses grow and are jittered, so that two processes that wait for each other don't collide again. It returns the
 // error of the last call. If ctx ends first, the error is joined with ctx's; the first call is made even then.
-func Patiently(ctx context.Context, try func() error) error {
+func RetryWhileLocked(ctx context.Context, try func() error) error {
 	err, start := try(), time.Now()
 	for pause := firstPause; MayBeLocked(err); pause = min(2*pause, longestPause) {
 		left := patience - time.Since(start)

@@ -17,7 +17,7 @@ type pair struct {
 	t    *testing.T
 	disk *faultfs.Disk
 	fs   *faultfs.FS
-	both *install.Both
+	both *install.SetAndProgram
 	set  *install.Dir
 	own  *install.Program
 }
@@ -92,7 +92,7 @@ func planted(t *testing.T) *faultfs.Disk {
 func TestBoth(t *testing.T) {
 	p := newPair(t, planted(t))
 	plan, err := p.run(update.Binaries, release2())
-	if err != nil || wanted(plan) != "Lathe.so Core.zip Lathe" || plan.Matched != 1 || plan.Bytes != 23 || !p.both.Wanted() {
+	if err != nil || wanted(plan) != "Lathe.so Core.zip Lathe" || plan.Matched != 1 || plan.Bytes != 23 || !p.both.HasProgramWants() {
 		t.Fatalf("%q, %+v, %v", wanted(plan), plan, err)
 	}
 	if !strings.HasSuffix(p.both.Waiting(), "Lathe-staging") || p.disk.Files()["Lathe"] != "program 1" {
@@ -104,7 +104,7 @@ func TestBoth(t *testing.T) {
 	p.close()
 	p = newPair(t, p.disk)
 	plan, err = p.run(update.Resources, release2())
-	if err != nil || len(plan.Wants) != 0 || p.both.Waiting() != "" || p.both.Wanted() {
+	if err != nil || len(plan.Wants) != 0 || p.both.Waiting() != "" || p.both.HasProgramWants() {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	if files := p.disk.Files(); files["Lathe"] != "program 2" || files["Lathe.so"] != "module 2" || files["Resources/Core.zip"] != "core 2" {
@@ -118,7 +118,7 @@ func TestBothWithoutProgram(t *testing.T) {
 	p := newPair(t, planted(t))
 	defer p.close()
 	plan, err := p.run(update.Binaries, append(binaries("Lathe.so", "module 2"), packs("Core.zip", "core 2")...))
-	if err != nil || wanted(plan) != "Lathe.so Core.zip" || p.both.Wanted() || p.both.Waiting() != "" {
+	if err != nil || wanted(plan) != "Lathe.so Core.zip" || p.both.HasProgramWants() || p.both.Waiting() != "" {
 		t.Errorf("%q, %v", wanted(plan), err)
 	}
 }
@@ -199,7 +199,7 @@ func TestBothFailsForTheSetOnly(t *testing.T) {
 		p := &pair{t: t, disk: d, fs: fsys, both: install.WithProgram(set, own), set: set, own: own}
 		_, err = p.run(update.Binaries, release2())
 		reached := weak.Count() >= k
-		if err != nil && !p.both.Wanted() {
+		if err != nil && !p.both.HasProgramWants() {
 			t.Fatalf("operation %d: %v", k, err)
 		}
 		if err == nil {

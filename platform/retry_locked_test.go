@@ -28,7 +28,7 @@ func (a *attempts) try() error {
 	return nil
 }
 
-func TestPatientlyTriesAgain(t *testing.T) {
+func TestRetryWhileLockedTriesAgain(t *testing.T) {
 	for name, err := range map[string]error{
 		"busy": faultfs.EBUSY, "running": faultfs.ETXTBSY, "shared": faultfs.ErrorSharingViolation,
 		"region": faultfs.ErrorLockViolation, "mapped": faultfs.ErrorUserMappedFile, "denied": faultfs.ErrorAccessDenied,
@@ -36,7 +36,7 @@ func TestPatientlyTriesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &attempts{fails: 4, err: err}
-				if err := platform.Patiently(t.Context(), a.try); err != nil || len(a.times) != 5 {
+				if err := platform.RetryWhileLocked(t.Context(), a.try); err != nil || len(a.times) != 5 {
 					t.Errorf("%v after %d calls", err, len(a.times))
 				}
 				for i := 1; i < len(a.times); i++ {
@@ -50,11 +50,11 @@ func TestPatientlyTriesAgain(t *testing.T) {
 	}
 }
 
-// TestPatientlyEndsInTime lets a file be held for good.
-func TestPatientlyEndsInTime(t *testing.T) {
+// TestRetryWhileLockedEndsInTime lets a file be held for good.
+func TestRetryWhileLockedEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, start := &attempts{fails: -1, err: faultfs.EBUSY}, time.Now()
-		err := platform.Patiently(t.Context(), a.try)
+		err := platform.RetryWhileLocked(t.Context(), a.try)
 		if !errors.Is(err, faultfs.EBUSY) || !platform.IsLocked(err) {
 			t.Errorf("got %v", err)
 		}
@@ -69,29 +69,29 @@ func TestPatientlyEndsInTime(t *testing.T) {
 	})
 }
 
-// TestPatientlyGivesUpWhatTimeDoesNotCure makes one call for other errors, and for none.
-func TestPatientlyGivesUpWhatTimeDoesNotCure(t *testing.T) {
+// TestRetryWhileLockedGivesUpWhatTimeDoesNotCure makes one call for other errors, and for none.
+func TestRetryWhileLockedGivesUpWhatTimeDoesNotCure(t *testing.T) {
 	for _, err := range []error{nil, faultfs.EIO, faultfs.ENOSPC, faultfs.EACCES, faultfs.EXDEV, faultfs.EROFS, fs.ErrNotExist, platform.ErrLocked} {
 		if samePlatform(err) {
 			continue
 		}
 		calls := 0
-		got := platform.Patiently(t.Context(), func() error { calls++; return err })
+		got := platform.RetryWhileLocked(t.Context(), func() error { calls++; return err })
 		if got != err || calls != 1 {
 			t.Errorf("%v: got %v after %d calls", err, got, calls)
 		}
 	}
 }
 
-// TestPatientlyStopsWithItsContext is told to stop before and while it waits.
-func TestPatientlyStopsWithItsContext(t *testing.T) {
+// TestRetryWhileLockedStopsWithItsContext is told to stop before and while it waits.
+func TestRetryWhileLockedStopsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := fmt.Errorf("the window was closed")
 		ctx, stop := context.WithCancelCause(t.Context())
 		time.AfterFunc(300*time.Millisecond, func() { stop(cause) })
 		start := time.Now()
 		a := &attempts{fails: -1, err: faultfs.EBUSY}
-		err := platform.Patiently(ctx, a.try)
+		err := platform.RetryWhileLocked(ctx, a.try)
 		if !errors.Is(err, cause) || !errors.Is(err, faultfs.EBUSY) {
 			t.Errorf("got %v", err)
 		}
@@ -99,10 +99,10 @@ func TestPatientlyStopsWithItsContext(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		once := &attempts{fails: 1, err: faultfs.EBUSY}
-		if err := platform.Patiently(ctx, once.try); !errors.Is(err, cause) || len(once.times) != 1 {
+		if err := platform.RetryWhileLocked(ctx, once.try); !errors.Is(err, cause) || len(once.times) != 1 {
 			t.Errorf("ended already: %v after %d calls", err, len(once.times))
 		}
-		if err := platform.Patiently(ctx, (&attempts{}).try); err != nil {
+		if err := platform.RetryWhileLocked(ctx, (&attempts{}).try); err != nil {
 			t.Errorf("what succeeds at once needs no time: %v", err)
 		}
 	})

@@ -8,22 +8,22 @@ import (
 	"syscall"
 )
 
-// InTheWayError says that the place of a file or a folder is taken by another kind: a folder, a file, a link or a pipe. The user has to
+// ObstacleError says that the place of a file or a folder is taken by another kind: a folder, a file, a link or a pipe. The user has to
 // move it away.
-type InTheWayError struct {
+type ObstacleError struct {
 	Path string // absolute
 	Err  error  // the system's error
 }
 
-func (e *InTheWayError) Error() string { return e.Err.Error() }
+func (e *ObstacleError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the system's error.
-func (e *InTheWayError) Unwrap() error { return e.Err }
+func (e *ObstacleError) Unwrap() error { return e.Err }
 
-// InTheWay finds the obstacle for a file that could not be used with err: a link, a pipe or a file in the place of a folder of its name,
+// FindObstacle finds the obstacle for a file that could not be used with err: a link, a pipe or a file in the place of a folder of its name,
 // or another kind in its own place, if err means that. name is relative to the folder, with slashes. The result is an absolute path;
 // empty if not found. It changes nothing.
-func InTheWay(fsys FS, name string, err error) string {
+func FindObstacle(fsys FS, name string, err error) string {
 	if name = path.Clean(name); name == "." || !fs.ValidPath(name) {
 		return ""
 	}
