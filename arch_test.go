@@ -96,6 +96,7 @@ var imports = map[string]row{
 	"netproto/server/operator":       {ours: []string{"netproto", "netproto/compat", "netproto/product", "platform"}, others: []string{prom, bolt}},
 	"netproto/server/admin":          {ours: []string{"netproto", "netproto/compat", "netproto/server/operator", "platform", "platform/text"}, others: []string{"golang.org/x/net/netutil"}},
 	"netproto/server/dashboard":      {ours: []string{"netproto/compat", "netproto/server/admin", "netproto/server/operator", "platform/text"}, others: []string{words}},
+	"netproto/server/servertest":     {ours: []string{"netproto", "netproto/compat", "netproto/releasetest", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin"}, others: []string{"go.uber.org/goleak"}},
 	"netproto/cmd/collet-server":     {ours: []string{".", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "platform/text"}, others: []string{kong}},
 	"app/update":                     {ours: []string{"netproto/release", "netproto/compat", "platform/span"}},
 	"app/install":                    {ours: []string{"app/update", "netproto/delta", "netproto/release", "platform", "platform/interrupt", "platform/span"}},

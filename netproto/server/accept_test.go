@@ -3,75 +3,17 @@ package server_test
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"sync"
 	"testing"
 	"time"
 
 	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/server/admin"
+	"collet/netproto/server/servertest"
 )
-
-// TestT8ConcurrentPUTs has programs that have seen one revision change it over HTTP at the same moment: one gets 200, the others 409
-// with the revision that is in force now, and the record of the change is that of the winner.
-func TestT8ConcurrentPUTs(t *testing.T) {
-	for _, several := range []int{2, 9} {
-		set := versioned(t)
-		h, o := govern(t, set)
-		at := monitored(t, h, set)
-		var all sync.WaitGroup
-		ready := make(chan struct{})
-		statuses, bodies := make([]int, several), make([]string, several)
-		for i := range several {
-			all.Go(func() {
-				r, err := http.NewRequestWithContext(t.Context(), "PUT", at+"/api/compat", bytes.NewReader(fmt.Appendf(nil, `{"settings": {"active_min": 6}, "comment": "program %d"}`, i)))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Header.Set("Content-Type", "application/json")
-				r.Header.Set("If-Match", `"1"`)
-				r.Header.Set("Authorization", "Bearer "+testSecret)
-				<-ready
-				answer, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer answer.Body.Close()
-				text, err := io.ReadAll(answer.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				statuses[i], bodies[i] = answer.StatusCode, string(text)
-			})
-		}
-		close(ready)
-		all.Wait()
-		winner := -1
-		for i, status := range statuses {
-			var late admin.APIError
-			switch {
-			case status == http.StatusOK && winner < 0:
-				winner = i
-			case status != http.StatusConflict:
-				t.Errorf("%d of %d: %d %s", i, several, status, bodies[i])
-			case json.Unmarshal([]byte(bodies[i]), &late) != nil || late.Code != "stale" || late.Revision != 2:
-				t.Errorf("%d of %d lost with %s", i, several, bodies[i])
-			}
-		}
-		records, err := o.Audit.Records(0, 9)
-		if winner < 0 || err != nil || len(records) != 2 || records[0].Comment != fmt.Sprint("program ", winner) || o.Settings().Revision != 2 {
-			t.Errorf("%d won, revision %d, %+v, %v", winner, o.Settings().Revision, records, err)
-		}
-	}
-}
 
 // noted keeps what comes from the other end.
 type noted struct {
@@ -102,29 +44,29 @@ func inflated(t *testing.T, packed []byte) []byte {
 // TestT3OtherUpdaters lets clients of other updater generations come to a server that has logic versions, settings and much to say:
 // each gets exactly the fields of the engine's answer and a farewell, not a byte more, and the connection ends without a complaint.
 func TestT3OtherUpdaters(t *testing.T) {
-	h, o := govern(t, versioned(t))
-	change(t, o, func(s *compat.Settings) {
+	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) {
 		s.Messages = map[string]string{compat.PopupUpdater: "Fetch the package again."}
 		s.Redirect = compat.RedirectSettings{Enabled: true, Host: "next.example", Port: 4000, BaseURL: "https://next.example/"}
 	})
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
 		for _, version := range []uint32{0, g.Version() + 9, 0xFFFFFFFF} {
-			raw, err := net.Dial("tcp", h.addr)
+			raw, err := net.Dial("tcp", h.Addr)
 			if err != nil {
 				t.Fatal(err)
 			}
 			raw.SetDeadline(time.Now().Add(20 * time.Second))
 			wire := &noted{Conn: raw}
-			p := newPeer(t, wire, g)
-			m := hello(g)
+			p := servertest.NewPeer(t, wire, g)
+			m := servertest.Handshake(g)
 			m.Version, m.Compatibility = version, compat.Derived(99, 1)
-			p.send(m)
-			answer := next[*netproto.HandshakeAnswer](p)
+			p.Send(m)
+			answer := servertest.Next[*netproto.HandshakeAnswer](p)
 			if !answer.UpdaterOutdated || answer.CompatibilityOutdated || answer.MetadataOutdated || len(answer.Tags) != 0 {
 				t.Errorf("%v, updater %d: %+v", g, version, answer)
 			}
-			next[*netproto.Disconnect](p)
-			p.silent(20 * time.Millisecond) // the client closes
+			servertest.Next[*netproto.Disconnect](p)
+			p.ExpectSilence(20 * time.Millisecond) // the client closes
 			said := inflated(t, wire.read.Bytes())
 			fields := 15 // of the answer: magic, length, number of the message, two booleans, the key
 			if g.Metadata() {
@@ -137,14 +79,14 @@ func TestT3OtherUpdaters(t *testing.T) {
 		}
 	}
 	for _, version := range []uint32{netproto.VersionC1 - 1, netproto.VersionC1 + 1} {
-		p := h.dial(t, netproto.C1)
-		m := client(99, "Linux-x64")
+		p := h.Dial(t, netproto.C1)
+		m := servertest.VersionHandshake(99, "Linux-x64")
 		m.Version = version
-		p.send(m)
+		p.Send(m)
 		if answer := nextAnswer(p); answer.Verdict != compat.UpdaterMismatch || answer.Rule != compat.RuleUpdater {
 			t.Errorf("C1 of version %d: %+v", version, answer)
 		}
-		if last := p.gone(); len(last) != 0 {
+		if last := p.ReadToEnd(); len(last) != 0 {
 			t.Errorf("C1 of version %d: more came: %+v", version, last)
 		}
 	}
@@ -152,9 +94,9 @@ func TestT3OtherUpdaters(t *testing.T) {
 
 // TestRecordsSayWhomTheChangeItselfShutOut: who could not come back before already is none of a later change's business.
 func TestRecordsSayWhomTheChangeItselfShutOut(t *testing.T) {
-	h, o := govern(t, versioned(t))
+	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
 	for _, logic := range []int32{5, 6, 8} {
-		h.expect(t, client(logic, "Linux-x64", account(fmt.Sprint("player-", logic))), compat.Accept, compat.RuleAccept)
+		h.Expect(t, servertest.VersionHandshake(logic, "Linux-x64", servertest.WithAccount(fmt.Sprint("player-", logic))), compat.Accept, compat.RuleAccept)
 	}
 	for _, step := range []struct {
 		name   string
@@ -168,7 +110,7 @@ func TestRecordsSayWhomTheChangeItselfShutOut(t *testing.T) {
 		{"and 7", func(s *compat.Settings) { s.ActiveMax = 6 }, compat.Impact{}, compat.Impact{Sessions: 2, Floors: 1}},
 		{"all may come", func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 5, 8 }, compat.Impact{}, compat.Impact{}},
 	} {
-		out := change(t, o, step.edit)
+		out := servertest.ChangeSettings(t, o, step.edit)
 		records, err := o.Audit.Records(0, 1)
 		if err != nil || records[0].Impact != step.record || out.Impact != step.told {
 			t.Errorf("%s: the record says %+v, the answer %+v, %v", step.name, records[0].Impact, out.Impact, err)

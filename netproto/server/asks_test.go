@@ -11,6 +11,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 )
 
@@ -49,12 +50,12 @@ func (c *firstFrame) Read(p []byte) (int, error) {
 // say. Only the former spend a round trip on asking, and they learn all of it.
 func TestAskingForTags(t *testing.T) {
 	t.Parallel()
-	said := netproto.HelloTags{Build: compat.Build{Logic: 6, Components: sums[6]}, Patch: 1}
-	opt := session.Options{Auto: true, Compatibility: compatibility, Target: "Linux-x64", Identity: &said}
+	said := netproto.HelloTags{Build: compat.Build{Logic: 6, Components: servertest.SetHash(6)}, Patch: 1}
+	opt := session.Options{Auto: true, Compatibility: servertest.Compatibility, Target: "Linux-x64", Identity: &said}
 
-	h := start(t, settings(t))
+	h := servertest.Start(t, servertest.Settings(t))
 	var seen firsts
-	opt.Addr, opt.Dial = h.addr, seen.dial
+	opt.Addr, opt.Dial = h.Addr, seen.dial
 	c, err := session.Dial(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +64,12 @@ func TestAskingForTags(t *testing.T) {
 		t.Errorf("a server without logic versions: %+v, %+v", c.Judgement(), seen)
 	}
 
-	h, o := govern(t, versioned(t))
-	change(t, o, func(s *compat.Settings) { s.PatchRules = []compat.PatchRule{{Logic: 6, MinPatch: 2}} })
+	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.PatchRules = []compat.PatchRule{{Logic: 6, MinPatch: 2}} })
 	for patch, want := range map[uint32]compat.Verdict{1: compat.UpdateBinaries, 2: compat.Accept} {
 		seen = firsts{}
 		said.Patch = patch
-		opt.Addr, opt.Compatibility = h.addr, compat.Derived(6, sums[6])
+		opt.Addr, opt.Compatibility = h.Addr, compat.Derived(6, servertest.SetHash(6))
 		c, err := session.Dial(t.Context(), opt)
 		if err != nil {
 			t.Fatal(err)
@@ -83,27 +84,27 @@ func TestAskingForTags(t *testing.T) {
 // many differ, and the client is told of it once.
 func TestT5OverTheNetwork(t *testing.T) {
 	t.Parallel()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	set.Compat.Development, set.Compat.Logic, set.Compat.Build = true, "7", ""
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
-	ours := manifestOf(t, set.Compat.Manifest, 7, map[string]uint64{"Camera": 1, "Mailbox": 2})
-	theirs := manifestOf(t, "", 6, map[string]uint64{"Camera": 3, "Wallet": 4})
+	ours := servertest.WriteManifest(t, set.Compat.Manifest, 7, map[string]uint64{"Camera": 1, "Mailbox": 2})
+	theirs := servertest.WriteManifest(t, "", 6, map[string]uint64{"Camera": 3, "Wallet": 4})
 	theirs.Build.Logic = 7
-	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	o := h.govern(t, set, operator.Options{})
+	h := servertest.New()
+	o := h.OpenWithOperator(t, set, operator.Options{})
 	heard := make(chan compat.Meeting, 100)
 	h.OnVerdict(func(m compat.Meeting) { heard <- m })
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.serve(t, listener)
+	h.ServeOn(t, listener)
 	for _, policy := range []compat.Policy{compat.PolicyEnforce, compat.PolicyWarn} {
 		for _, mode := range []compat.ManifestMode{compat.ManifestFull, compat.ManifestHashes, compat.ManifestNone} {
-			change(t, o, func(s *compat.Settings) { s.Components, s.Manifest = policy, mode })
+			servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Components, s.Manifest = policy, mode })
 			told := 0
 			c, err := session.Dial(t.Context(), session.Options{
-				Addr: h.addr, Auto: true, Compatibility: compat.Derived(7, theirs.Build.Components), Target: "Linux-x64", Manifest: &theirs,
+				Addr: h.Addr, Auto: true, Compatibility: compat.Derived(7, theirs.Build.Components), Target: "Linux-x64", Manifest: &theirs,
 				OnVerdict: func(compat.Judgement, compat.Differences) { told++ },
 			})
 			if err != nil {
@@ -132,49 +133,49 @@ func TestT5OverTheNetwork(t *testing.T) {
 			}
 		}
 	}
-	h.stop()
-	<-h.done
-	h.log.has(t, "warn", "verdict=COMPONENTS_MISMATCH rule=9", "only_server=Mailbox only_client=Wallet differs=Camera renumbered=")
+	h.Stop()
+	<-h.Done
+	h.Log.Has(t, "warn", "verdict=COMPONENTS_MISMATCH rule=9", "only_server=Mailbox only_client=Wallet differs=Camera renumbered=")
 }
 
 // TestOnVerdictHearsOfEverybody greets clients of every generation, and one that leaves in the middle of an exchange: each is
 // heard of once.
 func TestOnVerdictHearsOfEverybody(t *testing.T) {
 	t.Parallel()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	set.Compat.Development, set.Compat.Logic = true, "7"
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
-	ours := manifestOf(t, set.Compat.Manifest, 7, map[string]uint64{"Camera": 1})
-	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	h.govern(t, set, operator.Options{})
+	ours := servertest.WriteManifest(t, set.Compat.Manifest, 7, map[string]uint64{"Camera": 1})
+	h := servertest.New()
+	h.OpenWithOperator(t, set, operator.Options{})
 	heard := make(chan compat.Meeting, 100)
 	h.OnVerdict(func(m compat.Meeting) { heard <- m })
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.serve(t, listener)
+	h.ServeOn(t, listener)
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
-		p, m := h.dial(t, g), hello(g)
+		p, m := h.Dial(t, g), servertest.Handshake(g)
 		m.Compatibility = compat.Derived(7, ours.Build.Components)
-		p.greet(m)
-		p.raw.Close()
+		p.Greet(m)
+		p.Raw.Close()
 		if got := <-heard; !got.Judgement.Plays() || got.Judgement.Rule != compat.RuleAccept || !got.Differences.Untold || got.Differences.Server.Logic != 7 {
 			t.Errorf("%v: heard of %+v", g, got)
 		}
 	}
-	p := h.dial(t, netproto.C1)
-	p.send(client(7, "Linux-x64", func(said *netproto.HelloTags) { said.Flags, said.Build.Components = compat.FlagManifest, 99 }))
-	if answer := next[*netproto.HandshakeAnswer](p); !answer.Told().Manifest {
+	p := h.Dial(t, netproto.C1)
+	p.Send(servertest.VersionHandshake(7, "Linux-x64", func(said *netproto.HelloTags) { said.Flags, said.Build.Components = compat.FlagManifest, 99 }))
+	if answer := servertest.Next[*netproto.HandshakeAnswer](p); !answer.Told().Manifest {
 		t.Fatalf("told %+v", answer.Told())
 	}
-	next[*netproto.ComponentManifest](p)
-	p.raw.Close()
+	servertest.Next[*netproto.ComponentManifest](p)
+	p.Raw.Close()
 	if got := <-heard; got.Judgement.Warnings&compat.WarnComponents == 0 || !got.Differences.Untold || got.Differences.Client.Components != 99 {
 		t.Errorf("heard of %+v", got)
 	}
-	h.stop()
-	<-h.done
+	h.Stop()
+	<-h.Done
 	if len(heard) != 0 {
 		t.Errorf("heard of one more: %+v", <-heard)
 	}

@@ -6,21 +6,22 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // benchmarkSize is the size of the file that is served in benchmarks, in bytes.
 const benchmarkSize = 64_000_000
 
 // bench starts a server of one file and greets it.
-func bench(b *testing.B, g netproto.Generation, change func(*config.Settings)) (*peer, *netproto.HandshakeAnswer) {
+func bench(b *testing.B, g netproto.Generation, change func(*config.Settings)) (*servertest.Peer, *netproto.HandshakeAnswer) {
 	b.Helper()
 	root := b.TempDir()
 	sparse(b, filepath.Join(root, "Resources", "Big.zip"), benchmarkSize)
-	set := config.ForFolder(root, compatibility)
+	set := config.ForFolder(root, servertest.Compatibility)
 	change(&set)
-	p := start(b, set).dial(b, g)
-	p.unhurried()
-	answer, _ := p.greet(hello(g))
+	p := servertest.Start(b, set).Dial(b, g)
+	p.RemoveDeadline()
+	answer, _ := p.Greet(servertest.Handshake(g))
 	b.SetBytes(benchmarkSize)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -31,7 +32,7 @@ func bench(b *testing.B, g netproto.Generation, change func(*config.Settings)) (
 func BenchmarkOwnPortionsFromDisk(b *testing.B) {
 	p, answer := bench(b, netproto.C1, func(*config.Settings) {})
 	for b.Loop() {
-		p.drain(b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
+		drainFile(p, b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
 	}
 }
 
@@ -39,7 +40,7 @@ func BenchmarkOwnPortionsFromDisk(b *testing.B) {
 func BenchmarkOwnPortionsFromMemory(b *testing.B) {
 	p, answer := bench(b, netproto.C1, func(s *config.Settings) { s.ServerNetwork.UpdateFilesInMemory = true })
 	for b.Loop() {
-		p.drain(b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
+		drainFile(p, b, 0, benchmarkSize, int64(answer.MaxPortion), int(answer.MaxInFlight))
 	}
 }
 
@@ -47,7 +48,7 @@ func BenchmarkOwnPortionsFromMemory(b *testing.B) {
 func BenchmarkEnginePortionsFromDisk(b *testing.B) {
 	p, _ := bench(b, netproto.G1, func(s *config.Settings) { s.Network.DisableZlibCompression = true })
 	for b.Loop() {
-		p.takeEngine(b)
+		fetchAsEngine(p, b)
 	}
 }
 
@@ -55,14 +56,14 @@ func BenchmarkEnginePortionsFromDisk(b *testing.B) {
 func BenchmarkEnginePortionsCompressed(b *testing.B) {
 	p, _ := bench(b, netproto.G1, func(*config.Settings) {})
 	for b.Loop() {
-		p.takeEngine(b)
+		fetchAsEngine(p, b)
 	}
 }
 
-func (p *peer) takeEngine(b *testing.B) {
+func fetchAsEngine(p *servertest.Peer, b *testing.B) {
 	for taken := uint64(0); taken < benchmarkSize; {
-		p.send(&netproto.GetUpdateFile{Offset: taken})
-		n := len(next[*netproto.UpdateFileData](p).Data)
+		p.Send(&netproto.GetUpdateFile{Offset: taken})
+		n := len(servertest.Next[*netproto.UpdateFileData](p).Data)
 		if n == 0 {
 			b.Fatalf("nothing at %d", taken)
 		}

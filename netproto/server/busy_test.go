@@ -12,6 +12,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
@@ -35,7 +36,7 @@ func overs() []over {
 // returns how many connections the refused try took, and its error.
 func turnedAway(t *testing.T, w way, opt session.Options) (int, error) {
 	t.Helper()
-	opt.Addr, opt.Compatibility, opt.Target = w.addr, compatibility, "Linux-x64"
+	opt.Addr, opt.Compatibility, opt.Target = w.addr, servertest.Compatibility, "Linux-x64"
 	for range 20 { // on a machine on which each takes longer than a second there is never a refusal
 		dials := 0
 		opt.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -57,14 +58,14 @@ func turnedAway(t *testing.T, w way, opt session.Options) (int, error) {
 func TestFullServerSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, o := range overs() {
-		set := settings(t)
+		set := servertest.Settings(t)
 		o.change(&set.Limits)
 		h := dock(t, set)
 		var m origin.Monitor
-		m.Watch(h.Server)
+		m.Watch(h.Server.Server)
 		for range o.held {
-			h.house.addr = h.tcp
-			h.dial(t, netproto.C1).greet(hello(netproto.C1))
+			h.Addr = h.tcp
+			h.Dial(t, netproto.C1).Greet(servertest.Handshake(netproto.C1))
 		}
 		for _, w := range h.ways(t) {
 			for _, auto := range []bool{false, true} {
@@ -77,7 +78,7 @@ func TestFullServerSaysSo(t *testing.T) {
 				})
 			}
 			series := `collet_connections_refused_total{limit="` + o.limit + `",transport="` + w.name + `"}`
-			if got := value(t, &m, series); got != "2" {
+			if got := servertest.MetricValue(t, &m, series); got != "2" {
 				t.Errorf("%s is %q", series, got)
 			}
 		}
@@ -87,11 +88,11 @@ func TestFullServerSaysSo(t *testing.T) {
 // TestEngineClientOfAFullServer sees an orderly end of its connection, for which there is no word in its generation.
 func TestEngineClientOfAFullServer(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.Connections = 1
 	h := dock(t, set)
-	h.house.addr = h.tcp
-	h.dial(t, netproto.C1).greet(hello(netproto.C1))
+	h.Addr = h.tcp
+	h.Dial(t, netproto.C1).Greet(servertest.Handshake(netproto.C1))
 	for _, w := range h.ways(t) {
 		for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
 			_, err := turnedAway(t, w, session.Options{Generation: g})
@@ -107,15 +108,15 @@ func TestEngineClientOfAFullServer(t *testing.T) {
 func TestCrowdAtAFullServer(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.Connections = 1
-	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
-		newPeer(t, pipes.connect(), netproto.C1).greet(hello(netproto.C1))
+	inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		servertest.NewPeer(t, pipes.connect(), netproto.C1).Greet(servertest.Handshake(netproto.C1))
 		var crowd sync.WaitGroup
 		for i := range 256 {
 			crowd.Go(func() {
 				client, err := session.Dial(t.Context(), session.Options{
-					Addr: "full.test:4000", Auto: i%2 == 0, Compatibility: compatibility, Target: "Linux-x64",
+					Addr: "full.test:4000", Auto: i%2 == 0, Compatibility: servertest.Compatibility, Target: "Linux-x64",
 					Dial: func(context.Context, string, string) (net.Conn, error) { return pipes.connect(), nil },
 				})
 				if err == nil {
@@ -134,9 +135,9 @@ func TestCrowdAtAFullServer(t *testing.T) {
 // TestFloodOfOneAddressIsNotTold more often than a client has use for it.
 func TestFloodOfOneAddressIsNotTold(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.ConnectionsPerAddress, set.Limits.ConnectionsPerSecondPerAddress = 1, 1000
-	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+	inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		if told(t, pipes, "192.0.2.1:1") {
 			t.Fatal("the first one is refused")
 		}
@@ -145,8 +146,8 @@ func TestFloodOfOneAddressIsNotTold(t *testing.T) {
 				t.Fatal("served above the limit")
 			}
 		}
-		late := newPeer(t, pipes.connectFrom("192.0.2.1:3"), netproto.C1)
-		if lasted, seen := late.lasts(false); lasted != 0 || len(seen) != 0 {
+		late := servertest.NewPeer(t, pipes.connectFrom("192.0.2.1:3"), netproto.C1)
+		if lasted, seen := measureLife(late, false); lasted != 0 || len(seen) != 0 {
 			t.Errorf("closed after %v with %v", lasted, seen)
 		}
 		if told(t, pipes, "192.0.2.2:1") {
@@ -162,33 +163,33 @@ func TestFloodOfOneAddressIsNotTold(t *testing.T) {
 // TestScansThatReset their connections are one warning, too, by every transport.
 func TestScansThatReset(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	for _, w := range h.ways(t) {
 		for range 3 {
-			before := strings.Count(h.log.String(), "Client connected")
+			before := strings.Count(h.Log.String(), "Client connected")
 			conn, err := net.Dial("tcp", w.addr)
 			if err != nil {
 				t.Fatal(err)
 			}
 			conn.Write([]byte{0x16}) // something that can't be taken for all
-			h.stopped(t, func() bool { return strings.Count(h.log.String(), "Client connected") > before })
+			h.WaitUntil(t, func() bool { return strings.Count(h.Log.String(), "Client connected") > before })
 			conn.(*net.TCPConn).SetLinger(0)
 			conn.Close()
 		}
 	}
-	h.gone(t)
-	h.log.counts(t, "warn", "Connection from host '127.0.0.1' ended without a handshake", 1)
-	h.log.counts(t, "debug", "Connection from host '127.0.0.1' ended without a handshake", 11)
+	h.WaitForNoClients(t)
+	countLines(h.Log, t, "warn", "Connection from host '127.0.0.1' ended without a handshake", 1)
+	countLines(h.Log, t, "debug", "Connection from host '127.0.0.1' ended without a handshake", 11)
 	var m origin.Monitor
-	m.Watch(h.Server)
-	if got := value(t, &m, `collet_connections_ended_total{cause="no_handshake"}`); got != "12" {
+	m.Watch(h.Server.Server)
+	if got := servertest.MetricValue(t, &m, `collet_connections_ended_total{cause="no_handshake"}`); got != "12" {
 		t.Errorf("%s scans are counted", got)
 	}
 }
 
 // TestTimesThatAreOverAreTold to a client of every transport that asked for nothing.
 func TestTimesThatAreOverAreTold(t *testing.T) {
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.IdleTime = time.Second
 	h := dock(t, set)
 	for _, w := range h.ways(t) {
@@ -199,10 +200,10 @@ func TestTimesThatAreOverAreTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			raw.SetDeadline(time.Now().Add(20 * time.Second))
-			p := newPeer(t, raw, netproto.C1)
-			p.greet(hello(netproto.C1))
-			p.send(&netproto.Ping{Answer: true})
-			_, seen := p.lasts(true)
+			p := servertest.NewPeer(t, raw, netproto.C1)
+			p.Greet(servertest.Handshake(netproto.C1))
+			p.Send(&netproto.Ping{Answer: true})
+			_, seen := measureLife(p, true)
 			if len(seen) != 1 {
 				t.Fatalf("saw %v", seen)
 			}

@@ -11,15 +11,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server/catalogue"
+	"collet/netproto/server/servertest"
 )
 
 // TestEveryFaultOfAStartIsNamed: packs, binaries and settings disagree in many ways at once.
 func TestEveryFaultOfAStartIsNamed(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Baking.ClientResourceEntries = []string{"Core", "Missing", "Lost"}
-	put(t, filepath.Join(set.Baking.PlatformBinaries, "stray.txt"), "x")
-	put(t, filepath.Join(set.Baking.PlatformBinaries, "Linux-x64", "plugins", "x.so"), "x")
+	servertest.WriteFile(t, filepath.Join(set.Baking.PlatformBinaries, "stray.txt"), "x")
+	servertest.WriteFile(t, filepath.Join(set.Baking.PlatformBinaries, "Linux-x64", "plugins", "x.so"), "x")
 	_, err := catalogue.Open(t.Context(), set, zerolog.Nop())
 	if err == nil {
 		t.Fatal("accepted")
@@ -34,7 +35,7 @@ func TestEveryFaultOfAStartIsNamed(t *testing.T) {
 // TestPublishedReleaseIsNoticed changes files while the folders are watched.
 func TestPublishedReleaseIsNoticed(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	core := filepath.Join(set.Baking.ClientResources, "Core.zip")
 	steps := []struct {
 		name   string
@@ -42,11 +43,13 @@ func TestPublishedReleaseIsNoticed(t *testing.T) {
 		reload int
 	}{
 		{"nothing", func() {}, 0},
-		{"pack written", func() { put(t, core, "a new core") }, 1},
+		{"pack written", func() { servertest.WriteFile(t, core, "a new core") }, 1},
 		{"pack touched", func() { touch(t, core, time.Unix(1_000_000_000, 0)) }, 1},
-		{"pack added", func() { put(t, filepath.Join(set.Baking.ClientResources, "New.zip"), "x") }, 1},
-		{"no pack added", func() { put(t, filepath.Join(set.Baking.ClientResources, "notes.txt"), "x") }, 0},
-		{"module added", func() { put(t, filepath.Join(set.Baking.PlatformBinaries, "macOS-arm64", "x.dylib"), "x") }, 1},
+		{"pack added", func() { servertest.WriteFile(t, filepath.Join(set.Baking.ClientResources, "New.zip"), "x") }, 1},
+		{"no pack added", func() { servertest.WriteFile(t, filepath.Join(set.Baking.ClientResources, "notes.txt"), "x") }, 0},
+		{"module added", func() {
+			servertest.WriteFile(t, filepath.Join(set.Baking.PlatformBinaries, "macOS-arm64", "x.dylib"), "x")
+		}, 1},
 		{"pack removed", func() { os.Remove(core) }, 1},
 	}
 	watching(t, set, func(settle func() int) {

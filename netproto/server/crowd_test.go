@@ -17,6 +17,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
@@ -26,20 +27,20 @@ import (
 func TestManyClientsWhileReloading(t *testing.T) {
 	testlevel.Slow(t)
 	for _, inMemory := range []bool{false, true} {
-		set := settings(t)
+		set := servertest.Settings(t)
 		set.ServerNetwork.UpdateFilesInMemory = inMemory
-		h := start(t, set)
+		h := servertest.Start(t, set)
 		var clients sync.WaitGroup
 		for i := range 12 {
 			clients.Go(func() {
 				g := []netproto.Generation{netproto.G1, netproto.C1}[i%2]
-				if err := fetchAll(t, h.addr, g, int64(37*i)); err != nil {
+				if err := fetchAll(t, h.Addr, g, int64(37*i)); err != nil {
 					t.Errorf("client %d, %v, %s: %v", i, g, set.Storage(), err)
 				}
 			})
 		}
 		for i := range 5 {
-			put(t, filepath.Join(set.Baking.ClientResources, fmt.Sprintf("Added%d.zip", i)), "in front")
+			servertest.WriteFile(t, filepath.Join(set.Baking.ClientResources, fmt.Sprintf("Added%d.zip", i)), "in front")
 			if err := h.Reload(t.Context(), set); err != nil {
 				t.Error(err)
 			}
@@ -51,7 +52,7 @@ func TestManyClientsWhileReloading(t *testing.T) {
 // fetchAll gets everything from an offset and compares content and digests with the fixture.
 func fetchAll(t *testing.T, addr string, g netproto.Generation, from int64) error {
 	client, err := session.Dial(t.Context(), session.Options{
-		Addr: addr, Generation: g, Compatibility: compatibility, Target: "Linux-x64", Log: zerolog.Nop(),
+		Addr: addr, Generation: g, Compatibility: servertest.Compatibility, Target: "Linux-x64", Log: zerolog.Nop(),
 	})
 	if err != nil {
 		return err
@@ -96,29 +97,29 @@ func FuzzConversation(f *testing.F) {
 		f.Add(greeted, unhex(f, "22941e0130000000450100000017000000"+hex.EncodeToString([]byte("metadata/timestamp.json"))+"000000000000000000010000"))
 		f.Add(greeted, unhex(f, "22941e010a0000000f01"+"22941e010a0000000f00"+"22941e0109000000c8"))
 	}
-	set := config.ForFolder(pack(f, fixture()), compatibility)
+	set := config.ForFolder(servertest.WriteFolder(f, servertest.Files()), servertest.Compatibility)
 	pipes := newPipes()
-	h := open(f, set).serve(f, pipes)
+	h := servertest.Open(f, set).ServeOn(f, pipes)
 	f.Fuzz(func(t *testing.T, greeted bool, data []byte) {
-		p := newPeer(t, pipes.connect(), netproto.C1)
+		p := servertest.NewPeer(t, pipes.connect(), netproto.C1)
 		if greeted {
-			p.greet(hello(netproto.C1))
+			p.Greet(servertest.Handshake(netproto.C1))
 		}
-		p.raw.SetDeadline(time.Now().Add(5 * time.Second))
+		p.Raw.SetDeadline(time.Now().Add(5 * time.Second))
 		var writing sync.WaitGroup
 		writing.Go(func() {
-			p.raw.Write(data) // the server may close at any byte
-			p.wire.Write(&netproto.Unknown{Number: 200})
-			p.raw.SetReadDeadline(time.Now())
+			p.Raw.Write(data) // the server may close at any byte
+			p.Wire.Write(&netproto.Unknown{Number: 200})
+			p.Raw.SetReadDeadline(time.Now())
 		})
 		for buf := make([]byte, 4096); ; {
-			if _, err := p.raw.Read(buf); err != nil {
+			if _, err := p.Raw.Read(buf); err != nil {
 				break
 			}
 		}
 		writing.Wait()
-		p.raw.Close()
-		for deadline := time.Now().Add(logWait); h.Connections() != 0; runtime.Gosched() {
+		p.Raw.Close()
+		for deadline := time.Now().Add(servertest.Patience); h.Connections() != 0; runtime.Gosched() {
 			if time.Now().After(deadline) {
 				t.Fatal("the server keeps the connection")
 			}

@@ -16,6 +16,7 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 	"collet/platform/testlevel"
 )
@@ -23,17 +24,17 @@ import (
 // workshop is a developer's server whose components are Camera, Mailbox and Wallet.
 func workshop(t testing.TB) config.Settings {
 	t.Helper()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	set.Compat.Development = true
 	set.Compat.Manifest = filepath.Join(t.TempDir(), "manifest.json")
-	manifestOf(t, set.Compat.Manifest, 8, map[string]uint64{"Camera": 1, "Mailbox": 2, "Wallet": 3})
+	servertest.WriteManifest(t, set.Compat.Manifest, 8, map[string]uint64{"Camera": 1, "Mailbox": 2, "Wallet": 3})
 	return set
 }
 
 // developer connects with a real client whose components are others, and gives back what it made of the server.
-func developer(t testing.TB, addr string, m compat.Manifest) (*session.Client, *logBook) {
+func developer(t testing.TB, addr string, m compat.Manifest) (*session.Client, *servertest.Log) {
 	t.Helper()
-	log := &logBook{}
+	log := &servertest.Log{}
 	ctx, end := context.WithTimeout(t.Context(), 20*time.Second)
 	defer end()
 	c, err := session.Dial(ctx, session.Options{
@@ -64,9 +65,9 @@ func TestT5Exchange(t *testing.T) {
 		for _, policy := range []compat.Policy{compat.PolicyEnforce, compat.PolicyWarn} {
 			t.Run(fmt.Sprint(mode, " ", policy), func(t *testing.T) {
 				set := workshop(t)
-				h, o := govern(t, set)
-				change(t, o, func(s *compat.Settings) { s.Manifest, s.Components = mode, policy })
-				c, _ := developer(t, h.addr, theirs(t))
+				h, o := servertest.StartWithToken(t, set)
+				servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Manifest, s.Components = mode, policy })
+				c, _ := developer(t, h.Addr, theirs(t))
 				j, d := c.Judgement(), c.Differences()
 				if plays := policy == compat.PolicyWarn; j.Plays() != plays || !plays && j.Verdict != compat.ComponentsMismatch {
 					t.Fatalf("judged %+v", j)
@@ -76,7 +77,7 @@ func TestT5Exchange(t *testing.T) {
 						t.Errorf("the conversation does not go on: %v", err)
 					}
 				}
-				line := h.log.waitFor(t, `"result":"replied"`)
+				line := h.Log.WaitFor(t, `"result":"replied"`)
 				if mode == compat.ManifestNone {
 					if !d.Untold || strings.Contains(line, "Mailbox") {
 						t.Errorf("the client knows %+v, the log %s", d, line)
@@ -111,69 +112,69 @@ func TestT5Exchange(t *testing.T) {
 
 // mismatched is the hello of a client whose components are others.
 func mismatched(flags compat.Flags) *netproto.Handshake {
-	return client(8, "Linux-x64", func(s *netproto.HelloTags) { s.Build.Components, s.Flags = 77, flags })
+	return servertest.VersionHandshake(8, "Linux-x64", func(s *netproto.HelloTags) { s.Build.Components, s.Flags = 77, flags })
 }
 
 // TestT5Silence waits 2 s for a client that was asked, and says so.
 func TestT5Silence(t *testing.T) {
 	testlevel.Slow(t)
-	h, o := govern(t, workshop(t))
-	change(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })
+	h, o := servertest.StartWithToken(t, workshop(t))
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })
 	began := time.Now()
-	p := h.expect(t, mismatched(compat.FlagManifest), compat.ComponentsMismatch, compat.RuleComponents)
-	if shown := next[*netproto.ComponentManifest](p); len(shown.Manifest.Entries) != 3 {
+	p := h.Expect(t, mismatched(compat.FlagManifest), compat.ComponentsMismatch, compat.RuleComponents)
+	if shown := servertest.Next[*netproto.ComponentManifest](p); len(shown.Manifest.Entries) != 3 {
 		t.Errorf("shown %+v", shown)
 	}
-	said := p.gone()
+	said := p.ReadToEnd()
 	if refusal, is := said[len(said)-1].(*netproto.Refuse); !is || refusal.Reason != netproto.RefuseComponents {
 		t.Errorf("the last words were %+v", said)
 	}
 	if waited := time.Since(began); waited < 1900*time.Millisecond || waited > 8*time.Second {
 		t.Errorf("waited %v", waited)
 	}
-	if line := h.log.waitFor(t, `"result":"timeout"`); !strings.Contains(line, "verdict=COMPONENTS_MISMATCH") {
+	if line := h.Log.WaitFor(t, `"result":"timeout"`); !strings.Contains(line, "verdict=COMPONENTS_MISMATCH") {
 		t.Error(line)
 	}
-	change(t, o, func(s *compat.Settings) { s.Components = compat.PolicyWarn })
-	p = h.expect(t, mismatched(compat.FlagManifest), compat.Accept, compat.RuleAccept)
-	next[*netproto.ComponentManifest](p)
-	next[*netproto.FileList](p)
-	next[*netproto.Ping](p)
-	p.send(&netproto.Ping{})
-	next[*netproto.Ping](p) // nobody waits before going on
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Components = compat.PolicyWarn })
+	p = h.Expect(t, mismatched(compat.FlagManifest), compat.Accept, compat.RuleAccept)
+	servertest.Next[*netproto.ComponentManifest](p)
+	servertest.Next[*netproto.FileList](p)
+	servertest.Next[*netproto.Ping](p)
+	p.Send(&netproto.Ping{})
+	servertest.Next[*netproto.Ping](p) // nobody waits before going on
 }
 
 // TestT5Unasked refuses unrequested components, and a second set of them.
 func TestT5Unasked(t *testing.T) {
 	t.Parallel()
-	h, o := govern(t, workshop(t))
+	h, o := servertest.StartWithToken(t, workshop(t))
 	m := theirs(t)
 	message := &netproto.ComponentManifest{Manifest: m}
 	for name, flags := range map[string]compat.Flags{"equal": 0, "asked and told twice": compat.FlagManifest} {
-		p, j := h.ask(t, mismatched(flags))
+		p, j := h.Ask(t, mismatched(flags))
 		if !j.Plays() {
 			t.Fatalf("%s: %+v", name, j)
 		}
 		if flags != 0 {
-			next[*netproto.ComponentManifest](p)
+			servertest.Next[*netproto.ComponentManifest](p)
 		}
-		next[*netproto.FileList](p)
-		next[*netproto.Ping](p)
-		p.send(message)
+		servertest.Next[*netproto.FileList](p)
+		servertest.Next[*netproto.Ping](p)
+		p.Send(message)
 		if flags != 0 {
-			p.send(message)
+			p.Send(message)
 		}
-		said := p.gone()
+		said := p.ReadToEnd()
 		if refusal, is := said[len(said)-1].(*netproto.Refuse); !is || refusal.Reason != netproto.RefuseMalformed {
 			t.Errorf("%s: %+v", name, said)
 		}
 	}
-	plain := start(t, settings(t))
-	p := plain.dial(t, netproto.C1)
-	p.greet(hello(netproto.C1))
-	p.send(message)
-	p.gone()
-	plain.log.has(t, "warn", "unrequested components")
+	plain := servertest.Start(t, servertest.Settings(t))
+	p := plain.Dial(t, netproto.C1)
+	p.Greet(servertest.Handshake(netproto.C1))
+	p.Send(message)
+	p.ReadToEnd()
+	plain.Log.Has(t, "warn", "unrequested components")
 	_ = o
 }
 
@@ -182,14 +183,14 @@ func TestT5Production(t *testing.T) {
 	t.Parallel()
 	set := workshop(t)
 	set.Compat.Development = false
-	h, o := govern(t, set)
+	h, o := servertest.StartWithToken(t, set)
 	for _, flags := range []compat.Flags{0, compat.FlagManifest, compat.FlagManifest | compat.FlagDevelopment} {
-		p, j := h.ask(t, mismatched(flags))
+		p, j := h.Ask(t, mismatched(flags))
 		if j.Rule != compat.RuleComponents || j.Verdict != compat.UpdateBinaries {
 			t.Errorf("judged %+v", j)
 		}
-		next[*netproto.FileList](p) // and nothing before it
-		p.raw.Close()
+		servertest.Next[*netproto.FileList](p) // and nothing before it
+		p.Raw.Close()
 	}
 	if s := o.Snapshot(); s.Manifest != compat.ManifestNone || s.Policy != compat.PolicyEnforce {
 		t.Errorf("%+v", s)
@@ -202,18 +203,18 @@ func TestT5RateLimit(t *testing.T) {
 	set := workshop(t)
 	set.Limits.ExemptAddresses = []string{}
 	set.Limits.ConnectionsPerSecondPerAddress = 1000
-	h, _ := govern(t, set)
+	h, _ := servertest.StartWithToken(t, set)
 	shown := 0
 	for range 30 {
-		p, _ := h.ask(t, mismatched(compat.FlagManifest))
-		m, err := p.wire.Read()
+		p, _ := h.Ask(t, mismatched(compat.FlagManifest))
+		m, err := p.Wire.Read()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, is := m.(*netproto.ComponentManifest); is {
 			shown++
 		}
-		p.raw.Close()
+		p.Raw.Close()
 	}
 	if shown < 5 || shown > 15 {
 		t.Errorf("%d of 30 were shown", shown)
@@ -224,18 +225,18 @@ func TestT5RateLimit(t *testing.T) {
 func TestCompatMetrics(t *testing.T) {
 	t.Parallel()
 	set := workshop(t)
-	h, o := govern(t, set)
-	h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
+	h, o := servertest.StartWithToken(t, set)
+	h.Expect(t, servertest.VersionHandshake(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	for i := range 20 {
-		p, _ := h.ask(t, client(int32(1000+i), fmt.Sprint("Target-", i)))
-		p.raw.Close()
+		p, _ := h.Ask(t, servertest.VersionHandshake(int32(1000+i), fmt.Sprint("Target-", i)))
+		p.Raw.Close()
 	}
-	developer(t, h.addr, theirs(t))
-	h.log.waitFor(t, `"result":"replied"`)
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
+	developer(t, h.Addr, theirs(t))
+	h.Log.WaitFor(t, `"result":"replied"`)
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
 	var m origin.Monitor
 	m.Watch(h.Server)
-	_, text := ask(&m, "GET", "/metrics")
+	_, text := servertest.AskMonitor(&m, "GET", "/metrics")
 	for _, want := range []string{
 		`compat_verdict_total{logic="7",rule="11",target="Linux-x64",verdict="ACCEPT"} 1`,
 		`compat_verdict_total{logic="other",rule="4",target="other",verdict="CLIENT_TOO_NEW"} 20`,
@@ -255,21 +256,21 @@ func TestCompatMetrics(t *testing.T) {
 func TestOnVerdict(t *testing.T) {
 	t.Parallel()
 	set := workshop(t)
-	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	o := h.govern(t, set, operator.Options{})
+	h := servertest.New()
+	o := h.OpenWithOperator(t, set, operator.Options{})
 	met := make(chan compat.Meeting, 10)
 	h.OnVerdict(func(m compat.Meeting) { met <- m })
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.serve(t, listener)
-	h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
+	h.ServeOn(t, listener)
+	h.Expect(t, servertest.VersionHandshake(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	if m := <-met; m.Judgement.Verdict != compat.Accept || m.Target != "Linux-x64" || m.Peer != "127.0.0.1" || !m.Differences.Untold {
 		t.Errorf("%+v", m)
 	}
-	change(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })
-	developer(t, h.addr, theirs(t))
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Components = compat.PolicyEnforce })
+	developer(t, h.Addr, theirs(t))
 	if m := <-met; m.Judgement.Verdict != compat.ComponentsMismatch || len(m.Differences.Items) != 4 {
 		t.Errorf("%+v", m)
 	}
@@ -281,30 +282,32 @@ func TestOnVerdict(t *testing.T) {
 // TestT12Redirect sends a client on once.
 func TestT12Redirect(t *testing.T) {
 	t.Parallel()
-	h, o := govern(t, versioned(t))
+	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
 	next := compat.Endpoint{Host: "next.example", Port: 4443, TLS: true, BaseURL: "https://next.example/packs/"}
-	change(t, o, func(s *compat.Settings) {
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) {
 		s.Redirect = compat.RedirectSettings{Enabled: true, Host: next.Host, Port: next.Port, TLS: next.TLS, BaseURL: next.BaseURL}
 		s.StoreURLs = map[string]string{"Android-*": "market://details?id=game"}
 		s.Messages = map[string]string{compat.PopupNewer: "We are working on it."}
 	})
-	p, j := h.ask(t, client(9, "Linux-x64"))
+	p, j := h.Ask(t, servertest.VersionHandshake(9, "Linux-x64"))
 	if j.Verdict != compat.Redirect || j.Endpoint == nil || *j.Endpoint != next {
 		t.Errorf("sent to %+v", j)
 	}
-	p.gone()
-	p = h.dial(t, netproto.C1)
-	p.send(client(9, "Linux-x64", func(s *netproto.HelloTags) { s.Flags = compat.FlagRedirected }))
+	p.ReadToEnd()
+	p = h.Dial(t, netproto.C1)
+	p.Send(servertest.VersionHandshake(9, "Linux-x64", func(s *netproto.HelloTags) { s.Flags = compat.FlagRedirected }))
 	answer := nextAnswer(p)
 	if told := answer.Told(); answer.Verdict != compat.ClientTooNew || told.MessageKey != compat.PopupNewer || told.Message != "We are working on it." || told.Active.Max != 8 {
 		t.Errorf("the second time: %v %+v", answer.Verdict, told)
 	}
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 8 })
-	p = h.dial(t, netproto.C1)
-	p.send(client(7, "Android-arm64"))
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin = 8 })
+	p = h.Dial(t, netproto.C1)
+	p.Send(servertest.VersionHandshake(7, "Android-arm64"))
 	if told := nextAnswer(p).Told(); told.StoreURL != "market://details?id=game" {
 		t.Errorf("%+v", told)
 	}
 }
 
-func nextAnswer(p *peer) *netproto.HandshakeAnswer { return next[*netproto.HandshakeAnswer](p) }
+func nextAnswer(p *servertest.Peer) *netproto.HandshakeAnswer {
+	return servertest.Next[*netproto.HandshakeAnswer](p)
+}

@@ -9,6 +9,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // TestDocumentOfCompatibility holds the operators' document to the names of metrics and of the API.
@@ -37,12 +38,12 @@ func TestDocumentOfCompatibility(t *testing.T) {
 // TestContentIsCompared tells clients whose packs are others to fetch them first.
 func TestContentIsCompared(t *testing.T) {
 	t.Parallel()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	set.Compat.Content = "packs-12"
-	h, _ := govern(t, set)
+	h, _ := servertest.StartWithToken(t, set)
 	for content, verdict := range map[string]compat.Verdict{"packs-12": compat.Accept, "packs-11": compat.UpdateResources, "": compat.UpdateResources} {
-		p, j := h.ask(t, client(7, "Linux-x64", func(s *netproto.HelloTags) { s.Content = content }))
-		if files := next[*netproto.FileList](p).Files; j.Verdict != verdict || !listed(files, "Core.zip", "") {
+		p, j := h.Ask(t, servertest.VersionHandshake(7, "Linux-x64", func(s *netproto.HelloTags) { s.Content = content }))
+		if files := servertest.Next[*netproto.FileList](p).Files; j.Verdict != verdict || !servertest.IsListed(files, "Core.zip", "") {
 			t.Errorf("%q: %v, offered %v", content, j.Verdict, files)
 		}
 	}
@@ -51,20 +52,20 @@ func TestContentIsCompared(t *testing.T) {
 // TestContentOfPacks compares clients with what the packs on offer are by themselves, before and after a publication.
 func TestContentOfPacks(t *testing.T) {
 	t.Parallel()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	set.Compat.Content = config.ContentOfPacks
 	core := filepath.Join(set.Baking.ClientResources, "Core.zip")
-	h, o := govern(t, set)
+	h, o := servertest.StartWithToken(t, set)
 	judged := func(content string, verdict compat.Verdict) string {
 		t.Helper()
-		p := h.dial(t, netproto.C1)
-		p.send(client(7, "Linux-x64", func(s *netproto.HelloTags) { s.Content = content }))
+		p := h.Dial(t, netproto.C1)
+		p.Send(servertest.VersionHandshake(7, "Linux-x64", func(s *netproto.HelloTags) { s.Content = content }))
 		answer := nextAnswer(p)
 		if answer.Verdict != verdict {
 			t.Errorf("%q: %v", content, answer.Verdict)
 		}
 		var packs []compat.Pack
-		for _, f := range next[*netproto.FileList](p).Files {
+		for _, f := range servertest.Next[*netproto.FileList](p).Files {
 			if f.Role == 0 {
 				packs = append(packs, compat.Pack{Path: f.Path, Size: int64(f.Size), Sum: f.SHA256})
 			}
@@ -77,7 +78,7 @@ func TestContentOfPacks(t *testing.T) {
 	}
 	before := judged("", compat.UpdateResources)
 	judged(before, compat.Accept)
-	put(t, core+".new", "another pack")
+	servertest.WriteFile(t, core+".new", "another pack")
 	if err := os.Rename(core+".new", core); err != nil {
 		t.Fatal(err)
 	}
@@ -93,22 +94,22 @@ func TestContentOfPacks(t *testing.T) {
 // TestContentWithoutLogicVersions is compared, too, and told; who says nothing of itself is let alone.
 func TestContentWithoutLogicVersions(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Compat.Content = "packs-12"
-	h := start(t, set)
+	h := servertest.Start(t, set)
 	for content, verdict := range map[string]compat.Verdict{"packs-12": compat.Accept, "packs-11": compat.UpdateResources} {
-		m := hello(netproto.C1)
+		m := servertest.Handshake(netproto.C1)
 		if err := m.Say(netproto.HelloTags{Build: compat.Build{Logic: 1}, Content: content}); err != nil {
 			t.Fatal(err)
 		}
-		p := h.dial(t, netproto.C1)
-		p.send(m)
+		p := h.Dial(t, netproto.C1)
+		p.Send(m)
 		if answer := nextAnswer(p); answer.Verdict != verdict || answer.Told().Content != "packs-12" {
 			t.Errorf("%q: %v, %+v", content, answer.Verdict, answer.Told())
 		}
 	}
-	p := h.dial(t, netproto.C1)
-	p.send(hello(netproto.C1))
+	p := h.Dial(t, netproto.C1)
+	p.Send(servertest.Handshake(netproto.C1))
 	if answer := nextAnswer(p); answer.Verdict != compat.Accept {
 		t.Errorf("nothing said: %v", answer.Verdict)
 	}
@@ -118,17 +119,17 @@ func TestContentWithoutLogicVersions(t *testing.T) {
 func TestContentThatCantBe(t *testing.T) {
 	t.Parallel()
 	for content, warned := range map[string]bool{compat.DerivedContent(nil): true, "packs-12": false, config.ContentOfPacks: false, "": false} {
-		set := versioned(t)
+		set := servertest.VersionedSettings(t)
 		set.Compat.Content = content
-		h, o := govern(t, set)
-		if got := strings.Contains(h.log.String(), "the packs on offer are others"); got != warned {
+		h, o := servertest.StartWithToken(t, set)
+		if got := strings.Contains(h.Log.String(), "the packs on offer are others"); got != warned {
 			t.Errorf("%q: warned %t", content, got)
 		}
 		if content == config.ContentOfPacks {
-			set := versioned(t)
+			set := servertest.VersionedSettings(t)
 			set.Compat.Content = o.Snapshot().Content // of the same packs
-			h, _ := govern(t, set)
-			if strings.Contains(h.log.String(), "the packs on offer are others") {
+			h, _ := servertest.StartWithToken(t, set)
+			if strings.Contains(h.Log.String(), "the packs on offer are others") {
 				t.Error("warned of what is right")
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
@@ -37,7 +38,7 @@ func boot(t *testing.T, set config.Settings, with func(o *operator.Operator)) er
 func TestOpenIdle(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	if _, err := server.OpenIdle(t.Context(), set, zerolog.Nop()); err == nil {
 		t.Error("a store that never was")
 	}
@@ -63,11 +64,11 @@ func TestOpenIdle(t *testing.T) {
 		t.Errorf("a second one: %v", err)
 	}
 	s := o.Settings()
-	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: 1, Settings: s}); err == nil {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: 1, Settings: s}); err == nil {
 		t.Error("a range that the build does not support is kept as if it were right")
 	}
 	s.ActiveMin = 7
-	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: 1, Settings: s}); err != nil {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: 1, Settings: s}); err != nil {
 		t.Error(err)
 	}
 	if n, err := o.Audit.Verify(); n != 2 || err != nil {
@@ -88,13 +89,13 @@ func TestOpenIdle(t *testing.T) {
 // TestOpenIdleReadsNoPacks: a package of any size is opened at once, and a pack that can't be read is no reason not to.
 func TestOpenIdleReadsNoPacks(t *testing.T) {
 	t.Parallel()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	set.Compat.Content = config.ContentOfPacks
 	if err := boot(t, set, func(*operator.Operator) {}); err != nil {
 		t.Fatal(err)
 	}
 	huge := filepath.Join(set.Baking.ClientResources, "Huge.zip")
-	put(t, huge, "")
+	servertest.WriteFile(t, huge, "")
 	if err := os.Truncate(huge, 1<<40); err != nil { // no disk has so much to read
 		t.Skip(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -43,7 +44,7 @@ func TestServesAlone(t *testing.T) {
 	if root == "" {
 		t.Skip("nobody asked for a server")
 	}
-	set := config.ForFolder(root, compatibility)
+	set := config.ForFolder(root, servertest.Compatibility)
 	set.Limits.PingTime = time.Minute // the clients of these tests don't answer
 	keys := os.Getenv(keysVariable)
 	set.ServerNetwork.TlsCertificate, set.ServerNetwork.TlsPrivateKey = filepath.Join(keys, "cert.pem"), filepath.Join(keys, "key.pem")
@@ -56,8 +57,8 @@ func TestServesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{Server: server.New(catalogue, set, zerolog.Nop()), done: make(chan error, 1)}
-	h.serve(t, listeners)
+	h := &servertest.Server{Server: server.New(catalogue, set, zerolog.Nop()), Done: make(chan error, 1)}
+	h.ServeOn(t, listeners)
 	for _, addr := range listeners.Addrs() {
 		fmt.Print(addr, " ")
 	}
@@ -127,14 +128,14 @@ func (a *alone) crowd(t testing.TB, w way, g netproto.Generation, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newPeer(t, raw, g)
-		p.greet(hello(g))
-		p.send(&netproto.Ping{})
-		if m := next[*netproto.Ping](p); !m.Answer {
+		p := servertest.NewPeer(t, raw, g)
+		p.Greet(servertest.Handshake(g))
+		p.Send(&netproto.Ping{})
+		if m := servertest.Next[*netproto.Ping](p); !m.Answer {
 			t.Fatal("a second question")
 		}
 		if g.Engine() {
-			next[*netproto.TimeSync](p)
+			servertest.Next[*netproto.TimeSync](p)
 		}
 	}
 }
@@ -150,7 +151,7 @@ func TestIdleConnectionsAreCheap(t *testing.T) {
 		dressed = 40 << 10 // bytes for what TLS and WebSocket need beside it: the buffers of their libraries
 	)
 	measure := func(name string, g netproto.Generation, bound int64) {
-		a := startAlone(t, pack(t, fixture()))
+		a := startAlone(t, servertest.WriteFolder(t, servertest.Files()))
 		ways := a.ways(t)
 		w := ways[slices.IndexFunc(ways, func(w way) bool { return w.name == name })]
 		a.crowd(t, w, g, warm)

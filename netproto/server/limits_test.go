@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // from is a connection that comes from an address of our choice.
@@ -36,16 +37,16 @@ func (p *pipes) connectFrom(addr string) net.Conn {
 // stays open.
 func told(t *testing.T, pipes *pipes, addr string) (refused bool) {
 	t.Helper()
-	p := newPeer(t, pipes.connectFrom(addr), netproto.C1)
-	p.send(hello(netproto.C1))
-	m, err := p.wire.Read()
+	p := servertest.NewPeer(t, pipes.connectFrom(addr), netproto.C1)
+	p.Send(servertest.Handshake(netproto.C1))
+	m, err := p.Wire.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
 	refuse, refused := m.(*netproto.Refuse)
 	if !refused {
 		for range 2 { // the list and a question
-			if _, err := p.wire.Read(); err != nil {
+			if _, err := p.Wire.Read(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -54,7 +55,7 @@ func told(t *testing.T, pipes *pipes, addr string) (refused bool) {
 	if refuse.Reason != netproto.RefuseBusy || refuse.Text != "server is full" {
 		t.Errorf("refused with %+v", refuse)
 	}
-	p.raw.Close()
+	p.Raw.Close()
 	return true
 }
 
@@ -84,9 +85,9 @@ func TestLimitsOfConnections(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			set := settings(t)
+			set := servertest.Settings(t)
 			test.change(&set.Limits)
-			inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+			inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 				got := ""
 				for _, addr := range test.addrs {
 					got += map[bool]string{true: "y", false: "n"}[told(t, pipes, addr)]
@@ -95,7 +96,7 @@ func TestLimitsOfConnections(t *testing.T) {
 					t.Errorf("refused %s, want %s", got, test.refused)
 				}
 				if test.line != "" {
-					h.log.has(t, "warn", "Refused a connection from host", test.line+`"`)
+					h.Log.Has(t, "warn", "Refused a connection from host", test.line+`"`)
 				}
 			})
 		})
@@ -105,16 +106,16 @@ func TestLimitsOfConnections(t *testing.T) {
 // TestRefusalsAreBoundedAndForget turns away more than are told, and serves again when there is room.
 func TestRefusalsAreBoundedAndForget(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.Connections = 1
-	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+	inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		served := pipes.connect()
 		for range 256 { // these are waited for
 			pipes.connect()
 		}
 		started := time.Now()
-		late := newPeer(t, pipes.connect(), netproto.G1)
-		if lasted, seen := late.lasts(false); lasted != 0 || len(seen) != 0 {
+		late := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		if lasted, seen := measureLife(late, false); lasted != 0 || len(seen) != 0 {
 			t.Errorf("closed after %v with %v", lasted, seen)
 		}
 		time.Sleep(3*time.Second + time.Millisecond) // those that say nothing are given up
@@ -122,14 +123,14 @@ func TestRefusalsAreBoundedAndForget(t *testing.T) {
 		if told(t, pipes, "192.0.2.1:1") != true {
 			t.Error("served above the limit")
 		}
-		engine := newPeer(t, pipes.connect(), netproto.G1)
-		engine.send(hello(netproto.G1))
-		if last := engine.gone(); len(last) != 0 {
+		engine := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		engine.Send(servertest.Handshake(netproto.G1))
+		if last := engine.ReadToEnd(); len(last) != 0 {
 			t.Errorf("an engine's client was told %v", last)
 		}
 		served.Close()
 		synctest.Wait()
-		newPeer(t, pipes.connect(), netproto.G1).greet(hello(netproto.G1))
+		servertest.NewPeer(t, pipes.connect(), netproto.G1).Greet(servertest.Handshake(netproto.G1))
 		if waited := time.Since(started); waited != 3*time.Second+time.Millisecond {
 			t.Errorf("took %v", waited)
 		}
@@ -139,9 +140,9 @@ func TestRefusalsAreBoundedAndForget(t *testing.T) {
 // TestNewConnectionsWaitTheirTurn opens them twice as fast as allowed: none is refused.
 func TestNewConnectionsWaitTheirTurn(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.ConnectionsPerSecond = 10
-	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+	inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		started := time.Now()
 		for range 31 {
 			defer pipes.connect().Close()
@@ -160,7 +161,7 @@ func TestNewConnectionsWaitTheirTurn(t *testing.T) {
 // TestHalfOpenAndSlowConnections never finish a handshake. They are closed in time and told about once in a minute.
 func TestHalfOpenAndSlowConnections(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		for i := range 5 {
 			conn := pipes.connectFrom(fmt.Sprintf("198.51.100.7:%d", i+1))
 			conn.Write([]byte{0x22}) // the first byte of a frame, and then nothing
@@ -170,13 +171,13 @@ func TestHalfOpenAndSlowConnections(t *testing.T) {
 		if n := h.Connections(); n != 0 {
 			t.Errorf("%d connections are left", n)
 		}
-		h.log.counts(t, "warn", "Login timeout from host '198.51.100.7'", 1)
-		h.log.counts(t, "debug", "Login timeout from host '198.51.100.7'", 4)
+		countLines(h.Log, t, "warn", "Login timeout from host '198.51.100.7'", 1)
+		countLines(h.Log, t, "debug", "Login timeout from host '198.51.100.7'", 4)
 	})
 }
 
-// counts fails the test unless that many lines of a level hold the text.
-func (b *logBook) counts(t testing.TB, level, text string, want int) {
+// countLines fails the test unless that many lines of a level hold the text.
+func countLines(b *servertest.Log, t testing.TB, level, text string, want int) {
 	t.Helper()
 	got := 0
 	for line := range strings.Lines(b.String()) {
@@ -191,7 +192,7 @@ func (b *logBook) counts(t testing.TB, level, text string, want int) {
 
 func TestWarningsOncePerAddressAndMinute(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		attack := func(addr string, data string) {
 			conn := pipes.connectFrom(addr)
 			conn.Write([]byte(data))
@@ -203,32 +204,32 @@ func TestWarningsOncePerAddressAndMinute(t *testing.T) {
 			attack(fmt.Sprintf("203.0.113.5:%d", i+1), []string{garbage, tooLong}[i%2])
 			attack(fmt.Sprintf("203.0.113.6:%d", i+1), "") // a scan of ports
 		}
-		h.log.counts(t, "warn", "Invalid handshake data from host '203.0.113.5'", 1)
-		h.log.counts(t, "warn", "Connection from host '203.0.113.6' ended without a handshake", 1)
+		countLines(h.Log, t, "warn", "Invalid handshake data from host '203.0.113.5'", 1)
+		countLines(h.Log, t, "warn", "Connection from host '203.0.113.6' ended without a handshake", 1)
 		time.Sleep(time.Minute)
 		attack("203.0.113.5:99", garbage)
-		h.log.counts(t, "warn", `"hidden":19`, 1)
+		countLines(h.Log, t, "warn", `"hidden":19`, 1)
 		attack("[2001:db8::1]:1", garbage)
 		attack("[2001:db8::2]:1", garbage) // the same household
-		h.log.counts(t, "warn", "Invalid handshake data from host '2001:db8::", 1)
+		countLines(h.Log, t, "warn", "Invalid handshake data from host '2001:db8::", 1)
 	})
 }
 
 // TestFaultsOfClientsAreNamedEachTime, because QA looks for them, within reason.
 func TestFaultsOfClientsAreNamedEachTime(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		for i := range uint32(25) { // more slowly than new connections are limited
-			p := newPeer(t, pipes.connectFrom("192.0.2.9:1"), netproto.G1)
-			p.greet(hello(netproto.G1))
-			p.send(&netproto.GetUpdateFile{Index: 1000 + i})
-			p.gone()
+			p := servertest.NewPeer(t, pipes.connectFrom("192.0.2.9:1"), netproto.G1)
+			p.Greet(servertest.Handshake(netproto.G1))
+			p.Send(&netproto.GetUpdateFile{Index: 1000 + i})
+			p.ReadToEnd()
 			if i%5 == 0 {
 				time.Sleep(time.Second)
 			}
 		}
-		h.log.counts(t, "warn", "Wrong file index", 20)
-		h.log.counts(t, "debug", "Wrong file index", 5)
-		h.log.has(t, "warn", "Wrong file index 1007, from host '192.0.2.9'")
+		countLines(h.Log, t, "warn", "Wrong file index", 20)
+		countLines(h.Log, t, "debug", "Wrong file index", 5)
+		h.Log.Has(t, "warn", "Wrong file index 1007, from host '192.0.2.9'")
 	})
 }

@@ -13,13 +13,14 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
 // sparse makes a file of zeros that takes no room on the disk.
 func sparse(t testing.TB, path string, size int64) {
 	t.Helper()
-	put(t, path, "")
+	servertest.WriteFile(t, path, "")
 	if err := os.Truncate(path, size); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +36,13 @@ func mapped() uint64 {
 // rangeFrame is the head of a RangeData frame before its data: header, request, offset, length.
 const rangeFrame = 9 + 4 + 8 + 4
 
-// drain asks for a whole file with a window of requests and throws it away without using memory.
-func (p *peer) drain(tb testing.TB, index uint32, size, portion int64, window int) {
+// drainFile asks for a whole file with a window of requests and throws it away without using memory.
+func drainFile(p *servertest.Peer, tb testing.TB, index uint32, size, portion int64, window int) {
 	tb.Helper()
 	asked := int64(0)
 	ask := func() {
 		if asked < size {
-			p.send(&netproto.GetRange{Request: uint32(asked / portion), Index: index, Offset: uint64(asked), Length: uint32(portion)})
+			p.Send(&netproto.GetRange{Request: uint32(asked / portion), Index: index, Offset: uint64(asked), Length: uint32(portion)})
 			asked += portion
 		}
 	}
@@ -50,14 +51,14 @@ func (p *peer) drain(tb testing.TB, index uint32, size, portion int64, window in
 	}
 	head := make([]byte, rangeFrame)
 	for taken := int64(0); taken < size; ask() {
-		if _, err := io.ReadFull(p.raw, head); err != nil {
+		if _, err := io.ReadFull(p.Raw, head); err != nil {
 			tb.Fatalf("after %d bytes: %v", taken, err)
 		}
 		n := int64(binary.LittleEndian.Uint32(head[21:]))
 		if head[8] != byte(netproto.IDRangeData) || n != min(portion, size-taken) {
 			tb.Fatalf("after %d bytes: frame %x", taken, head)
 		}
-		if _, err := io.CopyN(io.Discard, p.raw, n); err != nil {
+		if _, err := io.CopyN(io.Discard, p.Raw, n); err != nil {
 			tb.Fatalf("after %d bytes: %v", taken, err)
 		}
 		taken += n
@@ -73,17 +74,17 @@ func TestLargeFileFromDiskNeedsBoundedMemory(t *testing.T) {
 	sparse(t, filepath.Join(root, "Resources", "Big.zip"), size)
 	runtime.GC()
 	before := mapped()
-	h := start(t, config.ForFolder(root, compatibility))
+	h := servertest.Start(t, config.ForFolder(root, servertest.Compatibility))
 	if grown := int64(mapped()) - int64(before); grown > bound {
 		t.Errorf("opening took %d bytes of memory", grown)
 	}
-	p := h.dial(t, netproto.C1)
-	p.unhurried()
-	answer, files := p.greet(hello(netproto.C1))
+	p := h.Dial(t, netproto.C1)
+	p.RemoveDeadline()
+	answer, files := p.Greet(servertest.Handshake(netproto.C1))
 	if int64(files[0].Size) != size {
 		t.Fatalf("announced %d bytes", files[0].Size)
 	}
-	p.drain(t, 0, size, int64(answer.MaxPortion), int(answer.MaxInFlight))
+	drainFile(p, t, 0, size, int64(answer.MaxPortion), int(answer.MaxInFlight))
 	grown := int64(mapped()) - int64(before)
 	if grown > bound {
 		t.Errorf("serving took %d bytes of memory", grown)
@@ -99,21 +100,21 @@ func TestStalledEngineClientsNeedBoundedMemory(t *testing.T) {
 	root := t.TempDir()
 	noise := make([]byte, 2<<20) // which no compression makes smaller
 	rand.NewChaCha8([32]byte{}).Read(noise)
-	put(t, filepath.Join(root, "Resources", "Big.zip"), string(noise))
-	set := config.ForFolder(root, compatibility)
+	servertest.WriteFile(t, filepath.Join(root, "Resources", "Big.zip"), string(noise))
+	set := config.ForFolder(root, servertest.Compatibility)
 	set.Limits.ProgressTime, set.Limits.PingTime = time.Hour, time.Hour
-	h, line := open(t, set), newPipes()
-	h.serve(t, line)
-	peers := make([]*peer, stalled)
+	h, line := servertest.Open(t, set), newPipes()
+	h.ServeOn(t, line)
+	peers := make([]*servertest.Peer, stalled)
 	for i := range peers {
-		peers[i] = newPeer(t, line.connect(), netproto.G1)
-		peers[i].greet(hello(netproto.G1))
+		peers[i] = servertest.NewPeer(t, line.connect(), netproto.G1)
+		peers[i].Greet(servertest.Handshake(netproto.G1))
 	}
 	runtime.GC()
 	before := mapped()
 	for _, p := range peers {
-		p.send(&netproto.GetUpdateFile{Index: 0})
-		if _, err := io.ReadFull(p.raw, make([]byte, 1)); err != nil { // the first of the portion, whose rest waits
+		p.Send(&netproto.GetUpdateFile{Index: 0})
+		if _, err := io.ReadFull(p.Raw, make([]byte, 1)); err != nil { // the first of the portion, whose rest waits
 			t.Fatal(err)
 		}
 	}

@@ -3,14 +3,8 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,8 +19,8 @@ import (
 	"collet/netproto/releasetest"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
-	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
 
@@ -37,7 +31,7 @@ func TestObjectsOverEveryTransport(t *testing.T) {
 	r := releasetest.Standard(2)
 	r.Patch = strings.Repeat("0123456789abcdef", 200_000)
 	f := published(t, releasetest.Standard(1), r)
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 50_000
 	h := dock(t, set)
 	for _, by := range h.ways(t) {
@@ -51,7 +45,7 @@ func TestObjectsOverEveryTransport(t *testing.T) {
 				t.Errorf("objects %t, a list: %v", client.Objects(), err)
 			}
 			var calls sync.WaitGroup
-			for name, want := range every(t, f.Dir) {
+			for name, want := range servertest.ReadFolder(t, f.Dir) {
 				calls.Go(func() {
 					var got bytes.Buffer
 					if err := client.Object(t.Context(), name, 0, -1, func(data []byte) error { got.Write(data); return nil }); err != nil || got.String() != want {
@@ -88,16 +82,16 @@ func TestUpToDate(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 100_000
-	h := start(t, set)
+	h := servertest.Start(t, set)
 	known := &trust.MemoryStore{}
 	for _, test := range []struct {
 		name     string
 		requests string
 	}{{"for the first time", "2"}, {"up to date", "2"}} {
 		var line counting
-		client, err := session.Dial(t.Context(), session.Options{Addr: h.addr, Auto: true, Compatibility: "compat-2", Target: "Linux-x64", Unlisted: true, Dial: line.dial})
+		client, err := session.Dial(t.Context(), session.Options{Addr: h.Addr, Auto: true, Compatibility: "compat-2", Target: "Linux-x64", Unlisted: true, Dial: line.dial})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +106,7 @@ func TestUpToDate(t *testing.T) {
 		client.Close()
 		var m origin.Monitor
 		m.Watch(h.Server)
-		if got := value(t, &m, `collet_requests_total{generation="C1",transport="tcp"}`); got != test.requests { // snapshot and list
+		if got := servertest.MetricValue(t, &m, `collet_requests_total{generation="C1",transport="tcp"}`); got != test.requests { // snapshot and list
 			t.Errorf("%s: %s requests so far", test.name, got)
 		}
 		n := line.bytes.Load()
@@ -148,7 +142,7 @@ func big(t *testing.T) (dir, name, content string, set config.Settings) {
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<20)
 	f := published(t, r)
-	set = releaseSettings(f)
+	set = servertest.ReleaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = config.MaxPortion
 	return f.Dir, release.ObjectOf([]byte(r.Patch)).Path(), r.Patch, set
 }
@@ -163,128 +157,20 @@ func TestObjectChangesWhileItIsSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, object, content, set := big(t)
-			h := start(t, set)
-			p, _ := h.objects(t, "compat-1")
-			p.send(&netproto.GetObject{Request: 1, Name: object, Length: 1 << 30})
+			h := servertest.Start(t, set)
+			p, _ := h.DialForObjects(t, "compat-1")
+			p.Send(&netproto.GetObject{Request: 1, Name: object, Length: 1 << 30})
 			first := make([]byte, 1)
-			if _, err := io.ReadFull(p.raw, first); err != nil {
+			if _, err := io.ReadFull(p.Raw, first); err != nil {
 				t.Fatal(err)
 			}
 			if err := spoil(filepath.Join(dir, filepath.FromSlash(object))); err != nil {
 				t.Fatal(err)
 			}
-			if n, _ := io.Copy(io.Discard, p.raw); n >= int64(len(content)) {
+			if n, _ := io.Copy(io.Discard, p.Raw); n >= int64(len(content)) {
 				t.Errorf("%d bytes came", n)
 			}
-			h.log.has(t, "warn", "changed while it was handed out")
+			h.Log.Has(t, "warn", "changed while it was handed out")
 		})
 	}
-}
-
-// TestOriginFileChangesWhileItIsSent is the same over HTTP.
-func TestOriginFileChangesWhileItIsSent(t *testing.T) {
-	t.Parallel()
-	testlevel.Slow(t)
-	dir, object, content, set := big(t)
-	s := openSite(t, set)
-	answer, err := s.client.Get(s.url + "/" + object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(object)), time.Time{}, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	n, err := io.Copy(io.Discard, answer.Body)
-	if err == nil || n >= int64(len(content)) {
-		t.Errorf("%d bytes came, %v", n, err)
-	}
-	s.log.has(t, "warn", "changed while it was handed out")
-}
-
-// TestOriginSlowStream ends a stream of HTTP/2 whose client takes nothing of it, while others on the connection go on.
-func TestOriginSlowStream(t *testing.T) {
-	t.Parallel()
-	testlevel.Slow(t)
-	_, object, content, set := big(t)
-	set.Limits.ProgressTime = time.Second
-	authority, err := transporttest.NewAuthority("test authority")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set.Operations.HTTPCertificate, set.Operations.HTTPPrivateKey = renew(t, t.TempDir(), authority)
-	s := openSite(t, set)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority.PEM())
-	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}, Timeout: 60 * time.Second}
-	defer client.CloseIdleConnections()
-	slow, err := client.Get(s.url + "/" + object)
-	if err != nil || slow.ProtoMajor != 2 {
-		t.Fatalf("%v, %v", slow, err)
-	}
-	defer slow.Body.Close()
-	s.stopped(t, func() bool { return value(t, s.monitor, `collet_http_requests_total{status="200"}`) == "1" })
-	if got := fetchURL(t, client, http.MethodGet, s.url+"/metadata/timestamp.json"); got.StatusCode != 200 {
-		t.Errorf("another stream: %d", got.StatusCode)
-	}
-	if n, err := io.Copy(io.Discard, slow.Body); err == nil || n >= int64(len(content)) {
-		t.Errorf("%d bytes came, %v", n, err)
-	}
-}
-
-// FuzzOrigin asks for any path and range in any method. Nothing is given out but files of a release folder, whole or in
-// the part that was asked for.
-func FuzzOrigin(f *testing.F) {
-	folder := published(f, releasetest.Standard(1))
-	put(f, filepath.Join(folder.Dir, "metadata", "keys.pem"), "a secret")
-	put(f, filepath.Join(folder.Dir, "secret.txt"), "a secret")
-	set := releaseSettings(folder)
-	h := start(f, set)
-	h.stopped(f, h.Ready)
-	var m origin.Monitor
-	if err := m.Configure(set, h.logger()); err != nil {
-		f.Fatal(err)
-	}
-	m.Watch(h.Server)
-	files := every(f, folder.Dir)
-	patch := release.ObjectOf([]byte(releasetest.Standard(1).Patch)).Path()
-	for name := range files {
-		f.Add("GET", "/"+name, "bytes=0-5")
-	}
-	for _, asked := range []string{"bytes=5-", "bytes=-5", "bytes=0-1,3-4", "bytes=9-1", "bytes=99999999999999999999-", "lines=1-2", "bytes=-0", ""} {
-		f.Add("GET", "/"+patch, asked)
-		f.Add("HEAD", "/"+patch, asked)
-	}
-	for _, path := range []string{"/metadata/../secret.txt", "/metadata/%2e%2e/secret.txt", "/metadata/keys.pem", "/", "//", "/metadata/1.root.json/..", "/objects/ab/\x00"} {
-		f.Add("GET", path, "bytes=0-")
-	}
-	f.Add("POST", "/metadata/timestamp.json", "")
-	f.Fuzz(func(t *testing.T, method, path, asked string) {
-		if path == "/healthz" || path == "/readyz" {
-			return
-		}
-		answer := httptest.NewRecorder()
-		m.ServeHTTP(answer, &http.Request{Method: method, URL: &url.URL{Path: path}, Header: http.Header{"Range": {asked}}, ProtoMajor: 1})
-		code, header, body := answer.Code, answer.Header(), answer.Body.String()
-		if strings.Contains(body, "a secret") {
-			t.Fatalf("%q gives a secret", path)
-		}
-		if code != 200 && code != 206 {
-			return
-		}
-		whole, is := files[strings.TrimPrefix(path, "/")]
-		if !is {
-			t.Fatalf("%q is a file: %d", path, code)
-		}
-		var first, last, size int
-		if code == 206 {
-			if n, err := fmt.Sscanf(header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size); n != 3 || err != nil || size != len(whole) {
-				t.Fatalf("%q: %q", asked, header.Get("Content-Range"))
-			}
-			whole = whole[first : last+1]
-		}
-		if method != http.MethodHead && body != whole {
-			t.Fatalf("%q, %q: %d bytes, want %d", path, asked, len(body), len(whole))
-		}
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"collet/netproto"
+	"collet/netproto/server/servertest"
 )
 
 // goldenHello is the reference's G1 handshake (section 8): compatibility "0123456789abcdef", target "Linux-x64".
@@ -32,11 +33,11 @@ func patched(t testing.TB, at int, with ...byte) []byte {
 }
 
 // recorded is a server like that of the recordings: G1 without compression.
-func recorded(t testing.TB) *house {
+func recorded(t testing.TB) *servertest.Server {
 	t.Helper()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Network.DisableZlibCompression = true
-	return start(t, set)
+	return servertest.Start(t, set)
 }
 
 // TestMalformedBytesCloseTheConnection sends what the prober of the recordings sent, and worse. Each server goes on
@@ -65,22 +66,22 @@ func TestMalformedBytesCloseTheConnection(t *testing.T) {
 	h := recorded(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := h.dial(t, netproto.G1)
-			if _, err := p.raw.Write(test.data); err != nil {
+			p := h.Dial(t, netproto.G1)
+			if _, err := p.Raw.Write(test.data); err != nil {
 				t.Fatal(err)
 			}
 			before := time.Now()
-			if last := p.gone(); len(last) != 0 {
+			if last := p.ReadToEnd(); len(last) != 0 {
 				t.Errorf("got %v before the close", last)
 			}
 			if took := time.Since(before); took > 5*time.Second {
 				t.Errorf("closed only after %v", took)
 			}
-			h.log.has(t, "warn", test.line+"")
+			h.Log.Has(t, "warn", test.line+"")
 		})
 	}
-	p := h.dial(t, netproto.G1)
-	p.greet(hello(netproto.G1))
+	p := h.Dial(t, netproto.G1)
+	p.Greet(servertest.Handshake(netproto.G1))
 }
 
 func TestRecordedAnswersToTheHandshake(t *testing.T) {
@@ -105,25 +106,25 @@ func TestRecordedAnswersToTheHandshake(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			h := recorded(t)
-			p := h.dial(t, netproto.G1)
-			m := hello(netproto.G1)
+			p := h.Dial(t, netproto.G1)
+			m := servertest.Handshake(netproto.G1)
 			test.change(m)
-			p.send(m)
-			answer := next[*netproto.HandshakeAnswer](p)
+			p.Send(m)
+			answer := servertest.Next[*netproto.HandshakeAnswer](p)
 			if answer.CompatibilityOutdated != test.compat || answer.UpdaterOutdated != test.update || answer.Key == 0 {
 				t.Errorf("got %+v", answer)
 			}
 			if test.files < 0 {
-				next[*netproto.Disconnect](p)
-				p.silent(50 * time.Millisecond) // it waits for the client to close
-				h.log.has(t, "info", "has outdated updater version", "for binary target")
+				servertest.Next[*netproto.Disconnect](p)
+				p.ExpectSilence(50 * time.Millisecond) // it waits for the client to close
+				h.Log.Has(t, "info", "has outdated updater version", "for binary target")
 				return
 			}
-			init := next[*netproto.InitData](p)
-			if files := described(t, init.Descriptor); len(files) != test.files || len(init.Properties) != 0 || init.Time < 0 {
+			init := servertest.Next[*netproto.InitData](p)
+			if files := servertest.ListOf(t, init.Descriptor); len(files) != test.files || len(init.Properties) != 0 || init.Time < 0 {
 				t.Errorf("%d files, %d properties, time %d", len(files), len(init.Properties), init.Time)
 			}
-			if next[*netproto.Ping](p).Answer {
+			if servertest.Next[*netproto.Ping](p).Answer {
 				t.Error("an answer for a question")
 			}
 		})
@@ -132,12 +133,12 @@ func TestRecordedAnswersToTheHandshake(t *testing.T) {
 
 func TestAnswerIsInTheRecordedLayout(t *testing.T) {
 	t.Parallel()
-	p := recorded(t).dial(t, netproto.G1)
-	if _, err := p.raw.Write(unhex(t, goldenHello)); err != nil {
+	p := recorded(t).Dial(t, netproto.G1)
+	if _, err := p.Raw.Write(unhex(t, goldenHello)); err != nil {
 		t.Fatal(err)
 	}
 	answer := make([]byte, 15)
-	if _, err := p.raw.Read(answer); err != nil {
+	if _, err := p.Raw.Read(answer); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(answer[:11], unhex(t, "22941e010f000000030100")) || binary.LittleEndian.Uint32(answer[11:]) == 0 {
@@ -148,12 +149,12 @@ func TestAnswerIsInTheRecordedLayout(t *testing.T) {
 func TestServerStreamIsCompressedUnlessDisabled(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []bool{false, true} {
-		set := settings(t)
+		set := servertest.Settings(t)
 		set.Network.DisableZlibCompression = plain
-		p := start(t, set).dial(t, netproto.G1)
-		p.raw.Write(unhex(t, goldenHello))
+		p := servertest.Start(t, set).Dial(t, netproto.G1)
+		p.Raw.Write(unhex(t, goldenHello))
 		first := make([]byte, 2)
-		if _, err := p.raw.Read(first); err != nil {
+		if _, err := p.Raw.Read(first); err != nil {
 			t.Fatal(err)
 		}
 		if want := map[bool]string{false: "7801", true: "2294"}[plain]; hex.EncodeToString(first) != want {
@@ -165,14 +166,14 @@ func TestServerStreamIsCompressedUnlessDisabled(t *testing.T) {
 func TestRecordedReactionsAfterTheHandshake(t *testing.T) {
 	t.Parallel()
 	h := recorded(t)
-	fresh := func(t *testing.T) *peer {
-		p := h.dial(t, netproto.G1)
-		p.greet(hello(netproto.G1))
+	fresh := func(t *testing.T) *servertest.Peer {
+		p := h.Dial(t, netproto.G1)
+		p.Greet(servertest.Handshake(netproto.G1))
 		return p
 	}
-	portion := func(t *testing.T, p *peer, index uint32, offset uint64, want int) {
+	portion := func(t *testing.T, p *servertest.Peer, index uint32, offset uint64, want int) {
 		t.Helper()
-		if got := p.portion(index, offset); len(got) != want {
+		if got := p.FetchPortion(index, offset); len(got) != want {
 			t.Errorf("index %d at %d: %d bytes, want %d", index, offset, len(got), want)
 		}
 	}
@@ -183,9 +184,9 @@ func TestRecordedReactionsAfterTheHandshake(t *testing.T) {
 	t.Run("rest of a file", func(t *testing.T) { portion(t, fresh(t), 1, 2000, 400) })
 	t.Run("three pipelined requests", func(t *testing.T) {
 		p := fresh(t)
-		p.send(&netproto.GetUpdateFile{Index: 0}, &netproto.GetUpdateFile{Index: 1}, &netproto.GetUpdateFile{Index: 2, Offset: 1})
+		p.Send(&netproto.GetUpdateFile{Index: 0}, &netproto.GetUpdateFile{Index: 1}, &netproto.GetUpdateFile{Index: 2, Offset: 1})
 		for i, want := range []int{280, 1000, 3} {
-			if got := next[*netproto.UpdateFileData](p); len(got.Data) != want {
+			if got := servertest.Next[*netproto.UpdateFileData](p); len(got.Data) != want {
 				t.Errorf("answer %d: %d bytes, want %d", i, len(got.Data), want)
 			}
 		}
@@ -196,69 +197,69 @@ func TestRecordedReactionsAfterTheHandshake(t *testing.T) {
 		for i := range flood {
 			flood[i] = &netproto.GetUpdateFile{Index: 2}
 		}
-		p.send(flood...)
+		p.Send(flood...)
 		for range flood {
-			next[*netproto.UpdateFileData](p)
+			servertest.Next[*netproto.UpdateFileData](p)
 		}
 	})
 	t.Run("request right behind the handshake", func(t *testing.T) {
-		p := h.dial(t, netproto.G1)
-		p.send(hello(netproto.G1), &netproto.GetUpdateFile{Index: 0}, &netproto.Ping{})
-		next[*netproto.HandshakeAnswer](p)
-		next[*netproto.InitData](p)
-		next[*netproto.Ping](p)
-		if got := next[*netproto.UpdateFileData](p); len(got.Data) != 280 {
+		p := h.Dial(t, netproto.G1)
+		p.Send(servertest.Handshake(netproto.G1), &netproto.GetUpdateFile{Index: 0}, &netproto.Ping{})
+		servertest.Next[*netproto.HandshakeAnswer](p)
+		servertest.Next[*netproto.InitData](p)
+		servertest.Next[*netproto.Ping](p)
+		if got := servertest.Next[*netproto.UpdateFileData](p); len(got.Data) != 280 {
 			t.Errorf("%d bytes", len(got.Data))
 		}
 	})
 	t.Run("unknown message", func(t *testing.T) {
 		p := fresh(t)
-		p.send(&netproto.Unknown{Number: 200})
-		p.silent(50 * time.Millisecond)
+		p.Send(&netproto.Unknown{Number: 200})
+		p.ExpectSilence(50 * time.Millisecond)
 		portion(t, p, 0, 0, 280)
 	})
 	t.Run("ping question", func(t *testing.T) {
 		p := fresh(t)
-		p.send(&netproto.Ping{})
-		if !next[*netproto.Ping](p).Answer {
+		p.Send(&netproto.Ping{})
+		if !servertest.Next[*netproto.Ping](p).Answer {
 			t.Error("a question for a question")
 		}
-		next[*netproto.TimeSync](p)
+		servertest.Next[*netproto.TimeSync](p)
 	})
 	t.Run("ping answer", func(t *testing.T) {
 		p := fresh(t)
-		p.send(&netproto.Ping{Answer: true})
-		next[*netproto.TimeSync](p)
-		p.silent(50 * time.Millisecond)
+		p.Send(&netproto.Ping{Answer: true})
+		servertest.Next[*netproto.TimeSync](p)
+		p.ExpectSilence(50 * time.Millisecond)
 	})
 	t.Run("second handshake", func(t *testing.T) {
 		p := fresh(t)
-		p.send(hello(netproto.G1))
-		p.refused(netproto.G1, 0, 0)
-		h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", "Handshake")
+		p.Send(servertest.Handshake(netproto.G1))
+		expectRefusal(p, netproto.G1, 0, 0)
+		h.Log.Has(t, "warn", "Invalid network data from host '127.0.0.1'", "Handshake")
 	})
 	t.Run("second handshake of our generation", func(t *testing.T) {
-		p := h.dial(t, netproto.C1)
-		p.greet(hello(netproto.C1))
-		p.send(hello(netproto.C1))
-		p.refused(netproto.C1, netproto.RefuseMalformed, 0)
+		p := h.Dial(t, netproto.C1)
+		p.Greet(servertest.Handshake(netproto.C1))
+		p.Send(servertest.Handshake(netproto.C1))
+		expectRefusal(p, netproto.C1, netproto.RefuseMalformed, 0)
 	})
 	t.Run("two megabytes announced", func(t *testing.T) {
-		p := h.dial(t, netproto.C1)
-		p.greet(hello(netproto.C1))
-		p.raw.Write(unhex(t, "22941e01000020000f"))
-		p.refused(netproto.C1, netproto.RefuseMalformed, 0)
+		p := h.Dial(t, netproto.C1)
+		p.Greet(servertest.Handshake(netproto.C1))
+		p.Raw.Write(unhex(t, "22941e01000020000f"))
+		expectRefusal(p, netproto.C1, netproto.RefuseMalformed, 0)
 	})
 }
 
 func TestTimeSyncRises(t *testing.T) {
 	t.Parallel()
-	p := recorded(t).dial(t, netproto.G1)
-	p.greet(hello(netproto.G1))
+	p := recorded(t).Dial(t, netproto.G1)
+	p.Greet(servertest.Handshake(netproto.G1))
 	var last int64
 	for rises := 0; rises < 3; { // the clock that is read counts milliseconds; the deadline of dial ends this if it stands
-		p.send(&netproto.Ping{Answer: true})
-		now := next[*netproto.TimeSync](p).Time
+		p.Send(&netproto.Ping{Answer: true})
+		now := servertest.Next[*netproto.TimeSync](p).Time
 		if now < last {
 			t.Fatalf("%d after %d", now, last)
 		}

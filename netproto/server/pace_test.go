@@ -10,35 +10,36 @@ import (
 	"collet/netproto"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 )
 
 // metered serves one file of 400 000 bytes under limits.
 func metered(t *testing.T, change func(*config.Limits), test func(t *testing.T, pipes *pipes)) {
 	t.Helper()
-	set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": strings.Repeat("slow", 100_000)}), compatibility)
+	set := config.ForFolder(servertest.WriteFolder(t, map[string]string{"Resources/Big.zip": strings.Repeat("slow", 100_000)}), servertest.Compatibility)
 	set.Network.UpdateFileMaxPortionSize = 50_000
 	change(&set.Limits)
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
-		open(t, set).serve(t, pipes)
+		servertest.Open(t, set).ServeOn(t, pipes)
 		test(t, pipes)
 	})
 }
 
 // timed takes the whole file from an address and says how long that took.
 func timed(t *testing.T, pipes *pipes, addr string) time.Duration {
-	p := newPeer(t, pipes.connectFrom(addr), netproto.C1)
-	_, files := p.greet(hello(netproto.C1))
+	p := servertest.NewPeer(t, pipes.connectFrom(addr), netproto.C1)
+	_, files := p.Greet(servertest.Handshake(netproto.C1))
 	started := time.Now()
 	taken := 0
 	for taken < int(files[0].Size) {
-		p.send(&netproto.GetRange{Index: 0, Offset: uint64(taken), Length: 50_000})
+		p.Send(&netproto.GetRange{Index: 0, Offset: uint64(taken), Length: 50_000})
 		for got := false; !got; {
-			switch m, err := p.wire.Read(); m := m.(type) {
+			switch m, err := p.Wire.Read(); m := m.(type) {
 			case *netproto.RangeData:
 				taken, got = taken+len(m.Data), true
 			case *netproto.Ping:
-				p.send(&netproto.Ping{Answer: true})
+				p.Send(&netproto.Ping{Answer: true})
 			default:
 				t.Errorf("got %+v, %v", m, err)
 				return 0
@@ -91,19 +92,19 @@ func TestBandwidth(t *testing.T) {
 // TestStopDoesNotWaitForBandwidth breaks off a transfer that would take hours.
 func TestStopDoesNotWaitForBandwidth(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.TotalBandwidth = 1 << 10
-	inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.C1)
-		p.greet(hello(netproto.C1))
+	inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.C1)
+		p.Greet(servertest.Handshake(netproto.C1))
 		for i := range uint32(15) {
-			p.send(&netproto.GetRange{Request: i, Index: 1, Length: 1000})
+			p.Send(&netproto.GetRange{Request: i, Index: 1, Length: 1000})
 		}
 		var reading sync.WaitGroup
-		reading.Go(func() { p.gone() })
+		reading.Go(func() { p.ReadToEnd() })
 		started := time.Now()
-		h.stop()
-		if err := <-h.done; err != nil || time.Since(started) != 10*time.Second {
+		h.Stop()
+		if err := <-h.Done; err != nil || time.Since(started) != 10*time.Second {
 			t.Errorf("Serve returned %v after %v", err, time.Since(started))
 		}
 		reading.Wait()
@@ -118,17 +119,17 @@ func TestWaitsForBandwidthAreCounted(t *testing.T) {
 		"total":  func(l *config.Limits) { l.TotalBandwidth = 1 << 10 },
 		"none":   func(*config.Limits) {},
 	} {
-		set := settings(t)
+		set := servertest.Settings(t)
 		change(&set.Limits)
-		inBubbleWith(t, set, func(t *testing.T, h *house, pipes *pipes) {
+		inBubbleWith(t, set, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 			var m origin.Monitor
 			m.Watch(h.Server)
-			p := newPeer(t, pipes.connect(), netproto.C1)
-			_, files := p.greet(hello(netproto.C1))
-			p.send(&netproto.Ping{Answer: true})
-			p.take(files[1])
+			p := servertest.NewPeer(t, pipes.connect(), netproto.C1)
+			_, files := p.Greet(servertest.Handshake(netproto.C1))
+			p.Send(&netproto.Ping{Answer: true})
+			p.Fetch(files[1])
 			for _, series := range []string{"client", "total"} {
-				if got := value(t, &m, `collet_bandwidth_waits_total{limit="`+series+`"}`); (got != "0") != (series == limit) {
+				if got := servertest.MetricValue(t, &m, `collet_bandwidth_waits_total{limit="`+series+`"}`); (got != "0") != (series == limit) {
 					t.Errorf("limit %s: %s waits for that of %s", limit, got, series)
 				}
 			}

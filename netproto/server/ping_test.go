@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // pingCase is one case of testdata/timing/server-ping.txt: when the client answers, and every line of the case.
@@ -62,10 +63,10 @@ func TestPingTimingIsTheEngines(t *testing.T) {
 	for _, c := range pingCases(t) {
 		for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 			t.Run(c.name+"/"+g.String(), func(t *testing.T) {
-				inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-					p := newPeer(t, pipes.connect(), g)
-					p.greet(hello(g))
-					if got := p.timing(c.answers); !slices.Equal(got, c.lines) {
+				inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+					p := servertest.NewPeer(t, pipes.connect(), g)
+					p.Greet(servertest.Handshake(g))
+					if got := timeAnswers(p, c.answers); !slices.Equal(got, c.lines) {
 						t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.lines, "\n"))
 					}
 				})
@@ -74,9 +75,9 @@ func TestPingTimingIsTheEngines(t *testing.T) {
 	}
 }
 
-// timing answers at the given times until the server closes or refuses, and tells what happened when. It begins with the
+// timeAnswers answers at the given times until the server closes or refuses, and tells what happened when. It begins with the
 // question that greet took.
-func (p *peer) timing(answers []time.Duration) []string {
+func timeAnswers(p *servertest.Peer, answers []time.Duration) []string {
 	started := time.Now()
 	var mu sync.Mutex
 	var lines []string
@@ -90,7 +91,7 @@ func (p *peer) timing(answers []time.Duration) []string {
 	answering.Go(func() {
 		for _, at := range answers {
 			time.Sleep(time.Until(started.Add(at)))
-			if p.wire.Write(&netproto.Ping{Answer: true}) != nil {
+			if p.Wire.Write(&netproto.Ping{Answer: true}) != nil {
 				return
 			}
 			tell("C answer")
@@ -98,7 +99,7 @@ func (p *peer) timing(answers []time.Duration) []string {
 	})
 	defer answering.Wait()
 	for {
-		m, err := p.wire.Read()
+		m, err := p.Wire.Read()
 		if _, refused := m.(*netproto.Refuse); err != nil || refused {
 			tell("S close")
 			return lines
@@ -116,25 +117,25 @@ func TestDeeplyBufferedLinkIsNotTakenForDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		big := make([]byte, 6_000_000)
 		rand.NewChaCha8([32]byte{}).Read(big) // nothing that the connection's compression could make smaller
-		set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": string(big)}), compatibility)
+		set := config.ForFolder(servertest.WriteFolder(t, map[string]string{"Resources/Big.zip": string(big)}), servertest.Compatibility)
 		pipes := newPipes()
-		open(t, set).serve(t, pipes)
+		servertest.Open(t, set).ServeOn(t, pipes)
 		ours, theirs := net.Pipe()
 		deep := bufferLink(theirs, 70_000)
 		pipes.conns <- deep
-		p := newPeer(t, ours, netproto.G1)
-		defer func() { p.raw.Close(); deep.Close(); deep.draining.Wait() }()
-		p.greet(hello(netproto.G1))
-		p.send(&netproto.Ping{Answer: true}, &netproto.GetUpdateFile{})
+		p := servertest.NewPeer(t, ours, netproto.G1)
+		defer func() { p.Raw.Close(); deep.Close(); deep.draining.Wait() }()
+		p.Greet(servertest.Handshake(netproto.G1))
+		p.Send(&netproto.Ping{Answer: true}, &netproto.GetUpdateFile{})
 		got := 0
 		for got < len(big) {
-			switch m, err := p.wire.Read(); m := m.(type) {
+			switch m, err := p.Wire.Read(); m := m.(type) {
 			case *netproto.UpdateFileData:
 				if got += len(m.Data); got < len(big) {
-					p.send(&netproto.GetUpdateFile{Offset: uint64(got)})
+					p.Send(&netproto.GetUpdateFile{Offset: uint64(got)})
 				}
 			case *netproto.Ping:
-				p.send(&netproto.Ping{Answer: true})
+				p.Send(&netproto.Ping{Answer: true})
 			case nil:
 				t.Fatalf("ended with %d of %d bytes: %v", got, len(big), err)
 			}

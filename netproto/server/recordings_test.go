@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
@@ -57,7 +58,7 @@ func ownConversation(t testing.TB) []byte {
 	if err := wire.SetGeneration(netproto.C1); err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.Write(hello(netproto.C1), &netproto.Ping{}, &netproto.GetRange{Request: 1, Index: 1, Length: 500},
+	if err := wire.Write(servertest.Handshake(netproto.C1), &netproto.Ping{}, &netproto.GetRange{Request: 1, Index: 1, Length: 500},
 		&netproto.GetRange{Request: 2, Index: 0, Offset: 280, Length: 500}, &netproto.Ping{Answer: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -111,9 +112,9 @@ func mutated(all [][]byte, which byte, edits []byte) []byte {
 }
 
 // liveServer listens on a socket of this machine, which never runs out of ports.
-func liveServer(t testing.TB) *house {
+func liveServer(t testing.TB) *servertest.Server {
 	t.Helper()
-	set := config.ForFolder(pack(t, fixture()), compatibility)
+	set := config.ForFolder(servertest.WriteFolder(t, servertest.Files()), servertest.Compatibility)
 	set.Network.UpdateFileMaxPortionSize = 1000
 	folder, err := os.MkdirTemp("", "collet")
 	if err != nil {
@@ -124,12 +125,12 @@ func liveServer(t testing.TB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return open(t, set).serve(t, listener)
+	return servertest.Open(t, set).ServeOn(t, listener)
 }
 
-// play sends bytes and closes, while it reads what comes back. It fails if the server neither takes nor answers.
-func (h *house) play(t testing.TB, sent []byte, readFirst bool) {
-	conn, err := net.Dial("unix", h.addr)
+// playBytes sends bytes and closes, while it reads what comes back. It fails if the server neither takes nor answers.
+func playBytes(h *servertest.Server, t testing.TB, sent []byte, readFirst bool) {
+	conn, err := net.Dial("unix", h.Addr)
 	if err != nil {
 		t.Errorf("the server takes nobody any more: %v", err)
 		return
@@ -150,18 +151,18 @@ func (h *house) play(t testing.TB, sent []byte, readFirst bool) {
 	reading.Wait()
 }
 
-// normal is a client that behaves, before and after others that don't.
-func (h *house) normal(t testing.TB) {
-	conn, err := net.Dial("unix", h.addr)
+// expectNormal is a client that behaves, before and after others that don't.
+func expectNormal(h *servertest.Server, t testing.TB) {
+	conn, err := net.Dial("unix", h.Addr)
 	if err != nil {
 		t.Errorf("a normal client is not served: %v", err)
 		return
 	}
 	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	p := newPeer(t, conn, netproto.C1)
+	p := servertest.NewPeer(t, conn, netproto.C1)
 	defer conn.Close()
-	_, files := p.greet(hello(netproto.C1))
-	if got := string(p.take(files[1])); got != content("", files[1]) {
+	_, files := p.Greet(servertest.Handshake(netproto.C1))
+	if got := string(p.Fetch(files[1])); got != content("", files[1]) {
 		t.Errorf("a normal client got %d bytes", len(got))
 	}
 }
@@ -173,7 +174,7 @@ func TestMutatedRecordingsHarmNobody(t *testing.T) {
 	const players, each, bound = 4, 100, 32 << 20
 	h := liveServer(t)
 	all := recordings(t)
-	h.normal(t)
+	expectNormal(h, t)
 	before := mapped()
 	var playing sync.WaitGroup
 	for player := range uint64(players) {
@@ -184,16 +185,16 @@ func TestMutatedRecordingsHarmNobody(t *testing.T) {
 				for i := range edits {
 					edits[i] = byte(random.Uint32())
 				}
-				h.play(t, mutated(all, byte(random.Uint32()), edits), random.IntN(2) == 0)
+				playBytes(h, t, mutated(all, byte(random.Uint32()), edits), random.IntN(2) == 0)
 			}
 		})
 	}
 	for range 10 {
-		h.normal(t)
+		expectNormal(h, t)
 	}
 	playing.Wait()
-	h.normal(t)
-	h.gone(t)
+	expectNormal(h, t)
+	h.WaitForNoClients(t)
 	if grown := int64(mapped()) - int64(before); grown > bound {
 		t.Errorf("memory grew by %d bytes", grown)
 	}
@@ -210,8 +211,8 @@ func FuzzRecordings(f *testing.F) {
 	}
 	h := liveServer(f)
 	f.Fuzz(func(t *testing.T, which byte, edits []byte) {
-		h.play(t, mutated(all, which, edits), which&0x80 != 0)
-		h.normal(t)
-		h.gone(t)
+		playBytes(h, t, mutated(all, which, edits), which&0x80 != 0)
+		expectNormal(h, t)
+		h.WaitForNoClients(t)
 	})
 }

@@ -12,25 +12,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
-
-// objects greets as a client of release n that asks for objects.
-func (h *house) objects(t testing.TB, compat string) (*peer, []netproto.ListedFile) {
-	t.Helper()
-	p := h.dial(t, netproto.C1)
-	m := said(netproto.C1, compat, "Linux-x64")
-	m.Capabilities |= netproto.CapObjects
-	_, files := p.greet(m)
-	return p, files
-}
 
 // TestPublishWhileServing swaps the catalogue; sessions under way keep theirs, its timestamp and what was unpacked for it.
 func TestPublishWhileServing(t *testing.T) {
@@ -38,17 +28,17 @@ func TestPublishWhileServing(t *testing.T) {
 	testlevel.Slow(t)
 	unpacked := func(n int) releasetest.Release { r := releasetest.Standard(n); r.Plain = false; return r }
 	f := published(t, unpacked(1))
-	set := releaseSettings(f)
-	h := start(t, set)
-	old, files := h.objects(t, "compat-1")
-	before, _ := objectOf(old, "metadata/timestamp.json")
-	publish(t, f, unpacked(2))
+	set := servertest.ReleaseSettings(f)
+	h := servertest.Start(t, set)
+	old, files := h.DialForObjects(t, "compat-1")
+	before, _ := servertest.FetchObject(old, "metadata/timestamp.json")
+	servertest.Publish(t, f, unpacked(2))
 	if err := h.Reload(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	now, newer := h.objects(t, "compat-2")
-	after, _ := objectOf(now, "metadata/timestamp.json")
-	if again, _ := objectOf(old, "metadata/timestamp.json"); again != before || after == before {
+	now, newer := h.DialForObjects(t, "compat-2")
+	after, _ := servertest.FetchObject(now, "metadata/timestamp.json")
+	if again, _ := servertest.FetchObject(old, "metadata/timestamp.json"); again != before || after == before {
 		t.Error("the timestamp of a session changed, or that of a new one did not")
 	}
 	if got := download(old, files)["Core.zip"]; got != releasetest.Sets(1)["Linux-x64"]["Core.zip"] {
@@ -68,14 +58,14 @@ func TestPublishWhileServing(t *testing.T) {
 	if n := held(); n != 10 { // core and two modules of each, textures, two lights, and the empty symbols
 		t.Errorf("%d files are unpacked", n)
 	}
-	old.raw.Close()
-	h.stopped(t, func() bool { return held() == 7 })
+	old.Raw.Close()
+	h.WaitUntil(t, func() bool { return held() == 7 })
 	if got := download(now, newer)["Textures.zip"]; got != releasetest.Sets(2)["Linux-x64"]["Textures.zip"] {
 		t.Error("what both used is gone")
 	}
-	now.raw.Close()
-	h.stop()
-	<-h.done
+	now.Raw.Close()
+	h.Stop()
+	<-h.Done
 	h.Close()
 	if _, err := os.Stat(filepath.Join(f.Dir, ".collet-server")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the cache stays: %v", err)
@@ -125,11 +115,11 @@ func TestRefusedPublications(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := published(t, releasetest.Standard(1))
-			set := releaseSettings(f)
-			h := start(t, set)
+			set := servertest.ReleaseSettings(f)
+			h := servertest.Start(t, set)
 			next := releasetest.Standard(2)
 			next.Patch = "patch 2"
-			publish(t, f, next)
+			servertest.Publish(t, f, next)
 			if err := test.break_(f); err != nil {
 				t.Fatal(err)
 			}
@@ -140,8 +130,8 @@ func TestRefusedPublications(t *testing.T) {
 			if got := h.Catalogue().Compatibility(); got != "compat-1" {
 				t.Errorf("offers %s", got)
 			}
-			p, _ := h.objects(t, "compat-1")
-			if _, found := objectOf(p, "metadata/timestamp.json"); !found {
+			p, _ := h.DialForObjects(t, "compat-1")
+			if _, found := servertest.FetchObject(p, "metadata/timestamp.json"); !found {
 				t.Error("the old timestamp is gone")
 			}
 			if err := test.mend(f); err != nil {
@@ -162,9 +152,9 @@ func TestOlderFolderIsRefused(t *testing.T) {
 	if err := os.CopyFS(kept, os.DirFS(filepath.Join(f.Dir, "metadata"))); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, f, releasetest.Standard(2))
-	set := releaseSettings(f)
-	h := start(t, set)
+	servertest.Publish(t, f, releasetest.Standard(2))
+	set := servertest.ReleaseSettings(f)
+	h := servertest.Start(t, set)
 	if err := os.RemoveAll(filepath.Join(f.Dir, "metadata")); err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +171,8 @@ func TestOlderFolderIsRefused(t *testing.T) {
 func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
-	h := start(t, set)
+	set := servertest.ReleaseSettings(f)
+	h := servertest.Start(t, set)
 	path := filepath.Join(f.Dir, "plain", "Resources", "Textures.zip")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -199,8 +189,8 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func() byte {
-		p, files := h.objects(t, "compat-1")
-		defer p.raw.Close()
+		p, files := h.DialForObjects(t, "compat-1")
+		defer p.Raw.Close()
 		return download(p, files)["Textures.zip"][0]
 	}
 	if got := read(); got != 'P' {
@@ -228,20 +218,20 @@ func TestUnknownObjectsAreProven(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := start(t, releaseSettings(f))
-	p, _ := h.objects(t, "compat-1")
+	h := servertest.Start(t, servertest.ReleaseSettings(f))
+	p, _ := h.DialForObjects(t, "compat-1")
 	for range 2 {
-		if got, found := objectOf(p, good); !found || got != "of an older release" {
+		if got, found := servertest.FetchObject(p, good); !found || got != "of an older release" {
 			t.Errorf("%q, %t", got, found)
 		}
-		if got, found := objectOf(p, bad); found {
+		if got, found := servertest.FetchObject(p, bad); found {
 			t.Errorf("half of it was handed out: %q", got)
 		}
 	}
 	if err := store.Save(bad, []byte("of a newer release")); err != nil {
 		t.Fatal(err)
 	}
-	if got, found := objectOf(p, bad); !found || got != "of a newer release" {
+	if got, found := servertest.FetchObject(p, bad); !found || got != "of a newer release" {
 		t.Errorf("when it is whole: %q, %t", got, found)
 	}
 }
@@ -250,13 +240,13 @@ func TestUnknownObjectsAreProven(t *testing.T) {
 func TestKnownObjectsHaveTheirSize(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	h := start(t, releaseSettings(f))
-	p, _ := h.objects(t, "compat-1")
+	h := servertest.Start(t, servertest.ReleaseSettings(f))
+	p, _ := h.DialForObjects(t, "compat-1")
 	name := release.ObjectOf([]byte(releasetest.Standard(1).Patch)).Path()
 	if err := f.Rewrite(name, func(b []byte) []byte { return b[1:] }); err != nil {
 		t.Fatal(err)
 	}
-	if got, found := objectOf(p, name); found {
+	if got, found := servertest.FetchObject(p, name); found {
 		t.Errorf("%d bytes", len(got))
 	}
 }
@@ -268,17 +258,17 @@ func TestCacheOfAServerThatIsGone(t *testing.T) {
 	r.Plain = false
 	f := published(t, r)
 	gone := filepath.Join(f.Dir, ".collet-server", "run-1234", "leftover")
-	put(t, gone, "x")
+	servertest.WriteFile(t, gone, "x")
 	keep := filepath.Join(f.Dir, ".collet-server", "notes.txt")
-	put(t, keep, "the operator's")
-	first, second := start(t, releaseSettings(f)), start(t, releaseSettings(f))
+	servertest.WriteFile(t, keep, "the operator's")
+	first, second := servertest.Start(t, servertest.ReleaseSettings(f)), servertest.Start(t, servertest.ReleaseSettings(f))
 	if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the leftover stays: %v", err)
 	}
-	second.stop()
-	<-second.done
+	second.Stop()
+	<-second.Done
 	second.Close()
-	p, files := first.objects(t, "compat-1")
+	p, files := first.DialForObjects(t, "compat-1")
 	if got := download(p, files)["Core.zip"]; got != releasetest.Sets(1)["Linux-x64"]["Core.zip"] {
 		t.Error("the other server's files are gone")
 	}
@@ -292,13 +282,13 @@ func TestWatchedFolder(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	stamp := catalogue.Stamp(set)
-	put(t, filepath.Join(f.Dir, "plain", "Resources", "More.zip"), "more")
+	servertest.WriteFile(t, filepath.Join(f.Dir, "plain", "Resources", "More.zip"), "more")
 	if catalogue.Stamp(set) != stamp {
 		t.Error("plain files change the stamp")
 	}
-	publish(t, f, releasetest.Standard(2))
+	servertest.Publish(t, f, releasetest.Standard(2))
 	if catalogue.Stamp(set) == stamp {
 		t.Error("a publication does not change the stamp")
 	}
@@ -344,8 +334,8 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := start(t, releaseSettings(f))
-			h.log.has(t, "warn", test.want)
+			h := servertest.Start(t, servertest.ReleaseSettings(f))
+			h.Log.Has(t, "warn", test.want)
 			if h.Catalogue().Compatibility() != "compat-1" {
 				t.Error("it is not served")
 			}
@@ -358,11 +348,11 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 func TestPlainFilesMoveOn(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
-	h := start(t, set)
-	p, files := h.objects(t, "compat-1")
-	publish(t, f, releasetest.Standard(2))
-	q, later := h.objects(t, "compat-1")
+	set := servertest.ReleaseSettings(f)
+	h := servertest.Start(t, set)
+	p, files := h.DialForObjects(t, "compat-1")
+	servertest.Publish(t, f, releasetest.Standard(2))
+	q, later := h.DialForObjects(t, "compat-1")
 	for who, got := range map[string]map[string]string{"an older session": download(p, files), "a newer one": download(q, later)} {
 		for name, want := range releasetest.Sets(1)["Linux-x64"] {
 			if got[name] != want {
@@ -377,15 +367,15 @@ func TestUnreadableIndexIsToldOf(t *testing.T) {
 	t.Parallel()
 	later := release.ObjectOf([]byte("CCS9 and more"))
 	f := published(t, releasetest.Standard(1))
-	h := start(t, releaseSettings(f))
-	if strings.Contains(h.log.String(), "chunk index") {
-		t.Errorf("a good index is complained of:\n%s", h.log)
+	h := servertest.Start(t, servertest.ReleaseSettings(f))
+	if strings.Contains(h.Log.String(), "chunk index") {
+		t.Errorf("a good index is complained of:\n%s", h.Log)
 	}
 	r := releasetest.Standard(2)
 	r.Index = "CCS9 and more"
-	publish(t, f, r)
-	again := start(t, releaseSettings(f))
-	again.log.has(t, "warn", "A chunk index can't be read", later.Path())
+	servertest.Publish(t, f, r)
+	again := servertest.Start(t, servertest.ReleaseSettings(f))
+	again.Log.Has(t, "warn", "A chunk index can't be read", later.Path())
 	if again.Catalogue().Compatibility() != "compat-2" {
 		t.Error("it is not served")
 	}

@@ -3,7 +3,6 @@ package server_test
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,57 +13,30 @@ import (
 	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/releasetest"
-	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
 // published is a release folder with these releases. All of them have the same keys.
 func published(t testing.TB, releases ...releasetest.Release) *releasetest.Folder {
 	t.Helper()
-	f, err := templates.Copy(t.TempDir(), releases...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func publish(t testing.TB, f *releasetest.Folder, releases ...releasetest.Release) {
-	t.Helper()
-	for _, r := range releases {
-		if err := f.Publish(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// releaseSettings serve a folder in portions of 1000 bytes.
-func releaseSettings(f *releasetest.Folder) config.Settings {
-	set := config.ForRelease(f.Dir)
-	set.Network.UpdateFileMaxPortionSize = 1000
-	return set
-}
-
-// said is a hello of a client of a release.
-func said(g netproto.Generation, compat, target string) *netproto.Handshake {
-	m := hello(g)
-	m.Compatibility, m.Target = compat, target
-	return m
+	return servertest.Published(t, templates, releases...)
 }
 
 // download takes every file of a list by the requests of its generation.
-func download(p *peer, files []netproto.ListedFile) map[string]string {
-	p.t.Helper()
+func download(p *servertest.Peer, files []netproto.ListedFile) map[string]string {
+	p.T.Helper()
 	got := map[string]string{}
 	for _, f := range files {
 		var content bytes.Buffer
 		for uint64(content.Len()) < f.Size {
 			offset := uint64(content.Len())
-			if p.wire.Generation().Engine() {
-				p.send(&netproto.GetUpdateFile{Index: f.Index, Offset: offset})
-				content.Write(next[*netproto.UpdateFileData](p).Data)
+			if p.Wire.Generation().Engine() {
+				p.Send(&netproto.GetUpdateFile{Index: f.Index, Offset: offset})
+				content.Write(servertest.Next[*netproto.UpdateFileData](p).Data)
 			} else {
-				p.send(&netproto.GetRange{Request: 1, Index: f.Index, Offset: offset, Length: 1 << 20})
-				content.Write(next[*netproto.RangeData](p).Data)
+				p.Send(&netproto.GetRange{Request: 1, Index: f.Index, Offset: offset, Length: 1 << 20})
+				content.Write(servertest.Next[*netproto.RangeData](p).Data)
 			}
 		}
 		got[f.Path] = content.String()
@@ -87,16 +59,16 @@ func TestPlainFilesOfEarlierPublishers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Release.CacheSize = 16
-	h := start(t, set)
+	h := servertest.Start(t, set)
 	for target, want := range releasetest.Sets(1) {
-		p := h.dial(t, netproto.G2b)
-		_, files := p.greet(said(netproto.G2b, "compat-0", target))
+		p := h.Dial(t, netproto.G2b)
+		_, files := p.Greet(servertest.HandshakeOf(netproto.G2b, "compat-0", target))
 		if got := download(p, files); !maps.Equal(got, want) {
 			t.Errorf("%s gets %v", target, slices.Sorted(maps.Keys(got)))
 		}
-		p.raw.Close()
+		p.Raw.Close()
 	}
 }
 
@@ -111,24 +83,24 @@ func TestReleaseForEveryGeneration(t *testing.T) {
 				r := releasetest.Standard(3)
 				r.Plain = plain
 				f := published(t, releasetest.Standard(2), r)
-				set := releaseSettings(f)
+				set := servertest.ReleaseSettings(f)
 				set.ServerNetwork.UpdateFilesInMemory = memory
-				h := start(t, set)
+				h := servertest.Start(t, set)
 				for target, want := range releasetest.Sets(3) {
 					for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1} {
-						p := h.dial(t, g)
-						answer, files := p.greet(said(g, "compat-2", target))
+						p := h.Dial(t, g)
+						answer, files := p.Greet(servertest.HandshakeOf(g, "compat-2", target))
 						if g == netproto.C1 && answer.Compatibility != "compat-3" || g.Engine() && !answer.CompatibilityOutdated {
 							t.Errorf("%v is told %+v", g, answer)
 						}
 						if got := download(p, files); !maps.Equal(got, want) {
 							t.Errorf("%v for %s gets %v", g, target, slices.Sorted(maps.Keys(got)))
 						}
-						p.raw.Close()
+						p.Raw.Close()
 					}
 				}
-				p := h.dial(t, netproto.C1)
-				_, files := p.greet(said(netproto.C1, "compat-3", "macOS-arm64"))
+				p := h.Dial(t, netproto.C1)
+				_, files := p.Greet(servertest.HandshakeOf(netproto.C1, "compat-3", "macOS-arm64"))
 				var names []string
 				for _, f := range files {
 					names = append(names, f.Path)
@@ -142,55 +114,6 @@ func TestReleaseForEveryGeneration(t *testing.T) {
 	}
 }
 
-// objectOf takes a whole file of the release folder.
-func objectOf(p *peer, name string) (string, bool) {
-	p.t.Helper()
-	var content bytes.Buffer
-	for {
-		p.send(&netproto.GetObject{Request: 5, Name: name, Offset: uint64(content.Len()), Length: 1 << 20})
-		m, err := p.wire.Read()
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		switch m := m.(type) {
-		case *netproto.NoObject:
-			return "", false
-		case *netproto.RangeData:
-			if m.Request != 5 || m.Offset != uint64(content.Len()) {
-				p.t.Fatalf("%+v", m)
-			}
-			if len(m.Data) == 0 {
-				return content.String(), true
-			}
-			content.Write(m.Data)
-		default:
-			p.t.Fatalf("%+v", m)
-		}
-	}
-}
-
-// every lists the files of a release folder that have a name to ask for.
-func every(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, _ := filepath.Rel(dir, path)
-		if name = filepath.ToSlash(name); netproto.IsObjectName(name) {
-			data, err := os.ReadFile(path)
-			all[name] = string(data)
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // TestObjectsOfARelease hands out everything in the folder that has a name, and nothing else.
 func TestObjectsOfARelease(t *testing.T) {
 	t.Parallel()
@@ -198,17 +121,17 @@ func TestObjectsOfARelease(t *testing.T) {
 	for _, portion := range []int{1000, 100_000} { // copied, and straight from the file
 		t.Run(fmt.Sprint(portion), func(t *testing.T) {
 			f := published(t, releasetest.Standard(1), releasetest.Standard(2))
-			set := releaseSettings(f)
+			set := servertest.ReleaseSettings(f)
 			set.Network.UpdateFileMaxPortionSize = portion
-			h := start(t, set)
-			p := h.dial(t, netproto.C1)
-			m := said(netproto.C1, "compat-2", "Linux-x64")
+			h := servertest.Start(t, set)
+			p := h.Dial(t, netproto.C1)
+			m := servertest.HandshakeOf(netproto.C1, "compat-2", "Linux-x64")
 			m.Capabilities |= netproto.CapObjects
-			if answer, _ := p.greet(m); answer.Capabilities != netproto.CapPipeline|netproto.CapObjects {
+			if answer, _ := p.Greet(m); answer.Capabilities != netproto.CapPipeline|netproto.CapObjects {
 				t.Errorf("capabilities %d", answer.Capabilities)
 			}
-			for name, want := range every(t, f.Dir) {
-				if got, found := objectOf(p, name); !found || got != want {
+			for name, want := range servertest.ReadFolder(t, f.Dir) {
+				if got, found := servertest.FetchObject(p, name); !found || got != want {
 					t.Errorf("%s: %d bytes, want %d", name, len(got), len(want))
 				}
 			}
@@ -217,7 +140,7 @@ func TestObjectsOfARelease(t *testing.T) {
 				"metadata/2.root.json", "metadata/99.targets.json", "releases/" + sum + ".release", "objects/ab/" + sum, "Resources/Core.zip", "plain/Resources/Core.zip",
 				"../" + filepath.Base(f.Dir) + "/metadata/timestamp.json", "", "metadata/", "metadata/1.root.json\x00",
 			} {
-				if got, found := objectOf(p, name); found {
+				if got, found := servertest.FetchObject(p, name); found {
 					t.Errorf("%q was handed out: %q", name, got)
 				}
 			}
@@ -229,15 +152,15 @@ func TestObjectsOfARelease(t *testing.T) {
 func TestRangesOfObjects(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	h := start(t, releaseSettings(f))
-	p := h.dial(t, netproto.C1)
-	m := said(netproto.C1, "compat-1", "Linux-x64")
+	h := servertest.Start(t, servertest.ReleaseSettings(f))
+	p := h.Dial(t, netproto.C1)
+	m := servertest.HandshakeOf(netproto.C1, "compat-1", "Linux-x64")
 	m.Capabilities |= netproto.CapObjects | netproto.CapUnlisted
-	p.send(m)
-	if answer := next[*netproto.HandshakeAnswer](p); answer.Capabilities&netproto.CapUnlisted == 0 {
+	p.Send(m)
+	if answer := servertest.Next[*netproto.HandshakeAnswer](p); answer.Capabilities&netproto.CapUnlisted == 0 {
 		t.Fatalf("%+v", answer)
 	}
-	next[*netproto.Ping](p) // and no list
+	servertest.Next[*netproto.Ping](p) // and no list
 	patch := strings.Repeat("patch", 20_000)
 	name := release.ObjectOf([]byte(patch)).Path()
 	for _, test := range []struct {
@@ -248,13 +171,13 @@ func TestRangesOfObjects(t *testing.T) {
 		{0, 1, "p"}, {1, 4, "atch"}, {7, 1000, patch[7:1007]}, {7, 1001, patch[7:1007]}, {99_999, 1, "h"}, {99_998, 500, "ch"},
 		{100_000, 1, ""}, {100_000, 0, ""}, {1 << 63, 5, ""},
 	} {
-		p.send(&netproto.GetObject{Request: 9, Name: name, Offset: test.offset, Length: test.length})
-		if got := next[*netproto.RangeData](p); string(got.Data) != test.want || got.Offset != test.offset || got.Request != 9 {
+		p.Send(&netproto.GetObject{Request: 9, Name: name, Offset: test.offset, Length: test.length})
+		if got := servertest.Next[*netproto.RangeData](p); string(got.Data) != test.want || got.Offset != test.offset || got.Request != 9 {
 			t.Errorf("%d bytes from %d: %d bytes from %d", test.length, test.offset, len(got.Data), got.Offset)
 		}
 	}
-	p.send(&netproto.GetObject{Request: 9, Name: name, Offset: 5, Length: 0})
-	if got := next[*netproto.Refuse](p); got.Reason != netproto.RefuseMalformed || got.Request != 9 {
+	p.Send(&netproto.GetObject{Request: 9, Name: name, Offset: 5, Length: 0})
+	if got := servertest.Next[*netproto.Refuse](p); got.Reason != netproto.RefuseMalformed || got.Request != 9 {
 		t.Errorf("no bytes: %+v", got)
 	}
 }
@@ -263,34 +186,34 @@ func TestRangesOfObjects(t *testing.T) {
 func TestObjectsCountInFlight(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Limits.RequestsInFlight = 2
-	h := start(t, set)
-	p := h.dial(t, netproto.C1)
-	p.greet(said(netproto.C1, "compat-1", "Linux-x64"))
+	h := servertest.Start(t, set)
+	p := h.Dial(t, netproto.C1)
+	p.Greet(servertest.HandshakeOf(netproto.C1, "compat-1", "Linux-x64"))
 	// The session takes nothing while it writes, and this peer does not read.
 	var many []netproto.Message
 	for i := range 4000 {
 		many = append(many, &netproto.GetObject{Request: uint32(2 * i), Name: "metadata/timestamp.json", Length: 1000},
 			&netproto.GetRange{Request: uint32(2*i + 1), Length: 1000})
 	}
-	if err := p.wire.Write(many...); err != nil {
+	if err := p.Wire.Write(many...); err != nil {
 		t.Logf("the server closed early: %v", err)
 	}
-	h.stopped(t, func() bool { return strings.Contains(h.log.String(), "more requests unanswered than allowed") })
+	h.WaitUntil(t, func() bool { return strings.Contains(h.Log.String(), "more requests unanswered than allowed") })
 }
 
 // TestWithoutAReleaseFolder answers requests for objects like those for what is not there.
 func TestWithoutAReleaseFolder(t *testing.T) {
 	t.Parallel()
-	h := start(t, settings(t))
-	p := h.dial(t, netproto.C1)
-	m := hello(netproto.C1)
+	h := servertest.Start(t, servertest.Settings(t))
+	p := h.Dial(t, netproto.C1)
+	m := servertest.Handshake(netproto.C1)
 	m.Capabilities |= netproto.CapObjects | netproto.CapUnlisted
-	if answer, files := p.greet(m); answer.Capabilities != netproto.CapPipeline || len(files) == 0 {
+	if answer, files := p.Greet(m); answer.Capabilities != netproto.CapPipeline || len(files) == 0 {
 		t.Errorf("capabilities %d, %d files", answer.Capabilities, len(files))
 	}
-	if _, found := objectOf(p, "metadata/timestamp.json"); found {
+	if _, found := servertest.FetchObject(p, "metadata/timestamp.json"); found {
 		t.Error("a timestamp from nowhere")
 	}
 }
@@ -298,14 +221,14 @@ func TestWithoutAReleaseFolder(t *testing.T) {
 // TestDescriptorsOfAReleaseFolder counts the files that are open for answers over HTTP.
 func TestDescriptorsOfAReleaseFolder(t *testing.T) {
 	t.Parallel()
-	set := releaseSettings(published(t, releasetest.Standard(1)))
+	set := servertest.ReleaseSettings(published(t, releasetest.Standard(1)))
 	set.Limits.Connections, set.Limits.HTTPConnections = 100, 5000
-	h := open(t, set)
+	h := servertest.Open(t, set)
 	t.Cleanup(h.Close)
 	h.WarnOf(6000)
-	if strings.Contains(h.log.String(), "allows fewer open files") {
-		t.Errorf("enough are too few:\n%s", h.log)
+	if strings.Contains(h.Log.String(), "allows fewer open files") {
+		t.Errorf("enough are too few:\n%s", h.Log)
 	}
 	h.WarnOf(5000)
-	h.log.has(t, "warn", "The system allows fewer open files", `"allowed":5000`)
+	h.Log.Has(t, "warn", "The system allows fewer open files", `"allowed":5000`)
 }

@@ -5,6 +5,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // TestGreetedWhileReplaced: a client that comes between the moment in which the operator knows a new catalogue and the one in which
@@ -18,10 +19,10 @@ func TestGreetedWhileReplaced(t *testing.T) {
 		"other packs":                 func(s *config.Settings) { s.Compat.Content = "packs" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := versioned(t)
-			h, _ := govern(t, set)
-			m := client(7, "Linux-x64")
-			_, before := h.ask(t, m)
+			set := servertest.VersionedSettings(t)
+			h, _ := servertest.StartWithToken(t, set)
+			m := servertest.VersionHandshake(7, "Linux-x64")
+			_, before := h.Ask(t, m)
 			if before.Verdict != compat.Accept {
 				t.Fatalf("%+v", before)
 			}
@@ -31,7 +32,7 @@ func TestGreetedWhileReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer next.Close()
-			if _, got := h.ask(t, m); got != before {
+			if _, got := h.Ask(t, m); got != before {
 				t.Errorf("judged as %+v, want %+v", got, before)
 			}
 		})

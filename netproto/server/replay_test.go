@@ -16,6 +16,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // recording is one trace between the engine's own client and server, parsed: netproto's own tests vouch for that.
@@ -29,7 +30,8 @@ type recording struct {
 type duplex struct{ io.Reader }
 
 func (duplex) Write(p []byte) (int, error) { return len(p), nil }
-func (duplex) Close() error                { return nil }
+
+func (duplex) Close() error { return nil }
 
 func readRecording(t *testing.T, name string, g netproto.Generation) recording {
 	t.Helper()
@@ -124,14 +126,14 @@ func TestReplayClient(t *testing.T) {
 			t.Run(test.trace+map[bool]string{false: " zlib", true: " plain"}[plain], func(t *testing.T) {
 				tr := readRecording(t, test.trace, test.g)
 				files := recordedFixture(t, readRecording(t, test.cold, test.g))
-				set := config.ForFolder(pack(t, files), test.compatibility)
+				set := config.ForFolder(servertest.WriteFolder(t, files), test.compatibility)
 				set.Network.UpdateFileMaxPortionSize = test.portion
 				set.Network.DisableZlibCompression = plain
 				set.Baking.ClientResourceEntries = []string{"Core", "Textures", "Zeros", "Tiny"}
-				h := start(t, set) // the metadata version is in the pack; in the one of P1's time it has no layout yet
-				tr.replay(t, h.dial(t, test.g))
+				h := servertest.Start(t, set) // the metadata version is in the pack; in the one of P1's time it has no layout yet
+				tr.replay(t, h.Dial(t, test.g))
 				if test.g == netproto.G1 {
-					h.log.has(t, "warn", "metadata version", "Core.zip")
+					h.Log.Has(t, "warn", "metadata version", "Core.zip")
 				}
 			})
 		}
@@ -139,33 +141,33 @@ func TestReplayClient(t *testing.T) {
 }
 
 // replay says what the client said, one message at a time.
-func (tr recording) replay(t *testing.T, p *peer) {
+func (tr recording) replay(t *testing.T, p *servertest.Peer) {
 	portions := of[*netproto.UpdateFileData](tr.answered)
 	index := map[uint32]uint32{}
 	for _, m := range tr.asked {
 		switch m := m.(type) {
 		case *netproto.Handshake:
-			p.send(m)
-			answer, want := next[*netproto.HandshakeAnswer](p), of[*netproto.HandshakeAnswer](tr.answered)[0]
+			p.Send(m)
+			answer, want := servertest.Next[*netproto.HandshakeAnswer](p), of[*netproto.HandshakeAnswer](tr.answered)[0]
 			if answer.Key == 0 {
 				t.Error("no key")
 			}
 			if answer.Key = want.Key; !reflect.DeepEqual(answer, want) {
 				t.Errorf("answer %+v, want %+v", answer, want)
 			}
-			index = sameOffer(t, next[*netproto.InitData](p), of[*netproto.InitData](tr.answered)[0])
-			if next[*netproto.Ping](p).Answer {
+			index = sameOffer(t, servertest.Next[*netproto.InitData](p), of[*netproto.InitData](tr.answered)[0])
+			if servertest.Next[*netproto.Ping](p).Answer {
 				t.Error("an answer to no question")
 			}
 		case *netproto.Ping:
-			p.send(m)
-			if !m.Answer && !next[*netproto.Ping](p).Answer {
+			p.Send(m)
+			if !m.Answer && !servertest.Next[*netproto.Ping](p).Answer {
 				t.Error("a question in place of an answer")
 			}
-			next[*netproto.TimeSync](p)
+			servertest.Next[*netproto.TimeSync](p)
 		case *netproto.GetUpdateFile:
-			p.send(&netproto.GetUpdateFile{Index: index[m.Index], Offset: m.Offset})
-			got := next[*netproto.UpdateFileData](p)
+			p.Send(&netproto.GetUpdateFile{Index: index[m.Index], Offset: m.Offset})
+			got := servertest.Next[*netproto.UpdateFileData](p)
 			if !bytes.Equal(got.Data, portions[0].Data) {
 				t.Errorf("file %d from %d: %d bytes, want the %d that were recorded", m.Index, m.Offset, len(got.Data), len(portions[0].Data))
 			}
@@ -242,36 +244,36 @@ func TestMetadataVersion(t *testing.T) {
 	} {
 		for _, inMemory := range []bool{false, true} {
 			t.Run(test.name, func(t *testing.T) {
-				files := fixture()
+				files := servertest.Files()
 				for name, version := range map[string]string{"A": test.packs, "B": test.second} {
 					if version != "" {
 						files["Resources/"+name+".zip"] = metadataPack(t, version)
 					}
 				}
-				set := config.ForFolder(pack(t, files), compatibility)
+				set := config.ForFolder(servertest.WriteFolder(t, files), servertest.Compatibility)
 				set.ServerNetwork.UpdateFilesInMemory, set.Network.ForceMetadataVersion = inMemory, test.forced
 				if test.fault != "" {
-					_, err := catalogue.Open(t.Context(), set, (&house{log: &logBook{}}).logger())
+					_, err := catalogue.Open(t.Context(), set, servertest.New().Logger())
 					if err == nil || !strings.Contains(err.Error(), test.fault) {
 						t.Errorf("%v, want %q", err, test.fault)
 					}
 					return
 				}
-				h := start(t, set)
+				h := servertest.Start(t, set)
 				for _, sent := range []string{"", baked, "mine"} {
-					p := h.dial(t, netproto.G2b)
-					m := hello(netproto.G2b)
+					p := h.Dial(t, netproto.G2b)
+					m := servertest.Handshake(netproto.G2b)
 					m.Metadata = sent
-					answer, files := p.greet(m)
+					answer, files := p.Greet(m)
 					if answer.Metadata != test.want || answer.MetadataOutdated != (sent != "" && sent != test.want) || answer.CompatibilityOutdated || len(files) == 0 {
 						t.Errorf("to %q: %+v, %d files", sent, answer, len(files))
 					}
 				}
-				if match := strings.Contains(h.log.String(), "Client data packs match: metadata version"); match != (test.packs != "" && test.forced == "") {
+				if match := strings.Contains(h.Log.String(), "Client data packs match: metadata version"); match != (test.packs != "" && test.forced == "") {
 					t.Errorf("packs match: %v", match)
 				}
 				if test.name == "forced over a pack" {
-					h.log.has(t, "warn", "Metadata version", "mine", baked)
+					h.Log.Has(t, "warn", "Metadata version", "mine", baked)
 				}
 			})
 		}
@@ -281,12 +283,12 @@ func TestMetadataVersion(t *testing.T) {
 // TestEngineAnswersApart checks that each of an engine's booleans tells its own comparison.
 func TestEngineAnswersApart(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Network.ForceMetadataVersion = "served"
-	h := start(t, set)
+	h := servertest.Start(t, set)
 	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b} {
 		for bits := range 8 {
-			m := hello(g)
+			m := servertest.Handshake(g)
 			compat, updater, metadata := bits&1 != 0, bits&2 != 0, bits&4 != 0
 			if compat {
 				m.Compatibility = "compat-B"
@@ -297,16 +299,16 @@ func TestEngineAnswersApart(t *testing.T) {
 			if metadata {
 				m.Metadata = "another"
 			}
-			p := h.dial(t, g)
-			p.send(m)
-			answer := next[*netproto.HandshakeAnswer](p)
+			p := h.Dial(t, g)
+			p.Send(m)
+			answer := servertest.Next[*netproto.HandshakeAnswer](p)
 			if answer.CompatibilityOutdated != compat || answer.UpdaterOutdated != updater || answer.MetadataOutdated != (metadata && g.Metadata()) {
 				t.Errorf("%v %03b: %+v", g, bits, answer)
 			}
 			if updater {
-				next[*netproto.Disconnect](p)
+				servertest.Next[*netproto.Disconnect](p)
 			} else {
-				next[*netproto.InitData](p)
+				servertest.Next[*netproto.InitData](p)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 )
 
 // TestT15Seal: a server whose components are not complete answers nobody, whatever they speak; once they are, everybody.
@@ -14,18 +15,18 @@ func TestT15Seal(t *testing.T) {
 	t.Parallel()
 	var registry compat.Registry
 	registry.Register(compat.Component{Entry: compat.Entry{Name: "Camera", WireID: 1, Hash: 7}})
-	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	h.govern(t, versioned(t), operator.Options{})
+	h := servertest.New()
+	h.OpenWithOperator(t, servertest.VersionedSettings(t), operator.Options{})
 	h.Seal(registry.Sealed())
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.serve(t, listener)
+	h.ServeOn(t, listener)
 	for _, g := range []netproto.Generation{netproto.C1, netproto.G1, netproto.G2a, netproto.G2b} {
-		p := h.dial(t, g)
-		p.send(hello(g))
-		for _, said := range p.gone() {
+		p := h.Dial(t, g)
+		p.Send(servertest.Handshake(g))
+		for _, said := range p.ReadToEnd() {
 			if _, answered := said.(*netproto.HandshakeAnswer); answered {
 				t.Errorf("%v is answered before Seal: %+v", g, said)
 			}
@@ -34,5 +35,5 @@ func TestT15Seal(t *testing.T) {
 	if err := registry.Seal(0); err != nil {
 		t.Fatal(err)
 	}
-	h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
+	h.Expect(t, servertest.VersionHandshake(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
 }

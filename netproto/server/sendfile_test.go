@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
@@ -18,20 +19,20 @@ import (
 const large = 16 << 20
 
 // midway starts a server of one large file, asks for all of it, takes the head of the answer and then does not read.
-func midway(t *testing.T) (h *house, p *peer, path string) {
+func midway(t *testing.T) (h *servertest.Server, p *servertest.Peer, path string) {
 	t.Helper()
 	root := t.TempDir()
 	path = filepath.Join(root, "Resources", "Big.zip")
-	put(t, path, strings.Repeat("0123456789abcdef", large/16))
+	servertest.WriteFile(t, path, strings.Repeat("0123456789abcdef", large/16))
 	touch(t, path, time.Unix(1_500_000_000, 0))
-	set := config.ForFolder(root, compatibility)
+	set := config.ForFolder(root, servertest.Compatibility)
 	set.Network.UpdateFileMaxPortionSize = large
-	h = start(t, set)
-	p = h.dial(t, netproto.C1)
-	p.unhurried()
-	p.greet(hello(netproto.C1))
-	p.send(&netproto.GetRange{Request: 1, Length: large})
-	if _, err := io.ReadFull(p.raw, make([]byte, rangeFrame)); err != nil {
+	h = servertest.Start(t, set)
+	p = h.Dial(t, netproto.C1)
+	p.RemoveDeadline()
+	p.Greet(servertest.Handshake(netproto.C1))
+	p.Send(&netproto.GetRange{Request: 1, Length: large})
+	if _, err := io.ReadFull(p.Raw, make([]byte, rangeFrame)); err != nil {
 		t.Fatal(err)
 	}
 	return h, p, path
@@ -69,10 +70,10 @@ func TestFileThatChangesWhileItIsSent(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h, p, path := midway(t)
 			test.change(t, path)
-			if n, _ := io.Copy(io.Discard, p.raw); n >= large {
+			if n, _ := io.Copy(io.Discard, p.Raw); n >= large {
 				t.Errorf("%d bytes of %d arrived", n, large)
 			}
-			h.log.has(t, "warn", "changed on disk since startup", "Big.zip", "file index 0, client host '127.0.0.1'")
+			h.Log.Has(t, "warn", "changed on disk since startup", "Big.zip", "file index 0, client host '127.0.0.1'")
 		})
 	}
 }
@@ -84,12 +85,12 @@ func TestPortionOfAReplacedFileIsWhole(t *testing.T) {
 		t.Skip("a portion is read as a whole here, and then sent")
 	}
 	_, p, path := midway(t)
-	put(t, path+".new", "another file")
+	servertest.WriteFile(t, path+".new", "another file")
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
 	rest := make([]byte, large)
-	if _, err := io.ReadFull(p.raw, rest); err != nil {
+	if _, err := io.ReadFull(p.Raw, rest); err != nil {
 		t.Fatal(err)
 	}
 	if string(rest) != strings.Repeat("0123456789abcdef", large/16) {
@@ -104,16 +105,16 @@ func TestLargePortionsAreWhole(t *testing.T) {
 	for _, bandwidth := range []int64{0, 64 << 20} {
 		root := t.TempDir()
 		text := strings.Repeat("0123456789abcde", 100_000)
-		put(t, filepath.Join(root, "Resources", "Big.zip"), text)
-		set := config.ForFolder(root, compatibility)
+		servertest.WriteFile(t, filepath.Join(root, "Resources", "Big.zip"), text)
+		set := config.ForFolder(root, servertest.Compatibility)
 		set.Limits.TotalBandwidth = bandwidth
-		p := start(t, set).dial(t, netproto.C1)
-		p.greet(hello(netproto.C1))
+		p := servertest.Start(t, set).Dial(t, netproto.C1)
+		p.Greet(servertest.Handshake(netproto.C1))
 		for i, r := range []struct{ offset, length int }{
 			{0, 1_000_000}, {1, 32 << 10}, {7, 32<<10 - 1}, {12_345, 500_001}, {len(text) - 4096, 4096}, {len(text) - 40_000, 1_000_000}, {len(text), 1},
 		} {
-			p.send(&netproto.GetRange{Request: uint32(i), Offset: uint64(r.offset), Length: uint32(r.length)})
-			got, want := next[*netproto.RangeData](p), text[r.offset:min(len(text), r.offset+r.length)]
+			p.Send(&netproto.GetRange{Request: uint32(i), Offset: uint64(r.offset), Length: uint32(r.length)})
+			got, want := servertest.Next[*netproto.RangeData](p), text[r.offset:min(len(text), r.offset+r.length)]
 			if got.Request != uint32(i) || got.Offset != uint64(r.offset) || string(got.Data) != want {
 				t.Errorf("%+v: request %d at %d, %d bytes", r, got.Request, got.Offset, len(got.Data))
 			}
@@ -126,11 +127,11 @@ func TestConnectionsShareAnOpenFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	text := strings.Repeat("fedcba987654321", 50_000)
-	put(t, filepath.Join(root, "Resources", "Big.zip"), text)
-	h := start(t, config.ForFolder(root, compatibility))
-	peers := []*peer{h.dial(t, netproto.C1), h.dial(t, netproto.C1)}
+	servertest.WriteFile(t, filepath.Join(root, "Resources", "Big.zip"), text)
+	h := servertest.Start(t, config.ForFolder(root, servertest.Compatibility))
+	peers := []*servertest.Peer{h.Dial(t, netproto.C1), h.Dial(t, netproto.C1)}
 	for _, p := range peers {
-		p.greet(hello(netproto.C1))
+		p.Greet(servertest.Handshake(netproto.C1))
 	}
 	const step = 50_000
 	for offset := 0; offset < len(text); offset += step {
@@ -139,8 +140,8 @@ func TestConnectionsShareAnOpenFile(t *testing.T) {
 			if i == 1 {
 				at = len(text) - step - offset
 			}
-			p.send(&netproto.GetRange{Request: uint32(offset), Offset: uint64(at), Length: step})
-			if got := next[*netproto.RangeData](p); string(got.Data) != text[at:at+step] {
+			p.Send(&netproto.GetRange{Request: uint32(offset), Offset: uint64(at), Length: step})
+			if got := servertest.Next[*netproto.RangeData](p); string(got.Data) != text[at:at+step] {
 				t.Fatalf("client %d at %d: other bytes", i, at)
 			}
 		}

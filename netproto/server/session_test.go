@@ -3,7 +3,6 @@ package server_test
 import (
 	"crypto/sha256"
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,62 +12,15 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
-
-// described turns a descriptor into the list that a C1 client would have got, without the SHA-256 sums.
-func described(t testing.TB, descriptor []byte) []netproto.ListedFile {
-	t.Helper()
-	entries, err := netproto.ParseDescriptor(descriptor, netproto.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []netproto.ListedFile
-	for _, e := range entries {
-		files = append(files, netproto.ListedFile{Path: e.Name, Size: e.Size, Role: e.Role, Index: e.Index})
-		if sum := fnv.New64a(); e.Hash == sum.Sum64() && e.Size != 0 {
-			t.Errorf("%s has the hash of an empty file", e.Name)
-		}
-	}
-	return files
-}
-
-// take fetches a whole file portion by portion, as either generation does.
-func (p *peer) take(f netproto.ListedFile) []byte {
-	p.t.Helper()
-	var content []byte
-	for {
-		portion := p.portion(f.Index, uint64(len(content)))
-		content = append(content, portion...)
-		if uint64(len(content)) >= f.Size {
-			return content
-		}
-		if len(portion) == 0 {
-			p.t.Fatalf("%s: nothing at %d of %d", f.Path, len(content), f.Size)
-		}
-	}
-}
-
-// portion asks for one portion from an offset.
-func (p *peer) portion(index uint32, offset uint64) []byte {
-	p.t.Helper()
-	if p.wire.Generation().Engine() {
-		p.send(&netproto.GetUpdateFile{Index: index, Offset: offset})
-		return next[*netproto.UpdateFileData](p).Data
-	}
-	p.send(&netproto.GetRange{Request: index + 1000, Index: index, Offset: offset, Length: 1 << 30})
-	data := next[*netproto.RangeData](p)
-	if data.Request != index+1000 || data.Offset != offset {
-		p.t.Fatalf("answer to request %d at %d, want %d at %d", data.Request, data.Offset, index+1000, offset)
-	}
-	return data.Data
-}
 
 // content is what the fixture has for a listed file of a target.
 func content(target string, f netproto.ListedFile) string {
 	if f.Role == 0 {
-		return fixture()["Resources/"+f.Path]
+		return servertest.Files()["Resources/"+f.Path]
 	}
-	return fixture()["PlatformBinaries/"+target+"/"+f.Path]
+	return servertest.Files()["PlatformBinaries/"+target+"/"+f.Path]
 }
 
 // eachWay runs a test for both generations, both storages and both states of compression.
@@ -76,7 +28,7 @@ func eachWay(t *testing.T, test func(t *testing.T, g netproto.Generation, set co
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
 		for _, inMemory := range []bool{false, true} {
 			for _, plain := range []bool{false, true} {
-				set := settings(t)
+				set := servertest.Settings(t)
 				set.ServerNetwork.UpdateFilesInMemory, set.Network.DisableZlibCompression = inMemory, plain
 				t.Run(fmt.Sprintf("%v from %s plain %v", g, set.Storage(), plain), func(t *testing.T) { test(t, g, set) })
 			}
@@ -87,8 +39,8 @@ func eachWay(t *testing.T, test func(t *testing.T, g netproto.Generation, set co
 func TestClientGetsEveryFileOfItsTarget(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, g netproto.Generation, set config.Settings) {
-		p := start(t, set).dial(t, g)
-		answer, files := p.greet(hello(g))
+		p := servertest.Start(t, set).Dial(t, g)
+		answer, files := p.Greet(servertest.Handshake(g))
 		if j := answer.Judgement(g); j.Verdict != compat.Accept {
 			t.Errorf("verdict %v", j.Verdict)
 		}
@@ -96,7 +48,7 @@ func TestClientGetsEveryFileOfItsTarget(t *testing.T) {
 		for _, f := range files {
 			names = append(names, f.Path)
 			want := content("Linux-x64", f)
-			if got := string(p.take(f)); got != want || f.Size != uint64(len(want)) {
+			if got := string(p.Fetch(f)); got != want || f.Size != uint64(len(want)) {
 				t.Errorf("%s: %d bytes of %d, announced %d", f.Path, len(got), len(want), f.Size)
 			}
 			if g == netproto.C1 && f.SHA256 != sha256.Sum256([]byte(want)) {
@@ -112,10 +64,10 @@ func TestClientGetsEveryFileOfItsTarget(t *testing.T) {
 func TestUnknownTargetGetsCommonFilesOnly(t *testing.T) {
 	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
-		p := start(t, settings(t)).dial(t, g)
-		m := hello(g)
+		p := servertest.Start(t, servertest.Settings(t)).Dial(t, g)
+		m := servertest.Handshake(g)
 		m.Target = "Plan9-mips"
-		if _, files := p.greet(m); len(files) != 3 {
+		if _, files := p.Greet(m); len(files) != 3 {
 			t.Errorf("%v: %d files", g, len(files))
 		}
 	}
@@ -130,59 +82,59 @@ func TestVerdicts(t *testing.T) {
 		rule                 compat.Rule
 		line                 string
 	}{
-		{"equal", compatibility, "Linux-x64", 0, compat.Accept, compat.RuleAccept, `Connected client 127.0.0.1 for binary target \"Linux-x64\"`},
-		{"equal, unknown target", compatibility, "Plan9-mips", 0, compat.Accept, compat.RuleAccept, "for binary target"},
+		{"equal", servertest.Compatibility, "Linux-x64", 0, compat.Accept, compat.RuleAccept, `Connected client 127.0.0.1 for binary target \"Linux-x64\"`},
+		{"equal, unknown target", servertest.Compatibility, "Plan9-mips", 0, compat.Accept, compat.RuleAccept, "for binary target"},
 		{"outdated", "compat-B", "Linux-x64", 0, compat.UpdateBinaries, compat.RuleString, `has outdated compatibility version \"compat-B\" for binary target`},
 		{"outdated, store only", "compat-B", "Android-arm64", 0, compat.UpdateViaStore, compat.RuleString, "outdated compatibility version"},
 		{"outdated, nothing on offer", "compat-B", "Linux-arm64", 0, compat.NoNativeUpdate, compat.RuleString, "outdated compatibility version"},
 		{"outdated, no module among the files", "compat-B", "macOS-arm64", 0, compat.NoNativeUpdate, compat.RuleString, "outdated compatibility version"},
-		{"minor version of the wire", compatibility, "Linux-x64", 1, compat.UpdaterMismatch, compat.RuleUpdater, "has outdated updater version 1129054210"},
+		{"minor version of the wire", servertest.Compatibility, "Linux-x64", 1, compat.UpdaterMismatch, compat.RuleUpdater, "has outdated updater version 1129054210"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			h := start(t, settings(t))
-			p := h.dial(t, netproto.C1)
-			m := hello(netproto.C1)
+			h := servertest.Start(t, servertest.Settings(t))
+			p := h.Dial(t, netproto.C1)
+			m := servertest.Handshake(netproto.C1)
 			m.Compatibility, m.Target, m.Version = test.compat, test.target, m.Version+test.version
-			p.send(m)
-			answer := next[*netproto.HandshakeAnswer](p)
-			if answer.Verdict != test.verdict || answer.Rule != test.rule || answer.Compatibility != compatibility ||
+			p.Send(m)
+			answer := servertest.Next[*netproto.HandshakeAnswer](p)
+			if answer.Verdict != test.verdict || answer.Rule != test.rule || answer.Compatibility != servertest.Compatibility ||
 				answer.MaxPortion != 1000 || answer.MaxInFlight != 32 || answer.Capabilities != netproto.CapPipeline {
 				t.Errorf("got %+v", answer)
 			}
 			if netproto.AllowsTransfer(test.verdict) {
-				next[*netproto.FileList](p)
-			} else if last := p.gone(); len(last) != 0 {
+				servertest.Next[*netproto.FileList](p)
+			} else if last := p.ReadToEnd(); len(last) != 0 {
 				t.Errorf("after the last word: %v", last)
 			}
-			h.log.has(t, "info", test.line)
+			h.Log.Has(t, "info", test.line)
 		})
 	}
 }
 
 func TestClientWithoutPipeliningIsToldSo(t *testing.T) {
 	t.Parallel()
-	p := start(t, settings(t)).dial(t, netproto.C1)
-	m := hello(netproto.C1)
+	p := servertest.Start(t, servertest.Settings(t)).Dial(t, netproto.C1)
+	m := servertest.Handshake(netproto.C1)
 	m.Capabilities = 1 << 31 // undefined
-	if answer, _ := p.greet(m); answer.Capabilities != 0 || answer.MaxInFlight != 1 {
+	if answer, _ := p.Greet(m); answer.Capabilities != 0 || answer.MaxInFlight != 1 {
 		t.Errorf("got %+v", answer)
 	}
 }
 
 func TestRequestsInFlightAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
-	p := start(t, settings(t)).dial(t, netproto.C1)
-	answer, files := p.greet(hello(netproto.C1))
+	p := servertest.Start(t, servertest.Settings(t)).Dial(t, netproto.C1)
+	answer, files := p.Greet(servertest.Handshake(netproto.C1))
 	textures := files[1]
 	for round := range uint32(3) {
 		var requests []netproto.Message
 		for i := range uint32(answer.MaxInFlight) {
 			requests = append(requests, &netproto.GetRange{Request: round<<8 | i, Index: textures.Index, Offset: uint64(70 * i), Length: 70})
 		}
-		p.send(requests...)
+		p.Send(requests...)
 		for i := range uint32(answer.MaxInFlight) {
-			data := next[*netproto.RangeData](p)
+			data := servertest.Next[*netproto.RangeData](p)
 			want := content("", textures)[70*i : 70*i+70]
 			if data.Request != round<<8|i || data.Offset != uint64(70*i) || string(data.Data) != want {
 				t.Fatalf("round %d, answer %d: request %d at %d, %d bytes", round, i, data.Request, data.Offset, len(data.Data))
@@ -193,8 +145,8 @@ func TestRequestsInFlightAreAnsweredInOrder(t *testing.T) {
 
 func TestOwnRangesAreCutAtPortionAndEnd(t *testing.T) {
 	t.Parallel()
-	p := start(t, settings(t)).dial(t, netproto.C1)
-	_, files := p.greet(hello(netproto.C1))
+	p := servertest.Start(t, servertest.Settings(t)).Dial(t, netproto.C1)
+	_, files := p.Greet(servertest.Handshake(netproto.C1))
 	size := files[1].Size // 2400
 	tests := []struct {
 		offset uint64
@@ -204,13 +156,13 @@ func TestOwnRangesAreCutAtPortionAndEnd(t *testing.T) {
 		{0, 1, 1}, {0, 1000, 1000}, {0, 1001, 1000}, {0, 1<<32 - 1, 1000}, {2000, 1000, 400}, {2399, 5, 1}, {size, 10, 0}, {size, 0, 0},
 	}
 	for i, test := range tests {
-		p.send(&netproto.GetRange{Request: uint32(i), Index: 1, Offset: test.offset, Length: test.length})
-		if got := next[*netproto.RangeData](p); len(got.Data) != test.want {
+		p.Send(&netproto.GetRange{Request: uint32(i), Index: 1, Offset: test.offset, Length: test.length})
+		if got := servertest.Next[*netproto.RangeData](p); len(got.Data) != test.want {
 			t.Errorf("%d bytes at %d: got %d, want %d", test.length, test.offset, len(got.Data), test.want)
 		}
 	}
-	p.send(&netproto.GetRange{Request: 99, Index: 5, Length: 10}) // the empty file
-	if got := next[*netproto.RangeData](p); len(got.Data) != 0 {
+	p.Send(&netproto.GetRange{Request: 99, Index: 5, Length: 10}) // the empty file
+	if got := servertest.Next[*netproto.RangeData](p); len(got.Data) != 0 {
 		t.Errorf("%d bytes of an empty file", len(got.Data))
 	}
 }
@@ -244,78 +196,78 @@ func TestHardDisconnects(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, %v", test.name, g), func(t *testing.T) {
 				h := misconfigured(t, test.portion)
-				p := h.dial(t, g)
-				p.greet(hello(g))
+				p := h.Dial(t, g)
+				p.Greet(servertest.Handshake(g))
 				if g.Engine() {
-					p.send(&netproto.GetUpdateFile{Index: test.index, Offset: test.offset})
+					p.Send(&netproto.GetUpdateFile{Index: test.index, Offset: test.offset})
 				} else {
-					p.send(&netproto.GetRange{Request: 7, Index: test.index, Offset: test.offset, Length: test.length})
+					p.Send(&netproto.GetRange{Request: 7, Index: test.index, Offset: test.offset, Length: test.length})
 				}
-				p.refused(g, test.reason, 7)
-				h.log.has(t, "warn", test.line)
+				expectRefusal(p, g, test.reason, 7)
+				h.Log.Has(t, "warn", test.line)
 			})
 		}
 	}
 }
 
 // misconfigured runs a server with a portion size that settings would refuse.
-func misconfigured(t *testing.T, portion int) *house {
+func misconfigured(t *testing.T, portion int) *servertest.Server {
 	t.Helper()
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, settings(t))
-	set := settings(t)
+	h := servertest.Open(t, servertest.Settings(t))
+	set := servertest.Settings(t)
 	set.Network.UpdateFileMaxPortionSize = portion
-	h.Server = server.New(h.Catalogue(), set, h.logger())
-	return h.serve(t, listener)
+	h.Server = server.New(h.Catalogue(), set, h.Logger())
+	return h.ServeOn(t, listener)
 }
 
-// refused checks a hard disconnect: the engine's clients see nothing, ours the reason.
-func (p *peer) refused(g netproto.Generation, reason netproto.RefuseReason, request uint32) {
-	p.t.Helper()
-	last := p.gone()
+// expectRefusal checks a hard disconnect: the engine's clients see nothing, ours the reason.
+func expectRefusal(p *servertest.Peer, g netproto.Generation, reason netproto.RefuseReason, request uint32) {
+	p.T.Helper()
+	last := p.ReadToEnd()
 	if g.Engine() {
 		if len(last) != 0 {
-			p.t.Errorf("before closing: %v", last)
+			p.T.Errorf("before closing: %v", last)
 		}
 		return
 	}
 	if len(last) != 1 {
-		p.t.Fatalf("before closing: %v", last)
+		p.T.Fatalf("before closing: %v", last)
 	}
 	refuse, ok := last[0].(*netproto.Refuse)
 	if !ok || refuse.Reason != reason || refuse.Request != request || refuse.Text == "" {
-		p.t.Errorf("got %+v, want reason %v for request %d", last[0], reason, request)
+		p.T.Errorf("got %+v, want reason %v for request %d", last[0], reason, request)
 	}
 }
 
 func TestOurPingsAreAnsweredWithoutTimeSync(t *testing.T) {
 	t.Parallel()
-	p := start(t, settings(t)).dial(t, netproto.C1)
-	p.greet(hello(netproto.C1))
+	p := servertest.Start(t, servertest.Settings(t)).Dial(t, netproto.C1)
+	p.Greet(servertest.Handshake(netproto.C1))
 	for range 3 {
-		p.send(&netproto.Ping{})
-		if !next[*netproto.Ping](p).Answer {
+		p.Send(&netproto.Ping{})
+		if !servertest.Next[*netproto.Ping](p).Answer {
 			t.Fatal("a question for a question")
 		}
 	}
-	p.send(&netproto.Ping{Answer: true})
-	p.silent(50 * time.Millisecond)
+	p.Send(&netproto.Ping{Answer: true})
+	p.ExpectSilence(50 * time.Millisecond)
 }
 
 func TestUnknownMessagesAndTagsAreSkipped(t *testing.T) {
 	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
-		p := start(t, settings(t)).dial(t, g)
-		m := hello(g)
+		p := servertest.Start(t, servertest.Settings(t)).Dial(t, g)
+		m := servertest.Handshake(g)
 		if g == netproto.C1 {
 			m.Tags = m.Tags.With(27, []byte("of a later version")).With(40_000, nil)
 		}
-		_, files := p.greet(m)
-		p.send(&netproto.Unknown{Number: 200, Body: []byte(strings.Repeat("x", 5000))}, &netproto.Unknown{Number: 250})
-		if got := string(p.take(files[0])); got != content("", files[0]) {
+		_, files := p.Greet(m)
+		p.Send(&netproto.Unknown{Number: 200, Body: []byte(strings.Repeat("x", 5000))}, &netproto.Unknown{Number: 250})
+		if got := string(p.Fetch(files[0])); got != content("", files[0]) {
 			t.Errorf("%v: %d bytes after unknown messages", g, len(got))
 		}
 	}
@@ -326,16 +278,16 @@ func TestSpreadIsNotGranted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
-		h := open(t, settings(t))
-		h.serve(t, pipes)
-		p := newPeer(t, pipes.connectFrom("192.0.2.1:1"), netproto.C1)
-		greeting := hello(netproto.C1)
+		h := servertest.Open(t, servertest.Settings(t))
+		h.ServeOn(t, pipes)
+		p := servertest.NewPeer(t, pipes.connectFrom("192.0.2.1:1"), netproto.C1)
+		greeting := servertest.Handshake(netproto.C1)
 		greeting.Capabilities |= netproto.CapSpread
-		answer, files := p.greet(greeting)
+		answer, files := p.Greet(greeting)
 		if answer.Capabilities != netproto.CapPipeline {
 			t.Errorf("capabilities %#x", answer.Capabilities)
 		}
-		p.send(&netproto.GetRange{Request: 1, Index: files[0].Index, Length: 10})
-		next[*netproto.RangeData](p)
+		p.Send(&netproto.GetRange{Request: 1, Index: files[0].Index, Length: 10})
+		servertest.Next[*netproto.RangeData](p)
 	})
 }

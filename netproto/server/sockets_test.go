@@ -10,6 +10,7 @@ import (
 	"collet/netproto/dial"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // handedOver is an inherited listener.
@@ -25,14 +26,14 @@ func handedOver(t *testing.T) net.Listener {
 
 // TestSocketsTakeThePlaceOfAddresses, of which none is listened on beside them.
 func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
-	h := open(t, settings(t))
+	h := servertest.Open(t, servertest.Settings(t))
 	sockets := server.Sockets{TCP: handedOver(t), WebSocket: handedOver(t)}
 	want := []string{sockets.TCP.Addr().String(), sockets.WebSocket.Addr().String()}
-	all, err := server.ListenAll(t.Context(), config.Addresses{TCP: want[0], WebSocket: want[1]}, sockets, config.Defaults(), h.logger())
+	all, err := server.ListenAll(t.Context(), config.Addresses{TCP: want[0], WebSocket: want[1]}, sockets, config.Defaults(), h.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.serve(t, all)
+	h.ServeOn(t, all)
 	for i, addr := range all.Addrs() {
 		if addr.String() != want[i] {
 			t.Errorf("place %d is %v, want %s", i, addr, want[i])
@@ -51,7 +52,7 @@ func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
 // TestSocketsAreClosedWhenListeningFails, those that came to a place and those that did not.
 func TestSocketsAreClosedWhenListeningFails(t *testing.T) {
 	sockets := server.Sockets{TCP: handedOver(t), TLS: handedOver(t), SecureWebSocket: handedOver(t)}
-	_, err := server.ListenAll(t.Context(), config.Addresses{}, sockets, config.Defaults(), (&house{log: &logBook{}}).logger())
+	_, err := server.ListenAll(t.Context(), config.Addresses{}, sockets, config.Defaults(), servertest.New().Logger())
 	var fault *config.Error
 	if !errors.As(err, &fault) || fault.Key != "ServerNetwork.TlsCertificate" {
 		t.Errorf("got %v", err)
@@ -65,33 +66,33 @@ func TestSocketsAreClosedWhenListeningFails(t *testing.T) {
 
 // TestStopSaysFarewellByEveryTransport, and is over long before the time that it is given.
 func TestStopSaysFarewellByEveryTransport(t *testing.T) {
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.DrainTime = time.Minute
 	h := dock(t, set)
-	var peers []*peer
+	var peers []*servertest.Peer
 	for _, w := range h.ways(t) {
 		raw, err := w.dialer.DialContext(t.Context(), "tcp", w.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		raw.SetDeadline(time.Now().Add(20 * time.Second))
-		p := newPeer(t, raw, netproto.C1)
-		p.greet(hello(netproto.C1))
+		p := servertest.NewPeer(t, raw, netproto.C1)
+		p.Greet(servertest.Handshake(netproto.C1))
 		peers = append(peers, p)
 	}
-	h.stop()
+	h.Stop()
 	for i, p := range peers {
-		_, seen := p.lasts(false)
+		_, seen := measureLife(p, false)
 		if len(seen) != 1 {
 			t.Fatalf("peer %d saw %v", i, seen)
 		}
 		if last, is := seen[0].(*netproto.Refuse); !is || last.Reason != netproto.RefuseGoingDown {
 			t.Errorf("peer %d: last words %+v", i, seen[0])
 		}
-		p.raw.Close()
+		p.Raw.Close()
 	}
 	select {
-	case err := <-h.done:
+	case err := <-h.Done:
 		if err != nil {
 			t.Error(err)
 		}

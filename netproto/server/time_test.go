@@ -12,36 +12,37 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // inBubble runs a test of a server whose connections are pipes and whose time is fake.
-func inBubble(t *testing.T, test func(t *testing.T, h *house, pipes *pipes)) {
+func inBubble(t *testing.T, test func(t *testing.T, h *servertest.Server, pipes *pipes)) {
 	t.Helper()
-	inBubbleWith(t, settings(t), test)
+	inBubbleWith(t, servertest.Settings(t), test)
 }
 
-func inBubbleWith(t *testing.T, set config.Settings, test func(t *testing.T, h *house, pipes *pipes)) {
+func inBubbleWith(t *testing.T, set config.Settings, test func(t *testing.T, h *servertest.Server, pipes *pipes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
-		test(t, open(t, set).serve(t, pipes), pipes)
+		test(t, servertest.Open(t, set).ServeOn(t, pipes), pipes)
 	})
 }
 
-// lasts reads until the server closes or refuses, answering its questions if asked to, and returns how long that took.
-func (p *peer) lasts(answering bool) (time.Duration, []netproto.Message) {
-	p.t.Helper()
+// measureLife reads until the server closes or refuses, answering its questions if asked to, and returns how long that took.
+func measureLife(p *servertest.Peer, answering bool) (time.Duration, []netproto.Message) {
+	p.T.Helper()
 	started := time.Now()
 	var seen []netproto.Message
 	for {
-		m, err := p.wire.Read()
+		m, err := p.Wire.Read()
 		if err != nil {
 			return time.Since(started), seen
 		}
 		if ping, ok := m.(*netproto.Ping); ok && !ping.Answer {
 			if answering {
 				// The server may close at the very moment of the answer; the next Read tells.
-				_ = p.wire.Write(&netproto.Ping{Answer: true})
+				_ = p.Wire.Write(&netproto.Ping{Answer: true})
 			}
 			continue
 		}
@@ -54,18 +55,18 @@ func (p *peer) lasts(answering bool) (time.Duration, []netproto.Message) {
 
 func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		if lasted, _ := p.lasts(false); lasted != 10*time.Second {
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		if lasted, _ := measureLife(p, false); lasted != 10*time.Second {
 			t.Errorf("closed after %v", lasted)
 		}
-		h.log.has(t, "warn", "Login timeout from host 'pipe'")
+		h.Log.Has(t, "warn", "Login timeout from host 'pipe'")
 	})
 }
 
 func TestDrippedHelloIsClosed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		conn := pipes.connect()
 		defer conn.Close()
 		started := time.Now()
@@ -84,33 +85,33 @@ func TestDrippedHelloIsClosed(t *testing.T) {
 func TestUnansweredPingCloses(t *testing.T) {
 	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
-		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-			p := newPeer(t, pipes.connect(), g)
-			p.greet(hello(g))
-			lasted, seen := p.lasts(false)
+		inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+			p := servertest.NewPeer(t, pipes.connect(), g)
+			p.Greet(servertest.Handshake(g))
+			lasted, seen := measureLife(p, false)
 			if lasted != 10*time.Second {
 				t.Errorf("%v: closed after %v", g, lasted)
 			}
 			if g == netproto.C1 && len(seen) != 1 {
 				t.Errorf("last words %v", seen)
 			}
-			h.log.has(t, "warn", "Ping timeout from host 'pipe'")
+			h.Log.Has(t, "warn", "Ping timeout from host 'pipe'")
 		})
 	}
 }
 
 func TestOwnQuestionsAreNoAnswers(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		p.greet(hello(netproto.G1))
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		p.Greet(servertest.Handshake(netproto.G1))
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			for p.wire.Write(&netproto.Ping{}) == nil {
+			for p.Wire.Write(&netproto.Ping{}) == nil {
 				time.Sleep(2 * time.Second)
 			}
 		})
-		if lasted, _ := p.lasts(false); lasted != 10*time.Second {
+		if lasted, _ := measureLife(p, false); lasted != 10*time.Second {
 			t.Errorf("closed after %v", lasted)
 		}
 		asking.Wait()
@@ -121,11 +122,11 @@ func TestOwnQuestionsAreNoAnswers(t *testing.T) {
 func TestAnsweringClientLastsUntilItDoesNothing(t *testing.T) {
 	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
-		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-			p := newPeer(t, pipes.connect(), g)
-			p.greet(hello(g))
-			p.send(&netproto.Ping{Answer: true})
-			lasted, seen := p.lasts(true)
+		inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+			p := servertest.NewPeer(t, pipes.connect(), g)
+			p.Greet(servertest.Handshake(g))
+			p.Send(&netproto.Ping{Answer: true})
+			lasted, seen := measureLife(p, true)
 			if lasted != 30*time.Minute {
 				t.Errorf("%v: closed after %v", g, lasted)
 			}
@@ -134,25 +135,25 @@ func TestAnsweringClientLastsUntilItDoesNothing(t *testing.T) {
 			if n := len(seen); g == netproto.G1 && n != 180 && n != 181 {
 				t.Errorf("%d answers were counted", n)
 			}
-			h.log.has(t, "warn", "Activity timeout from host 'pipe'")
+			h.Log.Has(t, "warn", "Activity timeout from host 'pipe'")
 		})
 	}
 }
 
 func TestRequestsKeepAConnectionAlive(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		p.greet(hello(netproto.G1))
-		p.send(&netproto.Ping{Answer: true})
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		p.Greet(servertest.Handshake(netproto.G1))
+		p.Send(&netproto.Ping{Answer: true})
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			for range 4 {
 				time.Sleep(20 * time.Minute)
-				p.send(&netproto.GetUpdateFile{Index: 2})
+				p.Send(&netproto.GetUpdateFile{Index: 2})
 			}
 		})
-		lasted, seen := p.lasts(true)
+		lasted, seen := measureLife(p, true)
 		asking.Wait()
 		if lasted != 110*time.Minute {
 			t.Errorf("closed after %v", lasted)
@@ -171,10 +172,10 @@ func TestRequestsKeepAConnectionAlive(t *testing.T) {
 
 func TestClientThatTakesNothingIsClosed(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		p.greet(hello(netproto.G1))
-		p.send(&netproto.GetUpdateFile{Index: 1})
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		p.Greet(servertest.Handshake(netproto.G1))
+		p.Send(&netproto.GetUpdateFile{Index: 1})
 		started := time.Now()
 		for h.Connections() != 0 {
 			time.Sleep(time.Second)
@@ -182,7 +183,7 @@ func TestClientThatTakesNothingIsClosed(t *testing.T) {
 		if lasted := time.Since(started); lasted < 30*time.Second || lasted > 31*time.Second {
 			t.Errorf("closed after %v", lasted)
 		}
-		h.log.has(t, "warn", "Write timeout from host 'pipe'")
+		h.Log.Has(t, "warn", "Write timeout from host 'pipe'")
 	})
 }
 
@@ -191,20 +192,20 @@ func TestSlowClientIsNotTakenForDead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		big := strings.Repeat("slow", 100_000)
-		set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
+		set := config.ForFolder(servertest.WriteFolder(t, map[string]string{"Resources/Big.zip": big}), servertest.Compatibility)
 		pipes := newPipes()
-		open(t, set).serve(t, pipes)
+		servertest.Open(t, set).ServeOn(t, pipes)
 		slow := &slowConn{Conn: pipes.connect()}
-		p := newPeer(t, slow, netproto.C1)
-		_, files := p.greet(hello(netproto.C1))
+		p := servertest.NewPeer(t, slow, netproto.C1)
+		_, files := p.Greet(servertest.Handshake(netproto.C1))
 		slow.pause = 20 * time.Second // for every 64 KiB: a minute and more for the file
 		started := time.Now()
-		got := p.take(files[0])
+		got := p.Fetch(files[0])
 		if string(got) != big || time.Since(started) < 2*time.Minute {
 			t.Errorf("%d bytes after %v", len(got), time.Since(started))
 		}
-		p.send(&netproto.Ping{Answer: true})
-		if string(p.take(files[0])) != big {
+		p.Send(&netproto.Ping{Answer: true})
+		if string(p.Fetch(files[0])) != big {
 			t.Error("second time differs")
 		}
 	})
@@ -224,18 +225,18 @@ func (s *slowConn) Read(b []byte) (int, error) {
 func TestToldOffClientIsWaitedForAndThenClosed(t *testing.T) {
 	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
-		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-			p := newPeer(t, pipes.connect(), g)
-			m := hello(g)
+		inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+			p := servertest.NewPeer(t, pipes.connect(), g)
+			m := servertest.Handshake(g)
 			m.Version += 2 // of no generation
-			p.send(m)
-			next[*netproto.HandshakeAnswer](p)
+			p.Send(m)
+			servertest.Next[*netproto.HandshakeAnswer](p)
 			if g.Engine() {
-				next[*netproto.Disconnect](p)
+				servertest.Next[*netproto.Disconnect](p)
 			}
 			started := time.Now()
-			p.send(&netproto.Ping{}, &netproto.Ping{}, &netproto.Unknown{Number: 200, Body: make([]byte, 2000)})
-			if last := p.gone(); len(last) != 0 || time.Since(started) != 5*time.Second {
+			p.Send(&netproto.Ping{}, &netproto.Ping{}, &netproto.Unknown{Number: 200, Body: make([]byte, 2000)})
+			if last := p.ReadToEnd(); len(last) != 0 || time.Since(started) != 5*time.Second {
 				t.Errorf("%v: closed after %v with %v", g, time.Since(started), last)
 			}
 		})
@@ -244,14 +245,14 @@ func TestToldOffClientIsWaitedForAndThenClosed(t *testing.T) {
 
 func TestToldOffClientThatClosesEndsTheWait(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		m := hello(netproto.G1)
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		m := servertest.Handshake(netproto.G1)
 		m.Version += 2
-		p.send(m)
-		next[*netproto.HandshakeAnswer](p)
-		next[*netproto.Disconnect](p)
-		p.raw.Close()
+		p.Send(m)
+		servertest.Next[*netproto.HandshakeAnswer](p)
+		servertest.Next[*netproto.Disconnect](p)
+		p.Raw.Close()
 		synctest.Wait()
 		if n := h.Connections(); n != 0 {
 			t.Errorf("%d connections are left", n)
@@ -262,19 +263,19 @@ func TestToldOffClientThatClosesEndsTheWait(t *testing.T) {
 func TestStopFinishesAnswersAndSaysFarewell(t *testing.T) {
 	t.Parallel()
 	for _, g := range []netproto.Generation{netproto.G1, netproto.C1} {
-		inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-			waiting := newPeer(t, pipes.connect(), g) // has not said hello
-			p := newPeer(t, pipes.connect(), g)
-			p.greet(hello(g))
+		inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+			waiting := servertest.NewPeer(t, pipes.connect(), g) // has not said hello
+			p := servertest.NewPeer(t, pipes.connect(), g)
+			p.Greet(servertest.Handshake(g))
 			if g.Engine() {
-				p.send(&netproto.GetUpdateFile{Index: 0}, &netproto.GetUpdateFile{Index: 2})
+				p.Send(&netproto.GetUpdateFile{Index: 0}, &netproto.GetUpdateFile{Index: 2})
 			} else {
-				p.send(&netproto.GetRange{Request: 1, Index: 0, Length: 1000}, &netproto.GetRange{Request: 2, Index: 2, Length: 1000})
+				p.Send(&netproto.GetRange{Request: 1, Index: 0, Length: 1000}, &netproto.GetRange{Request: 2, Index: 2, Length: 1000})
 			}
 			synctest.Wait() // the first answer is stuck in the pipe, the second request is read
-			h.stop()
+			h.Stop()
 			synctest.Wait()
-			_, seen := p.lasts(true)
+			_, seen := measureLife(p, true)
 			if len(seen) != 3 {
 				t.Fatalf("%v: saw %v", g, seen)
 			}
@@ -285,11 +286,11 @@ func TestStopFinishesAnswersAndSaysFarewell(t *testing.T) {
 			} else if refuse, ok := seen[2].(*netproto.Refuse); !ok || refuse.Reason != netproto.RefuseGoingDown {
 				t.Errorf("last word %+v", seen[2])
 			}
-			if last := waiting.gone(); len(last) != 0 {
+			if last := waiting.ReadToEnd(); len(last) != 0 {
 				t.Errorf("before a hello: %v", last)
 			}
-			p.raw.Close()
-			if err := <-h.done; err != nil {
+			p.Raw.Close()
+			if err := <-h.Done; err != nil {
 				t.Errorf("Serve: %v", err)
 			}
 		})
@@ -298,14 +299,14 @@ func TestStopFinishesAnswersAndSaysFarewell(t *testing.T) {
 
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, h *house, pipes *pipes) {
-		p := newPeer(t, pipes.connect(), netproto.C1)
-		p.greet(hello(netproto.C1))
-		p.send(&netproto.GetRange{Request: 1, Index: 1, Length: 1000}) // and never reads the answer
+	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
+		p := servertest.NewPeer(t, pipes.connect(), netproto.C1)
+		p.Greet(servertest.Handshake(netproto.C1))
+		p.Send(&netproto.GetRange{Request: 1, Index: 1, Length: 1000}) // and never reads the answer
 		synctest.Wait()
 		started := time.Now()
-		h.stop()
-		if err := <-h.done; err != nil || time.Since(started) != config.DefaultLimits().DrainTime {
+		h.Stop()
+		if err := <-h.Done; err != nil || time.Since(started) != config.DefaultLimits().DrainTime {
 			t.Errorf("Serve returned %v after %v", err, time.Since(started))
 		}
 	})
@@ -315,16 +316,16 @@ func TestListenerThatFailsEndsServe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
-		h := open(t, settings(t)).serve(t, pipes)
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		p.greet(hello(netproto.G1))
+		h := servertest.Open(t, servertest.Settings(t)).ServeOn(t, pipes)
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		p.Greet(servertest.Handshake(netproto.G1))
 		pipes.Close()
-		_, seen := p.lasts(true)
+		_, seen := measureLife(p, true)
 		if len(seen) != 1 {
 			t.Errorf("saw %v", seen)
 		}
-		p.raw.Close()
-		if err := <-h.done; !errors.Is(err, net.ErrClosed) {
+		p.Raw.Close()
+		if err := <-h.Done; !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
@@ -348,14 +349,14 @@ func TestRunningOutOfDescriptorsIsWaitedOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pipes := newPipes()
-		h := open(t, settings(t)).serve(t, &exhausted{pipes, 12})
+		h := servertest.Open(t, servertest.Settings(t)).ServeOn(t, &exhausted{pipes, 12})
 		started := time.Now()
-		p := newPeer(t, pipes.connect(), netproto.G1)
-		p.greet(hello(netproto.G1))
+		p := servertest.NewPeer(t, pipes.connect(), netproto.G1)
+		p.Greet(servertest.Handshake(netproto.G1))
 		// 5, 10, 20, … 640 ms, then 1 s each.
 		if waited := time.Since(started); waited != 1275*time.Millisecond+4*time.Second {
 			t.Errorf("waited %v", waited)
 		}
-		h.log.has(t, "warn", "Can't accept connections", "too many open files")
+		h.Log.Has(t, "warn", "Can't accept connections", "too many open files")
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
@@ -20,16 +21,16 @@ const (
 	askedSize   = 256 << 10 // bytes of each
 )
 
-// download fetches a file from its begin again and again until the time is over, and returns how many bytes came.
-func (p *peer) download(size uint64, until time.Time) (total int64) {
-	p.raw.SetDeadline(until)
+// downloadUntil fetches a file from its begin again and again until the time is over, and returns how many bytes came.
+func downloadUntil(p *servertest.Peer, size uint64, until time.Time) (total int64) {
+	p.Raw.SetDeadline(until)
 	offset := uint64(0)
 	ask := func() error {
 		if offset+askedSize > size {
 			offset = 0
 		}
 		offset += askedSize
-		return p.wire.Write(&netproto.GetRange{Offset: offset - askedSize, Length: askedSize})
+		return p.Wire.Write(&netproto.GetRange{Offset: offset - askedSize, Length: askedSize})
 	}
 	for range askedAtOnce {
 		if ask() != nil {
@@ -38,10 +39,10 @@ func (p *peer) download(size uint64, until time.Time) (total int64) {
 	}
 	head := make([]byte, rangeFrame)
 	for {
-		if _, err := io.ReadFull(p.raw, head); err != nil {
+		if _, err := io.ReadFull(p.Raw, head); err != nil {
 			return total
 		}
-		n, err := io.CopyN(io.Discard, p.raw, int64(binary.LittleEndian.Uint32(head[21:])))
+		n, err := io.CopyN(io.Discard, p.Raw, int64(binary.LittleEndian.Uint32(head[21:])))
 		if total += n; err != nil || ask() != nil {
 			return total
 		}
@@ -75,17 +76,17 @@ func together(tb testing.TB, idle, downloading int, d time.Duration) (s shares) 
 		a.crowd(tb, plain, g, idle/len(generations))
 	}
 	s.idle = (a.resident(tb) - before) / int64(idle)
-	h := &house{addr: a.tcp}
-	peers := make([]*peer, downloading)
+	h := &servertest.Server{Addr: a.tcp}
+	peers := make([]*servertest.Peer, downloading)
 	for i := range peers {
-		peers[i] = h.dial(tb, netproto.C1)
-		peers[i].greet(hello(netproto.C1))
+		peers[i] = h.Dial(tb, netproto.C1)
+		peers[i].Greet(servertest.Handshake(netproto.C1))
 	}
 	s.rates = make([]float64, downloading)
 	until := time.Now().Add(d)
 	var work sync.WaitGroup
 	for i, p := range peers {
-		work.Go(func() { s.rates[i] = float64(p.download(size, until)) / d.Seconds() })
+		work.Go(func() { s.rates[i] = float64(downloadUntil(p, size, until)) / d.Seconds() })
 	}
 	work.Wait()
 	slices.Sort(s.rates)

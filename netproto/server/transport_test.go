@@ -17,13 +17,14 @@ import (
 	"collet/netproto/dial"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 	"collet/netproto/transporttest"
 )
 
 // harbour is a server that listens in every way, and what its clients need.
 type harbour struct {
-	*house
+	*servertest.Server
 	all       *server.Listeners
 	authority *transporttest.Authority
 	dir       string // of cert.pem, key.pem and ca.pem
@@ -45,14 +46,14 @@ func dock(t *testing.T, set config.Settings) *harbour {
 	}
 	h.issue(t, transporttest.Spec{})
 	set.ServerNetwork.TlsCertificate, set.ServerNetwork.TlsPrivateKey = filepath.Join(h.dir, "cert.pem"), filepath.Join(h.dir, "key.pem")
-	h.house = open(t, set)
+	h.Server = servertest.Open(t, set)
 	at := config.Addresses{TCP: anywhere, TLS: anywhere, WebSocket: anywhere, SecureWebSocket: anywhere}
-	if h.all, err = server.ListenAll(t.Context(), at, server.Sockets{}, set, h.logger()); err != nil {
+	if h.all, err = server.ListenAll(t.Context(), at, server.Sockets{}, set, h.Logger()); err != nil {
 		t.Fatal(err)
 	}
 	addrs := h.all.Addrs()
 	h.tcp, h.tls, h.ws, h.wss = addrs[0].String(), addrs[1].String(), addrs[2].String(), addrs[3].String()
-	h.serve(t, h.all)
+	h.ServeOn(t, h.all)
 	return h
 }
 
@@ -92,7 +93,7 @@ func (h *harbour) ways(t testing.TB) []way {
 func takeAll(t *testing.T, g netproto.Generation, addr string, dialer *dial.Dialer) map[string]string {
 	t.Helper()
 	client, err := session.Dial(t.Context(), session.Options{
-		Addr: addr, Generation: g, Compatibility: compatibility, Target: "Linux-x64", Dial: dialer.DialContext,
+		Addr: addr, Generation: g, Compatibility: servertest.Compatibility, Target: "Linux-x64", Dial: dialer.DialContext,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func takeAll(t *testing.T, g netproto.Generation, addr string, dialer *dial.Dial
 // offered are the files of the fixture for Linux-x64, by the names that clients see.
 func offered() map[string]string {
 	files := map[string]string{}
-	for path, content := range fixture() {
+	for path, content := range servertest.Files() {
 		if strings.HasSuffix(path, ".zip") || strings.Contains(path, "Linux-x64") {
 			files[filepath.Base(path)] = content
 		}
@@ -135,7 +136,7 @@ func offered() map[string]string {
 // every kind of proxy.
 func TestEveryTransport(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	proxy, err := transporttest.StartProxy(transporttest.ProxyOptions{User: "me", Password: "secret"})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestEveryTransport(t *testing.T) {
 func TestPortionsLargerThanRecords(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("0123456789abcdef", 200_000)
-	set := config.ForFolder(pack(t, map[string]string{"Resources/Big.zip": big}), compatibility)
+	set := config.ForFolder(servertest.WriteFolder(t, map[string]string{"Resources/Big.zip": big}), servertest.Compatibility)
 	h := dock(t, set)
 	for _, way := range h.ways(t) {
 		if got := takeAll(t, netproto.C1, way.addr, &way.dialer)["Big.zip"]; got != big {
@@ -188,10 +189,10 @@ func TestPortionsLargerThanRecords(t *testing.T) {
 // TestRenewedCertificate renews while clients are connected: those stay, new ones see the new certificate.
 func TestRenewedCertificate(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	before := h.serial(t, h.tls)
 	early, err := session.Dial(t.Context(), session.Options{
-		Addr: h.tls, Compatibility: compatibility, Target: "Linux-x64", Dial: (&dial.Dialer{TLS: h.trust(t)}).DialContext,
+		Addr: h.tls, Compatibility: servertest.Compatibility, Target: "Linux-x64", Dial: (&dial.Dialer{TLS: h.trust(t)}).DialContext,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -206,12 +207,12 @@ func TestRenewedCertificate(t *testing.T) {
 	if _, err := early.List(t.Context()); err != nil {
 		t.Errorf("a client from before the renewal: %v", err)
 	}
-	put(t, filepath.Join(h.dir, "key.pem"), "no key")
+	servertest.WriteFile(t, filepath.Join(h.dir, "key.pem"), "no key")
 	h.all.Reload()
 	if again := h.serial(t, h.tls); again != after {
 		t.Errorf("a bad pair is in use")
 	}
-	h.log.has(t, "warn", "Refused a new certificate", "key.pem")
+	h.Log.Has(t, "warn", "Refused a new certificate", "key.pem")
 }
 
 // serial is the number of the certificate that is shown.
@@ -228,7 +229,7 @@ func (h *harbour) serial(t *testing.T, addr string) string {
 // TestOldTLS refuses what is older than TLS 1.2.
 func TestOldTLS(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	config := h.trust(t)
 	config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	if conn, err := tls.Dial("tcp", h.tls, config); err == nil {
@@ -245,7 +246,7 @@ func TestOldTLS(t *testing.T) {
 // TestStrangersAtTheDoor sends to each port what it isn't for; a normal client is served afterwards.
 func TestStrangersAtTheDoor(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	hello := []byte{0x22, 0x94, 0x1E, 0x01, 50, 0, 0, 0, 1}
 	for _, addr := range []string{h.tcp, h.tls, h.ws, h.wss} {
 		for _, says := range [][]byte{hello, []byte("GET / HTTP/1.1\r\n\r\n"), {0x16, 3, 1, 0xFF, 0xFF, 1}, bytes.Repeat([]byte{0xFF}, 1<<16), nil} {
@@ -267,10 +268,10 @@ func TestStrangersAtTheDoor(t *testing.T) {
 			conn.Close()
 		}
 	}
-	h.gone(t) // a stranger to WebSocket has its answer, and the end of it, before the line is logged
+	h.WaitForNoClients(t) // a stranger to WebSocket has its answer, and the end of it, before the line is logged
 	// All but the first of a minute are logged for those who look closer.
-	h.log.has(t, "debug", "Invalid handshake data", "first record does not look like a TLS handshake")
-	h.log.has(t, "debug", "Invalid handshake data", "HTTP status 426")
+	h.Log.Has(t, "debug", "Invalid handshake data", "first record does not look like a TLS handshake")
+	h.Log.Has(t, "debug", "Invalid handshake data", "HTTP status 426")
 	for _, way := range h.ways(t) {
 		if got := takeAll(t, netproto.C1, way.addr, &way.dialer); got["Tiny.zip"] != "tiny" {
 			t.Errorf("%s afterwards: %q", way.name, got)
@@ -280,7 +281,7 @@ func TestStrangersAtTheDoor(t *testing.T) {
 
 // TestHandshakeTimeCoversTransports leaves a connection in the middle of each handshake.
 func TestHandshakeTimeCoversTransports(t *testing.T) {
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.HandshakeTime = time.Second // the least that may be set
 	h := dock(t, set)
 	for _, test := range []struct{ name, addr, says string }{
@@ -310,13 +311,13 @@ func TestHandshakeTimeCoversTransports(t *testing.T) {
 // TestLimitsHoldForAll counts connections of all transports together.
 func TestLimitsHoldForAll(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.Connections = 2
 	h := dock(t, set)
 	ways := h.ways(t)
 	for _, way := range ways[1:3] { // one by TLS, one by WebSocket
 		client, err := session.Dial(t.Context(), session.Options{
-			Addr: way.addr, Compatibility: compatibility, Target: "Linux-x64", Dial: way.dialer.DialContext,
+			Addr: way.addr, Compatibility: servertest.Compatibility, Target: "Linux-x64", Dial: way.dialer.DialContext,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -325,7 +326,7 @@ func TestLimitsHoldForAll(t *testing.T) {
 	}
 	for _, way := range ways {
 		client, err := session.Dial(t.Context(), session.Options{
-			Addr: way.addr, Compatibility: compatibility, Target: "Linux-x64", Dial: way.dialer.DialContext,
+			Addr: way.addr, Compatibility: servertest.Compatibility, Target: "Linux-x64", Dial: way.dialer.DialContext,
 		})
 		if err == nil {
 			client.Close()
@@ -351,9 +352,9 @@ func TestListenAllFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
-	put(t, in("text.pem"), "no PEM")
-	put(t, in("other.pem"), "")
-	put(t, in("huge.pem"), strings.Repeat("x", 2<<20))
+	servertest.WriteFile(t, in("text.pem"), "no PEM")
+	servertest.WriteFile(t, in("other.pem"), "")
+	servertest.WriteFile(t, in("huge.pem"), strings.Repeat("x", 2<<20))
 	_, otherKey, err := authority.Issue(transporttest.Spec{})
 	if err != nil {
 		t.Fatal(err)
@@ -388,8 +389,8 @@ func TestListenAllFaults(t *testing.T) {
 			if test.key != "" {
 				set.ServerNetwork.TlsPrivateKey = in(test.key)
 			}
-			log := &logBook{}
-			all, err := server.ListenAll(t.Context(), test.at, server.Sockets{}, set, (&house{log: log}).logger())
+			log := &servertest.Log{}
+			all, err := server.ListenAll(t.Context(), test.at, server.Sockets{}, set, log.Logger())
 			if err == nil {
 				all.Close()
 				t.Fatal("listens")
@@ -400,7 +401,7 @@ func TestListenAllFaults(t *testing.T) {
 				}
 			}
 			var network *server.ListenError
-			checked := server.CheckCertificates(test.at, set, (&house{log: log}).logger())
+			checked := server.CheckCertificates(test.at, set, log.Logger())
 			if (checked == nil) != errors.As(err, &network) || checked != nil && checked.Error() != err.Error() {
 				t.Errorf("checked without listening: %v", checked)
 			}
@@ -421,14 +422,14 @@ func TestExpiredAtStart(t *testing.T) {
 	}
 	set := config.Defaults()
 	set.ServerNetwork.WssCertificate, set.ServerNetwork.WssPrivateKey = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	log := &logBook{}
-	all, err := server.ListenAll(t.Context(), config.Addresses{SecureWebSocket: anywhere}, server.Sockets{}, set, (&house{log: log}).logger())
+	log := &servertest.Log{}
+	all, err := server.ListenAll(t.Context(), config.Addresses{SecureWebSocket: anywhere}, server.Sockets{}, set, log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer all.Close()
-	log.has(t, "warn", "Clients will refuse the certificate", "expired on")
-	log.has(t, "info", "Listens for WebSocket over TLS", all.Addr().String())
+	log.Has(t, "warn", "Clients will refuse the certificate", "expired on")
+	log.Has(t, "info", "Listens for WebSocket over TLS", all.Addr().String())
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority.PEM())
 	go func() { // shakes hands from the server's side
@@ -461,14 +462,14 @@ func TestTransportSettings(t *testing.T) {
 	}
 	for _, test := range tests {
 		file := filepath.Join(t.TempDir(), "server.toml")
-		put(t, file, base+test.text)
+		servertest.WriteFile(t, file, base+test.text)
 		_, err := config.Load(file, "")
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%q: %v, want %q", test.text, err, test.says)
 		}
 	}
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "server.toml"), base+"[Network]\nWebSocketPort = 4001\nSecuredWebSockets = true\n[ServerNetwork]\nTlsCertificate = \"tls/cert.pem\"\nWssPrivateKey = \"/k.pem\"\n")
+	servertest.WriteFile(t, filepath.Join(dir, "server.toml"), base+"[Network]\nWebSocketPort = 4001\nSecuredWebSockets = true\n[ServerNetwork]\nTlsCertificate = \"tls/cert.pem\"\nWssPrivateKey = \"/k.pem\"\n")
 	set, err := config.Load(filepath.Join(dir, "server.toml"), "")
 	if err != nil {
 		t.Fatal(err)

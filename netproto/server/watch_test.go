@@ -13,6 +13,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/servertest"
 )
 
 // watching watches the settings' folders every second of fake time. Settle lets ten of them pass and counts reloads.
@@ -36,7 +37,7 @@ func watching(t *testing.T, set config.Settings, test func(settle func() int)) {
 // TestReleaseThatIsBeingPublishedIsWaitedFor writes for longer than the period.
 func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -47,7 +48,7 @@ func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
 			func(context.Context) error { reloaded = append(reloaded, time.Since(started)); return nil })
 		for i := range 5 {
 			time.Sleep(900 * time.Millisecond)
-			put(t, filepath.Join(set.Baking.ClientResources, "Part"+strconv.Itoa(i)+".zip"), "x")
+			servertest.WriteFile(t, filepath.Join(set.Baking.ClientResources, "Part"+strconv.Itoa(i)+".zip"), "x")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -61,7 +62,7 @@ func TestReleaseThatIsBeingPublishedIsWaitedFor(t *testing.T) {
 // TestSettingsThatCantBeReadAreNoRelease: the file may be half written.
 func TestSettingsThatCantBeReadAreNoRelease(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

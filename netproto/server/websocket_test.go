@@ -16,6 +16,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/dial"
+	"collet/netproto/server/servertest"
 )
 
 // request writes text to the WebSocket port and reads an HTTP answer.
@@ -52,7 +53,7 @@ func asks(replace ...string) string {
 // TestPlainHTTP wants a short answer in HTTP to whatever is no WebSocket handshake.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	tests := []struct {
 		name, text string
 		status     int
@@ -89,7 +90,7 @@ func TestPlainHTTP(t *testing.T) {
 // TestHandshakeAnswers checks the answer against the example of RFC 6455, section 1.3, with and without a subprotocol.
 func TestHandshakeAnswers(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	for offered, chosen := range map[string]string{"Sec-WebSocket-Protocol: chat, binary\r\n": "binary", "": ""} {
 		answer, _ := request(t, h.ws, asks("Sec-WebSocket-Protocol: chat, binary\r\n", offered))
 		got := answer.Header
@@ -136,8 +137,8 @@ func encoded(t *testing.T, ms ...netproto.Message) []byte {
 // TestFrameBordersMeanNothing sends a session in messages of every odd size and kind.
 func TestFrameBordersMeanNothing(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
-	stream := encoded(t, hello(netproto.C1), &netproto.GetRange{Request: 1, Index: 2, Length: 4})
+	h := dock(t, servertest.Settings(t))
+	stream := encoded(t, servertest.Handshake(netproto.C1), &netproto.GetRange{Request: 1, Index: 2, Length: 4})
 	for _, size := range []int{1, 7, len(stream)} {
 		for _, kind := range []websocket.MessageType{websocket.MessageBinary, websocket.MessageText} {
 			t.Run(fmt.Sprint(size, kind), func(t *testing.T) {
@@ -170,13 +171,13 @@ func TestFrameBordersMeanNothing(t *testing.T) {
 // TestFragments sends one message in several frames.
 func TestFragments(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	frames, ctx := page(t, h.ws)
 	writer, err := frames.Writer(ctx, websocket.MessageBinary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range encoded(t, hello(netproto.C1)) {
+	for _, b := range encoded(t, servertest.Handshake(netproto.C1)) {
 		if _, err := writer.Write([]byte{b}); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +193,7 @@ func TestFragments(t *testing.T) {
 // TestWebSocketPing is answered by the server's end of the WebSocket, before the hello too.
 func TestWebSocketPing(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	frames, ctx := page(t, h.ws)
 	reading := make(chan error, 1)
 	go func() {
@@ -213,9 +214,9 @@ func TestWebSocketPing(t *testing.T) {
 // TestMessageTooLong is told so by the status of the close frame.
 func TestMessageTooLong(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	frames, ctx := page(t, h.ws)
-	if err := frames.Write(ctx, websocket.MessageBinary, encoded(t, hello(netproto.C1))); err != nil {
+	if err := frames.Write(ctx, websocket.MessageBinary, encoded(t, servertest.Handshake(netproto.C1))); err != nil {
 		t.Fatal(err)
 	}
 	// An unknown message that is long enough; what follows it would be one as well.
@@ -230,8 +231,8 @@ func TestMessageTooLong(t *testing.T) {
 		t.Errorf("closed with %v: %v", status, err)
 	}
 	<-sent // whether all of it left before the end is chance
-	h.gone(t)
-	h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", "message too big")
+	h.WaitForNoClients(t)
+	h.Log.Has(t, "warn", "Invalid network data from host '127.0.0.1'", "message too big")
 	if got := takeAll(t, netproto.C1, h.ws, &dial.Dialer{WebSocket: "/"}); got["Tiny.zip"] != "tiny" {
 		t.Errorf("afterwards: %q", got)
 	}
@@ -240,7 +241,7 @@ func TestMessageTooLong(t *testing.T) {
 // TestCloseFrame is how a WebSocket ends that the server closes.
 func TestCloseFrame(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
+	h := dock(t, servertest.Settings(t))
 	frames, ctx := page(t, h.ws)
 	if err := frames.Write(ctx, websocket.MessageBinary, []byte("this is no hello of any generation")); err != nil {
 		t.Fatal(err)
@@ -253,8 +254,8 @@ func TestCloseFrame(t *testing.T) {
 // TestFramesThatAreNone come after the handshake of the WebSocket, before and after that of ours.
 func TestFramesThatAreNone(t *testing.T) {
 	t.Parallel()
-	h := dock(t, settings(t))
-	for _, begin := range [][]byte{nil, encoded(t, hello(netproto.C1))} {
+	h := dock(t, servertest.Settings(t))
+	for _, begin := range [][]byte{nil, encoded(t, servertest.Handshake(netproto.C1))} {
 		carrier, err := net.Dial("tcp", h.ws)
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +273,7 @@ func TestFramesThatAreNone(t *testing.T) {
 		io.Copy(io.Discard, carrier)
 		carrier.Close()
 	}
-	h.gone(t)
-	h.log.has(t, "warn", "Invalid handshake data from host '127.0.0.1'", `"error"`)
-	h.log.has(t, "warn", "Invalid network data from host '127.0.0.1'", `"error"`)
+	h.WaitForNoClients(t)
+	h.Log.Has(t, "warn", "Invalid handshake data from host '127.0.0.1'", `"error"`)
+	h.Log.Has(t, "warn", "Invalid network data from host '127.0.0.1'", `"error"`)
 }

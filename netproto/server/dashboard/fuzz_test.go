@@ -1,10 +1,12 @@
-package server_test
+package dashboard_test
 
 import (
 	"net/http"
 	"net/url"
 	"reflect"
 	"testing"
+
+	"collet/netproto/server/servertest"
 )
 
 // FuzzPending: a form that was kept over a login changes nothing, leads nowhere else, and is no fault of the server's.
@@ -23,7 +25,7 @@ func FuzzPending(f *testing.F) {
 		b.get(200, "/admin")
 		b.send(303, "/admin/logout")
 		b.get(200, "/admin/login")
-		form := url.Values{"csrf": {b.seal()}, "token": {testSecret}, "pending": {pending}}
+		form := url.Values{"csrf": {b.seal()}, "token": {servertest.TokenSecret}, "pending": {pending}}
 		answer, err := b.http.PostForm(b.at+"/admin/login", form)
 		if err != nil {
 			t.Fatal(err)

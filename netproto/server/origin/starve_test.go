@@ -1,4 +1,4 @@
-package server_test
+package origin_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 )
 
 // knocks is a connection to an HTTP port, on which text has been sent.
@@ -47,7 +48,7 @@ func answers(t testing.TB, at, path string, want int, headers string) {
 // TestHalfSentRequestsStarveNoOne: health, the dashboard and the API are answered while many more connections than there are
 // places are open with a part of a header, with a part of a form, with nothing, or idle.
 func TestHalfSentRequestsStarveNoOne(t *testing.T) {
-	const token = "Authorization: Bearer " + testSecret + "\r\n"
+	const token = "Authorization: Bearer " + servertest.TokenSecret + "\r\n"
 	for name, text := range map[string]string{
 		"nothing": "", "half a header": "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
 		"half a form": "POST /admin/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ncsrf=",
@@ -55,12 +56,12 @@ func TestHalfSentRequestsStarveNoOne(t *testing.T) {
 	} {
 		for _, exempt := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, exempt %t", name, exempt), func(t *testing.T) {
-				set := versioned(t)
+				set := servertest.VersionedSettings(t)
 				if !exempt {
 					set.Limits.ExemptAddresses = nil
 				}
-				h, _ := govern(t, set)
-				at := monitored(t, h, set)
+				h, _ := servertest.StartWithToken(t, set)
+				at := servertest.ServeMonitor(t, h, set)
 				for range 3 * healthConnections {
 					knocks(t, at, text)
 				}
@@ -77,7 +78,7 @@ func TestHalfSentRequestsStarveNoOne(t *testing.T) {
 // TestHalfSentRequestsOfTheHouse: where a release folder is handed out half-sent headers keep no player out.
 func TestHalfSentRequestsOfTheHouse(t *testing.T) {
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	set.Limits.HTTPConnections = 4
 	s := openSite(t, set)
@@ -91,7 +92,7 @@ func TestHalfSentRequestsOfTheHouse(t *testing.T) {
 
 // TestMetricsPortIsNotStarved either.
 func TestMetricsPortIsNotStarved(t *testing.T) {
-	h := start(t, settings(t))
+	h := servertest.Start(t, servertest.Settings(t))
 	m := new(origin.Monitor)
 	m.Watch(h.Server)
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")

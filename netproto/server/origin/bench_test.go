@@ -1,4 +1,4 @@
-package server_test
+package origin_test
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/netproto/releasetest"
+	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 )
 
@@ -17,7 +18,7 @@ func benchObject(b *testing.B) (s *site, name string, size int64) {
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 8<<20)
 	f := published(b, r)
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 1_000_000
 	s = openSite(b, set)
 	s.dir = f.Dir
@@ -27,7 +28,7 @@ func benchObject(b *testing.B) (s *site, name string, size int64) {
 // BenchmarkObject takes 128 MiB of a release folder over the updater connection, on the loopback interface.
 func BenchmarkObject(b *testing.B) {
 	s, name, size := benchObject(b)
-	client, err := session.Dial(b.Context(), session.Options{Addr: s.addr, Compatibility: "compat-1", Target: "Linux-x64", Unlisted: true})
+	client, err := session.Dial(b.Context(), session.Options{Addr: s.Addr, Compatibility: "compat-1", Target: "Linux-x64", Unlisted: true})
 	if err != nil {
 		b.Fatal(err)
 	}

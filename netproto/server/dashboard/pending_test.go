@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"net/url"
@@ -7,14 +7,15 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 )
 
 // secured is a server with a token, and a browser that is logged in with it.
-func secured(t *testing.T) (*house, *operator.Operator, *browser, string) {
+func secured(t *testing.T) (*servertest.Server, *operator.Operator, *browser, string) {
 	t.Helper()
 	h, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +27,13 @@ func secured(t *testing.T) (*house, *operator.Operator, *browser, string) {
 // ends takes the token of a browser away and gives it another, as if its session had ended.
 func ends(t *testing.T, o *operator.Operator) (secret string) {
 	t.Helper()
-	if _, err := o.Tokens.Create(editor(), "other", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "other", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
+	if err := o.Tokens.Drop(servertest.Editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestDashboardKeepsWhatWasTyped(t *testing.T) {
 func TestDashboardKeepsEveryForm(t *testing.T) {
 	t.Parallel()
 	_, o, b, _ := secured(t)
-	change(t, o, func(s *compat.Settings) { s.AutoUpgrade = true })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.AutoUpgrade = true })
 	floors(t, o, map[string]int32{"ann": 7})
 	for _, c := range []struct {
 		page, path string
@@ -87,7 +88,7 @@ func TestDashboardKeepsEveryForm(t *testing.T) {
 			revision = b.hidden("revision")
 		}
 		seal := b.seal()
-		if err := o.Tokens.Drop(editor(), "other"); err != nil && c.path != "/admin/review" {
+		if err := o.Tokens.Drop(servertest.Editor(), "other"); err != nil && c.path != "/admin/review" {
 			t.Fatal(err)
 		}
 		secret := ends(t, o)
@@ -158,7 +159,7 @@ func TestDashboardSecretsStayOutOfLogsAndAddresses(t *testing.T) {
 	b.send(303, "/admin/login", "token", secret)
 	cookie := b.http.Jar.Cookies(mustURL(t, b.at+"/admin"))[0].Value
 	for _, hidden := range []string{secret, wrong, cookie} {
-		if strings.Contains(h.log.String(), hidden) {
+		if strings.Contains(h.Log.String(), hidden) {
 			t.Errorf("the log has %s", hidden)
 		}
 	}

@@ -1,4 +1,4 @@
-package server_test
+package origin_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
+	"collet/netproto/server/servertest"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
@@ -27,7 +28,7 @@ import (
 // documented is the configuration of nginx in the operator's document.
 func documented(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/OPERATING.md")
+	text, err := os.ReadFile("../../../docs/OPERATING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +85,13 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 		temporary += fmt.Sprintf("    %s_temp_path %s/%s;\n", kind, dir, kind)
 	}
 	conf = strings.Replace(conf, "http {\n", temporary, 1)
-	put(t, filepath.Join(dir, "nginx.conf"), conf)
+	servertest.WriteFile(t, filepath.Join(dir, "nginx.conf"), conf)
 	settings := "daemon off;"
 	if os.Getuid() == 0 {
 		settings += " user root;" // the folders of a test are its own
 	}
 	run := exec.Command(program, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-g", settings)
-	said := &logBook{}
+	said := &servertest.Log{}
 	run.Stdout, run.Stderr = said, said
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 		run.Process.Signal(syscall.SIGTERM)
 		<-ended
 	})
-	said.waitFor(t, "start worker process") // it listens before
+	said.WaitFor(t, "start worker process") // it listens before
 	return plain, secure, authority
 }
 
@@ -136,7 +137,7 @@ func TestDocumentedNginx(t *testing.T) {
 				}
 				return got
 			}
-			for name, want := range every(t, f.Dir) {
+			for name, want := range servertest.ReadFolder(t, f.Dir) {
 				nginxFile(t, get, name, want)
 			}
 			nginxRanges(t, get)
@@ -258,6 +259,6 @@ func nginxTrust(t *testing.T, f *releasetest.Folder, client *http.Client, url st
 func TestOriginVouches(t *testing.T) {
 	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
-	s := openSite(t, releaseSettings(f))
+	s := openSite(t, servertest.ReleaseSettings(f))
 	nginxTrust(t, f, s.client, s.url)
 }

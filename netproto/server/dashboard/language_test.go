@@ -1,10 +1,11 @@
-package server_test
+package dashboard_test
 
 import (
 	"strings"
 	"testing"
 
 	"collet/netproto/compat"
+	"collet/netproto/server/servertest"
 )
 
 // TestDashboardSpeaksRussian to a browser that asks for it, and what is refused too.
@@ -41,7 +42,7 @@ func TestDashboardSpeaksRussian(t *testing.T) {
 	}
 	b.get(200, "/admin")
 	b.shows("Versions 5 to 8 may connect")
-	change(t, o, func(s *compat.Settings) { s.ActiveMax = 5 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMax = 5 })
 	b.get(200, "/admin")
 	b.shows("Version 5 may connect")
 }

@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
 
@@ -16,7 +17,7 @@ import (
 func floors(t testing.TB, o *operator.Operator, all map[string]int32) {
 	t.Helper()
 	for account, floor := range all {
-		if _, err := o.Floors.Set(editor(), account, floor, "", false); err != nil {
+		if _, err := o.Floors.Set(servertest.Editor(), account, floor, "", false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,7 +30,7 @@ func TestDashboardListsPlayers(t *testing.T) {
 	b.get(200, "/admin/players")
 	b.shows("No account has a floor yet", "No such account has a floor")
 	floors(t, o, map[string]int32{"ann": 8, "anton": 6, "bob": 5, "zoë & <b>": 8, "1": 7})
-	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 6, 7 })
 	b.get(200, "/admin/players")
 	b.shows("ann", "anton", "bob", "zoë & <b>", "above the active range", "locked out", "any active version", "only from its floor on", "/admin/player?id=zo%c3%ab%20%26%20%3cb%3e")
 	if strings.Contains(b.last, "& <b>") || strings.Index(b.last, ">ann<") > strings.Index(b.last, ">bob<") {
@@ -79,8 +80,8 @@ func TestDashboardPagesOfPlayers(t *testing.T) {
 func TestDashboardFloor(t *testing.T) {
 	t.Parallel()
 	h, o, b := governed(t)
-	stays(t, h.expect(t, client(7, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
-	h.expect(t, client(6, "Linux-x64", account("ann")), compat.UpdateBinaries, compat.RuleFloor)
+	stays(t, h.Expect(t, servertest.VersionHandshake(7, "Linux-x64", servertest.WithAccount("ann")), compat.Accept, compat.RuleAccept))
+	h.Expect(t, servertest.VersionHandshake(6, "Linux-x64", servertest.WithAccount("ann")), compat.UpdateBinaries, compat.RuleFloor)
 	b.get(200, "/admin/player?id=ann")
 	b.shows("The oldest version that it may play is 7", `max="8"`)
 	b.send(200, "/admin/player/review", "id", "ann", "was", b.hidden("was"), "floor", "6")
@@ -98,13 +99,13 @@ func TestDashboardFloor(t *testing.T) {
 	b.send(303, "/admin/player/apply", append(fields, "confirm", "1", "comment", "restored from a backup")...)
 	b.get(200, b.head.Get("Location"))
 	b.shows("Saved. It applies", "may play is 6")
-	stays(t, h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
+	stays(t, h.Expect(t, servertest.VersionHandshake(6, "Linux-x64", servertest.WithAccount("ann")), compat.Accept, compat.RuleAccept))
 
 	b.send(200, "/admin/player/review", "id", "ann", "was", "6", "floor", "8")
 	b.shows("older than version 8 would have to update", "Raise the floor")
 	b.lacks("This lowers", `name="confirm"`)
 	b.send(303, "/admin/player/apply", "id", "ann", "was", "6", "floor", "8")
-	h.expect(t, client(7, "Linux-x64", account("ann")), compat.NoNativeUpdate, compat.RuleFloor)
+	h.Expect(t, servertest.VersionHandshake(7, "Linux-x64", servertest.WithAccount("ann")), compat.NoNativeUpdate, compat.RuleFloor)
 	records, err := o.Audit.Records(0, 2)
 	if err != nil || len(records) != 2 || records[0].Keys[0] != "floors.ann" || string(records[0].After) != `{"floor":8}` || records[0].Source != compat.SourceDashboard ||
 		records[1].Comment != "restored from a backup" {
@@ -171,13 +172,13 @@ func TestDashboardFloorRoles(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	floors(t, o, map[string]int32{"ann": 7})
-	change(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
 	b.get(200, "/admin/player?id=ann")
 	b.shows("A developer’s account")
-	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.Tokens.Create(editor(), "board", operator.RoleView)
+	secret, err := o.Tokens.Create(servertest.Editor(), "board", operator.RoleView)
 	if err != nil {
 		t.Fatal(err)
 	}

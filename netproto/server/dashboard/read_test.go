@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"html"
@@ -9,13 +9,14 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/server/servertest"
 )
 
 // TestDashboardReads shows everything without a script.
 func TestDashboardReads(t *testing.T) {
 	t.Parallel()
 	h, o, b := governed(t)
-	change(t, o, func(s *compat.Settings) {
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) {
 		s.ActiveMin, s.ActiveMax = 6, 7
 		s.PatchRules = []compat.PatchRule{{Logic: 7, Target: "Windows-*", MinPatch: 2}, {Logic: 7, Target: "Windows-win64", MinPatch: 1}}
 		s.Redirect = compat.RedirectSettings{Enabled: true, Host: "next.example", Port: 4000, BaseURL: "https://next.example/packs"}
@@ -23,9 +24,9 @@ func TestDashboardReads(t *testing.T) {
 		s.Messages = map[string]string{compat.PopupMaintenance: "Back <soon>"}
 	})
 	for _, logic := range []int32{6, 7, 7} {
-		stays(t, h.expect(t, client(logic, "Linux-x64"), compat.Accept, compat.RuleAccept))
+		stays(t, h.Expect(t, servertest.VersionHandshake(logic, "Linux-x64"), compat.Accept, compat.RuleAccept))
 	}
-	h.expect(t, client(9, "Linux-x64"), compat.Redirect, compat.RuleRedirect)
+	h.Expect(t, servertest.VersionHandshake(9, "Linux-x64"), compat.Redirect, compat.RuleRedirect)
 	b.get(200, "/admin")
 	b.shows("Versions 6 to 7 may connect", "supports 5 to 8", `data-logic="5"`, `data-logic="8"`, "active first", "active last", "no baseline",
 		"Older", "below 6", "Can’t be updated", "Sent to the store", "Update in place", "to next.example:4000, once", "redundant: patch_rules[0] asks for as much",
@@ -49,17 +50,17 @@ func TestDashboardReads(t *testing.T) {
 // TestDashboardElsewhere is a server without a store, and one without logic versions.
 func TestDashboardElsewhere(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
-	b := browse(t, monitored(t, start(t, set), set))
+	set := servertest.Settings(t)
+	b := browse(t, servertest.ServeMonitor(t, servertest.Start(t, set), set))
 	b.get(404, "/admin")
 	b.shows("Compat.Store")
 	b.get(404, "/administration")
 
-	set = settings(t)
+	set = servertest.Settings(t)
 	set.Compat.Store = t.TempDir() + "/compat.db"
-	h, o := govern(t, set)
-	h.expect(t, hello(netproto.C1), compat.Accept, compat.RuleAccept)
-	b = browse(t, monitored(t, h, set)).enter()
+	h, o := servertest.StartWithToken(t, set)
+	h.Expect(t, servertest.Handshake(netproto.C1), compat.Accept, compat.RuleAccept)
+	b = browse(t, servertest.ServeMonitor(t, h, set)).enter()
 	b.get(200, "/admin")
 	b.shows("no logic versions", "Maintenance", "none")
 	b.lacks(`id="range"`, `id="patch"`, `id="redirect"`)
@@ -101,7 +102,7 @@ func TestDashboardHistoryPages(t *testing.T) {
 	_, o, b := governed(t)
 	const changes = 60
 	for i := range changes {
-		change(t, o, func(s *compat.Settings) { s.AutoUpgrade = i%2 == 0 })
+		servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.AutoUpgrade = i%2 == 0 })
 	}
 	seen, path := map[string]bool{}, "/admin/audit"
 	pages := 0
@@ -132,11 +133,11 @@ func TestDashboardShowsNothingOfClients(t *testing.T) {
 	said := func(s *netproto.HelloTags) {
 		s.Build.ID, s.Build.Branch, s.Content, s.Account = evil, evil[:32], evil, evil
 	}
-	m := client(7, evil, said)
+	m := servertest.VersionHandshake(7, evil, said)
 	m.Compatibility = evil
-	p, _ := h.ask(t, m)
+	p, _ := h.Ask(t, m)
 	stays(t, p)
-	stays(t, h.expect(t, client(7, "Linux-x64", said), compat.Accept, compat.RuleAccept))
+	stays(t, h.Expect(t, servertest.VersionHandshake(7, "Linux-x64", said), compat.Accept, compat.RuleAccept))
 	for _, path := range []string{"/admin", "/admin/live", "/admin/audit", "/admin/players", "/admin/players?prefix=" + url.QueryEscape(evil), "/admin/player?id=" + url.QueryEscape(evil), "/admin/try"} {
 		b.get(200, path)
 		b.lacks("<script>alert", "</td><script")

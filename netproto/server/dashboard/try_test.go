@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/servertest"
 )
 
 // TestDashboardTries says of a client what a connection would be told, and by which rules.
@@ -17,7 +18,7 @@ func TestDashboardTries(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	floors(t, o, map[string]int32{"ann": 7, "dev": 7})
-	change(t, o, func(s *compat.Settings) {
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) {
 		s.ActiveMin, s.ActiveMax = 6, 7
 		s.PatchRules = []compat.PatchRule{{Logic: 7, Target: "Android-*", MinPatch: 3}}
 		s.StoreURLs = map[string]string{"Android-*": "https://store.example/game"}
@@ -55,7 +56,7 @@ func TestDashboardTries(t *testing.T) {
 func TestDashboardTryRules(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
-	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.Maintenance.Enabled = 7, true })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin, s.Maintenance.Enabled = 7, true })
 	b.get(200, "/admin/try")
 	b.send(200, "/admin/try", "target", "Linux-x64", "logic", "6")
 	got := map[string]string{}
@@ -71,8 +72,8 @@ func TestDashboardTryRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, text := call(t, "POST", b.at+"/api/compat/evaluate", string(body))
-	if told := reads[admin.EvaluateAnswer](t, answer, text, 200).Verdict; told.Verdict != "MAINTENANCE" || fmt.Sprint(told.Reasons) != "[3 5]" {
+	answer, text := servertest.CallAPI(t, "POST", b.at+"/api/compat/evaluate", string(body))
+	if told := servertest.Decode[admin.EvaluateAnswer](t, answer, text, 200).Verdict; told.Verdict != "MAINTENANCE" || fmt.Sprint(told.Reasons) != "[3 5]" {
 		t.Errorf("the API says %+v", told)
 	}
 }
@@ -120,10 +121,10 @@ func TestDashboardTriesWhileSomebodyTypes(t *testing.T) {
 // TestDashboardTryWithoutVersions knows nothing but compatibility versions.
 func TestDashboardTryWithoutVersions(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Compat.Store = t.TempDir() + "/compat.db"
-	h, _ := govern(t, set)
-	b := browse(t, monitored(t, h, set)).enter()
+	h, _ := servertest.StartWithToken(t, set)
+	b := browse(t, servertest.ServeMonitor(t, h, set)).enter()
 	b.get(200, "/admin/try")
 	b.lacks(`name="logic"`, `name="components"`)
 	b.send(200, "/admin/try", "target", "Linux-x64", "packs", "1")

@@ -1,4 +1,4 @@
-package server_test
+package admin_test
 
 import (
 	"context"
@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"collet/netproto/server/admin"
+	"collet/netproto/server/servertest"
 )
 
 // locally serves a control socket and returns a function that asks it.
-func locally(t *testing.T, h *house) func(method, path, body string) (int, string) {
+func locally(t *testing.T, h *servertest.Server) func(method, path, body string) (int, string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "collet") // the folders of tests have names that are too long for sockets
 	if err != nil {
@@ -31,7 +32,7 @@ func locally(t *testing.T, h *house) func(method, path, body string) (int, strin
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		reload := func(context.Context) error { return nil }
-		if err := admin.ServeControl(ctx, listener, h.Operator(), reload, h.logger()); err != nil {
+		if err := admin.ServeControl(ctx, listener, h.Operator(), reload, h.Logger()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -63,7 +64,7 @@ func locally(t *testing.T, h *house) func(method, path, body string) (int, strin
 // TestControlSocketAdministers makes tokens, changes settings and reloads without one, also when there are some already.
 func TestControlSocketAdministers(t *testing.T) {
 	t.Parallel()
-	h, o := unsecured(t, versioned(t))
+	h, o := servertest.StartWithoutToken(t, servertest.VersionedSettings(t))
 	ask := locally(t, h)
 	for _, c := range []struct {
 		method, path, body string
@@ -90,7 +91,7 @@ func TestControlSocketAdministers(t *testing.T) {
 // TestControlSocketWithoutAStore says what is missing.
 func TestControlSocketWithoutAStore(t *testing.T) {
 	t.Parallel()
-	h := start(t, settings(t))
+	h := servertest.Start(t, servertest.Settings(t))
 	if status, text := locally(t, h)("GET", "/api/compat", ""); status != 404 || !strings.Contains(text, "Compat.Store") {
 		t.Errorf("%d %s", status, text)
 	}

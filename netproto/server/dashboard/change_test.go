@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"fmt"
@@ -14,13 +14,14 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 )
 
 // TestDashboardChanges goes through each form: review, apply, and what is in force then.
 func TestDashboardChanges(t *testing.T) {
 	t.Parallel()
 	h, o, b := governed(t)
-	stays(t, h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept))
+	stays(t, h.Expect(t, servertest.VersionHandshake(5, "Linux-x64"), compat.Accept, compat.RuleAccept))
 	for _, c := range []struct {
 		section string
 		fields  []string
@@ -70,7 +71,7 @@ func TestDashboardChanges(t *testing.T) {
 func TestDashboardLowering(t *testing.T) {
 	t.Parallel()
 	h, o, b := governed(t)
-	stays(t, h.expect(t, client(8, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept))
+	stays(t, h.Expect(t, servertest.VersionHandshake(8, "Linux-x64", servertest.WithAccount("ann")), compat.Accept, compat.RuleAccept))
 	lower := []string{"section", "range", "active_min", "5", "active_max", "7"}
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", lower...)
@@ -87,11 +88,11 @@ func TestDashboardLowering(t *testing.T) {
 	if s := o.Settings(); s.ActiveMax != 7 || s.Revision != 2 {
 		t.Errorf("%+v", s)
 	}
-	h.expect(t, client(8, "Linux-x64"), compat.ClientTooNew, compat.RuleTooNew)
+	h.Expect(t, servertest.VersionHandshake(8, "Linux-x64"), compat.ClientTooNew, compat.RuleTooNew)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "8")
 	b.lacks("This lowers")
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
 	b.shows("This lowers the active range", "Clients of older versions may connect again", `name="confirm" value="1" required`)
@@ -104,7 +105,7 @@ func TestDashboardStale(t *testing.T) {
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "policy", "components", "enforce", "manifest", "full")
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin = 6 })
 	b.apply(409, "comment", "mine")
 	b.shows("The settings have changed meanwhile", "revision 1; the current one is 2", "a test", "active_min", "mine</textarea>")
 	if o.Settings().Manifest != compat.ManifestNone {
@@ -115,7 +116,7 @@ func TestDashboardStale(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	b.get(200, "/admin")
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 7 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin = 7 })
 	b.send(409, "/admin/review", "section", "policy", "components", "enforce", "manifest", "none")
 	b.shows("The settings have changed meanwhile", "revision 3; the current one is 4")
 	b.apply(303)
@@ -126,7 +127,7 @@ func TestDashboardKeepsBothChanges(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	b.get(200, "/admin")
-	change(t, o, func(s *compat.Settings) { s.AutoUpgrade, s.ActiveMin = true, 6 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.AutoUpgrade, s.ActiveMin = true, 6 })
 	b.send(409, "/admin/review", "section", "range", "active_min", "5", "active_max", "7")
 	b.shows("<dt>active_max</dt>")
 	if changes := b.last[strings.Index(b.last, "changes big"):]; strings.Contains(changes, "auto_upgrade") || strings.Contains(changes, "active_min") {
@@ -183,7 +184,7 @@ func TestDashboardMistakes(t *testing.T) {
 func TestDashboardTriesWhileTyping(t *testing.T) {
 	t.Parallel()
 	h, _, b := governed(t)
-	stays(t, h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept))
+	stays(t, h.Expect(t, servertest.VersionHandshake(5, "Linux-x64"), compat.Accept, compat.RuleAccept))
 	b.get(200, "/admin")
 	seal := b.seal()
 	form := func(min string) url.Values {
@@ -200,7 +201,7 @@ func TestDashboardTriesWhileTyping(t *testing.T) {
 func TestDashboardRollback(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
-	change(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 7, 7 })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin, s.ActiveMax = 7, 7 })
 	b.get(200, "/admin/rollback?to=1")
 	b.shows("Go back to revision 1", "This lowers the active range", "active_max", "(required)")
 	b.send(422, "/admin/rollback", "to", "1", "confirm", "1")
@@ -210,7 +211,7 @@ func TestDashboardRollback(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	b.get(200, "/admin/rollback?to=2")
-	change(t, o, func(s *compat.Settings) { s.AutoUpgrade = true })
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.AutoUpgrade = true })
 	b.send(409, "/admin/rollback", "to", "2", "confirm", "1", "comment", "again")
 	b.shows("changed meanwhile")
 	b.get(404, "/admin/rollback?to=77")
@@ -301,13 +302,13 @@ func TestDashboardLongForms(t *testing.T) {
 func TestDashboardEndsSessions(t *testing.T) {
 	t.Parallel()
 	h, _, b := governed(t)
-	old := h.expect(t, client(5, "Linux-x64"), compat.Accept, compat.RuleAccept)
-	fine := h.expect(t, client(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
+	old := h.Expect(t, servertest.VersionHandshake(5, "Linux-x64"), compat.Accept, compat.RuleAccept)
+	fine := h.Expect(t, servertest.VersionHandshake(7, "Linux-x64"), compat.Accept, compat.RuleAccept)
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "6", "active_max", "8")
 	b.shows("End sessions that could not reconnect, at once", `value="3600"`)
 	b.apply(303, "kick", "0")
-	old.gone()
-	fine.send(&netproto.Ping{})
-	next[*netproto.FileList](fine)
+	old.ReadToEnd()
+	fine.Send(&netproto.Ping{})
+	servertest.Next[*netproto.FileList](fine)
 }

@@ -1,4 +1,4 @@
-package server_test
+package origin_test
 
 import (
 	"bufio"
@@ -24,13 +24,14 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
 )
 
 // site is a server whose HTTP port is open.
 type site struct {
-	*house
+	*servertest.Server
 	monitor *origin.Monitor
 	url     string
 	client  *http.Client
@@ -40,17 +41,17 @@ type site struct {
 // open serves a release folder over HTTP, and to players, until the test ends.
 func openSite(t testing.TB, set config.Settings) *site {
 	t.Helper()
-	h := start(t, set)
-	s := &site{house: h, monitor: administered(h)}
-	if err := s.monitor.Configure(set, s.logger()); err != nil {
+	h := servertest.Start(t, set)
+	s := &site{Server: h, monitor: servertest.NewMonitor(h)}
+	if err := s.monitor.Configure(set, s.Logger()); err != nil {
 		t.Fatal(err)
 	}
-	s.stopped(t, s.Ready)
+	s.WaitUntil(t, s.Ready)
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.monitor.Watch(s.Server)
+	s.monitor.Watch(s.Server.Server)
 	s.url = "http://" + listener.Addr().String()
 	if set.Operations.HTTPCertificate != "" {
 		s.url = "https://" + listener.Addr().String()
@@ -58,7 +59,7 @@ func openSite(t testing.TB, set config.Settings) *site {
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.monitor.ServeMonitor(ctx, listener, s.logger()); err != nil {
+		if err := s.monitor.ServeMonitor(ctx, listener, s.Logger()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -110,8 +111,8 @@ func TestOriginFiles(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1), releasetest.Standard(2))
-	s := openSite(t, releaseSettings(f))
-	for name, want := range every(t, f.Dir) {
+	s := openSite(t, servertest.ReleaseSettings(f))
+	for name, want := range servertest.ReadFolder(t, f.Dir) {
 		got := s.request(t, http.MethodGet, "/"+name, "Accept-Encoding", "gzip, br")
 		h := got.Header
 		cache, kind := "public, max-age=31536000, immutable", "application/octet-stream"
@@ -143,7 +144,7 @@ func TestOriginFiles(t *testing.T) {
 func TestOriginRanges(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	s := openSite(t, releaseSettings(f))
+	s := openSite(t, servertest.ReleaseSettings(f))
 	patch := releasetest.Standard(1).Patch
 	path := "/" + release.ObjectOf([]byte(patch)).Path()
 	n := len(patch)
@@ -211,7 +212,7 @@ func TestOriginRanges(t *testing.T) {
 func TestOriginConditions(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	s := openSite(t, releaseSettings(f))
+	s := openSite(t, servertest.ReleaseSettings(f))
 	patch := releasetest.Standard(1).Patch
 	path, tag := "/"+release.ObjectOf([]byte(patch)).Path(), etag(patch)
 	for _, test := range []struct {
@@ -249,7 +250,7 @@ func TestOriginRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := openSite(t, releaseSettings(f))
+	s := openSite(t, servertest.ReleaseSettings(f))
 	if err := store.Save("metadata/2.root.json", []byte("secret")); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func TestOriginRefusals(t *testing.T) {
 	}
 	for status, least := range map[string]int{"404": 10, "405": 5} {
 		var n int
-		fmt.Sscan(value(t, s.monitor, `collet_http_requests_total{status="`+status+`"}`), &n)
+		fmt.Sscan(servertest.MetricValue(t, s.monitor, `collet_http_requests_total{status="`+status+`"}`), &n)
 		if n < least {
 			t.Errorf("%d answers %s were counted", n, status)
 		}
@@ -315,7 +316,7 @@ func TestOriginPrefix(t *testing.T) {
 	}{{"/", "/"}, {"/game/files/", "/game/files/"}, {"", ""}} {
 		t.Run(test.prefix, func(t *testing.T) {
 			f := published(t, releasetest.Standard(1))
-			set := releaseSettings(f)
+			set := servertest.ReleaseSettings(f)
 			set.Release.HTTPPrefix = test.prefix
 			s := openSite(t, set)
 			for _, prefix := range []string{"/", "/game/files/", "/game/"} {
@@ -340,7 +341,7 @@ func TestOriginPrefix(t *testing.T) {
 func TestMetricsAreNotForEverybody(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	s := openSite(t, set)
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
@@ -358,10 +359,10 @@ func TestOriginFollowsTheCatalogue(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	s := openSite(t, set)
 	first := s.request(t, http.MethodGet, "/metadata/timestamp.json")
-	publish(t, f, releasetest.Standard(2))
+	servertest.Publish(t, f, releasetest.Standard(2))
 	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json", "If-None-Match", first.Header.Get("Etag")); got.StatusCode != 304 {
 		t.Errorf("before the reload: %d", got.StatusCode)
 	}
@@ -386,7 +387,7 @@ func TestOriginOverTLS(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	authority, err := transporttest.NewAuthority("test authority")
 	if err != nil {
 		t.Fatal(err)
@@ -399,7 +400,7 @@ func TestOriginOverTLS(t *testing.T) {
 	for _, two := range []bool{true, false} {
 		transport := &http.Transport{TLSClientConfig: trusting.Clone(), ForceAttemptHTTP2: two, DisableCompression: true}
 		client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
-		for name, want := range every(t, f.Dir) {
+		for name, want := range servertest.ReadFolder(t, f.Dir) {
 			got := fetchURL(t, client, http.MethodGet, s.url+"/"+name)
 			if (got.ProtoMajor == 2) != two || got.StatusCode != 200 || got.body != want {
 				t.Errorf("%s: %s %d, %d bytes", name, got.Proto, got.StatusCode, len(got.body))
@@ -440,11 +441,11 @@ func renew(t testing.TB, dir string, authority *transporttest.Authority) (cert, 
 func TestOriginLimits(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Limits.Connections = 2
 	s := openSite(t, set)
-	p, _ := s.objects(t, "compat-1")
-	q, _ := s.objects(t, "compat-1")
+	p, _ := s.DialForObjects(t, "compat-1")
+	q, _ := s.DialForObjects(t, "compat-1")
 	got := s.request(t, http.MethodGet, "/metadata/timestamp.json")
 	if got.StatusCode != 503 || got.Header.Get("Retry-After") != "5" || !got.Close || !strings.Contains(got.body, "Limits.Connections") {
 		t.Errorf("full: %d, %v, %q", got.StatusCode, got.Header, got.body)
@@ -452,29 +453,29 @@ func TestOriginLimits(t *testing.T) {
 	if got := s.request(t, http.MethodGet, "/readyz"); got.StatusCode != 200 {
 		t.Errorf("an operator is told %d", got.StatusCode)
 	}
-	if n := value(t, s.monitor, `collet_connections_refused_total{limit="connections",transport="http"}`); n == "0" {
+	if n := servertest.MetricValue(t, s.monitor, `collet_connections_refused_total{limit="connections",transport="http"}`); n == "0" {
 		t.Error("nothing was counted")
 	}
-	p.raw.Close()
-	q.raw.Close()
-	s.stopped(t, func() bool { return s.Connections() == 0 })
+	p.Raw.Close()
+	q.Raw.Close()
+	s.WaitUntil(t, func() bool { return s.Connections() == 0 })
 	s.client.CloseIdleConnections()
 	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 200 {
 		t.Errorf("when they have gone: %d", got.StatusCode)
 	}
 	s.client.CloseIdleConnections()
-	s.stopped(t, func() bool { return s.Connections() == 0 })
+	s.WaitUntil(t, func() bool { return s.Connections() == 0 })
 }
 
 // TestOriginConnections bounds the downloads of those who are no operators. One who has nothing under way makes room, and the admin
-// pages are answered also when the house is full.
+// pages are answered also when all connections are taken.
 func TestOriginConnections(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<20) // more than two sockets hold; the folder of other tests, too
 	f := published(t, r)
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	set.Limits.HTTPConnections = 1
 	s := openSite(t, set)
@@ -498,7 +499,7 @@ func TestOriginConnections(t *testing.T) {
 		t.Errorf("an operator from elsewhere: %d %q", got.StatusCode, got.body)
 	}
 	slow.Close()
-	s.stopped(t, func() bool { return s.Connections() == 0 })
+	s.WaitUntil(t, func() bool { return s.Connections() == 0 })
 	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 200 {
 		t.Errorf("when it has gone: %d", got.StatusCode)
 	}
@@ -511,7 +512,7 @@ func TestOriginBandwidth(t *testing.T) {
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789", 30_000)
 	f := published(t, r)
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Network.UpdateFileMaxPortionSize = 100_000
 	set.Limits.ExemptAddresses = []string{}
 	set.Limits.ClientBandwidth = 400_000
@@ -524,8 +525,8 @@ func TestOriginBandwidth(t *testing.T) {
 			t.Errorf("over HTTP: %d bytes", len(got.body))
 		}
 	})
-	p, _ := s.objects(t, "compat-1")
-	if got, _ := objectOf(p, name); got != r.Patch {
+	p, _ := s.DialForObjects(t, "compat-1")
+	if got, _ := servertest.FetchObject(p, name); got != r.Patch {
 		t.Errorf("over C1: %d bytes", len(got))
 	}
 	both.Wait()
@@ -540,7 +541,7 @@ func TestOriginSlowClients(t *testing.T) {
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 2<<20)
 	f := published(t, r)
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	set.Limits.ProgressTime = time.Second
 	s := openSite(t, set)
 	addr := strings.TrimPrefix(s.url, "http://")
@@ -562,7 +563,9 @@ func TestOriginSlowClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			if what == "takes nothing" {
-				s.stopped(t, func() bool { return value(t, s.monitor, `collet_http_requests_total{status="206"}`) != "0" })
+				s.WaitUntil(t, func() bool {
+					return servertest.MetricValue(t, s.monitor, `collet_http_requests_total{status="206"}`) != "0"
+				})
 			}
 			conn.SetDeadline(time.Now().Add(20 * time.Second))
 			n, err := io.Copy(io.Discard, conn)
@@ -580,17 +583,17 @@ func TestOriginSlowClients(t *testing.T) {
 func TestOriginBeforeAndBehind(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
-	set := releaseSettings(f)
+	set := servertest.ReleaseSettings(f)
 	var m origin.Monitor
-	if err := m.Configure(set, (&house{log: &logBook{}}).logger()); err != nil {
+	if err := m.Configure(set, servertest.New().Logger()); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := ask(&m, http.MethodGet, "/metadata/timestamp.json"); code != 503 || !strings.Contains(text, "starting") {
+	if code, text := servertest.AskMonitor(&m, http.MethodGet, "/metadata/timestamp.json"); code != 503 || !strings.Contains(text, "starting") {
 		t.Errorf("before: %d %s", code, text)
 	}
 	s := openSite(t, set)
-	s.stop()
-	s.stopped(t, func() bool { return !s.Ready() })
+	s.Stop()
+	s.WaitUntil(t, func() bool { return !s.Ready() })
 	if got := s.request(t, http.MethodGet, "/metadata/timestamp.json"); got.StatusCode != 503 || !strings.Contains(got.body, "stopping") {
 		t.Errorf("behind: %d %s", got.StatusCode, got.body)
 	}
@@ -631,11 +634,11 @@ func TestOriginCopiesNothing(t *testing.T) {
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<16)
 	f := published(t, r)
-	set := releaseSettings(f)
-	h := start(t, set)
-	h.stopped(t, h.Ready)
+	set := servertest.ReleaseSettings(f)
+	h := servertest.Start(t, set)
+	h.WaitUntil(t, h.Ready)
 	var m origin.Monitor
-	if err := m.Configure(set, h.logger()); err != nil {
+	if err := m.Configure(set, h.Logger()); err != nil {
 		t.Fatal(err)
 	}
 	m.Watch(h.Server)
@@ -646,7 +649,7 @@ func TestOriginCopiesNothing(t *testing.T) {
 	listener := &counted{Listener: inner}
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { m.ServeMonitor(ctx, listener, h.logger()) })
+	serving.Go(func() { m.ServeMonitor(ctx, listener, h.Logger()) })
 	defer serving.Wait()
 	defer stop()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
@@ -659,5 +662,58 @@ func TestOriginCopiesNothing(t *testing.T) {
 	const looked = 512 + 4096 // what net/http copies in any case, to look at it, and what its buffer may hold
 	if n := listener.straight.Load(); n < int64(len(r.Patch)-16-looked) {
 		t.Errorf("%d bytes of %d went straight", n, len(r.Patch)-16)
+	}
+}
+
+// TestOriginFileChangesWhileItIsSent is the same over HTTP.
+func TestOriginFileChangesWhileItIsSent(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	dir, object, content, set := big(t)
+	s := openSite(t, set)
+	answer, err := s.client.Get(s.url + "/" + object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(object)), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, answer.Body)
+	if err == nil || n >= int64(len(content)) {
+		t.Errorf("%d bytes came, %v", n, err)
+	}
+	s.Log.Has(t, "warn", "changed while it was handed out")
+}
+
+// TestOriginSlowStream ends a stream of HTTP/2 whose client takes nothing of it, while others on the connection go on.
+func TestOriginSlowStream(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	_, object, content, set := big(t)
+	set.Limits.ProgressTime = time.Second
+	authority, err := transporttest.NewAuthority("test authority")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Operations.HTTPCertificate, set.Operations.HTTPPrivateKey = renew(t, t.TempDir(), authority)
+	s := openSite(t, set)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority.PEM())
+	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}, Timeout: 60 * time.Second}
+	defer client.CloseIdleConnections()
+	slow, err := client.Get(s.url + "/" + object)
+	if err != nil || slow.ProtoMajor != 2 {
+		t.Fatalf("%v, %v", slow, err)
+	}
+	defer slow.Body.Close()
+	s.WaitUntil(t, func() bool {
+		return servertest.MetricValue(t, s.monitor, `collet_http_requests_total{status="200"}`) == "1"
+	})
+	if got := fetchURL(t, client, http.MethodGet, s.url+"/metadata/timestamp.json"); got.StatusCode != 200 {
+		t.Errorf("another stream: %d", got.StatusCode)
+	}
+	if n, err := io.Copy(io.Discard, slow.Body); err == nil || n >= int64(len(content)) {
+		t.Errorf("%d bytes came, %v", n, err)
 	}
 }

@@ -1,20 +1,16 @@
-package server_test
+package operator_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"github.com/rs/zerolog"
 
-	"collet/netproto"
 	"collet/netproto/compat"
-	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
-	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
-	"collet/platform/testlevel"
+	"collet/netproto/server/servertest"
 )
 
 // shared is a store that other servers write to as well, and one that can fail.
@@ -39,24 +35,24 @@ func (s *shared) Floor(account string) (int32, error) {
 }
 
 // sharing starts a server with such a store.
-func sharing(t *testing.T) (*house, *operator.Operator, *shared) {
+func sharing(t *testing.T) (*servertest.Server, *operator.Operator, *shared) {
 	t.Helper()
-	set := versioned(t)
+	set := servertest.VersionedSettings(t)
 	file, err := operator.OpenStore(set.Compat.Store, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &shared{Store: file, changed: make(chan struct{})}
-	h := &house{log: &logBook{}, done: make(chan error, 1)}
-	catalogue, err := catalogue.Open(t.Context(), set, h.logger())
+	h := servertest.New()
+	catalogue, err := catalogue.Open(t.Context(), set, h.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := operator.New(store, catalogue.Declared(), operator.Options{}, h.logger())
+	o, err := operator.New(store, catalogue.Declared(), operator.Options{}, h.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Server = server.New(catalogue, set, h.logger())
+	h.Server = server.New(catalogue, set, h.Logger())
 	h.Govern(o)
 	t.Cleanup(func() {
 		if err := o.Close(); err != nil {
@@ -67,7 +63,7 @@ func sharing(t *testing.T) (*house, *operator.Operator, *shared) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h.serve(t, listener), o, store
+	return h.ServeOn(t, listener), o, store
 }
 
 // TestSettingsOfAnotherServer are taken over when the store says that they have changed, unless they make no sense here.
@@ -101,8 +97,8 @@ func TestSettingsOfAnotherServer(t *testing.T) {
 	if s := o.Settings(); s.ActiveMin != 7 || s.Revision != 2 {
 		t.Errorf("the settings are %+v", s)
 	}
-	h.expect(t, client(6, "Linux-x64"), compat.UpdateBinaries, compat.RuleTooOld)
-	change(t, o, func(s *compat.Settings) { s.ActiveMin = 6 }) // the chain goes on behind the other server's record
+	h.Expect(t, servertest.VersionHandshake(6, "Linux-x64"), compat.UpdateBinaries, compat.RuleTooOld)
+	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.ActiveMin = 6 }) // the chain goes on behind the other server's record
 	if n, err := o.Audit.Verify(); n != 3 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
@@ -110,7 +106,7 @@ func TestSettingsOfAnotherServer(t *testing.T) {
 	if s := o.Settings(); s.ActiveMax != 8 || s.Revision != 3 {
 		t.Errorf("settings for another build were taken: %+v", s)
 	}
-	h.log.has(t, "error", "changed elsewhere", "active_max")
+	h.Log.Has(t, "error", "changed elsewhere", "active_max")
 }
 
 // TestStoreThatFails changes nothing when the disk does not take it, and lets players in when a floor can't be read.
@@ -120,50 +116,19 @@ func TestStoreThatFails(t *testing.T) {
 	store.fault = errors.New("no space left")
 	s := o.Settings()
 	s.ActiveMin = 7
-	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s}); !errors.Is(err, store.fault) {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s}); !errors.Is(err, store.fault) {
 		t.Errorf("changed: %v", err)
 	}
 	if o.Settings().ActiveMin != 5 || o.Snapshot().Active.Min != 5 {
 		t.Error("handshakes are judged by what is not on disk")
 	}
-	h.expect(t, client(6, "Linux-x64", account("ann")), compat.Accept, compat.RuleAccept)
-	h.log.has(t, "error", "floor of an account", "ann")
+	h.Expect(t, servertest.VersionHandshake(6, "Linux-x64", servertest.WithAccount("ann")), compat.Accept, compat.RuleAccept)
+	h.Log.Has(t, "error", "floor of an account", "ann")
 	store.fault = nil
-	if _, err := o.Change(t.Context(), editor(), operator.Change{Revision: s.Revision, Settings: s}); err != nil {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s}); err != nil {
 		t.Errorf("once there is space: %v", err)
 	}
 	if n, err := o.Audit.Verify(); n != 2 || err != nil {
 		t.Errorf("%d records, %v", n, err)
-	}
-}
-
-// TestReleaseFolderWithVersions takes the logic version of a release from its compatibility version, and older modules from beside.
-func TestReleaseFolderWithVersions(t *testing.T) {
-	t.Parallel()
-	testlevel.Slow(t)
-	one := releasetest.Standard(1)
-	one.Compatibility = compat.Derived(7, 0x7777)
-	set := releaseSettings(published(t, one))
-	older := t.TempDir()
-	put(t, filepath.Join(older, "6", "Linux-x64", "Game.so"), "module of 6")
-	put(t, filepath.Join(older, "6", "Linux-x64", "Game.so.compat.json"), sidecarOf(6, 1))
-	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "6-8", Payloads: older}
-	h, o := govern(t, set)
-	p := h.expect(t, client(5, "Linux-x64"), compat.UpdateBinaries, compat.RuleTooOld)
-	if got := moduleIn(next[*netproto.FileList](p).Files); got == 0 || got == len("module of 6") {
-		t.Errorf("a module of %d bytes is offered", got)
-	}
-	change(t, o, func(s *compat.Settings) { s.ActiveMax = 6 })
-	p = h.expect(t, client(5, "Linux-x64"), compat.UpdateBinaries, compat.RuleTooOld)
-	if got := moduleIn(next[*netproto.FileList](p).Files); got != len("module of 6") {
-		t.Errorf("a module of %d bytes is offered", got)
-	}
-	for _, target := range o.Show().Targets {
-		if target.Name == "Linux-x64" && (len(target.Payloads) != 2 || target.Payloads[0].Logic != 7 || target.Payloads[0].Active || target.Payloads[1].Patch != 1) {
-			t.Errorf("%+v", target)
-		}
-	}
-	if got := h.Catalogue().Compatibility(); got != compat.Derived(8, 0) {
-		t.Errorf("the server says %q", got)
 	}
 }

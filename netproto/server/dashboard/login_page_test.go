@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"crypto/tls"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 )
 
 // TestDashboardHeaders keeps a browser from anything that the page did not bring.
@@ -133,7 +134,7 @@ func TestDashboardLogin(t *testing.T) {
 	if o.Settings().Revision != 1 {
 		t.Error("somebody changed something")
 	}
-	h.log.has(t, "info", "Logged in to the dashboard")
+	h.Log.Has(t, "info", "Logged in to the dashboard")
 }
 
 func mustURL(t testing.TB, text string) *url.URL {
@@ -150,7 +151,7 @@ func TestDashboardGuesses(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,10 +185,10 @@ func TestDashboardGuesses(t *testing.T) {
 func TestDashboardCookieOverTLS(t *testing.T) {
 	t.Parallel()
 	h, o, _ := governed(t)
-	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit); err != nil {
 		t.Fatal(err)
 	}
-	m := administered(h)
+	m := servertest.NewMonitor(h)
 	m.Watch(h.Server)
 	const warning = "loaded without TLS"
 	for _, c := range []struct {
@@ -222,7 +223,7 @@ func TestDashboardAndAPI(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"html"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"collet/netproto/server/operator"
+	"collet/netproto/server/servertest"
 )
 
 // browser keeps cookies and follows no redirects.
@@ -125,21 +126,21 @@ func (b *browser) lacks(texts ...string) {
 	}
 }
 
-// enter logs in with testSecret.
+// enter logs in with servertest.TokenSecret.
 func (b *browser) enter() *browser {
 	b.t.Helper()
 	b.get(200, "/admin/login")
-	b.send(303, "/admin/login", "token", testSecret)
+	b.send(303, "/admin/login", "token", servertest.TokenSecret)
 	return b
 }
 
 // governed is a server with a dashboard, and a browser in front of it that has logged in.
-func governed(t testing.TB) (*house, *operator.Operator, *browser) {
+func governed(t testing.TB) (*servertest.Server, *operator.Operator, *browser) {
 	t.Helper()
-	set := versioned(t)
-	h, o := govern(t, set)
-	return h, o, browse(t, monitored(t, h, set)).enter()
+	set := servertest.VersionedSettings(t)
+	h, o := servertest.StartWithToken(t, set)
+	return h, o, browse(t, servertest.ServeMonitor(t, h, set)).enter()
 }
 
 // stays keeps a connection open to the end of the test: the garbage collector closes unreferenced ones.
-func stays(t testing.TB, p *peer) { t.Cleanup(func() { runtime.KeepAlive(p) }) }
+func stays(t testing.TB, p *servertest.Peer) { t.Cleanup(func() { runtime.KeepAlive(p) }) }

@@ -1,4 +1,4 @@
-package server_test
+package origin_test
 
 import (
 	"context"
@@ -9,114 +9,80 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"collet/netproto"
 	"collet/netproto/server"
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/servertest"
 )
-
-// stopped waits until something that follows from a connection's end has happened.
-func (h *house) stopped(t testing.TB, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing happened:\n%s", h.log)
-		}
-	}
-}
 
 // healthConnections is how many connections an HTTP port serves at once beside those for files.
 const healthConnections = 32
-
-// ask is what a monitor answers, about metrics where these are by themselves.
-func ask(m *origin.Monitor, method, path string) (int, string) {
-	answer := httptest.NewRecorder()
-	handler := http.Handler(m)
-	if path == "/metrics" {
-		handler = m.MetricsHandler()
-	}
-	handler.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
-	return answer.Code, answer.Body.String()
-}
 
 func TestHealthAndReadiness(t *testing.T) {
 	t.Parallel()
 	var m origin.Monitor
 	expect := func(state, path string, code int, text string) {
 		t.Helper()
-		if got, body := ask(&m, http.MethodGet, path); got != code || !strings.Contains(body, text) {
+		if got, body := servertest.AskMonitor(&m, http.MethodGet, path); got != code || !strings.Contains(body, text) {
 			t.Errorf("%s: %s gives %d %q, want %d %q", state, path, got, body, code, text)
 		}
 	}
 	expect("no server", "/healthz", 200, "ok")
 	expect("no server", "/readyz", 503, "starting")
 	expect("no server", "/metrics", 503, "starting")
-	h := open(t, settings(t))
+	h := servertest.Open(t, servertest.Settings(t))
 	m.Watch(h.Server)
 	expect("not serving", "/readyz", 503, "no new connections")
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.serve(t, listener)
-	p := h.dial(t, netproto.C1)
-	p.greet(hello(netproto.C1))
+	h.ServeOn(t, listener)
+	p := h.Dial(t, netproto.C1)
+	p.Greet(servertest.Handshake(netproto.C1))
 	expect("serving", "/readyz", 200, "ready: 8 files for compatibility version compat-A\n")
 	expect("serving", "/", 404, "/healthz or /readyz")
-	if code, _ := ask(&m, http.MethodPost, "/readyz"); code != http.StatusMethodNotAllowed {
+	if code, _ := servertest.AskMonitor(&m, http.MethodPost, "/readyz"); code != http.StatusMethodNotAllowed {
 		t.Errorf("POST gives %d", code)
 	}
-	h.stop()
-	p.gone()
-	p.raw.Close()
-	<-h.done
+	h.Stop()
+	p.ReadToEnd()
+	p.Raw.Close()
+	<-h.Done
 	expect("stopped", "/readyz", 503, "stopping")
 	expect("stopped", "/healthz", 200, "ok")
-}
-
-// value is a series of the metrics.
-func value(t testing.TB, m *origin.Monitor, series string) string {
-	t.Helper()
-	_, text := ask(m, http.MethodGet, "/metrics")
-	for line := range strings.Lines(text) {
-		if rest, found := strings.CutPrefix(line, series+" "); found {
-			return strings.TrimSpace(rest)
-		}
-	}
-	return ""
 }
 
 // TestMetricsCount does everything once and looks at what was counted.
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
-	set := settings(t)
+	set := servertest.Settings(t)
 	set.Limits.Connections = 2
-	h := start(t, set)
+	h := servertest.Start(t, set)
 	var m origin.Monitor
 	m.Watch(h.Server)
-	taking := h.dial(t, netproto.C1)
-	_, files := taking.greet(hello(netproto.C1))
-	taking.take(files[1])
-	wrong := h.dial(t, netproto.G1)
-	wrong.greet(hello(netproto.G1))
-	refused := h.dial(t, netproto.C1)
-	refused.send(hello(netproto.C1))
-	next[*netproto.Refuse](refused)
-	refused.raw.Close()
-	wrong.send(&netproto.GetUpdateFile{Index: 999})
-	wrong.gone()
-	if got := value(t, &m, `collet_connections{transport="tcp"}`); got != "1" && got != "2" { // the one that was told off may linger
+	taking := h.Dial(t, netproto.C1)
+	_, files := taking.Greet(servertest.Handshake(netproto.C1))
+	taking.Fetch(files[1])
+	wrong := h.Dial(t, netproto.G1)
+	wrong.Greet(servertest.Handshake(netproto.G1))
+	refused := h.Dial(t, netproto.C1)
+	refused.Send(servertest.Handshake(netproto.C1))
+	servertest.Next[*netproto.Refuse](refused)
+	refused.Raw.Close()
+	wrong.Send(&netproto.GetUpdateFile{Index: 999})
+	wrong.ReadToEnd()
+	if got := servertest.MetricValue(t, &m, `collet_connections{transport="tcp"}`); got != "1" && got != "2" { // the one that was told off may linger
 		t.Errorf("%s connections", got)
 	}
-	taking.raw.Close()
-	h.gone(t)
+	taking.Raw.Close()
+	h.WaitForNoClients(t)
 	set.Baking.ClientResourceEntries = []string{"Nothing"}
 	if err := h.Reload(t.Context(), set); err == nil {
 		t.Error("reloaded")
@@ -140,7 +106,7 @@ func TestMetricsCount(t *testing.T) {
 		`collet_reloads_total{result="ok"}`:                                     "0",
 		"collet_catalogue_files":                                                "8",
 	} {
-		if got := value(t, &m, series); got != want {
+		if got := servertest.MetricValue(t, &m, series); got != want {
 			t.Errorf("%s is %q, want %s", series, got, want)
 		}
 	}
@@ -149,19 +115,19 @@ func TestMetricsCount(t *testing.T) {
 // TestPeersMakeNoSeries sends what could become labels.
 func TestPeersMakeNoSeries(t *testing.T) {
 	t.Parallel()
-	h := start(t, settings(t))
+	h := servertest.Start(t, servertest.Settings(t))
 	var m origin.Monitor
 	m.Watch(h.Server)
 	greet := func(compat, target string) {
-		p := h.dial(t, netproto.G1)
-		message := hello(netproto.G1)
+		p := h.Dial(t, netproto.G1)
+		message := servertest.Handshake(netproto.G1)
 		message.Compatibility, message.Target = compat, target
-		p.greet(message)
-		p.raw.Close()
-		h.gone(t)
+		p.Greet(message)
+		p.Raw.Close()
+		h.WaitForNoClients(t)
 	}
 	series := func() int {
-		_, text := ask(&m, http.MethodGet, "/metrics")
+		_, text := servertest.AskMonitor(&m, http.MethodGet, "/metrics")
 		return len(regexp.MustCompile(`(?m)^collet_`).FindAllString(text, -1))
 	}
 	greet("a", "b")
@@ -178,16 +144,16 @@ func TestPeersMakeNoSeries(t *testing.T) {
 // Limits and Operations with its default, and no others.
 func TestOperatingDocument(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../docs/OPERATING.md")
+	data, err := os.ReadFile("../../../docs/OPERATING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	doc := string(data)
-	h := open(t, settings(t))
+	h := servertest.Open(t, servertest.Settings(t))
 	t.Cleanup(h.Close)
 	var m origin.Monitor
 	m.Watch(h.Server)
-	_, text := ask(&m, http.MethodGet, "/metrics")
+	_, text := servertest.AskMonitor(&m, http.MethodGet, "/metrics")
 	var have []string
 	for _, found := range regexp.MustCompile(`(?m)^# TYPE (collet_\w+)`).FindAllStringSubmatch(text, -1) {
 		have = append(have, found[1])
@@ -213,7 +179,7 @@ func TestOperatingDocument(t *testing.T) {
 // TestMetricsHaveAPlaceOfTheirOwn: they are not at the port of the dashboard and the players, unless they are asked for there.
 func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	h := start(t, settings(t))
+	h := servertest.Start(t, servertest.Settings(t))
 	for _, c := range []struct {
 		address   string
 		from      []string
@@ -222,10 +188,10 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 		{"", nil, 404, 200}, {"127.0.0.1:9100", nil, 404, 200}, {"127.0.0.1:9100", []string{"198.51.100.0/24"}, 404, 404},
 		{config.MetricsHere, nil, 200, 200}, {config.MetricsHere, []string{"192.0.2.0/24"}, 200, 200},
 	} {
-		set := settings(t)
+		set := servertest.Settings(t)
 		set.Operations.MetricsAddress, set.Operations.MetricsFrom = c.address, c.from
 		var m origin.Monitor
-		if err := m.Configure(set, h.logger()); err != nil {
+		if err := m.Configure(set, h.Logger()); err != nil {
 			t.Fatal(err)
 		}
 		m.Watch(h.Server)
@@ -251,19 +217,6 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestMonitorAddressIsLoopbackUnlessSaid(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{
-		"": "", ":9100": "127.0.0.1:9100", "0.0.0.0:9100": "0.0.0.0:9100", "[::1]:9100": "[::1]:9100", "9100": "9100",
-	} {
-		set := config.Defaults()
-		set.Operations.HTTPAddress = given
-		if got := set.MonitorAddress(); got != want {
-			t.Errorf("%q gives %q, want %q", given, got, want)
-		}
-	}
-}
-
 // TestMonitorBoundsItsAskers opens more connections than there are places: who comes late is answered, and of the others as many are
 // left as there is room for.
 func TestMonitorBoundsItsAskers(t *testing.T) {
@@ -272,7 +225,7 @@ func TestMonitorBoundsItsAskers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, settings(t))
+	h := servertest.Open(t, servertest.Settings(t))
 	t.Cleanup(h.Close)
 	m := new(origin.Monitor)
 	m.Watch(h.Server)
@@ -303,12 +256,12 @@ func TestMonitorBoundsItsAskers(t *testing.T) {
 }
 
 // serveMetrics serves metrics to the end of the test.
-func serveMetrics(t testing.TB, m *origin.Monitor, h *house, listener net.Listener) {
+func serveMetrics(t testing.TB, m *origin.Monitor, h *servertest.Server, listener net.Listener) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := m.ServeMetrics(ctx, listener, h.logger()); err != nil {
+		if err := m.ServeMetrics(ctx, listener, h.Logger()); err != nil {
 			t.Error(err)
 		}
 	})
