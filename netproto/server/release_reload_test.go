@@ -239,6 +239,7 @@ func TestUnknownObjectsAreProven(t *testing.T) {
 // TestKnownObjectsHaveTheirSize does not hand out what was cut short behind the server's back.
 func TestKnownObjectsHaveTheirSize(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1))
 	h := servertest.Start(t, servertest.ReleaseSettings(f))
 	p, _ := h.DialForObjects(t, "compat-1")
@@ -254,6 +255,7 @@ func TestKnownObjectsHaveTheirSize(t *testing.T) {
 // TestCacheOfAServerThatIsGone is swept; that of one that runs stays.
 func TestCacheOfAServerThatIsGone(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	r := releasetest.Standard(1)
 	r.Plain = false
 	f := published(t, r)
@@ -347,6 +349,7 @@ func TestExpiredMetadataIsToldOf(t *testing.T) {
 // taken the next release over.
 func TestPlainFilesMoveOn(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1))
 	set := servertest.ReleaseSettings(f)
 	h := servertest.Start(t, set)

@@ -13,6 +13,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/config"
 	"collet/netproto/server/servertest"
+	"collet/platform/testlevel"
 )
 
 // content is what the fixture has for a listed file of a target.
@@ -170,6 +171,7 @@ func TestOwnRangesAreCutAtPortionAndEnd(t *testing.T) {
 // TestHardDisconnects is the source's validation table, for both generations.
 func TestHardDisconnects(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	tests := []struct {
 		name    string
 		portion int

@@ -10,6 +10,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server/servertest"
+	"collet/platform/testlevel"
 )
 
 // TestDashboardReads shows everything without a script.
@@ -99,6 +100,7 @@ func TestDashboardShowsTextAsText(t *testing.T) {
 // TestDashboardHistoryPages goes through a log that is longer than a page, to its first record and no further.
 func TestDashboardHistoryPages(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	_, o, b := governed(t)
 	const changes = 60
 	for i := range changes {

@@ -8,10 +8,14 @@ import (
 
 	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
+
+	"collet/platform/testlevel"
 )
 
 // TestAccounts goes through all accounts in pages of every size, and finds each one that is wanted once.
 func TestAccounts(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
 	opened, err := OpenStore(filepath.Join(t.TempDir(), "compat.db"), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)

@@ -279,6 +279,8 @@ func TestT7PowerCut(t *testing.T) {
 // TestT7Damage changes a store's file in all kinds of places: either nobody needs what was there, or the server does not start and says
 // where a good copy is. Nothing else is ever served.
 func TestT7Damage(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
 	c := crashed(t)
 	random := rand.New(rand.NewPCG(6, 2026))
 	refused := 0

@@ -9,11 +9,13 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/servertest"
+	"collet/platform/testlevel"
 )
 
 // TestTokensAreBounded in number and in what they may be called, and their secrets in no answer but the first.
 func TestTokensAreBounded(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	_, o := servertest.StartWithoutToken(t, servertest.VersionedSettings(t))
 	if _, err := o.Tokens.Create(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleEdit); err == nil {
 		t.Error("a viewer made a token")

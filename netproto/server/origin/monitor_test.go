@@ -19,6 +19,7 @@ import (
 	"collet/netproto/server/config"
 	"collet/netproto/server/origin"
 	"collet/netproto/server/servertest"
+	"collet/platform/testlevel"
 )
 
 // healthConnections is how many connections an HTTP port serves at once beside those for files.
@@ -221,6 +222,7 @@ func TestMetricsHaveAPlaceOfTheirOwn(t *testing.T) {
 // left as there is room for.
 func TestMonitorBoundsItsAskers(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

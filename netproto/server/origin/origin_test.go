@@ -310,6 +310,7 @@ func rawly(t testing.TB, s *site, text string) fetched {
 // TestOriginPrefix moves the folder, or takes it away, and leaves metrics where they are.
 func TestOriginPrefix(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	for _, test := range []struct {
 		prefix string
 		found  string
@@ -631,6 +632,7 @@ func (c *countedConn) ReadFrom(from io.Reader) (int64, error) {
 // TestOriginCopiesNothing gives the system the file itself, of which it sends what was asked for.
 func TestOriginCopiesNothing(t *testing.T) {
 	t.Parallel()
+	testlevel.Slow(t)
 	r := releasetest.Standard(1)
 	r.Patch = strings.Repeat("0123456789abcdef", 1<<16)
 	f := published(t, r)

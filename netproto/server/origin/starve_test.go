@@ -14,6 +14,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/origin"
 	"collet/netproto/server/servertest"
+	"collet/platform/testlevel"
 )
 
 // knocks is a connection to an HTTP port, on which text has been sent.
@@ -48,6 +49,7 @@ func answers(t testing.TB, at, path string, want int, headers string) {
 // TestHalfSentRequestsStarveNoOne: health, the dashboard and the API are answered while many more connections than there are
 // places are open with a part of a header, with a part of a form, with nothing, or idle.
 func TestHalfSentRequestsStarveNoOne(t *testing.T) {
+	testlevel.Slow(t)
 	const token = "Authorization: Bearer " + servertest.TokenSecret + "\r\n"
 	for name, text := range map[string]string{
 		"nothing": "", "half a header": "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
@@ -77,6 +79,7 @@ func TestHalfSentRequestsStarveNoOne(t *testing.T) {
 
 // TestHalfSentRequestsOfTheHouse: where a release folder is handed out half-sent headers keep no player out.
 func TestHalfSentRequestsOfTheHouse(t *testing.T) {
+	testlevel.Slow(t)
 	f := published(t, releasetest.Standard(1))
 	set := servertest.ReleaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
