@@ -35,7 +35,7 @@ func TestReplayServer(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			ranges, known := recorded[name]
 			if !known {
-				t.Fatal("nobody says what to ask for")
+				t.Fatal("the request is not given")
 			}
 			said := readAll(t, connOf(t, tr.generation, netproto.ServerSide, bytes.NewReader(tr.client)))
 			hello := said[0].(*netproto.Handshake)

@@ -43,7 +43,7 @@ func TestWritableSaysWhyNot(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		if err := platform.Writable("/proc"); err == nil {
-			t.Error("nobody makes files in /proc")
+			t.Error("files can't be created in /proc")
 		}
 	}
 }

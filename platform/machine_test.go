@@ -161,14 +161,14 @@ func TestHolders(t *testing.T) {
 		t.Errorf("got %v, want process %d", got, pid)
 	}
 	if got := platform.Holders(other); len(got) != 0 {
-		t.Errorf("nobody holds the other file, and yet %v", got)
+		t.Errorf("no process holds the other file, but got %v", got)
 	}
 	if runtime.GOOS == "linux" { // an older file of the same name is another file
 		if err := os.Rename(other, name); err != nil {
 			t.Fatal(err)
 		}
 		if got := platform.Holders(name); len(got) != 0 {
-			t.Errorf("nobody holds the new file, and yet %v", got)
+			t.Errorf("no process holds the new file, but got %v", got)
 		}
 	}
 	end()

@@ -90,7 +90,7 @@ func TestSignalsAreNamed(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.script, func(t *testing.T) {
 			if strings.Contains(test.script, "HUP") && signal.Ignored(syscall.SIGHUP) {
-				t.Skip("whoever started this test ignores the signal, and so do all its children")
+				t.Skip("the parent of this test ignores the signal, and so do all its children")
 			}
 			end := wait(t, start(t, platform.Command{Args: []string{"shell", test.script}}))
 			if got, _, _ := strings.Cut(end.String(), ", core written"); got != test.want || end.Asked != test.asked {

@@ -158,7 +158,7 @@ func TestHTTP2(t *testing.T) {
 // TestTLSFaults has a server with an untrusted certificate, and one with an old version of TLS.
 func TestTLSFaults(t *testing.T) {
 	data := random(1000, 1)
-	for name, config := range map[string]*tls.Config{"nobody vouches": nil, "old": {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}} {
+	for name, config := range map[string]*tls.Config{"untrusted issuer": nil, "old": {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}} {
 		server := httptest.NewUnstartedServer(holding(data))
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.TLS = config

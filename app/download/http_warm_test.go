@@ -67,7 +67,7 @@ func readAll(t *testing.T, w *HTTPMirror, name string) (string, error) {
 	}
 	defer body.Close()
 	if sized, is := body.(Sized); !is || sized.Total() < 0 {
-		t.Errorf("%s: nobody says how long it is", name)
+		t.Errorf("%s: the length is unknown", name)
 	}
 	data, err := io.ReadAll(body)
 	return string(data), err

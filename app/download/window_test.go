@@ -159,7 +159,7 @@ func TestGate(t *testing.T) {
 		g.resume()
 		synctest.Wait()
 		if !passed {
-			t.Error("open: nobody passed")
+			t.Error("open: no request passed")
 		}
 		g.pause()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -107,7 +107,7 @@ func TestContentMismatchEndsIt(t *testing.T) {
 			}
 		}
 		if said := j.said(); strings.Join(said, "") != "" {
-			t.Errorf("it tells of packs that nobody has: %q", said)
+			t.Errorf("it lists packs that are not installed: %q", said)
 		}
 		j.mu.Lock()
 		j.files = whole

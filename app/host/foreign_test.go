@@ -37,7 +37,7 @@ func TestBare(t *testing.T) {
 		"nothing of this game":   {hostWith(setup{}), foreign, true},
 		"no fault":               {hostWith(setup{}), nil, false},
 		"another fault":          {hostWith(setup{}), supervise.ErrTooLong, false},
-		"nobody to ask":          {hostWith(setup{}, func(h *host) { h.offline = true }), foreign, false},
+		"offline":                {hostWith(setup{}, func(h *host) { h.offline = true }), foreign, false},
 		"the built-in one alone": {hostWith(setup{opt: Options{ForceEmbeddedRuntime: true}}), foreign, false},
 		"one module alone":       {hostWith(setup{opt: Options{ClientLibPath: "x"}}), foreign, false},
 	} {

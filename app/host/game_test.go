@@ -72,7 +72,7 @@ func TestToleranceBesideTheGame(t *testing.T) {
 		{"looked at, again", &notebook{more: true, answer: update.Retry}, func(h *host) { h.offline = true }, update.ResourcesReady, true, 1, 1},
 		{"nothing to tell", &notebook{more: true, answer: update.Quit}, func(h *host) { h.met.told.Warnings = 0 }, update.ResourcesReady, true, 0, 0},
 		{"a player", &notebook{more: true, answer: update.Quit}, func(h *host) { h.met.differences = compat.Differences{Untold: true} }, update.ResourcesReady, true, 0, 0},
-		{"a developer whom nobody tells", &notebook{}, func(h *host) {
+		{"a developer without a server's text", &notebook{}, func(h *host) {
 			h.met.differences = compat.Differences{Untold: true}
 			h.settings.Compatibility.Development = true
 		}, update.ResourcesReady, true, 1, 0},

@@ -77,7 +77,7 @@ func TestWritableRoot(t *testing.T) {
 // query is a portable client in a folder of the test that asks for a writable root.
 func query(install, asked string) pathsQuery {
 	return pathsQuery{goos: runtime.GOOS, install: install, packs: "Resources", asked: asked, game: "Lathe",
-		folder: func() (string, error) { return "", errors.New("nobody's") }}
+		folder: func() (string, error) { return "", errors.New("no home folder") }}
 }
 
 func TestFindRoots(t *testing.T) {

@@ -43,7 +43,7 @@ func TestHasPacks(t *testing.T) {
 		{"none", "", "", false, false},
 		{"delivered", "", "Resources/Core.zip", false, true},
 		{"own", "Resources/Core.zip", "", false, true},
-		{"own of a portable host is nobody's", "Resources/Core.zip", "", true, false},
+		{"own pack of a portable host", "Resources/Core.zip", "", true, false},
 		{"portable", "", "Resources/Core.zip", true, true},
 		{"only on their way", "Resources/~Core.zip", "", false, false},
 	}

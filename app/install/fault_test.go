@@ -44,7 +44,7 @@ func TestHeldFile(t *testing.T) {
 func TestHoldersAreNamed(t *testing.T) {
 	held := &install.HeldError{Path: "x", Err: faultfs.EBUSY}
 	if text := held.Error(); text != faultfs.EBUSY.Error() {
-		t.Errorf("nobody known: %q", text)
+		t.Errorf("no holder known: %q", text)
 	}
 	held.Holders = []platform.Holder{{PID: 7, Name: "scand"}, {PID: 12, Name: "Lathe"}}
 	if want := "scand (process 7), Lathe (process 12)"; held.Names() != want || !strings.HasSuffix(held.Error(), "it is used by "+want) {

@@ -224,7 +224,7 @@ func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
 	hadPrevious := begin.has('P') && !c.inherits
 	switch live := d["m"]; {
 	case begin.has('O') && c.live == 'O' && !c.repair && !d.has('O'):
-		return fmt.Errorf("a file of somebody else is lost")
+		return fmt.Errorf("a foreign file is lost")
 	case c.backup == 'O' && d[e.backup()] != 'O' && d["recycled "+e.backup()] != 'O':
 		return fmt.Errorf("a backup that is not ours is lost")
 	case c.inherits && d[e.backup()] != 'B':
@@ -423,7 +423,7 @@ func (c undoCase) check(begin, d disk, end bool) error {
 	case begin.has('P') && !d.has('P'):
 		return fmt.Errorf("what comes back is lost")
 	case begin.has('O') && !d.has('O'):
-		return fmt.Errorf("somebody's file is lost")
+		return fmt.Errorf("a foreign file is lost")
 	case begin.has('W') && !d.has('W'):
 		return fmt.Errorf("the set's file is lost")
 	case c.exchanges && c.live == 'W' && c.backup == 'P' && live == 0:

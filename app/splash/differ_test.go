@@ -204,7 +204,7 @@ func TestToastTakesItsTime(t *testing.T) {
 		defer cancel()
 		begun = time.Now()
 		if v.Toast(ctx, Toast{Text: "x", Shown: 5 * time.Second}) || time.Since(begun) != time.Second {
-			t.Errorf("it took %v although nobody waits", time.Since(begun))
+			t.Errorf("it took %v without a waiter", time.Since(begun))
 		}
 		close(v.gone)
 		begun = time.Now()

@@ -115,7 +115,7 @@ func TestLoopThatEndsByItself(t *testing.T) {
 			t.Errorf("asking ends with %v, %v", action, err)
 		}
 		<-ctx.Done()
-		v.Note("nobody sees this")
+		v.Note("after the end")
 		v.Follow(context.Background(), closedUpdate())
 		time.Sleep(20 * time.Millisecond)
 		returned = true
@@ -144,7 +144,7 @@ func TestNoWindow(t *testing.T) {
 	} {
 		returned := false
 		err := run(Options{}, func(ctx context.Context, v *View) {
-			v.Note("nobody sees this")
+			v.Note("after the end")
 			if _, err := v.Ask(ctx, interrupted()); err == nil {
 				t.Errorf("%s: asking succeeds", name)
 			}

@@ -60,7 +60,7 @@ func TestVerdictsThatDependOnMore(t *testing.T) {
 		{"a second redirect", sent, compat.Judgement{Verdict: compat.Redirect, Rule: compat.RuleRedirect, Endpoint: there}, "ClientTooNew"},
 		{"redirect to nowhere", can, compat.Judgement{Verdict: compat.Redirect, Rule: compat.RuleRedirect}, "ClientTooNew"},
 		{"pinned, on offer", can, compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor, Floor: 7}, "binaries"},
-		{"pinned, on offer, with somebody to ask", asks, compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}, "PlayerPinned"},
+		{"pinned, on offer, with a question", asks, compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}, "PlayerPinned"},
 		{"on offer for another reason", asks, compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleTooOld}, "binaries"},
 		{"pinned where the module can't be replaced", cannot, compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}, "PlayerPinned"},
 		{"pinned, store", cannot, compat.Judgement{Verdict: compat.UpdateViaStore, Rule: compat.RuleFloor}, "PlayerPinned"},

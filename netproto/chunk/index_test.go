@@ -148,7 +148,7 @@ func TestEncodeIndexRefuses(t *testing.T) {
 		"a pack twice":           func(ix *Index) { ix.Packs[1] = ix.Packs[0] },
 		"a pack too large":       func(ix *Index) { ix.Packs[0].Size = MaxPack + 1 },
 		"an empty pack":          func(ix *Index) { ix.Packs[1].Size = 0 },
-		"a pack for nobody":      func(ix *Index) { ix.Packs = append(ix.Packs, PackRef{Size: 9}) },
+		"an unused pack":         func(ix *Index) { ix.Packs = append(ix.Packs, PackRef{Size: 9}) },
 		"too many packs":         func(ix *Index) { ix.Packs = make([]PackRef, MaxIndexPacks+1) },
 		"packs without a chunk":  func(ix *Index) { ix.Chunks = nil },
 		"chunks without a pack":  func(ix *Index) { ix.Packs = nil },

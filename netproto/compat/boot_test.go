@@ -59,7 +59,7 @@ func TestT7Boot(t *testing.T) {
 		{"B6: a baseline is missing", stored(6, 7), func(d *compat.Declared) { delete(d.Baselines, 6) }, false, compat.Range{Min: 6, Max: 7}, 12, "B6"},
 		{"B6: of a version that is not active", stored(6, 7), func(d *compat.Declared) { delete(d.Baselines, 5) }, false, compat.Range{Min: 6, Max: 7}, 12, ""},
 		{"B6: the build is not what was released", stored(6, 7), func(d *compat.Declared) { d.Baselines[8] = 1 }, false, compat.Range{Min: 6, Max: 7}, 12, "B6"},
-		{"B7: only modules that nobody may have", stored(6, 6), func(d *compat.Declared) {
+		{"B7: only modules that no client may have", stored(6, 6), func(d *compat.Declared) {
 			d.Targets["Linux-x64"] = compat.Target{Payloads: []compat.Payload{{Logic: 7, Components: 0x77}, {Undeclared: true}}}
 		}, false, compat.Range{Min: 6, Max: 6}, 12, "B7"},
 		{"the server had no logic version", stored(compat.NoLogic, compat.NoLogic), nil, false, compat.Range{Min: 5, Max: 8}, 13, "B1 boot active_max active_min"},
@@ -135,7 +135,7 @@ func TestBootRefuses(t *testing.T) {
 		s.Redirect = compat.RedirectSettings{Enabled: true, Host: "next.example", Port: 4000}
 	})
 	if _, _, err = compat.Boot(nowhere, declared(), compat.BootOptions{}); !slices.Equal(mistakes(err), []string{"redirect.base_url"}) || !strings.Contains(err.Error(), "redirect.base_url: it is empty") {
-		t.Errorf("a redirect to a server whose packs nobody names: %v", err)
+		t.Errorf("a redirect to a server whose packs are not named: %v", err)
 	}
 	odd := declared()
 	odd.Build.Logic = 12

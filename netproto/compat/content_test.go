@@ -77,6 +77,6 @@ func TestContentOfTargets(t *testing.T) {
 		t.Errorf("an engine's client can't say which packs it has: %+v", j)
 	}
 	if j := compat.Evaluate(&compat.Snapshot{}, &compat.Hello{Content: "any", Tagged: true}); j.Verdict != compat.Accept {
-		t.Errorf("nobody knows what is served: %+v", j)
+		t.Errorf("the served packs are unknown: %+v", j)
 	}
 }

@@ -124,7 +124,7 @@ func TestT10NewerNeverDownloads(t *testing.T) {
 	bySeq := func(b *compat.Build) { b.Seq = 842 }
 	cases := 0
 	for _, age := range []func(*compat.Build){byTime, bySeq} {
-		for _, target := range []string{"Windows-win64", "iOS-arm64", "Linux-arm64", "nobody knows"} {
+		for _, target := range []string{"Windows-win64", "iOS-arm64", "Linux-arm64", "unknown"} {
 			for obstacle := range 1 << len(obstacles) {
 				for _, newLogic := range []bool{false, true} {
 					s, h := production(), player(6, target)
@@ -232,14 +232,14 @@ func TestUnversioned(t *testing.T) {
 		store        bool
 		want         compat.Verdict
 	}{
-		{"compat-A", "Linux-x64", false, compat.Accept}, {"compat-A", "nobody knows", true, compat.Accept},
+		{"compat-A", "Linux-x64", false, compat.Accept}, {"compat-A", "unknown", true, compat.Accept},
 		{"compat-B", "Linux-x64", false, compat.UpdateBinaries}, {"compat-B", "Windows-win64", false, compat.NoNativeUpdate},
 		{"compat-B", "Android-arm64", true, compat.UpdateViaStore}, {"", "Linux-x64", true, compat.UpdateViaStore},
 		{"COMPAT-A", "Linux-x64", false, compat.UpdateBinaries}, {"compat-A ", "Linux-x64", false, compat.UpdateBinaries},
 	} {
 		for says := range 4 {
 			tagged := says&1 == 1
-			s.Custom = says&2 == 0 // a version that is compared is the game's own, whoever forgot to say so
+			s.Custom = says&2 == 0 // a version that is compared is the game's own, also without a declaration
 			h := compat.Hello{Target: e.target, Store: e.store, Tagged: tagged, Floor: 9, Build: compat.Build{Compatibility: e.says, Logic: 3, Components: 1}}
 			j := compat.Evaluate(s, &h)
 			if j.Verdict != e.want || j.Warnings != 0 || j.Verdict == compat.UpdateBinaries && j.Payload.Name != "game.so" {
@@ -270,7 +270,7 @@ func TestPayloads(t *testing.T) {
 		{"only one that is too old itself (T11)", ps{{Logic: 5, Components: 0x55}}, nil, ""},
 		{"only one without a sidecar (T11)", ps{{Logic: 7, Components: 0x77, Undeclared: true}}, nil, ""},
 		{"one with other components", ps{{Logic: 7, Components: 1}, six}, nil, "6"},
-		{"one whose components nobody told", ps{{Logic: 7}, six}, nil, "6"},
+		{"one with unknown components", ps{{Logic: 7}, six}, nil, "6"},
 		{"one with other components, tolerated", ps{{Name: "odd", Logic: 7, Components: 1}, six}, func(s *compat.Snapshot, _ *compat.Hello) { s.Policy = compat.PolicyWarn }, "odd"},
 		{"one below the account's floor", ps{six}, func(_ *compat.Snapshot, h *compat.Hello) { h.Floor = 7 }, ""},
 		{"one below a developer's floor", ps{six}, func(_ *compat.Snapshot, h *compat.Hello) { h.Floor, h.Developer = 7, true }, "6"},
@@ -332,7 +332,7 @@ func TestMaintenance(t *testing.T) {
 		retry      uint32
 	}{
 		{"everyone, time unknown", nil, false, time.Time{}, now, compat.Maintenance, 77},
-		{"nobody says when it is", nil, false, now, time.Time{}, compat.Maintenance, 77},
+		{"without an end", nil, false, now, time.Time{}, compat.Maintenance, 77},
 		{"in ten minutes", nil, false, now.Add(10 * time.Minute), now, compat.Maintenance, 600},
 		{"a part of a second is waited for", nil, false, now.Add(10*time.Minute + 1), now, compat.Maintenance, 601},
 		{"it takes longer than was thought", nil, false, now.Add(-time.Hour), now, compat.Maintenance, 60},

@@ -106,7 +106,7 @@ func TestRegistrySealMismatch(t *testing.T) {
 	}
 	var own compat.Registry
 	if err := own.Seal(0); err != nil {
-		t.Errorf("an empty one that nobody generated: %v", err)
+		t.Errorf("an empty one that was not generated: %v", err)
 	}
 	if m, err := own.Manifest(compat.Build{}); err != nil || m.Build.Components != 0x30cc2710ed48aa5c {
 		t.Errorf("%v: %+v", err, m)

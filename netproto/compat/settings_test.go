@@ -148,7 +148,7 @@ func TestParseSettings(t *testing.T) {
 	}
 }
 
-// FuzzParseSettings: what parses has one form, whoever wrote it; and what is right can be served.
+// FuzzParseSettings: parsed settings have one form, and valid ones can be served.
 func FuzzParseSettings(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add(everything().Encode())
@@ -249,7 +249,7 @@ func TestCheck(t *testing.T) {
 		{"a text that rings", func(s *compat.Settings, _ *compat.Declared) { s.Messages["P-STORE"] = "x\a" }, []string{"messages.P-STORE"}},
 		{"a text that turns round", func(s *compat.Settings, _ *compat.Declared) { s.Messages["P-STORE"] = "x\u202ey" }, []string{"messages.P-STORE"}},
 		{"bytes that are no text", func(s *compat.Settings, _ *compat.Declared) { s.Messages["P-STORE"] = "x\xff" }, []string{"messages.P-STORE"}},
-		{"nobody", func(s *compat.Settings, _ *compat.Declared) { s.Developers[0] = "" }, []string{"developers[0]"}},
+		{"an empty developer", func(s *compat.Settings, _ *compat.Declared) { s.Developers[0] = "" }, []string{"developers[0]"}},
 		{"a long account", func(s *compat.Settings, _ *compat.Declared) { s.Developers[1] = strings.Repeat("x", 65) }, []string{"developers[1]"}},
 		{"one account twice", func(s *compat.Settings, _ *compat.Declared) { s.Developers[1] = "ada" }, []string{"developers[1]"}},
 		{"too many developers", func(s *compat.Settings, _ *compat.Declared) {
@@ -335,8 +335,8 @@ func TestHints(t *testing.T) {
 		{"a version that is not active", func(s *compat.Settings, _ *compat.Declared) { s.PatchRules = []compat.PatchRule{rule(8, "iOS-*", 1)} }, []string{"patch_rules[0]: no effect while"}},
 		{"a text that no answer takes along", func(s *compat.Settings, _ *compat.Declared) { s.Messages["P-LOOP"] = "x" }, []string{"messages.P-LOOP: no effect"}},
 		{"missing baselines", func(_ *compat.Settings, d *compat.Declared) { d.Baselines = nil }, []string{"components: not compared for logic version 6-7"}},
-		{"missing baselines of nobody", func(s *compat.Settings, d *compat.Declared) { d.Baselines, s.Components = nil, compat.PolicyOff }, nil},
-		{"modules of nobody", func(s *compat.Settings, d *compat.Declared) {
+		{"missing baselines without a policy", func(s *compat.Settings, d *compat.Declared) { d.Baselines, s.Components = nil, compat.PolicyOff }, nil},
+		{"modules that no client may have", func(s *compat.Settings, d *compat.Declared) {
 			d.Targets["Linux-x64"] = compat.Target{Payloads: []compat.Payload{{Logic: 8, Components: 0x88}, {Undeclared: true}, {Logic: 7, Components: 1}, {Logic: 7, Components: 0x77}, {Undeclared: true}}}
 			s.PatchRules = []compat.PatchRule{rule(7, "Linux-*", 1)}
 		}, []string{"active_max: clients of Linux-x64 can't be updated: of its modules 1 of a logic version that is not active, 1 with a patch that the rules refuse, 1 with other components than their logic version has, 2 without a sidecar"}},

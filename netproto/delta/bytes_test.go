@@ -99,7 +99,7 @@ func TestDeflatedStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if n := len(deflated(ctx, words(1, 2<<20), bestWindow)); n > 10_000 {
-		t.Errorf("%d bytes were made for nobody", n)
+		t.Errorf("%d bytes were made without a reader", n)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestDiffRefuses(t *testing.T) {
 		"no bytes":            {"\x02", "\x00", "", false},
 		"too few bytes":       {"\x02", "\x04", "\x01\x01", false},
 		"half a number":       {"\x82", "\x00", "\x01", false},
-		"wrongs nobody wants": {"\xff\x7f", "\xff\x7f", "", true},
+		"unused wrongs":       {"\xff\x7f", "\xff\x7f", "", true},
 	} {
 		r := newDiffReader(bytes.NewReader([]byte(c.zeros)), bytes.NewReader([]byte(c.wrongs)), bytes.NewReader([]byte(c.bytes)))
 		if err := r.Correct(make([]byte, 50)); (err == nil) != c.ok || err == io.EOF {

@@ -111,7 +111,7 @@ func TestChangesThatAreNone(t *testing.T) {
 		{"bodies that are too large together", "brings the bodies to more", rawChanges(from, longBlock(t, "a"), longBlock(t, "b"))},
 		{"a body that says it is too large", "decoded size of the body", rawChanges(from, bomb(t, 25<<20, 5))},
 		{"another listing", "lead to another listing", rawChanges(from, rawBlock("\x01\x00\x01", "a", 0))},
-		{"a set that nobody may have", "lead to another listing", rawChanges(from, rawBlock(put("..", "\x01"), "..", 1))},
+		{"a set that is not allowed", "lead to another listing", rawChanges(from, rawBlock(put("..", "\x01"), "..", 1))},
 	} {
 		err := applyRaw(bad.data, old, from)
 		if fault := formatFault(err); fault == nil || fault.Document != "changes" || !strings.Contains(fault.Reason, bad.reason) {
@@ -129,7 +129,7 @@ func applyRaw(data []byte, old release.Listing, from release.Digest) error {
 	if _, err := c.Steps(data); err != nil {
 		return err
 	}
-	_, _, err = c.Apply(data, old, from, sha("what nobody has"))
+	_, _, err = c.Apply(data, old, from, sha("absent content"))
 	return err
 }
 

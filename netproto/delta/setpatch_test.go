@@ -132,7 +132,7 @@ func applyPatch(patch io.Reader, old tree, to release.Digest) (tree, error) {
 	for _, f := range p.Listing() {
 		content, there := contents[f.Sum]
 		if !there {
-			return nil, fmt.Errorf("nobody has the content of %s", f.Path)
+			return nil, fmt.Errorf("no file has the content of %s", f.Path)
 		}
 		fresh[f.Path] = content
 	}

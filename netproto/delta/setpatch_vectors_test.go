@@ -172,7 +172,7 @@ func TestSetPatchHostileDeltas(t *testing.T) {
 		{"an earlier content of none", []byte{5, 1, 0, 14, 0, 1, 0, 'x'}, "repeats a content"},
 		{"a negative size", []byte{5, 1, 0, 10, 0, 1, 1, 'x'}, "has a file of -1 bytes"},
 		{"a use that is none", []byte{4, 0, 0, 17, 9, 0}, "as a use"},
-		{"text that nobody uses", []byte{0, 1, 'x'}, "text that no path uses"},
+		{"unused text", []byte{0, 1, 'x'}, "text that no path uses"},
 		{"no group for a content", []byte{5, 1, 0, 10, 0, 1, 2, 'x'}, "ends too early"},
 		{"an empty group", []byte{5, 1, 0, 10, 0, 1, 2, 'x', 0, 0}, "group without contents"},
 		{"a group of too many", []byte{5, 1, 0, 10, 0, 1, 2, 'x', 2, 0}, "the contents of a group"},

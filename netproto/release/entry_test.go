@@ -86,7 +86,7 @@ func TestChoose(t *testing.T) {
 		{"not yet covered", []release.Entry{at(7, 100, ""), at(8, first, "")}, 7, 7, ""},
 		{"just covered", []release.Entry{at(7, 100, ""), at(8, last, "")}, 7, 8, ""},
 		{"not covered, first install", []release.Entry{at(7, 100, ""), at(8, first, "")}, 0, 7, ""},
-		{"rolled out to nobody", []release.Entry{at(7, 100, ""), at(8, 0, "")}, 7, 7, ""},
+		{"rolled out to no client", []release.Entry{at(7, 100, ""), at(8, 0, "")}, 7, 7, ""},
 		{"share taken back", []release.Entry{at(7, 100, ""), at(8, 0, "")}, 8, 8, ""},
 		{"held", []release.Entry{at(7, 100, ""), at(8, 100, "h")}, 7, 7, ""},
 		{"held, who has it keeps it", []release.Entry{at(7, 100, ""), at(8, 100, "h")}, 8, 8, ""},

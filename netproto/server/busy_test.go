@@ -104,7 +104,7 @@ func TestEngineClientOfAFullServer(t *testing.T) {
 	}
 }
 
-// TestCrowdAtAFullServer comes all at once; nobody is left without a word.
+// TestCrowdAtAFullServer comes all at once; each client gets an answer.
 func TestCrowdAtAFullServer(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)

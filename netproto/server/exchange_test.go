@@ -141,7 +141,7 @@ func TestT5Silence(t *testing.T) {
 	servertest.Next[*netproto.FileList](p)
 	servertest.Next[*netproto.Ping](p)
 	p.Send(&netproto.Ping{})
-	servertest.Next[*netproto.Ping](p) // nobody waits before going on
+	servertest.Next[*netproto.Ping](p) // the exchange continues without a wait
 }
 
 // TestT5Unasked refuses unrequested components, and a second set of them.

@@ -104,7 +104,7 @@ func TestOpenIdleReadsNoPacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := o.Snapshot(); s.Content != "" {
-		t.Errorf("packs that nobody read are %q", s.Content)
+		t.Errorf("packs that were not read are %q", s.Content)
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)

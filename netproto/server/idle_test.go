@@ -42,7 +42,7 @@ type alone struct {
 func TestServesAlone(t *testing.T) {
 	root := os.Getenv(idleVariable)
 	if root == "" {
-		t.Skip("nobody asked for a server")
+		t.Skip("no server was requested")
 	}
 	set := config.ForFolder(root, servertest.Compatibility)
 	set.Limits.PingTime = time.Minute // the clients of these tests don't answer

@@ -76,7 +76,7 @@ func (c clientFetcher) Fetch(ctx context.Context, name string, limit int64) (tru
 	return trust.ReadUnverified(&got, limit)
 }
 
-// TestUpToDate comes to the current release over an offer of C1. Whoever has it already learns so from the answer: without a
+// TestUpToDate comes to the current release over an offer of C1. A client that has it already learns so from the answer: without a
 // request, and from less than a kilobyte.
 func TestUpToDate(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func liveServer(t testing.TB) *servertest.Server {
 func playBytes(h *servertest.Server, t testing.TB, sent []byte, readFirst bool) {
 	conn, err := net.Dial("unix", h.Addr)
 	if err != nil {
-		t.Errorf("the server takes nobody any more: %v", err)
+		t.Errorf("the server accepts no connection any more: %v", err)
 		return
 	}
 	defer conn.Close()

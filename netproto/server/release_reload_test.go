@@ -96,7 +96,7 @@ func TestRefusedPublications(t *testing.T) {
 			func(f *releasetest.Folder) error { return f.Sign() },
 			"timestamp.json",
 		},
-		"of somebody else": {
+		"of another signer": {
 			func(f *releasetest.Folder) error {
 				if err := os.Rename(filepath.Join(f.Dir, "metadata"), filepath.Join(f.Dir, "kept")); err != nil {
 					return err

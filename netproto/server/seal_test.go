@@ -10,7 +10,7 @@ import (
 	"collet/netproto/server/servertest"
 )
 
-// TestT15Seal: a server whose components are not complete answers nobody, whatever they speak; once they are, everybody.
+// TestT15Seal: a server whose components are not complete answers no client of any generation; once they are, all.
 func TestT15Seal(t *testing.T) {
 	t.Parallel()
 	var registry compat.Registry

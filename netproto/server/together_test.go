@@ -93,9 +93,9 @@ func together(tb testing.TB, idle, downloading int, d time.Duration) (s shares) 
 	return s
 }
 
-// TestNobodyStarves is BenchmarkCrowd in small. Where the machine is so slow that nobody had much it gives more time: to
+// TestNoClientStarves is BenchmarkCrowd in small. Where the machine is so slow that all had little, it gives more time: to
 // have nothing beside others who had enough is to starve.
-func TestNobodyStarves(t *testing.T) {
+func TestNoClientStarves(t *testing.T) {
 	testlevel.Lab(t)
 	const enough, longest = 4 * askedAtOnce * askedSize, 32 * time.Second
 	for d := 500 * time.Millisecond; ; d *= 4 {
@@ -104,7 +104,7 @@ func TestNobodyStarves(t *testing.T) {
 			return
 		}
 		if s.rates[len(s.rates)/2]*d.Seconds() >= enough || d >= longest {
-			t.Fatalf("somebody had nothing in %v: %.0f", d, s.rates)
+			t.Fatalf("a client had nothing in %v: %.0f", d, s.rates)
 		}
 	}
 }

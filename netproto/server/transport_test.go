@@ -409,7 +409,7 @@ func TestListenAllFaults(t *testing.T) {
 	}
 }
 
-// TestExpiredAtStart starts with a certificate that nobody takes, and says so.
+// TestExpiredAtStart starts with an expired certificate, and logs that.
 func TestExpiredAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -397,7 +397,7 @@ func TestWhoHasObjects(t *testing.T) {
 		caps, says      uint32
 		has, lists      bool
 	}{
-		{"nobody asks", netproto.C1, false, false, false, pipeline | netproto.CapObjects | netproto.CapUnlisted, 1, false, true},
+		{"not requested", netproto.C1, false, false, false, pipeline | netproto.CapObjects | netproto.CapUnlisted, 1, false, true},
 		{"asked", netproto.C1, false, true, false, pipeline | netproto.CapObjects, 5, true, true},
 		{"asked of one that has none", netproto.C1, false, true, false, pipeline, 5, false, true},
 		{"without a list", netproto.C1, false, false, true, pipeline | netproto.CapObjects | netproto.CapUnlisted, 13, true, false},

@@ -104,7 +104,7 @@ func TestWaysOfLoss(t *testing.T) {
 			ways["all"] = true
 		}
 		if len(got) > 4*page || strings.Trim(got, "o1234\x00") != "" {
-			t.Fatalf("seed %d: %d bytes, some of nobody", seed, len(got))
+			t.Fatalf("seed %d: %d bytes, some of no write", seed, len(got))
 		}
 	}
 	want := []string{"all", "nothing", "reordered", "sectors", "torn", "zeros"}

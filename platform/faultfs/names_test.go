@@ -250,7 +250,7 @@ func TestPlant(t *testing.T) {
 	m.plant("d/e/a", "one", "d/e/a", "two", "b", "")
 	wantOutcomes(t, outcomes(m.disk, 0, true, tell), "b= d/ d/e/ d/e/a=two")
 	if n := m.Count(); n != 0 {
-		t.Errorf("counted %d operations that nobody made", n)
+		t.Errorf("counted %d operations that were not made", n)
 	}
 	for _, name := range []string{"b/c", "d", "../x", ""} {
 		if err := m.disk.Plant(name, "x"); err == nil {

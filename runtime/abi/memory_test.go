@@ -118,7 +118,7 @@ func TestReceiverTellsWhoShouldStop(t *testing.T) {
 		t.Error("a run that is over should go on")
 	}
 	if r.Stopping(r.Connect(abi.Services{})) {
-		t.Error("a run should stop that nobody can stop")
+		t.Error("a run without a stop service reports a stop")
 	}
 }
 

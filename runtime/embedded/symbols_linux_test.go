@@ -130,6 +130,6 @@ func TestCarelessModule(t *testing.T) {
 	}
 	defer m.Close()
 	if got, err := m.Run(nil, abi.Services{}); err != nil || !got.Success {
-		t.Errorf("the module called somebody else's function: %+v, %v", got, err)
+		t.Errorf("the module called another library's function: %+v, %v", got, err)
 	}
 }

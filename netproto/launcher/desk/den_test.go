@@ -129,7 +129,7 @@ func TestSeveralDevices(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 	if _, err := b.desk.Push(t.Context(), desk.PushOptions{Devices: []string{"Other"}}); !errors.Is(err, desk.ErrNoDevice) {
-		t.Errorf("a push to nobody: %v", err)
+		t.Errorf("a push without devices: %v", err)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestTurnedAway(t *testing.T) {
 	undecided := newRaw(wire.Released, false)
 	undecided.take(&wire.ConnectRequest{Name: "x"})
 	if err := closing(undecided.later()); !errors.As(err, &wait) || wait.After != undecided.times.Admission {
-		t.Errorf("nobody decides: %v", err)
+		t.Errorf("without a decision: %v", err)
 	}
 }
 

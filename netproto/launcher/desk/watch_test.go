@@ -31,7 +31,7 @@ func TestWatch(t *testing.T) {
 			Each: func(r desk.PushResult, err error) { pushes <- push{r, err} }})
 	}()
 	if p := <-pushes; !errors.Is(p.err, desk.ErrNoDevice) {
-		t.Errorf("with nobody there: %+v", p)
+		t.Errorf("without devices: %+v", p)
 	}
 	data, other := t.TempDir(), t.TempDir()
 	one, two := &launchertest.FakeLauncher{}, &launchertest.FakeLauncher{}

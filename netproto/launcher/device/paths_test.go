@@ -80,7 +80,7 @@ func TestFoldersAndFilesChangePlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := desk.write("keep/again", "5", 10); r != wire.Success {
-		t.Errorf("a folder that somebody removed meanwhile: %v", r)
+		t.Errorf("a folder that was removed meanwhile: %v", r)
 	}
 	expectDisk(t, root, map[string]string{"x": "file now", "f/": "", "f/g/": "", "f/g/h": "folder now", "empty": "file", "keep/": "", "keep/again": "5"})
 }

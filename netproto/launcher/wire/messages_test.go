@@ -96,7 +96,7 @@ func TestUnknownMessages(t *testing.T) {
 		data    []byte
 		unknown bool
 	}{
-		{"a code nobody has", wire.Released, wire.FromDesk, []byte{77, 1, 2}, true},
+		{"an unknown code", wire.Released, wire.FromDesk, []byte{77, 1, 2}, true},
 		{"code 0", wire.Released, wire.FromDevice, []byte{0}, true},
 		{"from the right side", wire.Released, wire.FromDesk, layout, false},
 		{"from the wrong side", wire.Released, wire.FromDevice, layout, true},

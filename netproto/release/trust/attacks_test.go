@@ -481,7 +481,7 @@ func TestKeyCompromise(t *testing.T) {
 		data  []byte
 		fault trust.Fault
 	}{
-		"nobody": {draft, trust.FaultUnsigned}, "one root key": {one, trust.FaultUnsigned}, "one key twice": {doubled, trust.FaultMalformed},
+		"no key": {draft, trust.FaultUnsigned}, "one root key": {one, trust.FaultUnsigned}, "one key twice": {doubled, trust.FaultMalformed},
 		"one key under two names": {renamed, trust.FaultUnsigned}, "with a stranger": {signed(root[0], stranger), trust.FaultUnsigned},
 		"with an online key": {signed(root[0], s.keys[trust.RoleTargets][0]), trust.FaultUnsigned},
 		"other content":      {bytes.Replace(signed(root[0], root[1]), []byte(`"threshold":2`), []byte(`"threshold":1`), 1), trust.FaultUnsigned},

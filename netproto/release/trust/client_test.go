@@ -211,7 +211,7 @@ func TestHoldKillRollout(t *testing.T) {
 	s.publish(9)
 	s.edit(9, func(e *release.Entry) { e.Percent = 0 })
 	if a, b, c := answer(7), answer(8), answer(9); a.Number != 7 || b.Number != 7 || c.Number != 9 {
-		t.Errorf("rolled out to nobody: %d %d %d", a.Number, b.Number, c.Number)
+		t.Errorf("rolled out to no client: %d %d %d", a.Number, b.Number, c.Number)
 	}
 	s.must(s.repo.SetEntries(release.Prune(s.repo.Entries(), 1), s.keys.online()))
 	if c := answer(3); c.Number != 7 {

@@ -99,7 +99,7 @@ func TestDashboardLowering(t *testing.T) {
 	b.lacks("Players who have played a newer version can’t")
 }
 
-// TestDashboardStale shows what has changed since somebody looked, and changes nothing before it was seen.
+// TestDashboardStale shows what has changed since the page was loaded, and changes nothing before it was seen.
 func TestDashboardStale(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
@@ -109,7 +109,7 @@ func TestDashboardStale(t *testing.T) {
 	b.apply(409, "comment", "mine")
 	b.shows("The settings have changed meanwhile", "revision 1; the current one is 2", "a test", "active_min", "mine</textarea>")
 	if o.Settings().Manifest != compat.ManifestNone {
-		t.Fatal("applied on top of what nobody saw")
+		t.Fatal("applied on top of an unseen change")
 	}
 	b.apply(303, "comment", "mine")
 	if s := o.Settings(); s.Revision != 3 || s.ActiveMin != 6 || s.Manifest != compat.ManifestFull {
@@ -122,7 +122,7 @@ func TestDashboardStale(t *testing.T) {
 	b.apply(303)
 }
 
-// TestDashboardKeepsBothChanges: a form takes back nothing that somebody else has changed in the same part of the settings.
+// TestDashboardKeepsBothChanges: a form reverts no other change in the same part of the settings.
 func TestDashboardKeepsBothChanges(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)

@@ -58,7 +58,7 @@ func TestDashboardForms(t *testing.T) {
 	other.do(403, "POST", "/admin/apply", form)
 	b.do(404, "PUT", "/admin/apply", form)
 	if o.Settings().Revision != 1 {
-		t.Fatal("a form of nobody changed something")
+		t.Fatal("a form without a login changed something")
 	}
 	b.do(303, "POST", "/admin/apply", form, "Origin", b.at, "Sec-Fetch-Site", "same-origin")
 }
@@ -132,7 +132,7 @@ func TestDashboardLogin(t *testing.T) {
 	b.send(303, "/admin/logout")
 	b.get(303, "/admin")
 	if o.Settings().Revision != 1 {
-		t.Error("somebody changed something")
+		t.Error("an anonymous request changed something")
 	}
 	h.Log.Has(t, "info", "Logged in to the dashboard")
 }

@@ -73,7 +73,7 @@ func TestLoginsEnd(t *testing.T) {
 		}
 	}
 	if _, known := v.token(b.id, among(tokens...), at.Add(loginIdle+time.Second), true); known {
-		t.Error("a page that nobody looks at stays logged in")
+		t.Error("an unused page stays logged in")
 	}
 }
 

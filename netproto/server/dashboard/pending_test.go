@@ -154,7 +154,7 @@ func TestDashboardSecretsStayOutOfLogsAndAddresses(t *testing.T) {
 	b.get(200, "/admin/login")
 	b.send(401, "/admin/login", "token", wrong)
 	b.lacks(wrong)
-	b.get(200, "/admin/login?token="+wrong) // nobody links like this; nothing comes of it
+	b.get(200, "/admin/login?token="+wrong) // a token in the address is ignored
 	b.lacks(wrong)
 	b.send(303, "/admin/login", "token", secret)
 	cookie := b.http.Jar.Cookies(mustURL(t, b.at+"/admin"))[0].Value

@@ -126,7 +126,7 @@ func TestDashboardFloorStale(t *testing.T) {
 	b.send(409, "/admin/player/apply", "id", "ann", "was", "6", "floor", "5", "comment", "mine", "confirm", "1")
 	b.shows("The floor has changed meanwhile", "edited the floor 6; it is 7", "mine</textarea>", `name="was" value="7"`)
 	if floor, _ := o.Floors.Get("ann"); floor != 7 {
-		t.Fatal("applied on top of what nobody saw")
+		t.Fatal("applied on top of an unseen change")
 	}
 	b.send(409, "/admin/player/review", "id", "ann", "was", "6", "floor", "5")
 	b.shows("The floor has changed meanwhile")

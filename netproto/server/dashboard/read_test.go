@@ -72,7 +72,7 @@ func TestDashboardElsewhere(t *testing.T) {
 	}
 }
 
-// TestDashboardShowsTextAsText whatever somebody has written into settings and comments.
+// TestDashboardShowsTextAsText whatever settings and comments contain.
 func TestDashboardShowsTextAsText(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)

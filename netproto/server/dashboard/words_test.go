@@ -265,7 +265,7 @@ func TestReasons(t *testing.T) {
 		{"it is empty", "пусто"},
 		{"clients of A can't be updated: of its modules 1 without a sidecar", "клиентов A не обновить: из его модулей 1 без файла описания"},
 		{"of its modules 2 of a logic version that is not active, 1 without a sidecar", "из его модулей 2 неактивной логической версии, 1 без файла описания"},
-		{"nobody has thought of this", "nobody has thought of this"},
+		{"an unknown text", "an unknown text"},
 		{"", ""},
 	} {
 		if got := ru.translateReason(c[0]); got != c[1] {

@@ -291,7 +291,7 @@ func TestKick(t *testing.T) {
 	s.ActiveMin = 6
 	soon, never := time.Duration(0), operator.MaxKick+1
 	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &never}); err == nil {
-		t.Error("a countdown that nobody remembers was taken")
+		t.Error("an unknown countdown was accepted")
 	}
 	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &soon}); err != nil {
 		t.Fatal(err)

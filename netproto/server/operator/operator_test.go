@@ -199,7 +199,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		want any
 	}{
 		"viewer":       {t.Context(), operator.Actor{Name: "eve", Role: operator.RoleView}, func(c *operator.Change) {}, new(*operator.ForbiddenError)},
-		"nobody":       {t.Context(), operator.Actor{Role: operator.RoleEdit}, func(c *operator.Change) {}, new(*operator.InputError)},
+		"no name":      {t.Context(), operator.Actor{Role: operator.RoleEdit}, func(c *operator.Change) {}, new(*operator.InputError)},
 		"stale":        {t.Context(), editor(), func(c *operator.Change) { c.Revision-- }, new(*operator.StaleError)},
 		"out of range": {t.Context(), editor(), func(c *operator.Change) { c.Settings.ActiveMax = 9 }, new(*compat.SettingsError)},
 		"policy":       {t.Context(), editor(), func(c *operator.Change) { c.Settings.Components = compat.PolicyWarn }, new(*compat.SettingsError)},

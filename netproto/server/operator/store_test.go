@@ -276,7 +276,7 @@ func TestT7PowerCut(t *testing.T) {
 	}
 }
 
-// TestT7Damage changes a store's file in all kinds of places: either nobody needs what was there, or the server does not start and says
+// TestT7Damage changes a store's file in all kinds of places: either the damaged part is not needed, or the server does not start and says
 // where a good copy is. Nothing else is ever served.
 func TestT7Damage(t *testing.T) {
 	t.Parallel()

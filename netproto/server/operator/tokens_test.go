@@ -40,7 +40,7 @@ func TestTokensAreBounded(t *testing.T) {
 		break
 	}
 	if _, known := o.Tokens.Authenticate(""); known {
-		t.Error("nobody is somebody")
+		t.Error("an empty token was accepted")
 	}
 	for _, token := range o.Tokens.List() {
 		if token.Sum != "" || token.Created.IsZero() {

@@ -240,7 +240,7 @@ func TestOriginConditions(t *testing.T) {
 	}
 }
 
-// TestOriginRefusals gives nothing else out, and lets nobody remember that.
+// TestOriginRefusals checks that nothing else is served, and that caches don't store the refusal.
 func TestOriginRefusals(t *testing.T) {
 	t.Parallel()
 	f := published(t, releasetest.Standard(1))
