@@ -75,10 +75,7 @@ func newConn(o *Options, s *socket, remote netip.AddrPort, protocol uint16, clie
 		inbox: inbox{limit: o.ReceiveBytes, lastMessage: now},
 	}
 	c.links.conn = c
-	received := struct {
-		*inbox
-		*links
-	}{&c.inbox, &c.links}
+	received := peerInput{&c.inbox, &c.links}
 	if protocol != ProtocolCollet {
 		c.engine = newRelease(received, o)
 		return c

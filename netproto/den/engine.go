@@ -39,6 +39,14 @@ type sink interface {
 	linkUpdated(update []byte) error
 }
 
+// peerInput is the sink of a Conn: messages go to its inbox, links to its states.
+type peerInput struct {
+	*inbox
+	*links
+}
+
+var _ sink = peerInput{}
+
 // batch is a sequence of datagrams for one peer in one buffer.
 type batch struct {
 	buf  []byte

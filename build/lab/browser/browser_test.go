@@ -132,7 +132,7 @@ func TestDashboardInABrowser(t *testing.T) {
 		chromedp.WaitVisible(chromedp.CSS("form.lowers textarea")), picture("review-dark"), scheme("light"), picture("review-light"),
 		script(`document.documentElement.scrollWidth - innerWidth`, &wide),
 	)
-	for _, want := range []string{"CLIENT_TOO_NEW", "10 clients could not come back", "8\tLinux-x64"} {
+	for _, want := range []string{"CLIENT_TOO_NEW", "10 clients could not reconnect", "8\tLinux-x64"} {
 		if !strings.Contains(tried, want) {
 			t.Errorf("while typing: %q lacks %q", tried, want)
 		}
