@@ -189,6 +189,8 @@ func TestScansThatReset(t *testing.T) {
 
 // TestTimesThatAreOverAreTold to a client of every transport that asked for nothing.
 func TestTimesThatAreOverAreTold(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
 	set := servertest.Settings(t)
 	set.Limits.IdleTime = time.Second
 	h := dock(t, set)

@@ -20,6 +20,7 @@ import (
 	"collet/netproto/server/servertest"
 	"collet/netproto/session"
 	"collet/netproto/transporttest"
+	"collet/platform/testlevel"
 )
 
 // harbour is a server that listens in every way, and what its clients need.
@@ -281,6 +282,8 @@ func TestStrangersAtTheDoor(t *testing.T) {
 
 // TestHandshakeTimeCoversTransports leaves a connection in the middle of each handshake.
 func TestHandshakeTimeCoversTransports(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
 	set := servertest.Settings(t)
 	set.Limits.HandshakeTime = time.Second // the least that may be set
 	h := dock(t, set)
