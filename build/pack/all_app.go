@@ -49,7 +49,7 @@ func (m *making) through(ctx context.Context, app bundle.Tree, tool func(context
 	if err != nil {
 		return nil, err
 	}
-	return macos.Through(ctx, app, dir, tool)
+	return macos.ApplyHook(ctx, app, dir, tool)
 }
 
 // printNote reports a manual step.

@@ -74,7 +74,7 @@ func reference(t *testing.T) string {
 		}
 		text := said[k.Type+"."+k.Field]
 		if text == "" {
-			t.Errorf("%s.%s has no comment, so nobody knows what it is for", k.Type, k.Field)
+			t.Errorf("%s.%s has no comment", k.Type, k.Field)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, k.Kind, strings.ReplaceAll(text, "|", `\|`))
 	}

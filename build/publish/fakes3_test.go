@@ -108,7 +108,7 @@ func (f *fakeS3) get(w http.ResponseWriter, r *http.Request, key string) {
 	}
 }
 
-// list gives three keys at a time, so that somebody who does not ask on misses some.
+// list gives three keys at a time, so that a caller that reads only the first page misses some.
 func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	type content struct {
 		Key, LastModified, ETag string
@@ -136,7 +136,7 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	_ = xml.NewEncoder(w).Encode(page)
 }
 
-// freePort is a port that nobody listens on at the moment.
+// freePort returns a port without a listener at the moment.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

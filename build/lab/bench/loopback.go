@@ -153,7 +153,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// listens waits until somebody does.
+// listens waits until the port accepts connections.
 func listens(ctx context.Context, address string, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, nginxStart)
 	defer cancel()

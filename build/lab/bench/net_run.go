@@ -106,7 +106,7 @@ func (f *fair) serve(ctx context.Context, b *bench, line *link) (stop func(), er
 	return stop, nil
 }
 
-// listens waits until somebody does at the far end.
+// listens waits until the far end accepts connections.
 func (l *link) listens(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, listenTime)
 	defer cancel()

@@ -82,7 +82,7 @@ func execOf(t *testing.T, name string) string {
 	return ""
 }
 
-// picture saves what the screen shows for whoever wants to look at it.
+// picture saves what the screen shows for inspection.
 func picture(t *testing.T, display *screen.Screen) {
 	t.Helper()
 	shot, err := display.Shot()

@@ -16,7 +16,7 @@
 //
 // # Signing
 //
-// Signing needs a Mac. Through writes the tree to a folder, lets a hook have its way with it, and reads it again. A hook signs
+// Signing needs a Mac. ApplyHook writes the tree to a folder, runs a hook on it, and reads it again. A hook signs
 // from the inside to the outside, and what is notarised is stapled:
 //
 //	codesign --sign "$IDENTITY" --timestamp --options runtime "$APP/Contents/Lathe.dylib"

@@ -199,8 +199,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestThrough signs as codesign would: the host changes, and files come.
-func TestThrough(t *testing.T) {
+// TestApplyHook signs as codesign would: the host changes, and files come.
+func TestApplyHook(t *testing.T) {
 	app, err := macos.App(lathe(t, "Lathe", bundle.Entry{Path: "latest", Link: "Resources/Core.zip"}))
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestThrough(t *testing.T) {
 		return errors.Join(os.Mkdir(seal, 0o700), os.WriteFile(filepath.Join(seal, "CodeResources"), []byte("seal"), 0o600),
 			os.WriteFile(filepath.Join(app, "Contents", "MacOS", "Lathe"), []byte("host, signed"), 0o755))
 	}
-	signed, err := macos.Through(t.Context(), app, t.TempDir(), sign)
+	signed, err := macos.ApplyHook(t.Context(), app, t.TempDir(), sign)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestThrough(t *testing.T) {
 	}
 	refusal := errors.New("no identity")
 	for _, hook := range []func(context.Context, string) error{func(context.Context, string) error { return refusal }} {
-		if _, err := macos.Through(t.Context(), app, t.TempDir(), hook); !errors.Is(err, refusal) {
+		if _, err := macos.ApplyHook(t.Context(), app, t.TempDir(), hook); !errors.Is(err, refusal) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestThrough(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(full, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := macos.Through(t.Context(), app, full, sign); err == nil || !strings.Contains(err.Error(), "empty folder") {
+	if _, err := macos.ApplyHook(t.Context(), app, full, sign); err == nil || !strings.Contains(err.Error(), "empty folder") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -331,7 +331,7 @@ func TestCancelled(t *testing.T) {
 	alone(t, file, temp)
 }
 
-// A password stands in a file that nobody else can read, and neither in arguments nor in the environment of the tool.
+// A password is in a file that only its owner can read, and neither in arguments nor in the environment of the tool.
 func TestPasswordIsNotInArguments(t *testing.T) {
 	tools(t, "sh", "stat", "cat")
 	bin, seen := t.TempDir(), t.TempDir()
@@ -357,7 +357,7 @@ exit 1
 	}})
 	file := programFile(t)
 	if _, err := a.Sign(t.Context(), file); err == nil {
-		t.Error("the tool failed, and nobody noticed")
+		t.Error("the tool failed, and signing returned no error")
 	}
 	alone(t, file, temp)
 	for name, want := range map[string]string{"mode": "600\n", "password": "hush hush"} {

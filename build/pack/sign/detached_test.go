@@ -160,7 +160,7 @@ func TestDetachedTwice(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(file + ".asc"); err == nil {
-		t.Error("a signature is left that nobody has vouched for")
+		t.Error("an unverified signature is left")
 	}
 	if got := d.Plan("a.deb"); got != "OpenPGP: Example Games <games@example.org> signs a.deb into a.deb.asc" {
 		t.Error(got)
@@ -246,7 +246,7 @@ func TestDetachedForTests(t *testing.T) {
 	}
 }
 
-// A key that is over signs nothing, not even for tests: nobody would verify it.
+// An expired key signs nothing, not even for tests: every verifier rejects it.
 func TestDetachedWithKeyThatIsOver(t *testing.T) {
 	for name, change := range map[string]func(e *openpgp.Entity, c *packet.Config){
 		"expired": func(_ *openpgp.Entity, c *packet.Config) { c.KeyLifetimeSecs = 60 },

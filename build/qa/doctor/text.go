@@ -182,7 +182,7 @@ func (p *sheet) proof() string {
 	text := fmt.Sprintf("comes with the first good start; until then %d files of set %s are kept, %d of them right", kept, fileset.ShortDigest(i.Last), right)
 	for _, t := range i.Tries {
 		if t.Set.String() == i.Set && t.Failed+t.Begun > 0 {
-			text += fmt.Sprintf("; failed starts: %d, starts without a word: %d", t.Failed, t.Begun)
+			text += fmt.Sprintf("; failed starts: %d, starts without a result: %d", t.Failed, t.Begun)
 		}
 	}
 	return text

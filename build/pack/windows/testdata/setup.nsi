@@ -4,7 +4,7 @@ Target amd64-unicode
 ManifestSupportedOS all
 ManifestDPIAware true
 ManifestLongPathAware true
-; Nothing is asked of Windows until somebody wants an installation for everyone.
+; The setup asks Windows for nothing until an installation for all users is chosen.
 RequestExecutionLevel user
 SetCompressor /SOLID lzma
 ; Files keep the time of the release, and nothing is left out in silence.
@@ -106,7 +106,7 @@ LangString T_running 1049 "Игра The $\"Лэйс$\" & $$Co запущена. 
 LangString T_start 1049 "&Запустить The $\"Лэйс$\" && $$Co"
 LangString T_stays 1049 "Некоторые файлы The $\"Лэйс$\" & $$Co не удалось удалить: их использует другая программа. Они находятся в папке $INSTDIR."
 
-; InUse gives $0 = "1" when the game in a folder runs: Windows lets nobody write to a program that does.
+; InUse gives $0 = "1" when the game in a folder runs: Windows refuses to open a running program for writing.
 !macro InUse FOLDER
   StrCpy $0 "0"
   ${If} "${FOLDER}" != ""
@@ -225,7 +225,7 @@ Function UseMode
   ${EndIf}
 FunctionEnd
 
-; AllowVersion ends the setup when a newer version is installed and nobody wants to go back.
+; AllowVersion ends the setup when a newer version is installed and a downgrade was not requested.
 Function AllowVersion
   ${If} $Installed == ""
   ${OrIf} $Downgrade == "1"

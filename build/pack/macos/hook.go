@@ -10,10 +10,10 @@ import (
 	"collet/build/pack/bundle"
 )
 
-// Through writes a tree to a folder, which must be empty, hands the .app's path to a hook that signs it, and gives what is
+// ApplyHook writes a tree to a folder, which must be empty, hands the .app's path to a hook that signs it, and gives what is
 // there then: files that the hook changed and added, by their paths in that folder. So the folder has to stay as long as the
 // tree is used.
-func Through(ctx context.Context, app bundle.Tree, folder string, hook func(ctx context.Context, app string) error) (bundle.Tree, error) {
+func ApplyHook(ctx context.Context, app bundle.Tree, folder string, hook func(ctx context.Context, app string) error) (bundle.Tree, error) {
 	fail := func(err error) (bundle.Tree, error) { return nil, fmt.Errorf("sign an .app in %s: %w", folder, err) }
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		return fail(errors.Join(err, fmt.Errorf("%d files are there already; give an empty folder", len(left))))
