@@ -21,6 +21,8 @@ import (
 const (
 	// runPrefix begins the name of a running server's own folder in a cache, so several servers can share a cache.
 	runPrefix = "run-"
+	// sweptPrefix begins the name of a folder that is being removed.
+	sweptPrefix = "swept-"
 	// runLock is the file in it that is locked while that server runs.
 	runLock = "lock"
 	// runTries is how often a server tries to create its folder while others sweep.
@@ -139,28 +141,47 @@ func (c *cache) claimFolder() error {
 	return nil
 }
 
-// sweepFolders removes the folders of killed servers. It holds a folder's lock meanwhile, so no running server loses its folder.
+// sweepFolders removes the folders of killed servers. It holds a folder's lock until the folder has another name. So a running server
+// never loses its folder, and one that was about to lock it finds that the name is gone. Windows renames no folder with an open file;
+// there the open lock file can't be removed either, and only an empty folder goes.
 func (c *cache) sweepFolders() {
 	children, _ := os.ReadDir(c.dir)
 	for _, child := range children {
-		if !child.IsDir() || !strings.HasPrefix(child.Name(), runPrefix) {
-			continue
-		}
 		name := filepath.Join(c.dir, child.Name())
-		dir, err := platform.OpenDir(name)
-		if err != nil {
-			continue
-		}
-		lock, err := dir.Lock(runLock)
-		if err == nil {
-			_ = os.RemoveAll(name) // on Windows the open lock file remains
-			_ = lock.Close()
-		}
-		_ = dir.Close()
-		if err == nil {
+		switch {
+		case !child.IsDir():
+		case strings.HasPrefix(child.Name(), sweptPrefix):
 			_ = os.RemoveAll(name)
+		case strings.HasPrefix(child.Name(), runPrefix):
+			c.sweepFolder(name)
 		}
 	}
+}
+
+// sweepFolder removes one folder of a server unless that server runs.
+func (c *cache) sweepFolder(name string) {
+	dir, err := platform.OpenDir(name)
+	if err != nil {
+		return
+	}
+	lock, err := dir.Lock(runLock)
+	if err != nil {
+		_ = dir.Close()
+		return
+	}
+	swept := filepath.Join(c.dir, sweptPrefix+filepath.Base(name))
+	renamed := os.Rename(name, swept)
+	if renamed != nil {
+		_ = os.RemoveAll(name)
+	}
+	_ = lock.Close()
+	_ = dir.Close()
+	if renamed == nil {
+		_ = os.RemoveAll(swept)
+		return
+	}
+	_ = os.Remove(filepath.Join(name, runLock))
+	_ = os.Remove(name)
 }
 
 // dropBlob removes a user of a blob.
