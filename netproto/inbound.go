@@ -46,7 +46,7 @@ func (c *Conn) Read() (Message, error) {
 	return m, err
 }
 
-// ReadFrame is Read. It also returns the buffer that holds the message's bytes, nil if there is none. When the message is
+// ReadFrame is Read. It also returns the buffer that holds the message's bytes; it may be nil. When the message is
 // no longer used, Reuse may take the buffer.
 func (c *Conn) ReadFrame() (m Message, frame []byte, err error) {
 	in := &c.in

@@ -48,10 +48,6 @@ func (l Link) Gap() int64 {
 	return chunk.GapFor(l.RoundTrip, l.Rate, l.InFlight)
 }
 
-// WorthIndex reports whether fetching an object of index bytes with chunk indexes saves time. alike are its contents with an older or
-// similar version on the disk.
-func WorthIndex(alike []Blob, index int64, l Link) bool { return worthIndex(alike, index, l) }
-
 const (
 	// alikeFiles is how many removed files of the old set with the extension of a new file are searched for its chunks. alikeBytes
 	// is their largest size together.

@@ -87,7 +87,7 @@ func (e *executing) worthIndexes(batch []*blob) (sets map[release.Object][]*blob
 				sets[o] = append(sets[o], b)
 			}
 		}
-		if len(alike) > 0 && e.objects.countReceived(o) == o.Size || worthIndex(alike, o.Size, e.mirrors.link(e.o.Link)) {
+		if len(alike) > 0 && e.objects.countReceived(o) == o.Size || WorthIndex(alike, o.Size, e.mirrors.link(e.o.Link)) {
 			order = append(order, o)
 		}
 	}

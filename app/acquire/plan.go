@@ -234,10 +234,10 @@ func (c Blob) chunked() Cost {
 	return Cost{Bytes: c.Chunks, Requests: c.Runs, CPU: float64(c.Size) / chunkRate}
 }
 
-// worthIndex reports whether fetching an object of index bytes with chunk indexes saves time. alike are its contents with an older or
+// WorthIndex reports whether fetching an object of index bytes with chunk indexes saves time. alike are its contents with an older or
 // similar version on the disk. The index costs its bytes and a share of a round trip. It is assumed to save half of their whole
 // objects. If a whole object can't be fetched any more, the index is the only strategy.
-func worthIndex(alike []Blob, index int64, l Link) bool {
+func WorthIndex(alike []Blob, index int64, l Link) bool {
 	l = l.known()
 	var gain Cost
 	for _, c := range alike {

@@ -136,7 +136,7 @@ func TestWorthIndex(t *testing.T) {
 		{"a small file that does not come whole", []Blob{lost}, 400_000, true},
 		{"a large file whose chunks did not come", []Blob{tried}, 100_000, false},
 	} {
-		if got := worthIndex(test.alike, test.index, near); got != test.want {
+		if got := WorthIndex(test.alike, test.index, near); got != test.want {
 			t.Errorf("%s: %t", test.name, got)
 		}
 	}

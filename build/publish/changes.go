@@ -13,7 +13,7 @@ const (
 	minChangedLists = 64 << 10
 	// changesShare is the largest size of the delta index, in percent of the lists' bytes. A client that would need more fetches the lists.
 	changesShare = 50
-	// maxCompared is the maximum number of earlier releases that are compared one by one when none of them has a delta index.
+	// maxCompared is the maximum number of earlier releases that are compared one by one if no delta index exists for them.
 	maxCompared = 32
 )
 

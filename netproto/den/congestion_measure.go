@@ -126,7 +126,7 @@ func (f *rateFilter) add(round uint64, rate float64) {
 type tripFilter struct {
 	least   time.Duration // 0 before the first measurement
 	at      time.Duration // when it was measured
-	pausing time.Duration // end of the pause; 0 if there is none
+	pausing time.Duration // end of the pause; 0 outside a pause
 }
 
 // short reports whether the path has a short round trip.

@@ -30,7 +30,7 @@ func TestReceiptRangesAreClipped(t *testing.T) {
 		var got []uint64
 		for n, end := c.flights.within(numberRange{c.first, c.last}); n < end; n++ {
 			got = append(got, n)
-			c.flights.at(n).acked = true // panics if there is none
+			c.flights.at(n).acked = true // panics if the flight is missing
 		}
 		if len(got) != len(c.want) || (len(got) > 0 && (got[0] != c.want[0] || got[len(got)-1] != c.want[len(c.want)-1])) {
 			t.Errorf("%d to %d: %v, want %v", c.first, c.last, got, c.want)

@@ -64,7 +64,7 @@ type Options struct {
 	Buffer         int             // C1: bytes requested and not delivered at most; 0 is DefaultBuffer
 	Objects        bool            // C1: the client may request files of the server's release folder, see Client.Object
 	Unlisted       bool            // C1: the same, and servers with objects need not send a list; then List is an error
-	RequestSize    *RequestSize    // C1: request sizes proven in earlier sessions with this server; nil is none
+	RequestSize    *RequestSize    // C1: request sizes proven in earlier sessions with this server; may be nil
 
 	NewKey func() uint32 // draws the keys of engine generations, for recorded ones; nil is netproto.NewKey
 }

@@ -69,7 +69,7 @@ func TestAPIChanges(t *testing.T) {
 	}
 }
 
-// TestAPIRefusals are answers to what makes no sense. None of them changes anything.
+// TestAPIRefusals sends invalid requests. The server rejects each one and changes nothing.
 func TestAPIRefusals(t *testing.T) {
 	t.Parallel()
 	set := servertest.VersionedSettings(t)

@@ -360,7 +360,7 @@ func reviewRollbackAgain(d *request, w http.ResponseWriter, r *http.Request) {
 	renderTyped(d, w, r, again, err)
 }
 
-// renderTyped shows a review with what was typed into it, or why there is none.
+// renderTyped shows a review with the typed values, or the error in place of the review.
 func renderTyped(d *request, w http.ResponseWriter, r *http.Request, review func() reviewPage, err error) {
 	if err != nil {
 		d.renderError(w, err)

@@ -206,7 +206,7 @@ func (b *dashboard) wordsOf(r *http.Request) *words {
 func setLanguage(d *request, w http.ResponseWriter, r *http.Request) {
 	tag := r.PostForm.Get("language")
 	if !slices.ContainsFunc(wordLanguages(), func(l struct{ Tag, Name string }) bool { return l.Tag == tag }) {
-		d.renderError(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("%s is none of this dashboard", text.Quote(tag))})
+		d.renderError(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("the dashboard has no language %s", text.Quote(tag))})
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: wordsCookie, Value: tag, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r), MaxAge: int(wordsFor / time.Second)})

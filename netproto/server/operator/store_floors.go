@@ -55,7 +55,7 @@ type floorCounts struct {
 	byFloor map[int32]int
 }
 
-// moveAccount counts an account at another floor; 0 is none.
+// moveAccount counts an account at another floor; 0 means without a floor.
 func (c *floorCounts) moveAccount(from, to int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
