@@ -12,7 +12,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 comma := ,
 
 .PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-remote bench-save bench-compare \
-	clean setup setup-test setup-all programs gofmt vet cross-windows cross-darwin staticcheck govulncheck
+	clean setup setup-test setup-all programs gofmt vet cross cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -71,13 +71,16 @@ test: setup-test lint programs ## all that a change could break here, with the r
 
 # Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
 test-all: export COLLET_TESTS := all
-test-all: setup-all programs ## after make test: whole enumerations, Wine, browsers, installers, soak, mutants, earlier programs
+test-all: setup-all cross programs ## after make test: vet for other systems, whole enumerations, Wine, browsers, soak, mutants
 	@code=0; $(call gotest,all) $(TESTFLAGS) $(LAB) ./... || code=1; $(call slowest,all); exit $$code
 
 fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it
 	@build/fuzz.sh "$(or $(TIME),1m)" $(FLAGS) $(PKG)
 
-lint: gofmt vet cross-windows cross-darwin staticcheck govulncheck ## format, vet (also for Windows and macOS), staticcheck, govulncheck
+lint: gofmt vet staticcheck govulncheck ## format, vet, staticcheck, govulncheck
+
+# Each compiles the libraries for another system: six minutes of processor time with an empty build cache, so make test-all has it.
+cross: cross-windows cross-darwin ## vet for Windows and macOS
 
 # Built once for the tests of all packages, before these run side by side.
 programs: ## the programs that tests start, into bin/test/
