@@ -18,6 +18,7 @@ import (
 	"collet/app/update"
 	xvfb "collet/build/qa/screen"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // realPatience is the timeout for a real window. A cold start with a software renderer and the race detector on a busy
@@ -87,22 +88,22 @@ func (p *program) ended() (int, string) {
 func (d display) until(t *testing.T, what string, is func(*image.NRGBA) bool) *image.NRGBA {
 	t.Helper()
 	var last *image.NRGBA
-	for begun := time.Now(); time.Since(begun) < realPatience; time.Sleep(20 * time.Millisecond) {
-		picture, err := d.Shot()
-		if err != nil {
-			continue // Xvfb is writing its header
+	reached := false
+	defer func() {
+		if !reached && last != nil {
+			savePicture(t, filepath.Join("testdata", "failed", "screen.png"), last)
 		}
-		if last = picture; is(picture) {
-			return picture
+	}()
+	testwait.Until(t, func() bool {
+		if picture, err := d.Shot(); err == nil { // Xvfb may be writing its header
+			last, reached = picture, is(picture)
 		}
-	}
-	if last != nil {
-		savePicture(t, filepath.Join("testdata", "failed", "screen.png"), last)
-	}
-	t.Fatalf("waited in vain until %s; the screen is in testdata/failed/screen.png", what)
-	return nil
+		return reached
+	}, what+"; the screen is in testdata/failed/screen.png")
+	return last
 }
 
+// key presses keys. The window's loop handles them in order, and what a key changes is there before the next one is handled.
 func (d display) key(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -111,7 +112,6 @@ func (d display) key(t *testing.T, names ...string) {
 		if out, err := press.CombinedOutput(); err != nil {
 			t.Fatalf("xdotool: %v: %s", err, out)
 		}
-		time.Sleep(150 * time.Millisecond) // a few frames, so that the next key is sent to the new content
 	}
 }
 

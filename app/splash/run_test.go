@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fyne.io/fyne/v2"
@@ -106,23 +107,25 @@ func TestOrdinaryWindowWhereThereIsNoBorderlessOne(t *testing.T) {
 
 // When the system tells the program to end, Fyne ends its loop by itself. The context of work ends, and Run waits for work.
 func TestLoopThatEndsByItself(t *testing.T) {
-	a := newLoopApp(t, true)
-	returned := false
-	err := runOn(t, a, Options{}, func(ctx context.Context, v *View) {
-		time.AfterFunc(20*time.Millisecond, a.Quit)
-		action, err := v.Ask(context.Background(), interrupted())
-		if action != update.Quit || !errors.Is(err, ErrGone) {
-			t.Errorf("asking ends with %v, %v", action, err)
+	synctest.Test(t, func(t *testing.T) {
+		a := newLoopApp(t, true)
+		returned := false
+		err := runOn(t, a, Options{}, func(ctx context.Context, v *View) {
+			time.AfterFunc(time.Second, a.Quit)
+			action, err := v.Ask(context.Background(), interrupted())
+			if action != update.Quit || !errors.Is(err, ErrGone) {
+				t.Errorf("asking ends with %v, %v", action, err)
+			}
+			<-ctx.Done()
+			v.Note("after the end")
+			v.Follow(context.Background(), closedUpdate())
+			time.Sleep(time.Second)
+			returned = true
+		})
+		if err != nil || !returned {
+			t.Errorf("error %v, returned %v", err, returned)
 		}
-		<-ctx.Done()
-		v.Note("after the end")
-		v.Follow(context.Background(), closedUpdate())
-		time.Sleep(20 * time.Millisecond)
-		returned = true
 	})
-	if err != nil || !returned {
-		t.Errorf("error %v, returned %v", err, returned)
-	}
 }
 
 func closedUpdate() *fakeUpdate {
@@ -134,30 +137,32 @@ func closedUpdate() *fakeUpdate {
 // Without a window the context of work ends, Run waits for work, and work may run again in another way.
 func TestNoWindow(t *testing.T) {
 	noGraphics := errors.New("no graphics")
-	for name, create := range map[string]func() (fyne.App, error){
-		"no application": func() (fyne.App, error) { return nil, ErrNoWindow },
-		"toolkit panics": func() (fyne.App, error) {
+	for name, create := range map[string]func(*testing.T) (fyne.App, error){
+		"no application": func(*testing.T) (fyne.App, error) { return nil, ErrNoWindow },
+		"toolkit panics": func(t *testing.T) (fyne.App, error) {
 			a := newLoopApp(t, true)
 			a.driver = brokenDriver{plainDriver{a.App.Driver(), a}, noGraphics}
 			return a, nil
 		},
 	} {
-		returned := false
-		err := run(Options{}, func(ctx context.Context, v *View) {
-			v.Note("after the end")
-			if _, err := v.Ask(ctx, interrupted()); err == nil {
-				t.Errorf("%s: asking succeeds", name)
+		synctest.Test(t, func(t *testing.T) {
+			returned := false
+			err := run(Options{}, func(ctx context.Context, v *View) {
+				v.Note("after the end")
+				if _, err := v.Ask(ctx, interrupted()); err == nil {
+					t.Errorf("%s: asking succeeds", name)
+				}
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				returned = true
+			}, func() (fyne.App, error) { return create(t) })
+			if !errors.Is(err, ErrNoWindow) || !returned {
+				t.Errorf("%s: error %v, work returned: %v", name, err, returned)
 			}
-			<-ctx.Done()
-			time.Sleep(10 * time.Millisecond)
-			returned = true
-		}, create)
-		if !errors.Is(err, ErrNoWindow) || !returned {
-			t.Errorf("%s: error %v, work returned: %v", name, err, returned)
-		}
-		if name == "toolkit panics" && !errors.Is(err, noGraphics) {
-			t.Errorf("%s: the reason is lost: %v", name, err)
-		}
+			if name == "toolkit panics" && !errors.Is(err, noGraphics) {
+				t.Errorf("%s: the reason is lost: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"collet/app/supervise"
 	"collet/platform"
+	"collet/platform/testwait"
 	"collet/runtime/abi"
 )
 
@@ -152,12 +153,7 @@ func testHostKilled(t *testing.T, module string) {
 	}
 	begin := time.Now()
 	host.Kill()
-	for alive(child) {
-		if time.Since(begin) > patience {
-			t.Fatal("the child goes on without its host")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Until(t, func() bool { return !alive(child) }, "the child ends with its host")
 	t.Logf("gone after %s", time.Since(begin))
 }
 

@@ -79,7 +79,7 @@ func number(digits string) int {
 	return n
 }
 
-// forever simulates a module that hangs.
+// forever simulates a module that hangs. It sleeps, because Go ends a program whose goroutines all wait for each other.
 func forever() {
 	for {
 		time.Sleep(time.Hour)
@@ -149,6 +149,7 @@ var fakes = map[string]func(args []string) (supervise.Module, error){
 		return *nothing, nil
 	}),
 	"hang": runs(func(_ []string, s abi.Services) (abi.Result, error) { s.Ready(); forever(); return success, nil }),
+	// It asks once in a frame, as a game does; a frame is a millisecond.
 	"patient": runs(func(_ []string, s abi.Services) (abi.Result, error) {
 		for s.Ready(); !s.Stopping(); time.Sleep(time.Millisecond) {
 		}

@@ -120,7 +120,7 @@ func (c *fakeClient) do(what string, operation func() error) error {
 		c.die()
 	}
 	if c.has("pausing") {
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // the duration of an operation, in which the test ends the process
 	}
 	return err
 }

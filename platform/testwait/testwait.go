@@ -7,8 +7,11 @@ import "time"
 // Limit is how long Until waits. Only a test that fails waits so long: a busy machine must not make it fail.
 const Limit = 2 * time.Minute
 
-// period is how often Until looks.
-const period = 2 * time.Millisecond
+// Until looks after firstPause, and doubles the pause up to lastPause: what comes soon is seen soon, and a long wait costs little.
+const (
+	firstPause = time.Millisecond
+	lastPause  = 32 * time.Millisecond
+)
 
 // TB is the part of testing.TB that Until needs. A script (testscript.TestScript) has it, too.
 type TB interface {
@@ -22,14 +25,12 @@ func Until(t TB, done func() bool, what string) {
 	}
 	late := time.NewTimer(Limit)
 	defer late.Stop()
-	look := time.NewTicker(period)
-	defer look.Stop()
-	for !done() {
+	for pause := firstPause; !done(); pause = min(2*pause, lastPause) {
 		select {
 		case <-late.C:
 			t.Fatalf("waited for %v without success: %s", Limit, what)
 			return
-		case <-look.C:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -1,9 +1,12 @@
 package wine_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"image"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +27,7 @@ const probe = `package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -40,7 +44,8 @@ func main() {
 		os.Exit(code)
 	case "stay":
 		fmt.Println("here")
-		time.Sleep(time.Hour)
+		io.Copy(os.Stdout, os.Stdin)
+		time.Sleep(time.Hour) // until it is stopped; with nothing but waiting goroutines Go would end it
 	case "remove":
 		dir, _ := os.MkdirTemp("", "remove-")
 		os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755)
@@ -128,11 +133,7 @@ func TestPrefixesDoNotMeet(t *testing.T) {
 	if err := second.Stop(); err != nil {
 		t.Error(err)
 	}
-	select {
-	case <-ended(stays):
-		t.Error("the other prefix' program ended")
-	case <-time.After(200 * time.Millisecond):
-	}
+	stays.answer(t, "still here")
 	if err := first.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -157,37 +158,42 @@ func TestPreloader(t *testing.T) {
 	stays.Wait() // stopped
 }
 
+// staying is a program that runs until it is stopped, and repeats every line.
+type staying struct {
+	*exec.Cmd
+	in  io.Writer
+	out *bufio.Reader
+}
+
 // stay starts a program and returns when it runs.
-func stay(t *testing.T, p *wine.Prefix, exe string) *exec.Cmd {
+func stay(t *testing.T, p *wine.Prefix, exe string) staying {
 	t.Helper()
-	cmd := p.Command(t.Context(), exe, "stay")
-	out, err := cmd.StdoutPipe()
+	s := staying{Cmd: p.Command(t.Context(), exe, "stay")}
+	out, err := s.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if s.in, err = s.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
+	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return cmd
+	s.out = bufio.NewReader(out)
+	if _, err := s.out.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
-// ended is closed when a process is a process no more, or a dead one that nobody waited for.
-func ended(cmd *exec.Cmd) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		for {
-			stat, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
-			if err != nil || strings.Contains(string(stat), ") Z ") {
-				close(done)
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}()
-	return done
+// answer fails the test unless the program runs and repeats a line.
+func (s staying) answer(t *testing.T, line string) {
+	t.Helper()
+	_, err := fmt.Fprintln(s.in, line)
+	said, readErr := s.out.ReadString('\n')
+	if err != nil || readErr != nil || strings.TrimSpace(said) != line {
+		t.Errorf("the program repeats %q: %q, %v, %v", line, said, err, readErr)
+	}
 }
 
 // TestCloseLeavesNothing ends programs and removes the prefix; the next prefix takes its place.
