@@ -17,11 +17,17 @@ type folder struct {
 	missing func() int64 // bytes that the current plan still lacks
 }
 
-// fault is FaultOf for this folder.
-func (f *folder) fault(err error) error { return FaultOf(f.fs, f.missing(), err) }
+// fault is FaultOf for this folder. Without an error it counts no missing bytes: that visits every file of the plan, and each write of
+// each file ends here.
+func (f *folder) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return FaultOf(f.fs, f.missing(), err)
+}
 
-// loadLists reads the lists that a clean journal left unreaf. Lists that were damaged since then only cost the time they
-// would have savef.
+// loadLists reads the lists that a clean journal left unread. Lists that were damaged since then only cost the time they
+// would have saved.
 func (f *folder) loadLists() error {
 	ok, err := f.journal.load(f.fs)
 	if err == nil && !ok {
