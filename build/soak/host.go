@@ -42,22 +42,22 @@ const (
 	maxLine = 64 << 10
 )
 
-// way is one transport to the server.
-type way struct {
+// transport is one transport to the server.
+type transport struct {
 	name, addr string
 	dialer     *dial.Dialer
 }
 
 // host is the server's process and everything that reaches it.
 type host struct {
-	process *process.Process
-	log     *journal
-	gauge   *gauge
-	control string // path of its control socket
-	ways    []way
+	process    *process.Process
+	log        *serverLog
+	gauge      *gauge
+	control    string // path of its control socket
+	transports []transport
 }
 
-// settings is the text of the server's settings file. The idle crowd is to stay for the whole run, however long that is.
+// settings is the text of the server's settings file. The idle clients stay connected for the whole run.
 func settings(memory bool, run time.Duration) string {
 	return fmt.Sprintf(`CompatibilityVersion = %q
 [ServerNetwork]
@@ -84,7 +84,7 @@ func startHost(ctx context.Context, o Options, dir string) (*host, error) {
 		return nil, err
 	}
 	const anywhere = "127.0.0.1:0"
-	h := &host{log: newJournal(), control: filepath.Join(dir, "control")}
+	h := &host{log: newServerLog(), control: filepath.Join(dir, "control")}
 	h.process, err = process.Start(process.Options{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
 		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--metrics", anywhere,
 		"--control", h.control, "--log-format", "json",
@@ -115,7 +115,7 @@ func (h *host) reach(ctx context.Context, ca string) error {
 		return err
 	}
 	said := h.log.addresses()
-	h.ways = []way{
+	h.transports = []transport{
 		{"TCP", said[saysTCP], &dial.Dialer{}},
 		{"TLS", said[saysTLS], &dial.Dialer{TLS: secure}},
 		{"WebSocket", said[saysWebSocket], &dial.Dialer{WebSocket: "/"}},
@@ -124,9 +124,9 @@ func (h *host) reach(ctx context.Context, ca string) error {
 	return nil
 }
 
-// dial makes a connection with nothing but its transport on it. It is closed when ctx ends; let go calls that off.
-func (w way) dial(ctx context.Context) (conn net.Conn, letGo func() bool, err error) {
-	conn, err = w.dialer.DialContext(ctx, "tcp", w.addr)
+// dial makes a connection with nothing but its transport on it. It is closed when ctx ends; detach keeps it open then.
+func (t transport) dial(ctx context.Context) (conn net.Conn, detach func() bool, err error) {
+	conn, err = t.dialer.DialContext(ctx, "tcp", t.addr)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,18 +187,18 @@ func (h *host) stopServer() (faults []string) {
 	if running && (h.process.Code() != 0 || time.Since(began) >= stopTime) {
 		faults = append(faults, fmt.Sprintf("asked to end, the server ended with code %d after %v; it printed:\n%s", h.process.Code(), time.Since(began).Round(time.Millisecond), h.log))
 	}
-	return append(faults, h.log.odd()...)
+	return append(faults, h.log.problems()...)
 }
 
-// journal reads the server's log: where it listens, and lines that no server should write. It is safe for concurrent use.
-type journal struct {
+// serverLog reads the server's log: where it listens, and lines that no server should write. It is safe for concurrent use.
+type serverLog struct {
 	*process.Tail
 	listens chan struct{} // closed when it is known where it listens for everything, in whatever order that was said
 
 	mu      sync.Mutex
 	rest    []byte
 	said    map[string]string // addresses by message
-	strange []string
+	unexpected []string
 	told    bool // listens is closed
 }
 
@@ -210,12 +210,12 @@ const (
 	saysMetrics   = "Metrics are served"
 )
 
-func newJournal() *journal {
-	return &journal{Tail: process.NewTail(), listens: make(chan struct{}), said: map[string]string{}}
+func newServerLog() *serverLog {
+	return &serverLog{Tail: process.NewTail(), listens: make(chan struct{}), said: map[string]string{}}
 }
 
 // Write implements io.Writer.
-func (j *journal) Write(data []byte) (int, error) {
+func (j *serverLog) Write(data []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.rest = append(j.rest, data...)
@@ -231,13 +231,13 @@ func (j *journal) Write(data []byte) (int, error) {
 }
 
 // readLine understands one line.
-func (j *journal) readLine(line []byte) {
+func (j *serverLog) readLine(line []byte) {
 	var said struct{ Level, Message, Address, At, Metrics string }
 	err := json.Unmarshal(line, &said)
 	switch {
 	case err != nil, said.Level == "error" && !strings.HasPrefix(said.Message, "Could not reload"), said.Level == "fatal", said.Level == "panic":
-		if len(j.strange) < maxFaults {
-			j.strange = append(j.strange, "in the server's log: "+string(line))
+		if len(j.unexpected) < maxFaults {
+			j.unexpected = append(j.unexpected, "in the server's log: "+string(line))
 		}
 	case said.Address+said.At+said.Metrics != "":
 		j.said[said.Message] = said.Address + said.At + said.Metrics
@@ -248,14 +248,14 @@ func (j *journal) readLine(line []byte) {
 	}
 }
 
-func (j *journal) addresses() map[string]string {
+func (j *serverLog) addresses() map[string]string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.said)
 }
 
-func (j *journal) odd() []string {
+func (j *serverLog) problems() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.strange
+	return j.unexpected
 }

@@ -79,7 +79,7 @@ func (l *leaky) Accept() (net.Conn, error) {
 		l.kept = append(l.kept, f, err)
 	case "heap":
 		l.kept = append(l.kept, make([]byte, 1<<20))
-	case "answers": // some clients are turned away without a word
+	case "answers": // some connections are closed without an answer
 		conn.Close()
 	}
 	return conn, nil

@@ -14,8 +14,8 @@ type Options struct {
 	Scratch string        // folder below which the run has its own; empty: that of temporary files
 	Time    time.Duration // how long, at least Shortest
 	Seed    uint64        // what chance begins with
-	Crowd   int           // idle connections
-	Workers int           // clients at a time, beside the crowd
+	Idle    int           // idle connections
+	Workers int           // clients at a time, beside the idle ones
 	Rest    time.Duration // what a worker waits between two clients, on average
 	Memory  bool          // the server keeps files in memory instead of reading them from disk
 
@@ -35,8 +35,8 @@ type Status struct {
 const (
 	// Shortest is the shortest run that can give a verdict.
 	Shortest = 8 * time.Second
-	// maxCrowd and maxWorkers keep both ends on one machine, and within the server's default of 8192 connections.
-	maxCrowd, maxWorkers = 5000, 256
+	// maxIdle and maxWorkers keep both ends on one machine, and within the server's default of 8192 connections.
+	maxIdle, maxWorkers = 5000, 256
 
 	// cycles is how many quiet moments a run of middling length has.
 	cycles = 16
@@ -57,8 +57,8 @@ func (o Options) Check() error {
 		return errors.New("no server's program is named")
 	case o.Time < Shortest:
 		return fmt.Errorf("a run of %v is too short for a verdict: want at least %v", o.Time, Shortest)
-	case o.Crowd < 0 || o.Crowd > maxCrowd:
-		return fmt.Errorf("a crowd of %d: want 0 to %d", o.Crowd, maxCrowd)
+	case o.Idle < 0 || o.Idle > maxIdle:
+		return fmt.Errorf("%d idle connections (crowd): want 0 to %d", o.Idle, maxIdle)
 	case o.Workers < 1 || o.Workers > maxWorkers:
 		return fmt.Errorf("%d workers: want 1 to %d", o.Workers, maxWorkers)
 	case o.Rest < 0:

@@ -92,7 +92,7 @@ type publication struct {
 }
 
 // told reports whether a client of the target was told of exactly this publication, and gives its files in that order.
-func (p *publication) told(target string, offers []session.Offer) ([]*version, bool) {
+func (p *publication) matches(target string, offers []session.Offer) ([]*version, bool) {
 	var files []*version
 	for _, v := range p.files {
 		if v.target == "" || v.target == target {
@@ -102,8 +102,9 @@ func (p *publication) told(target string, offers []session.Offer) ([]*version, b
 	return files, slices.EqualFunc(files, offers, (*version).is)
 }
 
-// shelf is the package folder. Publish is for one goroutine, all else for any.
-type shelf struct {
+// packageFolder is the folder that the server offers, with what was published in it. change and publishInvalid are for one goroutine at
+// a time, the other methods for any.
+type packageFolder struct {
 	dir    string
 	random *rand.Rand // of publish
 
@@ -114,9 +115,9 @@ type shelf struct {
 	offers int            // number of the newest publication that is offered for certain
 }
 
-// newShelf lays out the first publication.
-func newShelf(dir string, r *rand.Rand) (*shelf, error) {
-	s := &shelf{dir: dir, random: r, first: &publication{}}
+// newPackageFolder lays out the first publication.
+func newPackageFolder(dir string, r *rand.Rand) (*packageFolder, error) {
+	s := &packageFolder{dir: dir, random: r, first: &publication{}}
 	for _, shape := range shapes() {
 		v := newVersion(shape, r)
 		if err := os.MkdirAll(filepath.Dir(s.path(shape)), 0o755); err != nil {
@@ -131,7 +132,7 @@ func newShelf(dir string, r *rand.Rand) (*shelf, error) {
 	return s, nil
 }
 
-func (s *shelf) path(f shape) string {
+func (s *packageFolder) path(f shape) string {
 	if f.target == "" {
 		return filepath.Join(s.dir, "Resources", f.name)
 	}
@@ -139,7 +140,7 @@ func (s *shelf) path(f shape) string {
 }
 
 // writeVersion renames a content into its place, as docs/OPERATING.md tells publishers to.
-func (s *shelf) writeVersion(v *version) error {
+func (s *packageFolder) writeVersion(v *version) error {
 	aside := filepath.Join(s.dir, "next")
 	if err := os.WriteFile(aside, v.data, 0o644); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (s *shelf) writeVersion(v *version) error {
 }
 
 // change makes new versions of some files and reloads.
-func (s *shelf) change(ctx context.Context, reload func(context.Context) error) error {
+func (s *packageFolder) change(ctx context.Context, reload func(context.Context) error) error {
 	s.mu.Lock()
 	old := s.recent[len(s.recent)-1]
 	s.mu.Unlock()
@@ -176,7 +177,7 @@ func (s *shelf) change(ctx context.Context, reload func(context.Context) error) 
 }
 
 // spoil makes the folder one that can't be offered, asks for a reload, which must fail, and mends the folder.
-func (s *shelf) spoil(ctx context.Context, reload func(context.Context) error) error {
+func (s *packageFolder) publishInvalid(ctx context.Context, reload func(context.Context) error) error {
 	inTheWay := filepath.Join(s.dir, "PlatformBinaries", linux, "a folder")
 	if err := os.Mkdir(inTheWay, 0o755); err != nil {
 		return err
@@ -191,29 +192,29 @@ func (s *shelf) spoil(ctx context.Context, reload func(context.Context) error) e
 	return nil
 }
 
-// view is what a client can know of the shelf when it connects.
+// view is what a client can know of the folder when it connects.
 type view struct{ moves, offers int }
 
-func (s *shelf) currentView() view {
+func (s *packageFolder) currentView() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return view{s.moves, s.offers}
 }
 
 // calm reports whether folder and catalogue were the same all the time since.
-func (s *shelf) calm(since view) bool {
+func (s *packageFolder) unchangedSince(since view) bool {
 	return since.moves%2 == 0 && s.currentView().moves == since.moves
 }
 
 // newest is the newest publication that is offered for certain.
-func (s *shelf) newest() int { return s.currentView().offers }
+func (s *packageFolder) newest() int { return s.currentView().offers }
 
-// findPublication is the publication that a client was told of, which looked at the shelf before it connected.
-func (s *shelf) findPublication(since view, target string, offers []session.Offer) (*publication, []*version, error) {
+// findPublication is the publication that a client was told of, which read currentView before it connected.
+func (s *packageFolder) findPublication(since view, target string, offers []session.Offer) (*publication, []*version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range slices.Backward(s.recent) {
-		files, is := p.told(target, offers)
+		files, is := p.matches(target, offers)
 		switch {
 		case !is:
 		case p.number < since.offers:

@@ -32,9 +32,9 @@ func offersOf(p *publication, target string, own bool) (offers []session.Offer) 
 	return offers
 }
 
-func shelfOf(t *testing.T) *shelf {
+func newTestFolder(t *testing.T) *packageFolder {
 	t.Helper()
-	s, err := newShelf(t.TempDir(), rand.New(rand.NewPCG(1, 1)))
+	s, err := newPackageFolder(t.TempDir(), rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,14 @@ func shelfOf(t *testing.T) *shelf {
 
 func reloads(context.Context) error { return nil }
 
-func TestShelfKnowsWhatItPublished(t *testing.T) {
-	s := shelfOf(t)
+func TestPackageFolderKnowsWhatItPublished(t *testing.T) {
+	s := newTestFolder(t)
 	for range 3 {
 		before := s.currentView()
 		if err := s.change(t.Context(), reloads); err != nil {
 			t.Fatal(err)
 		}
-		if s.calm(before) || !s.calm(s.currentView()) {
+		if s.unchangedSince(before) || !s.unchangedSince(s.currentView()) {
 			t.Error("a publication went unnoticed")
 		}
 		newest := s.recent[len(s.recent)-1]
@@ -76,8 +76,8 @@ func TestShelfKnowsWhatItPublished(t *testing.T) {
 	}
 }
 
-func TestShelfForgets(t *testing.T) {
-	s := shelfOf(t)
+func TestPackageFolderForgets(t *testing.T) {
+	s := newTestFolder(t)
 	for range 2 * keptPublications {
 		if err := s.change(t.Context(), reloads); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestShelfForgets(t *testing.T) {
 }
 
 func TestWrongListsAreFound(t *testing.T) {
-	s := shelfOf(t)
+	s := newTestFolder(t)
 	for name, change := range map[string]func(o []session.Offer) []session.Offer{
 		"size":         func(o []session.Offer) []session.Offer { o[0].Size++; return o },
 		"digest":       func(o []session.Offer) []session.Offer { o[3].SHA256[31]++; return o },
@@ -110,7 +110,7 @@ func TestWrongListsAreFound(t *testing.T) {
 }
 
 func TestWrongBytesAreFound(t *testing.T) {
-	s := shelfOf(t)
+	s := newTestFolder(t)
 	data := s.first.files[0].data
 	fresh := func() *checked { return &checked{files: s.first.files, at: make([]int, len(s.first.files))} }
 	c := fresh()
@@ -132,13 +132,13 @@ func TestWrongBytesAreFound(t *testing.T) {
 	}
 }
 
-func TestSpoiledFolderMustBeRefused(t *testing.T) {
-	s := shelfOf(t)
+func TestInvalidFolderMustBeRejected(t *testing.T) {
+	s := newTestFolder(t)
 	refuses := func(context.Context) error { return errors.New("refused") }
-	if err := s.spoil(t.Context(), refuses); err != nil {
+	if err := s.publishInvalid(t.Context(), refuses); err != nil {
 		t.Error(err)
 	}
-	if err := s.spoil(t.Context(), reloads); err == nil {
+	if err := s.publishInvalid(t.Context(), reloads); err == nil {
 		t.Error("a server that offers anything passed")
 	}
 	if err := s.change(t.Context(), refuses); err == nil || s.newest() != 0 {

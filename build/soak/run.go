@@ -20,21 +20,21 @@ const (
 	settleTime = 10 * time.Second
 	// settlePoll is how often that is looked at.
 	settlePoll = 30 * time.Millisecond
-	// squatters is how many connections of that kind there are in each phase of load.
-	squatters = 6
+	// stalledPerPhase is the number of stalled clients in each phase of load.
+	stalledPerPhase = 6
 	// sweepLooks is how many more samples are read after a collection; the smallest heap of them counts.
 	sweepLooks = 8
 	// quietShare of a cycle is left for the quiet moment.
 	quietShare = 8
 	// leavePatience bounds the end of a run, also of one that was interrupted.
 	leavePatience = 15 * time.Second
-	// rouseEvery is in how many cycles on average one of the crowd who stay takes a file of the first catalogue.
-	rouseEvery = 2
+	// downloadEvery is in how many cycles, on average, an idle client downloads a file of the first catalogue.
+	downloadEvery = 2
 )
 
 // Result is what a run amounts to. It is a value.
 type Result struct {
-	Tally
+	Counts
 	Options Options
 	Took    time.Duration
 	Early   bool          // it was interrupted
@@ -55,9 +55,9 @@ type run struct {
 	Options
 	began   time.Time
 	host    *host
-	shelf   *shelf
-	tally   *tally
-	crowd   *crowd
+	folder  *packageFolder
+	counts  *counter
+	idle    *idleClients
 	workers []*worker
 	random  *rand.Rand // of the run itself; workers have their own
 
@@ -82,22 +82,22 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, tally: newTally(), random: rand.New(rand.NewPCG(o.Seed, 0))}
-	if r.shelf, err = newShelf(dir, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
+	r := &run{Options: o, counts: newCounter(), random: rand.New(rand.NewPCG(o.Seed, 0))}
+	if r.folder, err = newPackageFolder(dir, rand.New(rand.NewPCG(o.Seed, 1))); err != nil {
 		return nil, err
 	}
 	if r.host, err = startHost(ctx, o, dir); err != nil {
 		return nil, err
 	}
-	r.tally.change(func(t *Tally) {
+	r.counts.change(func(n *Counts) {
 		for _, p := range r.host.pairs() {
-			t.Pairs[p.String()] = 0
+			n.Pairs[p.String()] = 0
 		}
 	})
-	r.crowd = newCrowd(r.host, r.shelf, r.tally, o.Crowd)
+	r.idle = newIdleClients(r.host, r.folder, r.counts, o.Idle)
 	for i := range o.Workers {
 		r.workers = append(r.workers, &worker{
-			h: r.host, shelf: r.shelf, tally: r.tally, random: rand.New(rand.NewPCG(o.Seed, 2+uint64(i))),
+			h: r.host, folder: r.folder, counts: r.counts, random: rand.New(rand.NewPCG(o.Seed, 2+uint64(i))),
 		})
 	}
 	return r.soak(ctx), nil
@@ -119,7 +119,7 @@ func (r *run) soak(ctx context.Context) *Result {
 	for running.Err() == nil && r.goesOn() {
 		if err := r.cycle(running); err != nil {
 			if running.Err() == nil {
-				r.tally.fault("%v", err)
+				r.counts.fault("%v", err)
 			}
 			break
 		}
@@ -129,7 +129,7 @@ func (r *run) soak(ctx context.Context) *Result {
 	took := time.Since(r.began)
 	r.disconnectAll(ctx)
 	result := &Result{
-		Tally: r.tally.now(), Options: r.Options, Took: took, Early: ctx.Err() != nil, Samples: r.samples, Peak: r.peak,
+		Counts: r.counts.now(), Options: r.Options, Took: took, Early: ctx.Err() != nil, Samples: r.samples, Peak: r.peak,
 		CPU: time.Duration(r.cpu * float64(time.Second)),
 	}
 	result.Rows, result.NoRows = Judge(result.Samples)
@@ -138,17 +138,17 @@ func (r *run) soak(ctx context.Context) *Result {
 
 // cycle is load, and a quiet moment behind it.
 func (r *run) cycle(ctx context.Context) error {
-	if err := r.crowd.call(ctx); err != nil {
+	if err := r.idle.connect(ctx); err != nil {
 		return err
 	}
 	cycle := r.cycleTime()
 	if err := r.load(ctx, cycle-cycle/quietShare); err != nil {
 		return err
 	}
-	if err := r.crowd.call(ctx); err != nil {
+	if err := r.idle.connect(ctx); err != nil {
 		return err
 	}
-	s, err := r.quiet(ctx, float64(r.Crowd))
+	s, err := r.quiet(ctx, float64(r.Idle))
 	if err == nil && s.At >= r.warmUp() {
 		r.mu.Lock()
 		r.samples = append(r.samples, s)
@@ -169,7 +169,7 @@ func (r *run) cycleTime() time.Duration {
 	return max(left/max((left+cycle/2)/cycle, 1), shortestCycle)
 }
 
-// load runs all workers for a time. When it returns, all clients but the crowd have left.
+// load runs all workers for a time. When it returns, all clients but the idle ones have left.
 func (r *run) load(ctx context.Context, d time.Duration) (err error) {
 	// No deadline: a dialer compares that with the clock and would fail a moment before the phase is over.
 	phase, cancel := context.WithCancel(ctx)
@@ -179,11 +179,11 @@ func (r *run) load(ctx context.Context, d time.Duration) (err error) {
 	for _, w := range r.workers {
 		work.Go(func() { w.work(phase, r.Rest) })
 	}
-	for _, s := range choose(r.random, squatters) {
-		work.Go(func() { s.occupy(phase, r.host, r.tally) })
+	for _, s := range chooseStalled(r.random, stalledPerPhase) {
+		work.Go(func() { s.hold(phase, r.host, r.counts) })
 	}
-	if r.random.IntN(rouseEvery) == 0 {
-		r.crowd.rouse(phase, r.random)
+	if r.random.IntN(downloadEvery) == 0 {
+		r.idle.downloadFirst(phase, r.random)
 	}
 	err = r.publish(ctx, phase, d)
 	if err != nil {
@@ -213,15 +213,15 @@ func (r *run) publishOnce(ctx context.Context) error {
 	signal := r.random.IntN(2) == 0
 	reload := func(ctx context.Context) error { return r.host.reload(ctx, signal) }
 	if r.random.IntN(4) == 0 {
-		if err := r.shelf.spoil(ctx, reload); err != nil {
+		if err := r.folder.publishInvalid(ctx, reload); err != nil {
 			return err
 		}
-		r.tally.change(func(t *Tally) { t.Refused++ })
+		r.counts.change(func(n *Counts) { n.Refused++ })
 	}
-	if err := r.shelf.change(ctx, reload); err != nil {
+	if err := r.folder.change(ctx, reload); err != nil {
 		return err
 	}
-	r.tally.change(func(t *Tally) { t.Published++ })
+	r.counts.change(func(n *Counts) { n.Published++ })
 	return nil
 }
 
@@ -246,7 +246,7 @@ func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 	}
 	s.At = time.Since(r.began)
 	if s.Connections != connections {
-		r.tally.fault("in a quiet moment the server has %v connections, and the crowd %v", s.Connections, connections)
+		r.counts.fault("in a quiet moment the server has %v connections, want those of %v idle clients", s.Connections, connections)
 	}
 	r.mu.Lock()
 	r.cpu = now.sum("process_cpu_seconds_total")
@@ -294,7 +294,7 @@ func (r *run) watch(ctx context.Context) {
 		p.Connections, p.Heap, p.Resident = max(p.Connections, s.Connections), max(p.Heap, s.Heap), max(p.Resident, s.Resident)
 		quiet := len(r.samples)
 		r.mu.Unlock()
-		if t := r.tally.now(); r.Tell != nil {
+		if t := r.counts.now(); r.Tell != nil {
 			r.Tell(Status{Elapsed: s.At, Time: r.Time, Latest: s, Quiet: quiet, Downloads: t.Downloads(), Faults: t.Faulty})
 		}
 	}
@@ -306,30 +306,30 @@ func (r *run) disconnectAll(ctx context.Context) {
 	defer cancel()
 	select {
 	case <-r.host.process.Done():
-		r.crowd.dissolve(ctx)
+		r.idle.leave(ctx)
 	default:
-		r.crowd.dissolve(leaving)
+		r.idle.leave(leaving)
 		if err := r.waitIdle(leaving, 0); err != nil {
-			r.tally.fault("after all clients left: %v", err)
+			r.counts.fault("after all clients left: %v", err)
 		} else if now, err := r.host.gauge.readMetrics(leaving); err != nil || now.sample().Connections != 0 {
-			r.tally.fault("after all clients left, the server has %v connections, %v", now.sample().Connections, err)
+			r.counts.fault("after all clients left, the server has %v connections, %v", now.sample().Connections, err)
 		}
 	}
 	for _, fault := range slices.Backward(r.host.stopServer()) {
-		r.tally.recordFirst(fault)
+		r.counts.recordFirst(fault)
 	}
 	r.missing()
 }
 
 // missing finds generations and transports that nothing was downloaded by, in a run that was long enough for all.
 func (r *run) missing() {
-	done := r.tally.now()
+	done := r.counts.now()
 	if done.Downloads() < enoughDownloads {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(done.Pairs)) {
 		if done.Pairs[name] == 0 {
-			r.tally.fault("nothing was downloaded by %s", name)
+			r.counts.fault("nothing was downloaded by %s", name)
 		}
 	}
 }

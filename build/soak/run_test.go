@@ -15,7 +15,7 @@ import (
 // gentle is a run with so little load that tests beside it have their processors.
 func gentle(t *testing.T, program string, d time.Duration) Options {
 	return Options{
-		Program: program, Scratch: t.TempDir(), Time: d, Seed: 1, Crowd: 24, Workers: 3, Rest: 60 * time.Millisecond,
+		Program: program, Scratch: t.TempDir(), Time: d, Seed: 1, Idle: 24, Workers: 3, Rest: 60 * time.Millisecond,
 		Tell: func(s Status) {
 			if s.Elapsed.Seconds() < 1 || int(s.Elapsed.Seconds())%20 == 0 {
 				t.Logf("%+v", s)
@@ -58,7 +58,7 @@ func TestSoak(t *testing.T) {
 	if r.Downloads() < 100 || r.Published < 10 || len(r.Samples) < 8 || r.Early {
 		t.Errorf("too little happened: %d downloads, %d publications, %d samples", r.Downloads(), r.Published, len(r.Samples))
 	}
-	for _, s := range squats() {
+	for _, s := range stalledClients() {
 		if s.limit == handshakeTime && r.Done[s.name] == 0 {
 			t.Errorf("no connection that %s lasted until the server ended it: %v", s.name, r.Done)
 		}
@@ -141,14 +141,14 @@ func TestInterruptedSoakJudgesWhatItHas(t *testing.T) {
 }
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
-	good := Options{Program: "x", Time: time.Hour, Crowd: 1, Workers: 1}
+	good := Options{Program: "x", Time: time.Hour, Idle: 1, Workers: 1}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Options){
 		"program": func(o *Options) { o.Program = "" },
 		"8s":      func(o *Options) { o.Time = Shortest - 1 },
-		"crowd":   func(o *Options) { o.Crowd = maxCrowd + 1 },
+		"crowd":   func(o *Options) { o.Idle = maxIdle + 1 },
 		"workers": func(o *Options) { o.Workers = 0 },
 		"rest":    func(o *Options) { o.Rest = -1 },
 	} {
@@ -193,8 +193,8 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-func TestJournal(t *testing.T) {
-	j := newJournal()
+func TestServerLog(t *testing.T) {
+	j := newServerLog()
 	const all = 3 // the part that ends with the last address
 	for i, part := range []string{
 		`{"level":"info","at":"127.0.0.1:4","message":"Listens for WebSocket"}` + "\n",
@@ -216,12 +216,12 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	said := j.addresses()
-	if said["Metrics are served"] != "127.0.0.1:1" || said["Listens for TLS"] != "127.0.0.1:2" || said["Listening"] != "127.0.0.1:3" || len(j.odd()) > 0 {
-		t.Errorf("%v, odd: %q", said, j.odd())
+	if said["Metrics are served"] != "127.0.0.1:1" || said["Listens for TLS"] != "127.0.0.1:2" || said["Listening"] != "127.0.0.1:3" || len(j.problems()) > 0 {
+		t.Errorf("%v, odd: %q", said, j.problems())
 	}
 	bad := []string{`{"level":"error","message":"x"}`, `{"level":"panic","message":"y"}`, "panic: z", "WARNING: DATA RACE"}
 	j.Write([]byte(strings.Join(bad, "\n") + "\n"))
-	if odd := j.odd(); len(odd) != len(bad) || !slices.ContainsFunc(odd, func(s string) bool { return strings.Contains(s, "DATA RACE") }) {
+	if odd := j.problems(); len(odd) != len(bad) || !slices.ContainsFunc(odd, func(s string) bool { return strings.Contains(s, "DATA RACE") }) {
 		t.Errorf("%q", odd)
 	}
 	j.Write(make([]byte, 2*maxLine))

@@ -20,7 +20,7 @@ func (r *Result) Table(w io.Writer) error {
 	fmt.Fprintf(&b, "\n\n%d downloads checked to the last byte: %d files, %.1f MB; %d more were ended by a publication between its renames and its reload\n",
 		r.Downloads(), r.Files, float64(r.Bytes)/megabyte, r.Disturbed)
 	fmt.Fprintf(&b, "%s\n", counted(r.Pairs))
-	fmt.Fprintf(&b, "%d publications, and %d that could not be offered and were refused; %d idle connections\n", r.Published, r.Refused, r.Options.Crowd)
+	fmt.Fprintf(&b, "%d publications, and %d that could not be offered and were refused; %d idle connections\n", r.Published, r.Refused, r.Options.Idle)
 	fmt.Fprintf(&b, "%s\n", counted(r.Done))
 	fmt.Fprintf(&b, "the server used %.2f of a processor\n\n", r.CPU.Seconds()/max(r.Took.Seconds(), 1))
 	r.verdict(&b)

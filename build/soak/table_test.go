@@ -9,11 +9,11 @@ import (
 func TestTable(t *testing.T) {
 	all := series(12, func(i int, s *Sample) { s.Heap += float64(i) * megabyte })
 	r := &Result{
-		Tally: Tally{
-			Pairs: map[string]int{"C1 over TLS": 4, "G1 over TCP": 5}, Files: 70, Bytes: 3 * megabyte, Done: map[string]int{"knocked": 6},
+		Counts: Counts{
+			Pairs: map[string]int{"C1 over TLS": 4, "G1 over TCP": 5}, Files: 70, Bytes: 3 * megabyte, Done: map[string]int{"connected and disconnected": 6},
 			Published: 7, Refused: 2, Disturbed: 1, Faults: []string{"something"}, Faulty: 9,
 		},
-		Options: Options{Seed: 42, Time: time.Hour, Crowd: 200}, Took: 90 * time.Second, Early: true, Samples: all, CPU: 45 * time.Second,
+		Options: Options{Seed: 42, Time: time.Hour, Idle: 200}, Took: 90 * time.Second, Early: true, Samples: all, CPU: 45 * time.Second,
 	}
 	r.Rows, r.NoRows = Judge(all)
 	for _, test := range []struct {
@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 	}{
 		{func(*Result) {}, []string{
 			"soak of 1m30s, seed 42, interrupted: 1h0m0s were asked for", "9 downloads checked to the last byte: 70 files, 3.0 MB; 1 more",
-			"C1 over TLS: 4; G1 over TCP: 5\n", "7 publications, and 2 that", "knocked: 6\n", "0.50 of a processor", "12 quiet moments",
+			"C1 over TLS: 4; G1 over TCP: 5\n", "7 publications, and 2 that", "connected and disconnected: 6\n", "0.50 of a processor", "12 quiet moments",
 			"±3", "+4.00 MB", "WRONG: something\nand 8 times more\nsoak: DOES NOT HOLD\n",
 		}},
 		{func(r *Result) { r.Faults, r.Faulty = nil, 0 }, []string{"soak: DOES NOT HOLD\n"}},

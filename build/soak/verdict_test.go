@@ -109,7 +109,7 @@ func TestTooFewSamples(t *testing.T) {
 
 func TestAFaultIsEnough(t *testing.T) {
 	rows, err := Judge(series(12, func(int, *Sample) {}))
-	r := Result{Rows: rows, NoRows: err, Tally: Tally{Faulty: 1}}
+	r := Result{Rows: rows, NoRows: err, Counts: Counts{Faulty: 1}}
 	if r.Holds() {
 		t.Error("a run with a fault holds")
 	}

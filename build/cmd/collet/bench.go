@@ -81,7 +81,7 @@ func (s benchSoakCommand) Run(ctx context.Context, c console) error {
 // options are those of the kit.
 func (s benchSoakCommand) options() (soak.Options, error) {
 	o := soak.Options{
-		Time: s.Time, Seed: s.Seed, Crowd: s.Crowd, Workers: s.Workers, Rest: s.Rest, Memory: s.Memory, Scratch: s.Scratch,
+		Time: s.Time, Seed: s.Seed, Idle: s.Crowd, Workers: s.Workers, Rest: s.Rest, Memory: s.Memory, Scratch: s.Scratch,
 	}
 	if s.Smoke {
 		o.Time = smokeTime

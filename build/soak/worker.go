@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// deedTime is the time limit for one client's task. A download of some MB takes a fraction of a second.
-	deedTime = 60 * time.Second
-	// slowRead and slowPause make a reader of about 400 KB a second: slow, and faster than what the server lets go of.
+	// taskTime is the time limit for one client's task. A download of some MB takes a fraction of a second.
+	taskTime = 60 * time.Second
+	// slowRead and slowPause make a reader of about 400 KB a second: slow, and faster than the server requires.
 	slowRead, slowPause = 8 << 10, 20 * time.Millisecond
-	// leaveTime is how long a client that talks garbage listens to what comes of it.
+	// leaveTime is how long a client that sends invalid bytes reads the answer.
 	leaveTime = 300 * time.Millisecond
-	// busyPing is how often a client asks that asks often.
+	// busyPing is the period of the pings of sendPings.
 	busyPing = 10 * time.Millisecond
 )
 
@@ -37,15 +37,15 @@ func generations() []netproto.Generation {
 // pair is a generation over a transport.
 type pair struct {
 	generation netproto.Generation
-	way        way
+	transport  transport
 }
 
-func (p pair) String() string { return fmt.Sprintf("%v over %s", p.generation, p.way.name) }
+func (p pair) String() string { return fmt.Sprintf("%v over %s", p.generation, p.transport.name) }
 
 // pairs are all combinations.
 func (h *host) pairs() (all []pair) {
 	for _, g := range generations() {
-		for _, w := range h.ways {
+		for _, w := range h.transports {
 			all = append(all, pair{g, w})
 		}
 	}
@@ -55,7 +55,7 @@ func (h *host) pairs() (all []pair) {
 // options are a client's.
 func (p pair) options(target string) session.Options {
 	return session.Options{
-		Addr: p.way.addr, Dial: p.way.dialer.DialContext, Generation: p.generation, Compatibility: compatibility, Target: target,
+		Addr: p.transport.addr, Dial: p.transport.dialer.DialContext, Generation: p.generation, Compatibility: compatibility, Target: target,
 		Log: zerolog.Nop(),
 	}
 }
@@ -63,30 +63,30 @@ func (p pair) options(target string) session.Options {
 // worker performs random tasks in sequence.
 type worker struct {
 	h      *host
-	shelf  *shelf
-	tally  *tally
+	folder *packageFolder
+	counts *counter
 	random *rand.Rand
 	pairs  []pair // those that are still to come before all come again
 }
 
-// deeds returns the weighted tasks of a worker.
-func (w *worker) deeds() []func(context.Context, pair) {
+// tasks returns the weighted tasks of a worker.
+func (w *worker) tasks() []func(context.Context, pair) {
 	download := func(ctx context.Context, p pair) { w.download(ctx, p, nil) }
 	return []func(context.Context, pair){
 		download, download, download, download, download,
-		w.vanish, w.vanish, w.slow, w.garbage, w.garbage, w.ping, w.knock,
+		w.disconnect, w.disconnect, w.readSlowly, w.sendInvalid, w.sendInvalid, w.sendPings, w.connectOnly,
 	}
 }
 
 // work runs until ctx ends.
 func (w *worker) work(ctx context.Context, rest time.Duration) {
-	deeds := w.deeds()
+	tasks := w.tasks()
 	for ctx.Err() == nil {
 		if len(w.pairs) == 0 {
 			w.pairs = w.h.pairs()
 			w.random.Shuffle(len(w.pairs), func(i, j int) { w.pairs[i], w.pairs[j] = w.pairs[j], w.pairs[i] })
 		}
-		deeds[w.random.IntN(len(deeds))](ctx, w.pairs[0])
+		tasks[w.random.IntN(len(tasks))](ctx, w.pairs[0])
 		w.pairs = w.pairs[1:]
 		_ = interrupt.Sleep(ctx, time.Duration(w.random.ExpFloat64()*float64(rest)))
 	}
@@ -105,36 +105,36 @@ func (w *worker) download(ctx context.Context, p pair, between func() error) {
 		o.Generation = netproto.C1
 		p.generation = netproto.C1 // which every probe leads to here
 	}
-	since := w.shelf.currentView()
+	since := w.folder.currentView()
 	got, err := w.fetch(ctx, o, since, between)
 	var wrong *wrongError
 	switch {
 	case err == nil:
-		w.tally.change(func(t *Tally) {
+		w.counts.change(func(n *Counts) {
 			if got == nil {
-				t.Done["told to get another program"]++
+				n.Done["told to update its program"]++
 				return
 			}
-			t.Pairs[p.String()]++
-			t.Files += len(got.files)
-			t.Bytes += got.total
+			n.Pairs[p.String()]++
+			n.Files += len(got.files)
+			n.Bytes += got.total
 		})
 	case errors.Is(err, errAway):
-		w.tally.did("went away in the middle")
+		w.counts.did("disconnected during a download")
 	case errors.As(err, &wrong):
-		w.tally.fault("%v: %v", p, err)
+		w.counts.fault("%v: %v", p, err)
 	case ctx.Err() != nil:
-		w.tally.did("broken off by a pause")
-	case !w.shelf.calm(since):
-		w.tally.change(func(t *Tally) { t.Disturbed++ })
+		w.counts.did("ended by a pause")
+	case !w.folder.unchangedSince(since):
+		w.counts.change(func(n *Counts) { n.Disturbed++ })
 	default:
-		w.tally.fault("%v, publication %d: %v", p, since.offers, err)
+		w.counts.fault("%v, publication %d: %v", p, since.offers, err)
 	}
 }
 
 // fetch is one session. It returns nil without an error if the server reported that the client can't update here.
 func (w *worker) fetch(ctx context.Context, o session.Options, since view, between func() error) (*checked, error) {
-	ctx, cancel := context.WithTimeout(ctx, deedTime)
+	ctx, cancel := context.WithTimeout(ctx, taskTime)
 	defer cancel()
 	client, err := session.Dial(ctx, o)
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *worker) fetch(ctx context.Context, o session.Options, since view, betwe
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	_, files, err := w.shelf.findPublication(since, o.Target, offers)
+	_, files, err := w.folder.findPublication(since, o.Target, offers)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +180,8 @@ func wholes(offers []session.Offer) []session.FetchRange {
 // errAway is the error of a client that disconnects on purpose.
 var errAway = errors.New("gone away")
 
-// vanish disconnects after some pieces, while more are in transit.
-func (w *worker) vanish(ctx context.Context, p pair) {
+// disconnect disconnects after some pieces, while more are in transit.
+func (w *worker) disconnect(ctx context.Context, p pair) {
 	left := w.random.IntN(5)
 	w.download(ctx, p, func() error {
 		if left--; left < 0 {
@@ -191,19 +191,19 @@ func (w *worker) vanish(ctx context.Context, p pair) {
 	})
 }
 
-// slow reads slowly for a while, then disconnects.
-func (w *worker) slow(ctx context.Context, p pair) {
-	inner := *p.way.dialer
+// readSlowly downloads slowly for a while, then disconnects.
+func (w *worker) readSlowly(ctx context.Context, p pair) {
+	inner := *p.transport.dialer
 	inner.Direct = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return dawdler{conn}, nil
+		return slowReader{conn}, nil
 	}
-	p.way.dialer = &inner
+	p.transport.dialer = &inner
 	until := time.Now().Add(time.Second + time.Duration(w.random.IntN(1000))*time.Millisecond)
-	w.tally.did("read slowly")
+	w.counts.did("read slowly")
 	w.download(ctx, p, func() error {
 		if time.Now().After(until) {
 			return errAway
@@ -212,11 +212,11 @@ func (w *worker) slow(ctx context.Context, p pair) {
 	})
 }
 
-// dawdler is a connection with slow reads.
-type dawdler struct{ net.Conn }
+// slowReader is a connection with slow reads.
+type slowReader struct{ net.Conn }
 
 // Read implements net.Conn.
-func (d dawdler) Read(data []byte) (int, error) {
+func (d slowReader) Read(data []byte) (int, error) {
 	n, err := d.Conn.Read(data[:min(len(data), slowRead)])
 	if n == slowRead {
 		time.Sleep(slowPause)
@@ -224,61 +224,61 @@ func (d dawdler) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// ping only sends pings.
-func (w *worker) ping(ctx context.Context, p pair) {
+// sendPings only sends pings.
+func (w *worker) sendPings(ctx context.Context, p pair) {
 	o := p.options(linux)
 	o.PingPeriod = busyPing
 	client, err := session.Dial(ctx, o)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.tally.fault("%v, to ask pings: connect: %v", p, err)
+			w.counts.fault("%v, to send pings: connect: %v", p, err)
 		}
 		return
 	}
 	defer client.Close()
 	_ = interrupt.Sleep(ctx, time.Duration(w.random.IntN(500))*time.Millisecond)
-	w.tally.did("asked pings")
+	w.counts.did("sent pings")
 }
 
-// knock connects and disconnects.
-func (w *worker) knock(ctx context.Context, p pair) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.way.addr)
+// connectOnly connects and disconnects.
+func (w *worker) connectOnly(ctx context.Context, p pair) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.transport.addr)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.tally.fault("knock at the port for %s: %v", p.way.name, err)
+			w.counts.fault("connect over %s, to disconnect: %v", p.transport.name, err)
 		}
 		return
 	}
 	conn.Close()
-	w.tally.did("knocked")
+	w.counts.did("connected and disconnected")
 }
 
-// garbage sends invalid bytes, bare or over the transport, before or after a valid hello.
-func (w *worker) garbage(ctx context.Context, p pair) {
-	way := p.way
+// sendInvalid sends invalid bytes, bare or over the transport, before or after a valid hello.
+func (w *worker) sendInvalid(ctx context.Context, p pair) {
+	via := p.transport
 	if w.random.IntN(2) == 0 {
-		way.dialer = &dial.Dialer{}
+		via.dialer = &dial.Dialer{}
 	}
-	conn, letGo, err := way.dial(ctx)
+	conn, detach, err := via.dial(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.tally.fault("connect over %s to talk garbage: %v", p.way.name, err)
+			w.counts.fault("connect over %s to send invalid bytes: %v", p.transport.name, err)
 		}
 		return
 	}
-	defer letGo()
+	defer detach()
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(leaveTime))
-	if p.generation == netproto.C1 && way.dialer == p.way.dialer {
-		conn.Write(greeting(netproto.C1)) // the server may close at any byte
+	if p.generation == netproto.C1 && via.dialer == p.transport.dialer {
+		conn.Write(encodeHello(netproto.C1)) // the server may close at any byte
 	}
-	conn.Write(w.nonsense())
+	conn.Write(w.invalidBytes())
 	io.Copy(io.Discard, conn)
-	w.tally.did("talked garbage")
+	w.counts.did("sent invalid bytes")
 }
 
-// nonsense returns different invalid bytes each time.
-func (w *worker) nonsense() []byte {
+// invalidBytes returns different invalid bytes each time.
+func (w *worker) invalidBytes() []byte {
 	noise := make([]byte, 16+w.random.IntN(2000))
 	for i := range noise {
 		noise[i] = byte(w.random.Uint32())

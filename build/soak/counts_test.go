@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-func TestTallyKeepsTheFirstFaultsAndCountsAll(t *testing.T) {
-	counts := newTally()
+func TestCounterKeepsTheFirstFaultsAndCountsAll(t *testing.T) {
+	counts := newCounter()
 	for i := range 3 * maxFaults {
 		counts.fault("fault %d", i)
 	}
@@ -24,14 +24,14 @@ func TestTallyKeepsTheFirstFaultsAndCountsAll(t *testing.T) {
 	}
 }
 
-func TestTallyForManyGoroutines(t *testing.T) {
-	counts := newTally()
+func TestCounterForManyGoroutines(t *testing.T) {
+	counts := newCounter()
 	var work sync.WaitGroup
 	for i := range 8 {
 		work.Go(func() {
 			for range 100 {
 				counts.did(fmt.Sprint(i % 2))
-				counts.change(func(t *Tally) { t.Pairs["C1 over TCP"]++; t.Bytes += 2 })
+				counts.change(func(n *Counts) { n.Pairs["C1 over TCP"]++; n.Bytes += 2 })
 				counts.now()
 			}
 		})

@@ -10,8 +10,8 @@ import (
 // maxFaults is how many faults are kept in words; all are counted. The first ones tell most.
 const maxFaults = 10
 
-// Tally is what was done and what came of it. It is a value.
-type Tally struct {
+// Counts states what clients did, and with which results. It is a value.
+type Counts struct {
 	Pairs     map[string]int // downloads that were checked to their last byte, by generation and transport: "C1 over TLS"; those that had no turn yet, too
 	Files     int            // of these downloads
 	Bytes     int64          // of all downloads, checked
@@ -24,57 +24,57 @@ type Tally struct {
 }
 
 // Downloads is their number.
-func (t Tally) Downloads() (n int) {
+func (t Counts) Downloads() (n int) {
 	for _, times := range t.Pairs {
 		n += times
 	}
 	return n
 }
 
-// tally counts, for several goroutines.
-type tally struct {
-	began time.Time
-	mu    sync.Mutex
-	t     Tally
+// counter keeps the counts of one run. It is safe for concurrent use.
+type counter struct {
+	began  time.Time
+	mu     sync.Mutex
+	counts Counts
 }
 
-func newTally() *tally {
-	return &tally{began: time.Now(), t: Tally{Pairs: map[string]int{}, Done: map[string]int{}}}
+func newCounter() *counter {
+	return &counter{began: time.Now(), counts: Counts{Pairs: map[string]int{}, Done: map[string]int{}}}
 }
 
-// change does one thing to the numbers.
-func (t *tally) change(do func(*Tally)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	do(&t.t)
+// change calls do with the numbers, alone.
+func (c *counter) change(do func(*Counts)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do(&c.counts)
 }
 
 // did counts something that a client did.
-func (t *tally) did(what string) { t.change(func(t *Tally) { t.Done[what]++ }) }
+func (c *counter) did(what string) { c.change(func(n *Counts) { n.Done[what]++ }) }
 
 // fault notes that the server did what it should not.
-func (t *tally) fault(format string, values ...any) {
-	text := fmt.Sprintf("after %v: ", time.Since(t.began).Round(time.Millisecond)) + fmt.Sprintf(format, values...)
-	t.change(func(t *Tally) {
-		if t.Faulty++; len(t.Faults) < maxFaults {
-			t.Faults = append(t.Faults, text)
+func (c *counter) fault(format string, values ...any) {
+	text := fmt.Sprintf("after %v: ", time.Since(c.began).Round(time.Millisecond)) + fmt.Sprintf(format, values...)
+	c.change(func(n *Counts) {
+		if n.Faulty++; len(n.Faults) < maxFaults {
+			n.Faults = append(n.Faults, text)
 		}
 	})
 }
 
 // recordFirst notes a fault that explains others: it comes before them.
-func (t *tally) recordFirst(text string) {
-	t.change(func(t *Tally) {
-		t.Faulty++
-		t.Faults = append([]string{text}, t.Faults[:min(len(t.Faults), maxFaults-1)]...)
+func (c *counter) recordFirst(text string) {
+	c.change(func(n *Counts) {
+		n.Faulty++
+		n.Faults = append([]string{text}, n.Faults[:min(len(n.Faults), maxFaults-1)]...)
 	})
 }
 
-// now is a copy.
-func (t *tally) now() Tally {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.t
+// now returns a copy of the counts.
+func (c *counter) now() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.counts
 	now.Pairs, now.Done = maps.Clone(now.Pairs), maps.Clone(now.Done)
 	now.Faults = append([]string(nil), now.Faults...)
 	return now
