@@ -195,11 +195,11 @@ type serverLog struct {
 	*process.Tail
 	listens chan struct{} // closed when it is known where it listens for everything, in whatever order that was said
 
-	mu      sync.Mutex
-	rest    []byte
-	said    map[string]string // addresses by message
+	mu         sync.Mutex
+	rest       []byte
+	said       map[string]string // addresses by message
 	unexpected []string
-	told    bool // listens is closed
+	told       bool // listens is closed
 }
 
 // The messages of the lines in which a server says where it listens for what.
