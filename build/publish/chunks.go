@@ -31,6 +31,7 @@ type chunker struct {
 	meter   *meter
 	workers int
 	minimum int64 // size in bytes of a blob that is cut
+	effort  chunk.Effort
 }
 
 // cut cuts blobs that are large enough. New chunks go into packs, and the indexes into sets. grains holds the grain of blobs that
@@ -54,7 +55,7 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 	}
 	k.meter.startStep("chunks", "", total)
 	var packs []*unfinished
-	p, err := chunk.NewPacker(chunk.PackOptions{Known: known, Workers: k.workers, Create: func() (io.WriteCloser, error) {
+	p, err := chunk.NewPacker(chunk.PackOptions{Known: known, Workers: k.workers, Effort: k.effort, Create: func() (io.WriteCloser, error) {
 		u, err := k.store.create()
 		if err == nil {
 			packs = append(packs, u)

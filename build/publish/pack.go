@@ -17,12 +17,13 @@ import (
 type packer struct {
 	store     *objectStore
 	ledger    *ledger
-	maxBrotli int64     // as chunk.PackObjectOptions takes it
+	maxBrotli int64 // as chunk.PackObjectOptions takes it
+	effort    chunk.Effort
 	pool      sync.Pool // of *chunk.ObjectPacker
 }
 
-// packWhole makes the whole object of a blob, unless the ledger has it and it exists.
-func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest) (result, error) {
+// packWhole makes the whole object of a blob with a number of workers, unless the ledger has it and it exists.
+func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest, workers int) (result, error) {
 	if m, known := p.ledger.findResult(wholeKey(sum)); known && p.store.has(m.object) {
 		p.store.touch(m.object)
 		return m, nil
@@ -42,7 +43,7 @@ func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest) (r
 		packer = new(chunk.ObjectPacker)
 	}
 	defer p.pool.Put(packer)
-	encoding, packed, err := packer.Pack(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: p.maxBrotli, Workers: 1})
+	encoding, packed, err := packer.Pack(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: p.maxBrotli, Workers: workers, Effort: p.effort})
 	if err != nil {
 		out.drop()
 		return result{}, advice.Because(err, room(err), "pack %s", b.name(sum))

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -29,6 +30,7 @@ type Request struct {
 	Patches   *int              // number of earlier releases
 	PatchFrom []uint64          // additional releases, by number
 	Head      func(*release.Head)
+	Effort    Effort
 }
 
 // ReleaseSummary is the result for one release.
@@ -72,6 +74,14 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 	if r.Channel == "" {
 		r.Channel = f.settings.Channel
 	}
+	if r.Effort == "" {
+		r.Effort = f.settings.Effort
+	}
+	effort, err := r.Effort.chunkEffort()
+	if err != nil {
+		return Summary{}, err
+	}
+	f.packer.effort, f.chunker.effort = effort, effort
 	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return Summary{}, err
 	}
@@ -239,22 +249,39 @@ func (p *publication) makeObjects(ctx context.Context, targets []string) (map[re
 		}
 	}
 	p.meter.startStep("pack", "", total)
-	var mu sync.Mutex
-	err := spread(ctx, p.workers, len(fresh), func(ctx context.Context, i int) error {
-		m, err := p.packer.packWhole(ctx, p.blobs, fresh[i])
-		p.meter.addBytes(p.blobs.size(fresh[i]), p.blobs.at[fresh[i]].path)
-		mu.Lock()
-		defer mu.Unlock()
-		s := sources[fresh[i]]
-		s.Whole, s.Encoding = m.object, m.encoding
-		sources[fresh[i]] = s
-		return err
-	})
-	if err != nil {
+	if err := p.packAll(ctx, fresh, sources); err != nil {
 		return nil, err
 	}
 	p.summary.Objects = len(fresh)
 	return sources, p.cutChunks(ctx, fresh, sources)
+}
+
+// packAll makes the whole objects of new blobs and enters them into the sources. A blob of several segments uses all cores by
+// itself; the others share them.
+func (p *publication) packAll(ctx context.Context, fresh []release.Digest, sources map[release.Digest]release.Source) error {
+	bySize := slices.Clone(fresh)
+	slices.SortStableFunc(bySize, func(a, b release.Digest) int { return cmp.Compare(p.blobs.size(b), p.blobs.size(a)) })
+	small := slices.IndexFunc(bySize, func(sum release.Digest) bool { return p.blobs.size(sum) <= chunk.ObjectSegment })
+	if small < 0 {
+		small = len(bySize)
+	}
+	var mu sync.Mutex
+	pack := func(ctx context.Context, sum release.Digest, workers int) error {
+		m, err := p.packer.packWhole(ctx, p.blobs, sum, workers)
+		p.meter.addBytes(p.blobs.size(sum), p.blobs.at[sum].path)
+		mu.Lock()
+		defer mu.Unlock()
+		s := sources[sum]
+		s.Whole, s.Encoding = m.object, m.encoding
+		sources[sum] = s
+		return err
+	}
+	for _, sum := range bySize[:small] {
+		if err := pack(ctx, sum, p.workers); err != nil {
+			return err
+		}
+	}
+	return spread(ctx, p.workers, len(bySize)-small, func(ctx context.Context, i int) error { return pack(ctx, bySize[small+i], 1) })
 }
 
 // cutChunks cuts new blobs into chunks.

@@ -73,6 +73,8 @@ type stage struct {
 	fs    platform.FS
 	root  []byte
 	clock time.Time
+
+	workers int // of each publication; 0 means all cores
 }
 
 func newStage(t testing.TB) *stage {
@@ -108,7 +110,7 @@ func openDir(t testing.TB, name string) platform.FS {
 }
 
 func (s *stage) options() publish.Options {
-	return publish.Options{Now: func() time.Time { return s.clock }}
+	return publish.Options{Now: func() time.Time { return s.clock }, Workers: s.workers}
 }
 
 func (s *stage) open() *publish.Folder {

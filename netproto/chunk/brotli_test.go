@@ -37,7 +37,7 @@ func TestWindows(t *testing.T) {
 func TestInflateAgain(t *testing.T) {
 	var u Unpacker
 	text := chunkProse(4, 30_000)
-	object, err := brotliObject(t.Context(), bytes.NewReader(text), int64(len(text)), brotliSegment, 1)
+	object, err := brotliOf(text, int64(len(text)), brotliSegment)
 	if err != nil {
 		t.Fatal(err)
 	}

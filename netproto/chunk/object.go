@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
 	"collet/platform/interrupt"
@@ -54,6 +56,8 @@ const (
 	MaxWindow = 16 << 20
 	// DefaultMaxBrotli is the default of PackObjectOptions.MaxBrotli in bytes: brotli takes 3 CPU-seconds for each MB.
 	DefaultMaxBrotli = 128 << 20
+	// ObjectSegment is how many bytes of a file one worker packs with brotli at a time.
+	ObjectSegment = brotliSegment
 )
 
 // savesEnough reports whether packing saves at least 3 %.
@@ -69,6 +73,8 @@ type PackObjectOptions struct {
 	MaxBrotli int64
 	// Workers is how many segments are packed concurrently; 0 means the number of processors.
 	Workers int
+	// Effort is how much processor time packing may take. MaxBrotli limits EffortBest only; below 0 it disables brotli for any effort.
+	Effort Effort
 }
 
 // ObjectFile is the destination of an object: usually an *os.File, empty and at its start.
@@ -78,45 +84,70 @@ type ObjectFile interface {
 	Truncate(size int64) error
 }
 
-// PackObject writes the whole object of a file of size bytes, read from in, and returns its encoding and size. It tries
-// the promising encodings and keeps the smallest result. A file of another size is an error. Memory is 200 MB for zstd;
-// for brotli see PackObjectOptions. For many files use an ObjectPacker.
+// PackObject writes the whole object of a file of size bytes, read from in, and returns its encoding and size. Its effort
+// decides which encodings it tries; see Effort. A file of another size is an error. Memory is 200 MB for zstd; for brotli
+// see PackObjectOptions. For many files use an ObjectPacker.
 func PackObject(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, o PackObjectOptions) (Encoding, int64, error) {
 	return new(ObjectPacker).Pack(ctx, out, in, size, o)
 }
 
-// ObjectPacker is PackObject for many files, one after the other. It keeps the encoder for small files, whose 40 MB of
-// tables would have to be cleared each time. The zero value is ready; one goroutine uses it at a time.
+// ObjectPacker is PackObject for many files, one after the other. It keeps the encoders for small files, whose tables of up
+// to 40 MB would have to be cleared each time. The zero value is ready; one goroutine uses it at a time.
 type ObjectPacker struct {
-	small *zstd.Encoder
+	small map[zstd.EncoderLevel]*zstd.Encoder
 }
 
 // Pack is PackObject.
 func (k *ObjectPacker) Pack(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, o PackObjectOptions) (Encoding, int64, error) {
-	packed, err := k.zstdObject(ctx, out, in, size)
-	if err != nil {
-		return 0, 0, err
-	}
-	best := Zstd
 	if o.MaxBrotli == 0 {
 		o.MaxBrotli = DefaultMaxBrotli
 	}
-	if size > 0 && size <= o.MaxBrotli && savesEnough(size, packed) {
-		b, err := brotliObject(ctx, in, size, brotliSegment, o.Workers)
-		if err != nil {
-			return 0, 0, err
-		}
-		if n := int64(len(b)); brotliWins(packed, n) {
-			best, packed = Brotli, n
-			if err := replaceBytes(ctx, out, bytes.NewReader(b), n); err != nil {
-				return 0, 0, err
-			}
-		}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if savesEnough(size, packed) {
-		return best, packed, nil
+	encoding, packed := Stored, size
+	var err error
+	switch {
+	case size == 0:
+	case o.Effort == EffortFast:
+		encoding = Zstd
+		packed, err = k.zstdObject(ctx, out, in, size, zstd.SpeedBetterCompression)
+	case o.Effort == EffortBalanced && o.MaxBrotli > 0:
+		encoding, packed, err = k.packBalanced(ctx, out, in, size, o.Workers)
+	default:
+		encoding, packed, err = k.packBest(ctx, out, in, size, o)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	if encoding != Stored && savesEnough(size, packed) {
+		return encoding, packed, nil
 	}
 	return Stored, size, replaceBytes(ctx, out, io.NewSectionReader(in, 0, size), size)
+}
+
+// packBalanced packs with brotli, unless a quick probe finds nothing to save. It writes nothing for Stored.
+func (k *ObjectPacker) packBalanced(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, workers int) (Encoding, int64, error) {
+	packed, err := k.zstdObject(ctx, io.Discard, in, size, zstd.SpeedFastest)
+	if err != nil || size >= smallest && !savesEnough(size, packed) {
+		return Stored, size, err
+	}
+	packed, err = brotliObject(ctx, out, in, size, brotliLayout{brotliSegment, workers, balancedQuality})
+	return Brotli, packed, err
+}
+
+// packBest packs with zstd at its best level, and a file that is not too large also with brotli. It keeps the smaller result.
+func (k *ObjectPacker) packBest(ctx context.Context, out ObjectFile, in io.ReaderAt, size int64, o PackObjectOptions) (Encoding, int64, error) {
+	packed, err := k.zstdObject(ctx, out, in, size, zstd.SpeedBestCompression)
+	if err != nil || size > o.MaxBrotli || !savesEnough(size, packed) {
+		return Zstd, packed, err
+	}
+	var object bytes.Buffer
+	n, err := brotliObject(ctx, &object, in, size, brotliLayout{brotliSegment, o.Workers, brotli.BestCompression})
+	if err != nil || !brotliWins(packed, n) {
+		return Zstd, packed, err
+	}
+	return Brotli, n, replaceBytes(ctx, out, &object, n)
 }
 
 // replaceBytes replaces the bytes of out.
@@ -138,9 +169,9 @@ func replaceBytes(ctx context.Context, out ObjectFile, in io.Reader, size int64)
 // section 3.1.1.1.2): one encoder serves all of them.
 const smallContent = 1 << 20
 
-// zstdObject writes a zstd frame at the best level and returns its size.
-func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.ReaderAt, size int64) (int64, error) {
-	enc, err := k.encoder(size)
+// zstdObject writes a zstd frame and returns its size.
+func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.ReaderAt, size int64, level zstd.EncoderLevel) (int64, error) {
+	enc, err := k.encoder(size, level)
 	if err != nil {
 		return 0, err
 	}
@@ -151,24 +182,27 @@ func (k *ObjectPacker) zstdObject(ctx context.Context, out io.Writer, in io.Read
 		err = fmt.Errorf("file has %d bytes instead of %d: it changed while it was read", n, size)
 	}
 	if err = errors.Join(err, enc.Close()); err != nil {
-		k.small = nil // it may have unfinished state
+		delete(k.small, level) // it may have unfinished state
 	}
 	return count.n, err
 }
 
 // encoder returns the encoder for a file of size bytes.
-func (k *ObjectPacker) encoder(size int64) (*zstd.Encoder, error) {
-	if size <= smallContent && k.small != nil {
-		return k.small, nil
+func (k *ObjectPacker) encoder(size int64, level zstd.EncoderLevel) (*zstd.Encoder, error) {
+	if enc := k.small[level]; size <= smallContent && enc != nil {
+		return enc, nil
 	}
 	window := smallContent
 	for int64(window) < min(size, MaxWindow) {
 		window *= 2
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1),
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithSingleSegment(size <= smallContent))
-	if size <= smallContent {
-		k.small = enc
+	if err == nil && size <= smallContent {
+		if k.small == nil {
+			k.small = map[zstd.EncoderLevel]*zstd.Encoder{}
+		}
+		k.small[level] = enc
 	}
 	return enc, err
 }

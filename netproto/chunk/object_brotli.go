@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/andybalholm/brotli"
 	"golang.org/x/sync/errgroup"
@@ -23,39 +23,52 @@ const (
 	maxBrotliStream = brotliSegment + brotliSegment/64
 )
 
-// brotliObject packs all of in, workers segments concurrently.
-func brotliObject(ctx context.Context, in io.ReaderAt, size, segment int64, workers int) ([]byte, error) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	packed := make([][]byte, (size+segment-1)/segment)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
-	for i := range packed {
-		group.Go(func() (err error) {
-			from := int64(i) * segment
-			packed[i], err = brotliStream(ctx, io.NewSectionReader(in, from, min(segment, size-from)))
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var object []byte
-	for _, p := range packed {
-		object = binary.LittleEndian.AppendUint32(object, uint32(len(p)))
-		object = append(object, p...)
-	}
-	return object, nil
+// brotliLayout is how a brotli object is made.
+type brotliLayout struct {
+	segment int64 // bytes of the file in one segment
+	workers int   // segments that are packed at a time
+	quality int
 }
 
-func brotliStream(ctx context.Context, in *io.SectionReader) ([]byte, error) {
+// brotliObject packs all of in and returns the size of the object. It holds as many segments in memory as there are workers.
+func brotliObject(ctx context.Context, out io.Writer, in io.ReaderAt, size int64, l brotliLayout) (int64, error) {
+	total, packed := int64(0), make([][]byte, l.workers)
+	for from := int64(0); from < size; from += l.segment * int64(len(packed)) {
+		packed = packed[:min(int64(len(packed)), (size-from+l.segment-1)/l.segment)]
+		group, inner := errgroup.WithContext(ctx)
+		for i := range packed {
+			group.Go(func() (err error) {
+				at := from + int64(i)*l.segment
+				packed[i], err = brotliStream(inner, io.NewSectionReader(in, at, min(l.segment, size-at)), l.quality)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return 0, err
+		}
+		for _, p := range packed {
+			segment := append(binary.LittleEndian.AppendUint32(nil, uint32(len(p))), p...)
+			if _, err := out.Write(segment); err != nil {
+				return 0, err
+			}
+			total += int64(len(segment))
+		}
+	}
+	return total, nil
+}
+
+// brotliStream packs one segment. A segment that ends early is an error.
+func brotliStream(ctx context.Context, in *io.SectionReader, quality int) ([]byte, error) {
 	var out bytes.Buffer
-	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: WindowFor(int(in.Size()), brotliWindow)})
-	if _, err := io.Copy(w, interrupt.Reader(ctx, in)); err != nil {
+	w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: quality, LGWin: WindowFor(int(in.Size()), brotliWindow)})
+	n, err := io.Copy(w, interrupt.Reader(ctx, in))
+	if err == nil && n != in.Size() {
+		err = fmt.Errorf("file lacks %d bytes: it changed while it was read", in.Size()-n)
+	}
+	if err != nil {
 		return nil, err
 	}
-	err := w.Close()
+	err = w.Close()
 	return out.Bytes(), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
 	"collet/platform/testlevel"
@@ -50,6 +51,13 @@ func packObject(t testing.TB, data []byte, o PackObjectOptions) ([]byte, Encodin
 	return object, e
 }
 
+// brotliOf is a brotli object of the first size bytes of data, at the best quality, made by two workers.
+func brotliOf(data []byte, size, segment int64) ([]byte, error) {
+	var object bytes.Buffer
+	_, err := brotliObject(context.Background(), &object, bytes.NewReader(data), size, brotliLayout{segment, 2, brotli.BestCompression})
+	return object.Bytes(), err
+}
+
 func TestObjectEncodings(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
@@ -67,6 +75,13 @@ func TestObjectEncodings(t *testing.T) {
 		{"text with brotli", deep, PackObjectOptions{}, Brotli},
 		{"text without brotli", deep, PackObjectOptions{MaxBrotli: -1}, Zstd},
 		{"text too large for brotli", deep, PackObjectOptions{MaxBrotli: int64(len(deep) - 1)}, Zstd},
+		{"text, balanced", deep, PackObjectOptions{Effort: EffortBalanced, MaxBrotli: 1}, Brotli},
+		{"text, balanced, without brotli", deep, PackObjectOptions{Effort: EffortBalanced, MaxBrotli: -1}, Zstd},
+		{"text of some bytes, balanced", []byte("<html><body><p>The time of the day</p><p>The time of the night</p></body></html>"), PackObjectOptions{Effort: EffortBalanced}, Brotli},
+		{"noise, balanced", chunkNoise(1, 300<<10), PackObjectOptions{Effort: EffortBalanced}, Stored},
+		{"nothing, balanced", nil, PackObjectOptions{Effort: EffortBalanced}, Stored},
+		{"text, fast", deep, PackObjectOptions{Effort: EffortFast}, Zstd},
+		{"noise, fast", chunkNoise(1, 300<<10), PackObjectOptions{Effort: EffortFast}, Stored},
 		{"zeroes", make([]byte, sized(5<<20, 200<<10)), PackObjectOptions{MaxBrotli: -1}, Zstd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,7 +107,7 @@ func TestObjectOfSeveralBrotliSegments(t *testing.T) {
 		return out.Bytes(), err
 	}
 	for _, size := range []int{1, segment, segment + 1, len(data)} {
-		object, err := brotliObject(context.Background(), bytes.NewReader(data), int64(size), int64(segment), 2)
+		object, err := brotliOf(data, int64(size), int64(segment))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +159,7 @@ func TestUnpackRefuses(t *testing.T) {
 	window := []byte{0x28, 0xB5, 0x2F, 0xFD, 0x80, 0x88, 0, 0, 0, 8, 1, 0, 0} // 128 MiB of window for 128 MiB of content
 	reserved := append([]byte(nil), good...)
 	reserved[len(reserved)-4-1] ^= 0x55
-	brotli, err := brotliObject(context.Background(), bytes.NewReader(text), size, brotliSegment, 1)
+	brotli, err := brotliOf(text, size, brotliSegment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +225,7 @@ func TestObjectFaultsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	text := chunkProse(3, sized(200<<10, 40<<10))
 	mine := errors.New("the cable is out")
-	brotli, err := brotliObject(context.Background(), bytes.NewReader(text), int64(len(text)), brotliSegment, 1)
+	brotli, err := brotliOf(text, int64(len(text)), brotliSegment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +298,7 @@ func TestUnpackMemory(t *testing.T) {
 // BenchmarkUnpackObject prints MB of output a second on one core.
 func BenchmarkUnpackObject(b *testing.B) {
 	data := chunkProse(1, 32<<20)
-	brotli, err := brotliObject(context.Background(), bytes.NewReader(data[:2<<20]), 2<<20, brotliSegment, 1)
+	brotli, err := brotliOf(data[:2<<20], 2<<20, brotliSegment)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -311,10 +326,10 @@ func TestObjectPackerKeepsNothing(t *testing.T) {
 	for i, n := range []int{1, 255, 256, 1000, 70_000, smallContent, 2, smallContent + 1, 3000, 255} {
 		data := []byte(strings.Repeat(fmt.Sprintf("line %d of a file that repeats itself\n", i), n/30+1))[:n]
 		var once, again bytes.Buffer
-		if _, err := new(ObjectPacker).zstdObject(context.Background(), &once, bytes.NewReader(data), int64(n)); err != nil {
+		if _, err := new(ObjectPacker).zstdObject(context.Background(), &once, bytes.NewReader(data), int64(n), zstd.SpeedBestCompression); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := many.zstdObject(context.Background(), &again, bytes.NewReader(data), int64(n)); err != nil {
+		if _, err := many.zstdObject(context.Background(), &again, bytes.NewReader(data), int64(n), zstd.SpeedBestCompression); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(once.Bytes(), again.Bytes()) {
@@ -327,7 +342,7 @@ func TestObjectPackerKeepsNothing(t *testing.T) {
 		if i == 4 { // a failure leaves nothing behind either
 			gone, cancel := context.WithCancel(context.Background())
 			cancel()
-			if _, err := many.zstdObject(gone, io.Discard, bytes.NewReader(data), int64(n)); !errors.Is(err, context.Canceled) {
+			if _, err := many.zstdObject(gone, io.Discard, bytes.NewReader(data), int64(n), zstd.SpeedBestCompression); !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
 			}
 		}
@@ -340,10 +355,10 @@ func TestGoldenObjects(t *testing.T) {
 	const path = "testdata/objects.txt"
 	if *update {
 		packed := &bytes.Buffer{}
-		if _, err := new(ObjectPacker).zstdObject(context.Background(), packed, bytes.NewReader(content), int64(len(content))); err != nil {
+		if _, err := new(ObjectPacker).zstdObject(context.Background(), packed, bytes.NewReader(content), int64(len(content)), zstd.SpeedBestCompression); err != nil {
 			t.Fatal(err)
 		}
-		segments, err := brotliObject(context.Background(), bytes.NewReader(content), int64(len(content)), brotliSegment, 1)
+		segments, err := brotliOf(content, int64(len(content)), brotliSegment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -371,5 +386,39 @@ func TestGoldenObjects(t *testing.T) {
 		if err := UnpackObject(context.Background(), &out, bytes.NewReader(object), e, int64(len(content))); err != nil || !bytes.Equal(out.Bytes(), content) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestObjectOfChangedFile: a file that is shorter than it was is an error at every effort, and never an object.
+func TestObjectOfChangedFile(t *testing.T) {
+	t.Parallel()
+	text := chunkProse(1, 30<<10)
+	for _, effort := range []Effort{EffortBest, EffortBalanced, EffortFast} {
+		f, err := os.Create(filepath.Join(t.TempDir(), "object"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := PackObject(t.Context(), f, bytes.NewReader(text), int64(len(text))+1, PackObjectOptions{Effort: effort}); err == nil {
+			t.Errorf("effort %d: no error", effort)
+		}
+		f.Close()
+	}
+}
+
+// TestEffortsInOrder: less effort makes larger objects, and every number of workers the same ones.
+func TestEffortsInOrder(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	text := chunkProse(3, 200<<10)
+	var sizes []int
+	for _, effort := range []Effort{EffortBest, EffortBalanced, EffortFast} {
+		object, _ := packObject(t, text, PackObjectOptions{Effort: effort, Workers: 1})
+		if again, _ := packObject(t, text, PackObjectOptions{Effort: effort, Workers: 5}); !bytes.Equal(object, again) {
+			t.Errorf("effort %d: one worker and five make other objects", effort)
+		}
+		sizes = append(sizes, len(object))
+	}
+	if sizes[0] >= sizes[1] || sizes[1] >= sizes[2] {
+		t.Errorf("best, balanced and fast have %d bytes", sizes)
 	}
 }

@@ -29,7 +29,7 @@ func unpackings(t testing.TB) []unpacking {
 	for _, size := range []int{0, 1, 255, 256, 1000, 100_000, 300_000} {
 		content := chunkProse(int64(size), size)
 		object := &bytes.Buffer{}
-		if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(size)); err != nil {
+		if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(size), zstd.SpeedBestCompression); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, unpacking{fmt.Sprint("stored ", size), Stored, content, content, false})
@@ -43,7 +43,7 @@ func unpackings(t testing.TB) []unpacking {
 		}
 	}
 	content := chunkProse(5, 20_000)
-	object, err := brotliObject(t.Context(), bytes.NewReader(content), int64(len(content)), brotliSegment, 1)
+	object, err := brotliOf(content, int64(len(content)), brotliSegment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestUnpackerIsCheap(t *testing.T) {
 func TestUnpackerLetsGoOfLargeWindows(t *testing.T) {
 	content := make([]byte, keptObject+1)
 	object := &bytes.Buffer{}
-	if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(len(content))); err != nil {
+	if _, err := new(ObjectPacker).zstdObject(t.Context(), object, bytes.NewReader(content), int64(len(content)), zstd.SpeedBestCompression); err != nil {
 		t.Fatal(err)
 	}
 	var u Unpacker

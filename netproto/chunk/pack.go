@@ -28,10 +28,14 @@ func worthPacking(size, packed int) bool { return packed < size-size/32 }
 type chunkEncoder struct {
 	probe, plain, context *zstd.Encoder
 	out                   bytes.Buffer
+	effort                Effort
 }
 
-func newChunkEncoder(level zstd.EncoderLevel) (*chunkEncoder, error) {
-	e := &chunkEncoder{}
+func newChunkEncoder(effort Effort) (*chunkEncoder, error) {
+	e, level := &chunkEncoder{effort: effort}, zstd.SpeedBetterCompression
+	if effort == EffortFast {
+		level = zstd.SpeedFastest
+	}
 	for _, made := range []struct {
 		enc   **zstd.Encoder
 		level zstd.EncoderLevel
@@ -60,6 +64,7 @@ func (e *chunkEncoder) encode(data, context []byte) ([]byte, error) {
 		packed = e.plain.EncodeAll(data, nil)
 	} else {
 		e.out.Reset()
+		context = context[max(0, len(context)-e.effort.contextOf()):] // matches count back from the chunk, so the rest may be missing
 		if err := e.context.ResetWithOptions(&e.out, zstd.WithEncoderDictRaw(contextDictionary, context)); err != nil {
 			return nil, err
 		}

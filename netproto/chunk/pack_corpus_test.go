@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // TestCorpus measures published releases: the folder that bench/corpus.sh made is named by COLLET_CORPUS, and
@@ -64,13 +66,13 @@ func TestCorpusObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		packed, err := new(ObjectPacker).zstdObject(context.Background(), io.Discard, bytes.NewReader(data), int64(len(data)))
+		packed, err := new(ObjectPacker).zstdObject(context.Background(), io.Discard, bytes.NewReader(data), int64(len(data)), zstd.SpeedBestCompression)
 		if err != nil {
 			t.Fatal(err)
 		}
 		byZstd := time.Since(began)
 		began = time.Now()
-		brotli, err := brotliObject(context.Background(), bytes.NewReader(data), int64(len(data)), brotliSegment, 0)
+		brotli, err := brotliOf(data, int64(len(data)), brotliSegment)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +93,7 @@ func measureChunks(t *testing.T, name string, old, new [][]byte) {
 	}
 	s := newShelf()
 	began := time.Now()
-	indexes, refs := s.publish(t, PackOptions{Thorough: os.Getenv("COLLET_THOROUGH") != ""}, changed...)
+	indexes, refs := s.publish(t, PackOptions{}, changed...)
 	packed, made := int64(0), time.Since(began)
 	for _, r := range refs {
 		packed += r.Size
@@ -106,7 +108,7 @@ func measureChunks(t *testing.T, name string, old, new [][]byte) {
 	}
 	whole := int64(0)
 	for _, c := range changed {
-		n, err := (&ObjectPacker{}).zstdObject(context.Background(), io.Discard, bytes.NewReader(c), int64(len(c)))
+		n, err := (&ObjectPacker{}).zstdObject(context.Background(), io.Discard, bytes.NewReader(c), int64(len(c)), zstd.SpeedBestCompression)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 func TestPacksHoldEverything(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	contents := [][]byte{chunkProse(1, 300_000), nil, {7}, chunkNoise(1, sized(6<<20, packBatch+1)), chunkProse(2, 5000), make([]byte, 300_000), chunkProse(1, 300_000)}
-	for i, o := range []PackOptions{{}, {Workers: 1}, {Thorough: true, Workers: 3}, {MaxSize: 100_000}} {
+	for i, o := range []PackOptions{{}, {Workers: 1}, {Effort: EffortFast}, {Effort: EffortBalanced, Workers: 3}, {MaxSize: 100_000}} {
 		if testing.Short() && i > 0 {
 			continue
 		}
@@ -518,7 +518,7 @@ func FuzzDecodeChunk(f *testing.F) {
 // FuzzUnpackObject wants at most the bytes that are allowed and no panic.
 func FuzzUnpackObject(f *testing.F) {
 	text := chunkProse(2, 3000)
-	brotli, err := brotliObject(context.Background(), bytes.NewReader(text), int64(len(text)), brotliSegment, 1)
+	brotli, err := brotliOf(text, int64(len(text)), brotliSegment)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -25,8 +24,8 @@ type PackOptions struct {
 	MaxSize int64
 	// Workers is how many chunks are packed concurrently; 0 means the number of processors.
 	Workers int
-	// Thorough selects zstd's best level: about ten times the CPU for 6 % fewer bytes.
-	Thorough bool
+	// Effort is how much processor time packing may take.
+	Effort Effort
 }
 
 // Packer writes packs and indexes. One goroutine uses it; it has to be closed.
@@ -51,13 +50,9 @@ func NewPacker(o PackOptions) (*Packer, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	level := zstd.SpeedBetterCompression
-	if o.Thorough {
-		level = zstd.SpeedBestCompression
-	}
 	p := &Packer{o: o, known: map[contextKey]place{}, stored: map[chunkKey]place{}}
 	for range o.Workers {
-		e, err := newChunkEncoder(level)
+		e, err := newChunkEncoder(o.Effort)
 		if err != nil {
 			return nil, err
 		}

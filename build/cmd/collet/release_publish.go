@@ -84,6 +84,8 @@ type releasePublishCommand struct {
 	Patches   int               `group:"what" default:"-1" placeholder:"N" help:"Make patches from the last N releases (default: the number in the settings)."`
 	PatchFrom []uint64          `group:"what" placeholder:"N" help:"Also make a patch from this release. May be repeated."`
 
+	Effort publish.Effort `group:"what" enum:"fast,balanced,best," default:"" placeholder:"EFFORT" help:"Processor time for new files: fast, balanced or best (default: the one in the settings, which is balanced at first)."`
+
 	Compatibility *string `group:"what" placeholder:"TEXT" help:"Compatibility version of the module (default: the one in the settings)."`
 	Logic         *uint32 `group:"what" placeholder:"N" help:"Logic version."`
 	HostABI       *uint32 `name:"host-abi" group:"what" placeholder:"N" help:"The oldest host ABI that can run it."`
@@ -136,7 +138,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console) error {
 func (r releasePublishCommand) request() (publish.Request, error) {
 	q := publish.Request{
 		Channel: r.Channel, Target: r.Target, Number: r.Number, Version: r.Label, Percent: r.Percent, Hold: r.Hold,
-		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head,
+		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head, Effort: r.Effort,
 	}
 	if r.Percent != nil && (*r.Percent < 0 || *r.Percent > 100) {
 		return q, usageError{fmt.Errorf("--percent %d: want 0 to 100", *r.Percent)}
