@@ -29,7 +29,8 @@ libvips @img/sharp-libvips-linux-x64 1.2.4 1.3.3 1.3.4
 swc @swc/core-linux-x64-gnu 1.16.20 1.16.21 1.16.22
 nextswc @next/swc-linux-x64-gnu 16.3.8 16.4.5 16.4.6
 esbuildwin @esbuild/win32-x64 0.28.1 0.28.2
-nextswcwin @next/swc-win32-x64-msvc 16.4.3 16.4.5'
+nextswcwin @next/swc-win32-x64-msvc 16.4.3 16.4.5
+esbuildwasm esbuild-wasm 0.28.1 0.28.2'
 packs='three three 0.186.0 0.186.1 0.187.0
 babylon @babylonjs/core 9.33.1 9.33.2 9.34.0
 cesium cesium 1.142.0 1.143.0 1.145.0

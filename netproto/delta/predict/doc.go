@@ -6,7 +6,9 @@
 // the expected and the new bytes. Both sides run the same code over the same bytes, and only the Corrector differs: the
 // maker's records differences and the applier's adds them. So one is the other's inverse for any bytes.
 //
-// The maker parses the headers of ELF, PE and Mach-O modules (FindModules), writes their address maps into the patch
+// WebAssembly numbers its functions and data instead; these numbers are learned (shiftMap).
+//
+// The maker parses the headers of ELF, PE, Mach-O and WebAssembly modules (FindModules), writes their address maps into the patch
 // (Encode), and tries for each block which kind of reference it has (Trial). The applier reads the maps (ReadModules) and
 // the kinds from the patch and never parses a module. Modules also mask references for the maker's match search.
 package predict

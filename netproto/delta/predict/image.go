@@ -32,8 +32,9 @@ const knownTables = " .eh_frame .eh_frame_hdr .pdata "
 
 // Machines whose code is predicted.
 const (
-	machineX86 = 1
-	machineARM = 2
+	machineX86  = 1
+	machineARM  = 2
+	machineWASM = 3
 )
 
 // maxSections bounds the headers that are read: more sections are legal, and only reduce prediction.
@@ -50,6 +51,8 @@ func parseImage(b []byte) *image {
 		im = parsePE(b)
 	case bytes.HasPrefix(b, []byte("\xcf\xfa\xed\xfe")):
 		im = parseMachO(b)
+	case bytes.HasPrefix(b, []byte("\x00asm\x01\x00\x00\x00")):
+		im = parseWASM(b)
 	}
 	if im == nil || len(im.areas) == 0 || im.machine == 0 {
 		return nil
@@ -199,4 +202,30 @@ func (im *image) goTables(b []byte) {
 		}
 		return
 	}
+}
+
+// Sections of WebAssembly modules with areas.
+const (
+	wasmCodeSection = 10
+	wasmDataSection = 11
+)
+
+// wasmAddresses is added to offsets in a WebAssembly module, which has no addresses of its own, so that no number looks like one.
+const wasmAddresses = 1 << 40
+
+// parseWASM reads the sections with code and data.
+func parseWASM(b []byte) *image {
+	im := &image{machine: machineWASM, bases: map[string]uint64{}, tables: map[string]Area{}}
+	for i, at := 0, uint64(8); i < maxSections && at < uint64(len(b)); i++ {
+		size, n := binary.Uvarint(b[at+1:])
+		if n <= 0 || size > uint64(len(b)) {
+			break
+		}
+		from := at + 1 + uint64(n)
+		if b[at] == wasmCodeSection || b[at] == wasmDataSection {
+			im.addArea(b, from, size, 0, wasmAddresses+from, b[at] == wasmCodeSection)
+		}
+		at = from + size
+	}
+	return im
 }

@@ -15,7 +15,7 @@ func codelike(r *rand.Rand, n int, near uint32) []byte {
 	b := make([]byte, 0, n+8)
 	le := binary.LittleEndian
 	for len(b) < n {
-		switch v := near + r.Uint32N(1<<13); r.IntN(9) {
+		switch v := near + r.Uint32N(1<<13); r.IntN(11) {
 		case 0:
 			b = le.AppendUint32(append(b, 0xe8), r.Uint32N(1<<13)-1<<12)
 		case 1:
@@ -32,6 +32,10 @@ func codelike(r *rand.Rand, n int, near uint32) []byte {
 			b = le.AppendUint32(le.AppendUint32(b, 0x90000001|r.Uint32N(4)<<29), 0x91000021|r.Uint32N(1<<12)<<10)
 		case 7:
 			b = le.AppendUint32(le.AppendUint32(b, 20), uint32(len(b)+4))
+		case 8:
+			b = append(append(b, []byte{wasmCall, wasmConst32, wasmConst64}[r.IntN(3)]), leb(int64(v)<<r.IntN(9), true)...)
+		case 9:
+			b = append(append(append(b, wasmConst32), leb(int64(v), true)...), wasmEnd, byte(r.IntN(40)))
 		default:
 			b = append(b, byte(r.Uint32()))
 		}
@@ -62,7 +66,7 @@ func TestPredictionIsAnInverse(t *testing.T) {
 		}
 		modes := make([]byte, (len(fresh)-1)>>BlockBits+1)
 		for i := range modes {
-			modes[i] = []byte{modeOff, modeX86, modeAbs8, modeRel4, modeARM, modeLow36, modeUnwind, byte(modeStep + r.IntN(8)), byte(modeBase + r.IntN(5)), byte(r.Uint32())}[r.IntN(10)]
+			modes[i] = []byte{modeOff, modeX86, modeAbs8, modeRel4, modeARM, modeLow36, modeUnwind, modeWASM, modeSegments, byte(modeStep + r.IntN(8)), byte(modeBase + r.IntN(5)), byte(r.Uint32())}[r.IntN(12)]
 		}
 		read, err := ReadModules(bytes.NewReader(s.Encode()), int64(len(old)), int64(len(fresh)))
 		if err != nil {

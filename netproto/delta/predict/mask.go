@@ -9,18 +9,18 @@ import (
 // code and tables compare equal, and tables of references stay distinguishable. It only steers the search; its errors
 // cost bytes, not correctness.
 type mask struct {
-	b    []byte // the original module
-	bare []byte // with references blanked: the input of the hashes
-	out  []byte
-	m    addresses
-	arm  bool
-	refs []bool // offsets that code refers to, in words of 4 bytes
+	b       []byte // the original module
+	bare    []byte // with references blanked: the input of the hashes
+	out     []byte
+	m       addresses
+	machine int
+	refs    []bool // offsets that code refers to, in words of 4 bytes
 }
 
 const hashed = 16 // bytes at a reference's target that are hashed
 
 func newMask(b []byte, areas []Area, machine int) *mask {
-	return &mask{arm: machine == machineARM, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: make([]bool, len(b)/4+1)}
+	return &mask{machine: machine, b: b, bare: bytes.Clone(b), out: bytes.Clone(b), m: newAddresses(areas), refs: make([]bool, len(b)/4+1)}
 }
 
 // maskAll masks the whole module.
@@ -103,7 +103,10 @@ func armReplace(b []byte, at, partner int, v uint16) {
 }
 
 func (k *mask) clearCode(a Area) {
-	if k.arm {
+	switch k.machine {
+	case machineWASM:
+		return // its references are numbers, which are not hashed
+	case machineARM:
 		k.eachARMReference(a, func(at, partner int, target uint64) {
 			armReplace(k.bare, at, partner, 0)
 			if to, ok := k.offsetOf(target); ok && partner > 0 && to&3 == 0 {
@@ -123,7 +126,11 @@ func (k *mask) clearCode(a Area) {
 }
 
 func (k *mask) maskCode(a Area) {
-	if k.arm {
+	switch k.machine {
+	case machineWASM:
+		k.maskNumbers(a)
+		return
+	case machineARM:
 		k.eachARMReference(a, func(at, partner int, target uint64) { armReplace(k.out, at, partner, k.hash(target)) })
 		return
 	}
@@ -131,6 +138,19 @@ func (k *mask) maskCode(a Area) {
 		clear(k.out[at : at+4])
 		k.out[at] = byte(k.hash(target))
 	})
+}
+
+// maskNumbers blanks the numbers in WebAssembly code; their lengths stay.
+func (k *mask) maskNumbers(a Area) {
+	b, out := k.b[a.At:a.At+a.Size], k.out[a.At:a.At+a.Size]
+	for i := 0; i < len(b); i++ {
+		if at, n := wasmReference(b, i); n > 0 {
+			for j := at; j < at+n; j++ {
+				out[j] &= 0x80
+			}
+			i = at + n - 1
+		}
+	}
 }
 
 // offsetOf is the file offset of an address.

@@ -4,15 +4,17 @@ import "encoding/binary"
 
 // Modes of a block of new contents. The numbers are stored in patches and never change.
 const (
-	modeOff    = 0  // old bytes unchanged
-	modeX86    = 1  // x86-64 code: branches, and operands relative to the instruction pointer
-	modeAbs8   = 2  // aligned 8-byte addresses
-	modeRel4   = 3  // aligned 4-byte distances from their own address
-	modeARM    = 4  // arm64 code
-	modeLow36  = 6  // aligned 8-byte words whose lower 36 bits are distances from base 0
-	modeUnwind = 5  // records of .eh_frame
-	modeStep   = 8  // 8 + k: aligned 4-byte numbers that change like the number 4<<k bytes before them, k from 0 to 7
-	modeBase   = 32 // 32 + k: aligned 4-byte distances from base k
+	modeOff      = 0  // old bytes unchanged
+	modeX86      = 1  // x86-64 code: branches, and operands relative to the instruction pointer
+	modeAbs8     = 2  // aligned 8-byte addresses
+	modeRel4     = 3  // aligned 4-byte distances from their own address
+	modeARM      = 4  // arm64 code
+	modeLow36    = 6  // aligned 8-byte words whose lower 36 bits are distances from base 0
+	modeUnwind   = 5  // records of .eh_frame
+	modeWASM     = 7  // WebAssembly code
+	modeStep     = 8  // 8 + k: aligned 4-byte numbers that change like the number 4<<k bytes before them, k from 0 to 7
+	modeSegments = 16 // segments of WebAssembly data
+	modeBase     = 32 // 32 + k: aligned 4-byte distances from base k
 )
 
 const (
@@ -37,6 +39,8 @@ type Predictor struct {
 	modes       []byte // by block of the frame
 	bases       []base
 	corrections corrections
+	functions   shiftMap // WebAssembly: numbers of functions in calls
+	words       shiftMap // WebAssembly: constants in code, addresses of segments, words in data
 }
 
 // NewPredictor makes the predictor of a frame. modes has the mode of each block.
@@ -109,8 +113,12 @@ func (w *predictionWalk) predictBlock(mode byte, end int) error {
 		err = w.predictRelative(end, oldAt, newAt)
 	case mode == modeUnwind:
 		err = w.predictUnwind(end, oldAt, newAt)
+	case mode == modeWASM:
+		err = w.predictWASM(end)
 	case mode >= modeStep && mode < modeStep+8:
 		err = w.predictSteps(end, 4<<(mode-modeStep))
+	case mode == modeSegments:
+		err = w.predictSegments(end)
 	case mode >= modeBase && int(mode-modeBase) < len(w.p.bases):
 		err = w.predictBased(end, w.p.bases[mode-modeBase])
 	}

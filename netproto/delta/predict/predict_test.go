@@ -37,6 +37,7 @@ func TestMovesCutOverlaps(t *testing.T) {
 func FuzzParseImage(f *testing.F) {
 	f.Add(predicttest.Module(0))
 	f.Add([]byte("MZ"))
+	f.Add(predicttest.WASM(20, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<16 {
 			return

@@ -48,8 +48,12 @@ type Trial struct {
 // NewTrial makes a trial for the new contents of a frame.
 func NewTrial(old []byte, s *Modules, offsets *OffsetMap, fresh []byte) *Trial {
 	t := &Trial{old: old, fresh: fresh, by: map[byte]*Predictor{}, code: modeX86}
-	if s.machine == machineARM {
+	switch s.machine {
+	case machineARM:
 		t.code = modeARM
+	case machineWASM:
+		t.code = modeWASM
+		t.modes = append(t.modes, modeSegments)
 	}
 	t.modes = append(t.modes, modeOff, t.code, modeAbs8, modeRel4, modeUnwind, modeLow36)
 	for k := range 8 {
