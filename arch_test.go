@@ -119,7 +119,7 @@ var imports = map[string]row{
 	"build/qa/doctor":                {ours: []string{".", "app/install", "app/install/inspect", "app/update", "assets", "build/qa/fileset", "build/qa/report", "netproto/product", "platform", "platform/text", "runtime/area"}, others: []string{toml}},
 	"build/qa/scenario":              {ours: []string{"app/install", "app/install/inspect", "app/update", "build/qa/fileset", "build/qa/report", "netproto/release", "platform", "platform/faultfs"}},
 	"build/qa/crash":                 {ours: []string{"app/install", "app/update", "build/qa/fileset", "build/qa/report", "netproto/release", "platform", "platform/faultfs"}},
-	"build/demo":                     {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa/fileset", "build/qa/process", "build/qa/proxy", "build/qa/screen", "netproto/product", "netproto/release", "platform", "platform/interrupt", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
+	"build/demo":                     {ours: []string{".", "build/pack/archive", "build/pack/bundle", "build/qa/fileset", "build/qa/process", "build/qa/proxy", "build/qa/screen", "netproto/product", "netproto/release", "platform", "platform/interrupt", "platform/text", "runtime/sample", "runtime/sample/protocol"}, others: []string{image, sys}},
 	"build/lab/dentest":              {ours: []string{"netproto/launcher/wire"}},
 	"build/lab/wine":                 {ours: []string{"build/qa/screen", "platform", "platform/interrupt"}},
 	"build/lab/installers":           {},

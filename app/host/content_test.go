@@ -93,28 +93,31 @@ func TestContentMismatchEndsIt(t *testing.T) {
 		"en": {"Server data inconsistent", "don't fit together", "Wait a few minutes"},
 		"ru": {"Данные сервера не согласованы", "не подходят друг к другу", "Подождите несколько минут"},
 	} {
-		whole := packsAndModule()
-		whole["Maps.zip"] = "maps"
-		j := newJudging(t, with(production(), func(s *compat.Snapshot) { s.Content = derivedOf(whole) }), packsAndModule())
-		dir := t.TempDir()
-		got := j.sync(dir, version7, func(o *Options) { o.Lang = lang })
-		if got.code != 16 || got.end.Outcome != update.ContentMismatch.String() {
-			t.Errorf("%s: %+v", lang, got)
-		}
-		for _, text := range words {
-			if !strings.Contains(got.end.Text, text) {
-				t.Errorf("%s: its words lack %q: %s", lang, text, got.end.Text)
+		t.Run(lang, func(t *testing.T) {
+			t.Parallel() // each waits until it gives up
+			whole := packsAndModule()
+			whole["Maps.zip"] = "maps"
+			j := newJudging(t, with(production(), func(s *compat.Snapshot) { s.Content = derivedOf(whole) }), packsAndModule())
+			dir := t.TempDir()
+			got := j.sync(dir, version7, func(o *Options) { o.Lang = lang })
+			if got.code != 16 || got.end.Outcome != update.ContentMismatch.String() {
+				t.Errorf("%+v", got)
 			}
-		}
-		if said := j.said(); strings.Join(said, "") != "" {
-			t.Errorf("it lists packs that are not installed: %q", said)
-		}
-		j.mu.Lock()
-		j.files = whole
-		j.mu.Unlock()
-		if got := j.sync(dir, version7, func(o *Options) { o.Lang = lang }); got.code != 0 {
-			t.Errorf("%s: after the publication %+v", lang, got)
-		}
+			for _, text := range words {
+				if !strings.Contains(got.end.Text, text) {
+					t.Errorf("its words lack %q: %s", text, got.end.Text)
+				}
+			}
+			if said := j.said(); strings.Join(said, "") != "" {
+				t.Errorf("it lists packs that are not installed: %q", said)
+			}
+			j.mu.Lock()
+			j.files = whole
+			j.mu.Unlock()
+			if got := j.sync(dir, version7, func(o *Options) { o.Lang = lang }); got.code != 0 {
+				t.Errorf("after the publication %+v", got)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"collet/build/qa/fileset"
+	"collet/platform/text"
 )
 
 func TestSameFile(t *testing.T) {
@@ -91,16 +92,11 @@ func TestFolder(t *testing.T) {
 func TestTeller(t *testing.T) {
 	var out strings.Builder
 	tell := newTeller(&out)
-	tell.say("link", "%s through", megabytes(4_200_000))
+	tell.say("link", "%s through", text.Bytes(4_200_000))
 	tell.quote("log", []byte(strings.Repeat("line\n", 3*quoteLines)))
 	tell.quote("nothing", []byte("\n"))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2+quoteLines || !strings.HasSuffix(lines[0], " s  link     4.2 MB through") || lines[1] != "the end of the log:" {
 		t.Errorf("told:\n%s", out.String())
-	}
-	for n, want := range map[int64]string{0: "0 bytes", 999: "999 bytes", 1500: "1.5 kB", 24_000_000: "24.0 MB"} {
-		if got := megabytes(n); got != want {
-			t.Errorf("%d is written %q, want %q", n, got, want)
-		}
 	}
 }

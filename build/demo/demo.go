@@ -12,6 +12,7 @@ import (
 
 	"collet/build/qa/process"
 	"collet/build/qa/proxy"
+	"collet/platform/text"
 )
 
 const (
@@ -142,7 +143,7 @@ func (s *story) describeLink() string {
 		return fmt.Sprintf("%s passes everything on to the server, as fast as it goes", s.link.Addr())
 	}
 	return fmt.Sprintf("%s passes everything on to the server at %s a second, so that the splash can be watched (--rate changes it)",
-		s.link.Addr(), megabytes(s.options.Rate))
+		s.link.Addr(), text.Bytes(s.options.Rate))
 }
 
 // startClient starts the installed host like a player, without arguments of its own. The game gets the game server's address.

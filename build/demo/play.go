@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"collet/platform/text"
 )
 
 const (
@@ -62,7 +64,7 @@ func (s *story) waitReady(ctx context.Context) error {
 		if s.facts.fetching() && time.Since(told) >= tellEvery {
 			told = time.Now()
 			_, down := s.link.Bytes()
-			s.tell.say("link", "%s have come through", megabytes(down))
+			s.tell.say("link", "%s have come through", text.Bytes(down))
 		}
 		if err := s.watchSplash(ctx); err != nil {
 			return err

@@ -40,15 +40,3 @@ func (t *teller) quote(what string, text []byte) {
 		fmt.Fprintf(t.out, "  | %s\n", l)
 	}
 }
-
-// megabytes writes a number of bytes as a person reads it.
-func megabytes(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1000)
-	default:
-		return fmt.Sprintf("%.1f MB", float64(n)/1_000_000)
-	}
-}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"text/tabwriter"
 
@@ -35,18 +34,3 @@ func newTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out,
 // clean makes one line of foreign text, so that it can't forge lines or columns. The writers of console make it harmless
 // in any case.
 func clean(foreign string) string { return text.Line(foreign) }
-
-// byteText is a size for people, in units of 1000.
-func byteText(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	units, v := "kMGTP", float64(n)/1000
-	for v >= 999.5 && len(units) > 1 {
-		v, units = v/1000, units[1:]
-	}
-	if v < 99.95 {
-		return fmt.Sprintf("%.1f %cB", v, units[0])
-	}
-	return fmt.Sprintf("%.0f %cB", v, units[0])
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"collet/build/pack"
+	"collet/platform/text"
 )
 
 // packMakeFlags say what to make of a description, and where.
@@ -100,5 +101,5 @@ func (p packMakeFlags) makePackages(ctx context.Context, c console, clients, ser
 
 // printArtefact tells of one that is done.
 func printArtefact(out io.Writer, a pack.Artefact) {
-	fmt.Fprintf(out, "%-60s %10s  %6.1f s\n", clean(a.Name), byteText(a.Size), a.Took.Seconds())
+	fmt.Fprintf(out, "%-60s %10s  %6.1f s\n", clean(a.Name), text.Bytes(a.Size), a.Took.Seconds())
 }

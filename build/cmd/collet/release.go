@@ -11,6 +11,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // releaseCommand is `collet release`.
@@ -112,14 +113,14 @@ func (w *workshop) close() error {
 // step shows progress.
 func (w *workshop) step(p publish.Progress) {
 	w.shows.show(func(time.Time) string {
-		text := p.Doing
+		line := p.Doing
 		if p.Total > 0 {
-			text += fmt.Sprintf(" %s of %s (%d %%)", byteText(p.Done), byteText(p.Total), p.Done*100/p.Total)
+			line += fmt.Sprintf(" %s of %s (%d %%)", text.Bytes(p.Done), text.Bytes(p.Total), p.Done*100/p.Total)
 		}
 		if p.What != "" {
-			text += ": " + clean(p.What)
+			line += ": " + clean(p.What)
 		}
-		return text
+		return line
 	})
 }
 
@@ -216,7 +217,7 @@ func (w *workshop) mirror(ctx context.Context, o outputFlags, remove bool) error
 		return err
 	}
 	w.shows.clearLine()
-	fmt.Fprintf(w.console.err, "%v is up to date: %d files written (%s), %d removed\n", out, s.Files, byteText(s.Bytes), s.Removed)
+	fmt.Fprintf(w.console.err, "%v is up to date: %d files written (%s), %d removed\n", out, s.Files, text.Bytes(s.Bytes), s.Removed)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/platform/text"
 )
 
 // releasePromoteCommand is `collet release promote`.
@@ -214,7 +215,7 @@ func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
 			fmt.Fprintf(c.out, "%s\t%d\n", f.Name, f.Size)
 		}
 	}
-	fmt.Fprintf(c.out, "%d releases, %d files, %s\n", len(p.Drop), len(p.Remove), byteText(p.Bytes))
+	fmt.Fprintf(c.out, "%d releases, %d files, %s\n", len(p.Drop), len(p.Remove), text.Bytes(p.Bytes))
 	if !r.Apply {
 		fmt.Fprintln(c.out, "nothing was removed; --apply removes it")
 		return nil
@@ -262,7 +263,7 @@ func (r releaseVerifyCommand) Run(ctx context.Context, c console) error {
 			for _, f := range rows {
 				fmt.Fprintf(c.out, "%s: %s\n", clean(f.Name), clean(f.What))
 			}
-			_, err = fmt.Fprintf(c.out, "%s read, %d findings\n", byteText(checked), len(rows))
+			_, err = fmt.Fprintf(c.out, "%s read, %d findings\n", text.Bytes(checked), len(rows))
 		}
 		if err == nil && len(rows) > 0 {
 			err = told{fmt.Errorf("%d findings", len(rows))}

@@ -15,6 +15,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // releaseInitCommand is `collet release init`.
@@ -190,17 +191,17 @@ func printPublished(out io.Writer, s publish.Summary) error {
 	for _, r := range s.Releases {
 		e := r.Entry
 		name := fmt.Sprintf("%s %d", e.Channel, e.Number)
-		whole := byteText(r.Whole)
+		whole := text.Bytes(r.Whole)
 		if r.Already {
 			whole = "published before"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t\n", name, e.Target, r.Files, byteText(r.Bytes), whole)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t\n", name, e.Target, r.Files, text.Bytes(r.Bytes), whole)
 		for _, p := range r.Patches {
 			if p.Bytes == 0 {
 				fmt.Fprintf(t, "  from %d\t\t\t\tno patch: %s\t\n", p.From, p.Why)
 				continue
 			}
-			fmt.Fprintf(t, "  from %d\t\t\t\t%s\t%s\n", p.From, byteText(p.Bytes), savedText(p.Bytes, p.Whole))
+			fmt.Fprintf(t, "  from %d\t\t\t\t%s\t%s\n", p.From, text.Bytes(p.Bytes), savedText(p.Bytes, p.Whole))
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"collet/app/acquire"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
+	"collet/platform/text"
 )
 
 // releaseRow is a release for programs.
@@ -85,7 +86,7 @@ func (r releaseListCommand) Run(c console) error {
 		for _, l := range list {
 			e, h := l.Entry, l.Head
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", e.Channel, e.Target, e.Number, clean(h.Version),
-				h.Published.Format("2006-01-02 15:04"), h.Count, byteText(h.Bytes), len(h.Patches), cmp.Or(offered(e), "everybody"))
+				h.Published.Format("2006-01-02 15:04"), h.Count, text.Bytes(h.Bytes), len(h.Patches), cmp.Or(offered(e), "everybody"))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -158,19 +159,19 @@ func printRelease(out io.Writer, l publish.Listed) error {
 	fmt.Fprintf(t, "version\t%s\n", clean(h.Version))
 	fmt.Fprintf(t, "offered to\t%s\n", cmp.Or(offered(e), "everybody"))
 	fmt.Fprintf(t, "published\t%s\n", h.Published.Format(time.RFC3339))
-	fmt.Fprintf(t, "set\t%d files, %s, %v\n", h.Count, byteText(h.Bytes), h.Listing.Sum)
+	fmt.Fprintf(t, "set\t%d files, %s, %v\n", h.Count, text.Bytes(h.Bytes), h.Listing.Sum)
 	fmt.Fprintf(t, "needs\tcompatibility %q, logic %d, host ABI %d, host build %d\n", h.Compatibility, h.Logic, h.HostABI, h.HostBuild)
 	fmt.Fprintf(t, "head\t%s\t%d bytes\n", e.Head.HeadPath(), e.Head.Size)
-	fmt.Fprintf(t, "listing\t%s\t%s\n", h.Listing.Object.Path(), byteText(h.Listing.Object.Size))
-	fmt.Fprintf(t, "sources\t%s\t%s\n", h.Sources.Path(), byteText(h.Sources.Size))
+	fmt.Fprintf(t, "listing\t%s\t%s\n", h.Listing.Object.Path(), text.Bytes(h.Listing.Object.Size))
+	fmt.Fprintf(t, "sources\t%s\t%s\n", h.Sources.Path(), text.Bytes(h.Sources.Size))
 	if !h.Changes.IsZero() {
-		fmt.Fprintf(t, "changes\t%s\t%s\n", h.Changes.Path(), byteText(h.Changes.Size))
+		fmt.Fprintf(t, "changes\t%s\t%s\n", h.Changes.Path(), text.Bytes(h.Changes.Size))
 	}
 	for _, p := range h.Patches {
-		fmt.Fprintf(t, "patch\t%s\t%s\tfrom the set %v\n", p.Object.Path(), byteText(p.Object.Size), p.From)
+		fmt.Fprintf(t, "patch\t%s\t%s\tfrom the set %v\n", p.Object.Path(), text.Bytes(p.Object.Size), p.From)
 	}
 	for _, language := range slices.Sorted(maps.Keys(h.Notes)) {
-		fmt.Fprintf(t, "notes\t%s\t%s\t%s\n", h.Notes[language].Path(), byteText(h.Notes[language].Size), language)
+		fmt.Fprintf(t, "notes\t%s\t%s\t%s\n", h.Notes[language].Path(), text.Bytes(h.Notes[language].Size), language)
 	}
 	for _, m := range h.Mirrors {
 		fmt.Fprintf(t, "mirror\t%s\n", m)
@@ -214,10 +215,10 @@ func printEstimates(out io.Writer, list []publish.Estimate) error {
 	for _, e := range list {
 		patch := "none"
 		if e.Patch.Bytes >= 0 {
-			patch = byteText(e.Patch.Bytes)
+			patch = text.Bytes(e.Patch.Bytes)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, byteText(e.Fresh), patch, byteText(e.Chunks.Bytes),
-			byteText(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, text.Bytes(e.Fresh), patch, text.Bytes(e.Chunks.Bytes),
+			text.Bytes(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
 	}
 	return t.Flush()
 }

@@ -215,7 +215,7 @@ func (s *show) progress(device string, p remote.Progress) {
 	switch now := s.now(); {
 	case !s.terminal && now.Sub(b.moved) >= lineEvery:
 		b.moved = now
-		fmt.Fprintln(s.console.err, b.text(now))
+		fmt.Fprintln(s.console.err, b.line(now))
 	case s.terminal && (changed || now.Sub(s.last) >= rewriteEvery):
 		s.last = now
 		s.erase()
@@ -242,36 +242,36 @@ func (s *show) draw() {
 	}
 	slices.SortFunc(bars, func(a, b *bar) int { return cmp.Compare(a.name, b.name) })
 	for _, b := range bars {
-		line := []rune(b.text(s.now()))
+		line := []rune(b.line(s.now()))
 		fmt.Fprintln(s.console.err, string(line[:min(len(line), progressWidth)]))
 	}
 	s.drawn = len(bars)
 }
 
 // text is the bar in one line.
-func (b *bar) text(now time.Time) string {
-	text := fmt.Sprintf("%-12s ", clean(b.name))
+func (b *bar) line(now time.Time) string {
+	line := fmt.Sprintf("%-12s ", clean(b.name))
 	switch b.p.Phase {
 	case desk.PushWriting:
 	case desk.PushWaiting:
-		return text + "waits: " + clean(cmp.Or(b.p.Problem, "for the device to come back"))
+		return line + "waits: " + clean(cmp.Or(b.p.Problem, "for the device to come back"))
 	default:
-		text += string(b.p.Phase)
+		line += string(b.p.Phase)
 		if b.p.HashTotal > 0 && b.p.Hashed < b.p.HashTotal {
-			text += fmt.Sprintf(" %s of %s", byteText(b.p.Hashed), byteText(b.p.HashTotal))
+			line += fmt.Sprintf(" %s of %s", text.Bytes(b.p.Hashed), text.Bytes(b.p.HashTotal))
 		}
-		return text
+		return line
 	}
 	if b.p.BytesTotal > 0 {
 		done := min(float64(b.p.Bytes)/float64(b.p.BytesTotal), 1)
 		full := int(done * barWidth)
-		text += fmt.Sprintf("[%s%s] %3d %% %s of %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(done*100),
-			byteText(b.p.Bytes), byteText(b.p.BytesTotal))
+		line += fmt.Sprintf("[%s%s] %3d %% %s of %s", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(done*100),
+			text.Bytes(b.p.Bytes), text.Bytes(b.p.BytesTotal))
 	}
 	if passed := now.Sub(b.p.Began).Seconds(); !b.p.Began.IsZero() && passed >= 1 {
-		text += fmt.Sprintf(", %s/s", byteText(int64(float64(b.p.Bytes)/passed)))
+		line += fmt.Sprintf(", %s/s", text.Bytes(int64(float64(b.p.Bytes)/passed)))
 	}
-	return text + fmt.Sprintf(", file %d of %d %s", min(b.p.Files+1, b.p.FilesTotal), b.p.FilesTotal, clean(b.p.Current))
+	return line + fmt.Sprintf(", file %d of %d %s", min(b.p.Files+1, b.p.FilesTotal), b.p.FilesTotal, clean(b.p.Current))
 }
 
 // resultText says how something ended on one device.
@@ -283,12 +283,12 @@ func resultText(e remote.Event) string {
 	case r.Do == remote.VerbStop:
 		return "the game is stopped"
 	}
-	text := "nothing had changed"
+	line := "nothing had changed"
 	if r.Written+r.Deleted > 0 {
-		text = fmt.Sprintf("files written %d (%s sent in %d blocks), deleted %d", r.Written, byteText(r.BytesSent), r.Blocks, r.Deleted)
+		line = fmt.Sprintf("files written %d (%s sent in %d blocks), deleted %d", r.Written, text.Bytes(r.BytesSent), r.Blocks, r.Deleted)
 	}
 	if r.Attempts > 1 {
-		text += fmt.Sprintf(", attempts %d", r.Attempts)
+		line += fmt.Sprintf(", attempts %d", r.Attempts)
 	}
-	return text + fmt.Sprintf(", %.1f s", r.Took.Seconds())
+	return line + fmt.Sprintf(", %.1f s", r.Took.Seconds())
 }

@@ -131,7 +131,7 @@ func TestBarsOfOtherPhases(t *testing.T) {
 		desk.PushScanning: "Box          scanning", desk.PushHashing: "Box          hashing", desk.PushWaiting: "Box          waits: for the device to come back",
 	} {
 		b := bar{name: "Box", p: remote.Progress{Phase: phase}}
-		if got := b.text(time.Now()); got != want {
+		if got := b.line(time.Now()); got != want {
 			t.Errorf("%s: %q, want %q", phase, got, want)
 		}
 	}

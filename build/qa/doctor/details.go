@@ -6,6 +6,7 @@ import (
 
 	"collet/app/install/inspect"
 	"collet/build/qa/fileset"
+	"collet/platform/text"
 )
 
 // details writes the parts that Summary omits, for support.
@@ -113,9 +114,9 @@ func (p *sheet) others() {
 	p.printLine("")
 	p.printLine("Beside the set")
 	p.printLine("  hash cache %s: %s, %d lines, vouches for %d files of the set; beside it %d files, %s",
-		i.Cache.Name, i.Cache.State, i.Cache.Lines, i.Cache.Known, i.Cache.Others.Files, formatBytes(i.Cache.Others.Bytes))
-	p.printLine("  recycler: %d files, %s", i.Recycler.Files, formatBytes(i.Recycler.Bytes))
-	p.printLine("  others: %d files, %s", i.StrayTally.Files, formatBytes(i.StrayTally.Bytes))
+		i.Cache.Name, i.Cache.State, i.Cache.Lines, i.Cache.Known, i.Cache.Others.Files, text.Bytes(i.Cache.Others.Bytes))
+	p.printLine("  recycler: %d files, %s", i.Recycler.Files, text.Bytes(i.Recycler.Bytes))
+	p.printLine("  others: %d files, %s", i.StrayTally.Files, text.Bytes(i.StrayTally.Bytes))
 	for _, s := range i.Strays {
 		p.printLine("    %-8s %12d %s", s.What, s.Size, s.Name)
 	}

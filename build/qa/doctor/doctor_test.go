@@ -275,7 +275,7 @@ func TestTheNextStartOfAMixedSet(t *testing.T) {
 // TestRoomThatIsNotKnownIsNotZero: some file systems do not report their free space.
 func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
 	for want, found := range map[string]inspect.Report{
-		"0 bytes free on /games":             {},
+		"0 B free on /games":                 {},
 		"unknown how much is free on /games": {FreeUnknown: true},
 	} {
 		var out bytes.Buffer

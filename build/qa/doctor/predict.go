@@ -6,6 +6,7 @@ import (
 	"collet/app/install/inspect"
 	"collet/app/update"
 	"collet/assets"
+	"collet/platform/text"
 )
 
 // describeEnding describes how an ending looks to a player.
@@ -44,17 +45,17 @@ func (d *Diagnosis) endingLines() (lines []string) {
 
 // describeRoom describes how large an update the free space allows.
 func (d *Diagnosis) describeRoom(e inspect.Ending) string {
-	text := "has room"
+	room := "has room"
 	if e.Bytes >= 0 {
-		text += " for " + formatBytes(e.Bytes)
+		room += " for " + text.Bytes(e.Bytes)
 	}
 	switch {
 	case e.Files == 0:
-		text += ", and perhaps not for one file"
+		room += ", and perhaps not for one file"
 	case e.Files > 0:
-		text += fmt.Sprintf(" in %d new or changed files", e.Files)
+		room += fmt.Sprintf(" in %d new or changed files", e.Files)
 	}
-	return text
+	return room
 }
 
 // expectedTroubles returns the endings that need user action. A start that can't open the install is already a trouble of the install.

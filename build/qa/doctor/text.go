@@ -88,7 +88,7 @@ func (p *sheet) summary() {
 		p.item("program", "%s", p.program())
 	}
 	p.item("running", "%s", p.running())
-	room := formatBytes(int64(i.Free)) + " free"
+	room := text.Bytes(int64(i.Free)) + " free"
 	if i.FreeUnknown {
 		room = "unknown how much is free"
 	}
@@ -161,7 +161,7 @@ func (p *sheet) setText() string {
 	if len(i.Files) == 0 {
 		return fmt.Sprintf("not known; the module %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
 	}
-	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), formatBytes(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
+	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), text.Bytes(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
 	if n := found["unchecked"]; n > 0 {
 		text += fmt.Sprintf(", %d of the right size (--hash reads them)", n)
 	}
@@ -267,17 +267,4 @@ func stepText(d inspect.Action) string {
 	default:
 		return d.Do + " " + d.From + " → " + d.To
 	}
-}
-
-// formatBytes formats a number of bytes for people.
-func formatBytes(n int64) string {
-	for _, unit := range []struct {
-		name string
-		size int64
-	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
-		if n >= unit.size {
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.size), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }
