@@ -96,7 +96,7 @@ func TestInstanceSocketNeedsTheSecret(t *testing.T) {
 	}
 }
 
-func TestRingAtNobody(t *testing.T) {
+func TestRingWithoutListener(t *testing.T) {
 	for _, text := range []string{"", "x", "70000 secret", "0 secret", "-1 secret", "1"} {
 		state := stateFolder(t)
 		if err := os.WriteFile(state.Path(instanceFile()), []byte(text), 0o600); err != nil {

@@ -458,8 +458,8 @@ func TestCancelWhileCopying(t *testing.T) {
 	f.healed("mended", good)
 }
 
-// TestPackageThatNobodyInstalled: files of an unpacked archive have block checksums after their first hashing.
-func TestPackageThatNobodyInstalled(t *testing.T) {
+// TestUnpackedArchiveIsMended: files of an unpacked archive have block checksums after their first hashing.
+func TestUnpackedArchiveIsMended(t *testing.T) {
 	good := noise(1, 3*mib)
 	f, s := newFolder(t), start{blobs: packs("Core.zip", good), portion: 300_000}
 	f.write(packPath, good)

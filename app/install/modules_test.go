@@ -544,8 +544,8 @@ func TestTwoHostsShareAFolder(t *testing.T) {
 	f.want("none waits", "Lathe.so=two MyAlt.so=alt")
 }
 
-// TestSomebodyElseFinishesTheSwap has the other host of a folder open it while a module waits for its promotion.
-func TestSomebodyElseFinishesTheSwap(t *testing.T) {
+// TestOtherHostFinishesTheSwap has the other host of a folder open it while a module waits for its promotion.
+func TestOtherHostFinishesTheSwap(t *testing.T) {
 	f := proven(t, "one")
 	s := Module("two")
 	s.stay = true

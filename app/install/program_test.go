@@ -98,7 +98,7 @@ func TestProgram(t *testing.T) {
 		"two crashes are enough":            {[]trial{crashes, crashes, proves("two")}, "Lathe=one ~Lathe=two"},
 		"what can't run is not tried again": {[]trial{{"", "two", "sure"}, proves("two")}, "Lathe=one ~Lathe=two"},
 		"another one is tried again":        {[]trial{{"", "two", "sure"}, proves("three")}, "Lathe=three Lathe.bak=one"},
-		"five trials without a word":        {[]trial{vanishes, vanishes, vanishes, vanishes, vanishes, proves("two"), proves("two")}, "Lathe=one ~Lathe=two"},
+		"five trials without a report":      {[]trial{vanishes, vanishes, vanishes, vanishes, vanishes, proves("two"), proves("two")}, "Lathe=one ~Lathe=two"},
 		"four are not too many":             {[]trial{vanishes, vanishes, vanishes, vanishes, proves("two")}, "Lathe=two Lathe.bak=one"},
 		"what the release took back waits":  {[]trial{vanishes, proves("one")}, "Lathe=one ~Lathe=two"},
 		"until there is another one":        {[]trial{vanishes, proves("one"), proves("three")}, "Lathe=three Lathe.bak=one"},
@@ -268,8 +268,8 @@ func TestProgramMode(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesProgramStays checks that a program replaced by another installer in the meantime stays.
-func TestSomebodyElsesProgramStays(t *testing.T) {
+// TestProgramOfAnotherInstallerStays checks that a program replaced by another installer in the meantime stays.
+func TestProgramOfAnotherInstallerStays(t *testing.T) {
 	f := newFolder(t)
 	f.write("Lathe", "one")
 	d, err := openProgram(f.open(), "")

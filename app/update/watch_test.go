@@ -77,9 +77,9 @@ func TestWatchAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestSlowWatcherBlocksNobody checks that the update does not wait for watchers, and that a watcher that never reads finds
+// TestSlowWatcherDoesNotBlock checks that the update does not wait for watchers, and that a watcher that never reads finds
 // one tick and the end.
-func TestSlowWatcherBlocksNobody(t *testing.T) {
+func TestSlowWatcherDoesNotBlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 10_000))
 		w.pace = time.Millisecond

@@ -311,7 +311,7 @@ func TestDialectRefuses(t *testing.T) {
 	}
 }
 
-// TestUnknownTypes checks that a type nobody declared is warned of, and refused where the project is strict.
+// TestUnknownTypes checks that an undeclared type causes a warning, and an error in a strict project.
 func TestUnknownTypes(t *testing.T) {
 	const source = `<Component Name="A"><NetworkProperty Type="Game::Secret" Name="P"/></Component>`
 	dir := oneComponent(t, source, "")

@@ -136,7 +136,7 @@ func differing(a, b map[string]uint64) (names []string) {
 
 func at(t *testing.T, epoch string) { t.Setenv("SOURCE_DATE_EPOCH", epoch) }
 
-// TestGolden holds the outputs to the bytes that they had: whoever changes one changes what every project commits.
+// TestGolden compares the outputs byte by byte: a change of one changes what every project commits.
 func TestGolden(t *testing.T) {
 	at(t, "1770802200")
 	dir := harbour(t)

@@ -49,7 +49,7 @@ func branches(t *testing.T) (ours, theirs string) {
 	return ours, theirs
 }
 
-// merged is a lock as somebody merges two by hand: all components of both, those of ours where both have one.
+// merged is a lock as a merge by hand makes it of two: all components of both, those of ours where both have one.
 func merged(t *testing.T, ours, theirs string) string {
 	t.Helper()
 	var a, b lock
@@ -106,8 +106,8 @@ func TestMergeOfTwoBranches(t *testing.T) {
 	}
 }
 
-// TestMergeOfTwoChanges: both people change one component. Whatever lock the merge took, gen makes it that of the source, and dates what
-// nobody's lock has as a change of the merge.
+// TestMergeOfTwoChanges: both people change one component. Whichever lock the merge took, gen makes it that of the source. What
+// neither lock has is dated as a change of the merge.
 func TestMergeOfTwoChanges(t *testing.T) {
 	ours, theirs := branches(t)
 	at(t, "1771000000")
@@ -196,7 +196,7 @@ func TestClassesOfEdits(t *testing.T) {
 		change        func(t *testing.T, dir string)
 		logic         string // of the changed build
 		component     string
-		class         [3]compat.Class // the changed end is younger, older, and nobody knows
+		class         [3]compat.Class // the changed end is younger, older, and the age is unknown
 		onlyIfChanged compat.Side     // empty: on both
 	}{
 		{"a property of a nested type", func(t *testing.T, dir string) {

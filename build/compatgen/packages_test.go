@@ -37,7 +37,7 @@ func TestSeveralPackages(t *testing.T) {
 	}
 }
 
-// TestMovesBetweenPackages: where a type is declared is nobody's business; what it is made of is, wherever that is declared.
+// TestMovesBetweenPackages: the place of a declaration does not matter; its fields do, wherever they are declared.
 func TestMovesBetweenPackages(t *testing.T) {
 	testlevel.Slow(t)
 	before := hashes(t, layOut(t, fleet()))
@@ -59,7 +59,7 @@ func TestMovesBetweenPackages(t *testing.T) {
 		"the patterns are turned round": {func(f map[string]string) { f[projectFile] = `{"logic": 1, "go": ["./calls", "./state"]}` }, false},
 		"all packages":                  {func(f map[string]string) { f[projectFile] = `{"logic": 1, "go": ["./..."]}` }, false},
 		"a package twice":               {func(f map[string]string) { f[projectFile] = `{"logic": 1, "go": ["./state", "./...", "./calls"]}` }, false},
-		"a field in a package that nobody names": {func(f map[string]string) {
+		"a field in a package that no source names": {func(f map[string]string) {
 			f["shape/shape.go"] = strings.Replace(f["shape/shape.go"], "X, Y float32", "X, Y, Z float32", 1)
 		}, true},
 		"the kind behind a name": {func(f map[string]string) {

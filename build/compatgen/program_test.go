@@ -82,7 +82,7 @@ func TestT14Program(t *testing.T) {
 	}
 }
 
-// TestSuggestions is what somebody is told who did not hit a name.
+// TestSuggestions checks the suggestions for a mistyped name.
 func TestSuggestions(t *testing.T) {
 	names := []string{"Harbour.Boat", "Harbour.Buoy", "Sea.Boat"}
 	for word, want := range map[string]string{

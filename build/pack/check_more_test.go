@@ -148,7 +148,7 @@ func TestWeakRoot(t *testing.T) {
 	}
 }
 
-// TestInstallersOfOneProcessor: clients for other processors are packed as archives, and somebody has to want them.
+// TestInstallersOfOneProcessor: clients for other processors are packed as archives, and only on request.
 func TestInstallersOfOneProcessor(t *testing.T) {
 	t.Parallel()
 	const arm = "Windows-arm64"

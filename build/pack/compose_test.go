@@ -226,7 +226,7 @@ func TestSignedOnce(t *testing.T) {
 	}
 }
 
-// verified has osslsigncode compare the digest in a signature with the file; who signed is nobody that it knows.
+// verified has osslsigncode compare the digest in a signature with the file; it does not know the signer.
 func verified(t *testing.T, file string) {
 	t.Helper()
 	said, _ := exec.CommandContext(t.Context(), "osslsigncode", "verify", "-in", file).CombinedOutput()

@@ -81,8 +81,8 @@ func TestMadeSettings(t *testing.T) {
 	}
 }
 
-// TestReleaseFolderIsNobodysElse: what is published must not change when somebody builds again.
-func TestReleaseFolderIsNobodysElse(t *testing.T) {
+// TestReleaseFolderIsCopied: what is published must not change with another build.
+func TestReleaseFolderIsCopied(t *testing.T) {
 	p := windowsKit(t, nil)
 	out := t.TempDir()
 	if _, err := p.Make(t.Context(), pack.MakeOptions{Out: out, Servers: true, Only: []string{"release"}, Jobs: runtime.NumCPU()}); err != nil {

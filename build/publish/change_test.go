@@ -67,7 +67,7 @@ func TestRolloutHoldKill(t *testing.T) {
 	}
 	s.change(three, func(e *release.Entry) { e.Hold = true })
 	if n, keeps := s.offered(query("stable", linux, 2)), s.offered(query("stable", linux, 3)); n != 2 || keeps != 3 {
-		t.Errorf("held: offered %d, whoever has it gets %d", n, keeps)
+		t.Errorf("held: offered %d, a client that has it gets %d", n, keeps)
 	}
 	s.change(three, func(e *release.Entry) { e.Hold = false })
 	s.change(publish.Which{Number: 3, Target: linux}, func(e *release.Entry) { e.Killed = true })

@@ -118,7 +118,7 @@ func TestPublishStoppedAnywhere(t *testing.T) {
 	t.Logf("%d operations, readers saw release 1 %d times and 2 %d times", total, seen[1], seen[2])
 }
 
-// again publishes once more, as somebody does after the power has come back.
+// again publishes once more, as after a power cut.
 func (c *crashStage) again(disk *faultfs.Disk, when string) {
 	c.t.Helper()
 	fsys := disk.Open(faultfs.Options{})

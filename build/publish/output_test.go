@@ -70,7 +70,7 @@ func TestMirrorToAFolder(t *testing.T) {
 	}
 	readWeb(2)
 
-	other := newStage(t) // somebody else's folder, with fewer versions
+	other := newStage(t) // another publisher's folder, with fewer versions
 	f := other.open()
 	defer f.Close()
 	if _, err := f.Mirror(context.Background(), out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {

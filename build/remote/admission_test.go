@@ -99,7 +99,7 @@ func TestWithoutAnybodyToAsk(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswersInTime(t *testing.T) {
+func TestAdmissionWithoutAnswer(t *testing.T) {
 	d := newDoor(t, nil)
 	d.ask = func(ctx context.Context, _ string, _ netip.Addr) bool { <-ctx.Done(); return false }
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

@@ -152,8 +152,8 @@ func TestChooseHolds(t *testing.T) {
 	})
 }
 
-// TestPruneStrandsNobody: a client with a dropped release is offered a higher one, and the choices of all others are unchanged.
-func TestPruneStrandsNobody(t *testing.T) {
+// TestPruneLeavesAChoiceToEveryClient: a client with a dropped release is offered a higher one, and the choices of all others are unchanged.
+func TestPruneLeavesAChoiceToEveryClient(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		entries := drawEntries(t)

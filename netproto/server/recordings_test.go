@@ -167,9 +167,9 @@ func expectNormal(h *servertest.Server, t testing.TB) {
 	}
 }
 
-// TestMutatedRecordingsHarmNobody plays a few hundred changed recordings, four at a time, while normal clients come and
+// TestMutatedRecordingsHarmNoOtherClient plays a few hundred changed recordings, four at a time, while normal clients come and
 // go. The seeds are fixed; FuzzRecordings looks further.
-func TestMutatedRecordingsHarmNobody(t *testing.T) {
+func TestMutatedRecordingsHarmNoOtherClient(t *testing.T) {
 	testlevel.Slow(t)
 	const players, each, bound = 4, 100, 32 << 20
 	h := liveServer(t)

@@ -32,7 +32,7 @@ func conformOpen(t *testing.T, fsys platform.FS) {
 		t.Error(err)
 	}
 	if err := f.Close(); err == nil {
-		t.Error("closed twice without a word")
+		t.Error("closed twice without an error")
 	}
 	if _, err := f.Write([]byte("x")); err == nil {
 		t.Error("wrote to a closed file")

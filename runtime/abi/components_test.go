@@ -111,7 +111,7 @@ func TestAskComponents(t *testing.T) {
 		return false
 	})
 	if got != nil || err != nil {
-		t.Errorf("a module without a word: %+v, %v", got, err)
+		t.Errorf("a module that declares nothing: %+v, %v", got, err)
 	}
 	if got, err = abi.AskComponents(func(*abi.RawComponents) bool { return true }); got != nil || !errors.Is(err, abi.ErrStructSize) {
 		t.Errorf("a module that fills nothing: %+v, %v", got, err)

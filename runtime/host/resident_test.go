@@ -25,7 +25,7 @@ func resident(t *testing.T, what, path string) {
 	}
 }
 
-// TestResident covers the ways in which the system's loader would hand out old code for a path without a word.
+// TestResident covers the cases in which the system's loader would return old code for a path, without an error.
 func TestResident(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files of mapped modules can't be moved about there as they are here")

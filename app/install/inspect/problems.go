@@ -254,7 +254,7 @@ func history(t install.Try) string {
 		said = append(said, "failed "+times(t.Failed))
 	}
 	if t.Begun > 0 {
-		said = append(said, "started "+times(t.Begun)+" without a word")
+		said = append(said, "started "+times(t.Begun)+" without a report")
 	}
 	if t.Cause != "" {
 		said = append(said, "last cause: "+t.Cause)

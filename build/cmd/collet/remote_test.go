@@ -197,7 +197,7 @@ func TestQuestionsAboutDevices(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if (&gatekeeper{in: in, show: s.show}).confirmDevice(ctx, "Phone", phone) || !strings.Contains(s.err.String(), "waits no longer") {
-		t.Errorf("nobody answered: %s", &s.err)
+		t.Errorf("no device answered: %s", &s.err)
 	}
 	in.Close()
 }

@@ -44,7 +44,7 @@ func TestHouseIsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if conn, err := net.Dial("tcp", address); err == nil {
-		t.Error("somebody outside reached a listener of the house")
+		t.Error("a client outside the namespace reached a listener inside")
 		conn.Close()
 	}
 	if after, err := os.ReadFile(congestionFile); err != nil || string(after) != string(before) {

@@ -76,7 +76,7 @@ func TestRunProgramTellsWhatWasPrinted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := runProgram(ctx, os.Args[0], "-test.run=^$"); err == nil {
-		t.Error("it ran although nobody wanted it")
+		t.Error("it ran although it was not requested")
 	}
 }
 

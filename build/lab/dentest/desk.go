@@ -62,7 +62,7 @@ func (d *Desk) Addr() netip.AddrPort { return d.socket.Addr() }
 // Close ends the connections of all devices in order.
 func (d *Desk) Close() { d.socket.Close() }
 
-// Kill vanishes without a word.
+// Kill ends without closing the connection.
 func (d *Desk) Kill() { d.socket.Kill() }
 
 // Device waits for the nth device that was accepted, from 0.

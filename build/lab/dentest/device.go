@@ -84,7 +84,7 @@ func (d *Device) Close() {
 	}
 }
 
-// Kill loses the connection without a word; the device can connect again.
+// Kill drops the connection without closing it; the device can connect again.
 func (d *Device) Kill() { d.latest().socket.Kill() }
 
 // Starts are the requests to start that came.

@@ -211,7 +211,7 @@ func (s *Socket) Close() {
 	s.Kill()
 }
 
-// Kill closes the socket without a word, as a killed process does.
+// Kill closes the socket and sends nothing, as a killed process does.
 func (s *Socket) Kill() {
 	_ = s.udp.Close()
 	s.done.Wait()

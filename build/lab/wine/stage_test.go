@@ -75,7 +75,7 @@ var staged = sync.OnceValues(func() (*stage, error) {
 	return s, nil
 })
 
-// holder opens a file so that nobody else may write, rename or remove it, or loads it as a library, says so, and lets go
+// holder opens a file so that no other process may write, rename or remove it, or loads it as a library, says so, and lets go
 // of it after a while.
 const holder = `#include <windows.h>
 #include <stdio.h>

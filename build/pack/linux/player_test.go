@@ -21,7 +21,7 @@ import (
 // here is this machine's target.
 func here() product.Target { return product.TargetFor(runtime.GOOS, runtime.GOARCH) }
 
-// player is somebody with a home, in which a game's files lie below the data folder.
+// player is a user with a home folder, in which a game's files lie below the data folder.
 type player struct {
 	t    *testing.T
 	home string

@@ -147,7 +147,7 @@ func checksums(t *testing.T, image string) {
 	t.Helper()
 	path, err := exec.LookPath("osslsigncode")
 	if err != nil {
-		t.Skip("SKIPPED: osslsigncode is missing, nobody else computes a checksum")
+		t.Skip("SKIPPED: osslsigncode is missing, no other tool computes a checksum")
 	}
 	out, _ := exec.Command(path, "verify", "-in", image).CombinedOutput() // there is no signature, which it calls a failure
 	found := checksumLine.FindAllSubmatch(out, -1)                        // one line where all is well, or always what is written and what should be
@@ -172,7 +172,7 @@ func TestRealForeignPair(t *testing.T) {
 	}
 }
 
-// Programs of Go have no such record: symbols of a host are optional as long as nobody names them.
+// Programs of Go have no such record: symbols of a host are optional as long as no setting names them.
 func TestRealGoProgram(t *testing.T) {
 	testlevel.Lab(t)
 	dir := t.TempDir()

@@ -50,7 +50,7 @@ func tinyImage() []byte {
 	return image
 }
 
-// TestPlaceKeepsWhatFollows: bytes behind the last section are no section's, and still somebody's.
+// TestPlaceKeepsWhatFollows: bytes behind the last section belong to no section, and must stay.
 func TestPlaceKeepsWhatFollows(t *testing.T) {
 	image := append(tinyImage(), "an overlay"...)
 	set := &winres.ResourceSet{}

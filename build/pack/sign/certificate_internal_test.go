@@ -73,10 +73,10 @@ func TestSignerOf(t *testing.T) {
 		change func(d *signedData)
 		want   string
 	}{
-		"nobody":          {func(d *signedData) { d.Signers = nil }, "0 signers"},
+		"no signer":       {func(d *signedData) { d.Signers = nil }, "0 signers"},
 		"two people":      {func(d *signedData) { d.Signers = append(d.Signers, d.Signers[0]) }, "2 signers"},
 		"no certificates": {func(d *signedData) { d.Certificates.Bytes = nil }, "is not in the signature"},
-		"somebody else":   {func(d *signedData) { d.Signers[0].Signer.Serial = big.NewInt(3) }, "number 3, is not in the signature"},
+		"other signer":    {func(d *signedData) { d.Signers[0].Signer.Serial = big.NewInt(3) }, "number 3, is not in the signature"},
 		"another issuer":  {func(d *signedData) { d.Signers[0].Signer.Issuer.FullBytes = []byte{0x30, 0} }, "is not in the signature"},
 		"text":            {func(d *signedData) { d.Certificates.Bytes = []byte("text") }, "the certificates in the signature"},
 		"far too many":    {func(d *signedData) { d.Certificates.Bytes = []byte(strings.Repeat(string(one.Raw), maxCertificates+1)) }, "the limit is"},

@@ -161,7 +161,7 @@ func TestHookHangs(t *testing.T) {
 	defer cancel(nil)
 	a, _, temp := hook(t, `exec 3>"$PIPE"; sleep 600 & wait`, environment{"PIPE": pipe}, nil)
 	file := programFile(t)
-	reason := errors.New("somebody lost patience")
+	reason := errors.New("the user interrupted it")
 	gone := make(chan error)
 	go func() {
 		f, err := os.Open(pipe) // as soon as the other end is open

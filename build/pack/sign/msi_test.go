@@ -162,7 +162,7 @@ func TestTimestamp(t *testing.T) {
 
 	spec.TimestampAuthority = ca.root
 	if _, err := signer(t, spec, o).Sign(t.Context(), programFile(t)); err == nil || !strings.Contains(err.Error(), "timestamp") {
-		t.Error("a timestamp of somebody else was verified")
+		t.Error("another signature's timestamp was verified")
 	}
 	spec.TimestampURL = "http://127.0.0.1:1/"
 	file = programFile(t)

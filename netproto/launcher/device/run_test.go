@@ -73,7 +73,7 @@ func TestGreetingOfAnotherProgram(t *testing.T) {
 	}
 }
 
-func TestGreetingThatNobodyAnswers(t *testing.T) {
+func TestGreetingWithoutAnswer(t *testing.T) {
 	bubble(t, setting{}, func(t *testing.T, o setting) {
 		desk := connectDevice(t, o)
 		begun := time.Now()

@@ -41,7 +41,7 @@ func TestAPIChanges(t *testing.T) {
 	}
 	answer, text = servertest.CallAPI(t, "PUT", at+"/api/compat", `{"settings": {"active_max": 7}}`, "If-Match", `"2"`)
 	if e := servertest.Decode[admin.APIError](t, answer, text, http.StatusUnprocessableEntity); e.Code != "confirm" || !e.Confirm.Comment || !e.Confirm.Confirm {
-		t.Errorf("lowered without a word: %+v", e)
+		t.Errorf("lowered without a message: %+v", e)
 	}
 	answer, text = servertest.CallAPI(t, "PUT", at+"/api/compat", `{"settings": {"active_max": 12, "components": "never"}}`, "If-Match", `"2"`)
 	if e := servertest.Decode[admin.APIError](t, answer, text, http.StatusUnprocessableEntity); e.Code != "invalid" || len(e.Mistakes) != 2 {

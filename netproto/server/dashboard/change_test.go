@@ -82,7 +82,7 @@ func TestDashboardLowering(t *testing.T) {
 	b.shows("a confirmation", "8 loses items</textarea>")
 	b.apply(422, "confirm", "1")
 	if o.Settings().ActiveMax != 8 {
-		t.Fatal("lowered without a word")
+		t.Fatal("lowered without a message")
 	}
 	b.apply(303, "comment", "8 loses items", "confirm", "1", "kick", "900")
 	if s := o.Settings(); s.ActiveMax != 7 || s.Revision != 2 {

@@ -105,8 +105,8 @@ func TestDashboardKeepsEveryForm(t *testing.T) {
 	}
 }
 
-// TestDashboardPendingOfNobody leads nowhere but to the overview.
-func TestDashboardPendingOfNobody(t *testing.T) {
+// TestDashboardPendingWithoutAccount leads nowhere but to the overview.
+func TestDashboardPendingWithoutAccount(t *testing.T) {
 	t.Parallel()
 	_, o, b, secret := secured(t)
 	for _, pending := range []string{"", "%zz", "pending_path=/admin/access&name=x&role=edit", "pending_path=https://evil.example", "pending_path=/admin/access/drop&name=ops"} {

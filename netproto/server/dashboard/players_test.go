@@ -94,7 +94,7 @@ func TestDashboardFloor(t *testing.T) {
 	b.send(422, "/admin/player/apply", fields...)
 	b.shows("a confirmation and a comment are missing")
 	if floor, err := o.Floors.Get("ann"); floor != 7 || err != nil {
-		t.Fatalf("lowered without a word: %d, %v", floor, err)
+		t.Fatalf("lowered without a message: %d, %v", floor, err)
 	}
 	b.send(303, "/admin/player/apply", append(fields, "confirm", "1", "comment", "restored from a backup")...)
 	b.get(200, b.head.Get("Location"))

@@ -137,8 +137,8 @@ func TestVersionedMembers(t *testing.T) {
 	}
 }
 
-// TestVersionsThatNobodyHas checks that a client of another time is told so.
-func TestVersionsThatNobodyHas(t *testing.T) {
+// TestUnknownVersions checks that a client of another version is told so.
+func TestUnknownVersions(t *testing.T) {
 	for _, logic := range []int32{-1, 0, 3, 1 << 30} {
 		_, server := playAll(t, logic, nil)
 		var unknown *protocol.LogicError
