@@ -1,6 +1,7 @@
 package limits
 
-// Cause is why a connection ended or was refused. It is the value of a metric's label, and warnings are counted by it.
+// Cause is why a connection ended or was refused. It is the value of a metric's label. The causes of an end are here, too, because a
+// Limiter counts warnings by client and cause, whether the connection was refused or ended later.
 type Cause string
 
 // Causes of a refusal.
