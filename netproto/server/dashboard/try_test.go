@@ -104,8 +104,8 @@ func TestDashboardTryMistakes(t *testing.T) {
 	}
 }
 
-// TestDashboardTriesWhileTyping answers the script with a part of the page.
-func TestDashboardTriesWhileTyping(t *testing.T) {
+// TestDashboardTryAnswersTheScriptWithAPart answers the script with a part of the page.
+func TestDashboardTryAnswersTheScriptWithAPart(t *testing.T) {
 	t.Parallel()
 	_, _, b := governed(t)
 	b.get(200, "/admin/try")
