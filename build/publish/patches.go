@@ -11,8 +11,20 @@ import (
 	"collet/netproto/release"
 )
 
-// maxPatchShare is the size of a patch, in percent of the whole objects, from which on it is dropped.
-const maxPatchShare = 90
+const (
+	// minPatchSaving is how many percent of what it replaces a patch has to save, not counting contents that share nothing with the
+	// old set: they cost the same in a patch and as whole objects.
+	minPatchSaving = 10
+	// minTotalSaving is how many thousandths of everything it has to save.
+	minTotalSaving = 1
+)
+
+// savesEnough reports whether a patch is worth publishing. whole is what it replaces in bytes, and alien the part of contents that share
+// nothing with the old set.
+func savesEnough(patch, whole, alien int64) bool {
+	saving := whole - patch
+	return saving*100 >= (whole-alien)*minPatchSaving && saving*1000 >= whole*minTotalSaving
+}
 
 // PatchSummary is the result for one patch.
 type PatchSummary struct {
@@ -79,6 +91,16 @@ func bytesWithoutPatch(old, fresh origin) (sum int64) {
 	return sum
 }
 
+// wholeBytes is the size of the whole objects of some contents.
+func (o origin) wholeBytes(contents []release.Digest) (sum int64) {
+	for _, content := range contents {
+		if s, found := o.sources.Find(content); found {
+			sum += s.Whole.Size
+		}
+	}
+	return sum
+}
+
 // makeOne makes one patch, or reuses an existing one.
 func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
 	ref.From = old.sum
@@ -99,8 +121,17 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 	}
 	pm.meter.startStep(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
 	stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
-		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: s.Whole * maxPatchShare / 100, Progress: pm.meter.setBytes,
+		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: max(s.Whole, 1), Progress: pm.meter.setBytes,
 	})
+	if err == nil {
+		alien := int64(0)
+		if len(stats.Alien) < stats.Contents {
+			alien = fresh.wholeBytes(stats.Alien)
+		}
+		if !savesEnough(stats.Bytes, s.Whole, alien) {
+			err = delta.ErrPatchTooLarge
+		}
+	}
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
 		s.Why = tooLarge

@@ -28,6 +28,8 @@ type PatchStats struct {
 	ExtraBytes                     int64 // extra bytes: new bytes without a match, before compression
 	WrongBytes                     int64 // mismatched bytes inside matches
 	Predicted                      bool  // references between addresses were predicted
+
+	Matched []int64 // of each new content: its bytes inside matches
 }
 
 // Memory is an upper estimate of MakePatch's memory for contents of these sizes, in bytes. It was fitted to measured
@@ -104,6 +106,7 @@ func (m *maker) encode(ctx context.Context) error {
 	if len(m.old) > largeText {
 		runtime.GC() // the suffix array takes most of the memory and is no longer used
 	}
+	m.stats.Matched = matchedBytes(matches, m.newEnds)
 	for from := 0; from < len(m.new); from += maxFrame {
 		to := min(from+maxFrame, len(m.new))
 		if err := m.encodeFrames(ctx, from, to, clipMatches(matches, from, to)); err != nil {
@@ -116,6 +119,22 @@ func (m *maker) encode(ctx context.Context) error {
 	}
 	m.progress.add(1)
 	return nil
+}
+
+// matchedBytes sums the bytes inside matches for each of the contents that end at ends.
+func matchedBytes(matches []predict.Match, ends []int64) []int64 {
+	sums, content := make([]int64, len(ends)), 0
+	for _, x := range matches {
+		for at := int64(x.At); at < int64(x.End()); {
+			for ends[content] <= at {
+				content++
+			}
+			n := min(ends[content], int64(x.End())) - at
+			sums[content] += n
+			at += n
+		}
+	}
+	return sums
 }
 
 // clipMatches clips matches to new[from:to].

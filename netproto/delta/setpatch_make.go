@@ -54,6 +54,27 @@ type SetPatchStats struct {
 	Fresh    int64 // their bytes
 	Read     int64 // bytes of old files that it refers to
 	Groups   int
+
+	// Alien are the new contents that share less than a twentieth of their bytes with old ones. A patch can't make them smaller.
+	Alien []release.Digest
+}
+
+// alienShare is the divisor of a content's size up to which shared bytes don't count: short sequences recur in all texts.
+const alienShare = 20
+
+// noteShared adds the contents of a group to Alien whose shared bytes are too few. patched counts them in the part that the
+// group encodes, for each content.
+func (m *setMaker) noteShared(g int, news []New, patched []int64) {
+	for member, c := range m.delta.members(g) {
+		fresh := m.delta.fresh[c]
+		shared := fresh.size - news[member].Size // what a long content copies
+		if patched != nil {
+			shared += patched[member]
+		}
+		if shared < fresh.size/alienShare {
+			m.stats.Alien = append(m.stats.Alien, fresh.sum)
+		}
+	}
 }
 
 // MakeSetPatch writes a patch that turns the set old into the set fresh. Its memory is that of its options. Its time is
@@ -202,7 +223,7 @@ func (m *setMaker) writeGroup(ctx context.Context, g int) error {
 	report := func(part float64) { m.options.Progress(m.done+int64(part*float64(bytes)), total) }
 	var err error
 	if m.delta.groups[g].whole {
-		err = m.writeWholeGroup(ctx, news)
+		err = m.writeWholeGroup(ctx, g, news)
 	} else {
 		err = m.writePatchGroup(ctx, g, news, report)
 	}
@@ -218,9 +239,11 @@ func (m *setMaker) writePatchGroup(ctx context.Context, g int, news []New, repor
 		m.stats.Read += o.Size
 	}
 	var patch bytes.Buffer
-	if _, err := MakePatch(ctx, &patch, olds, news, PatchOptions{Workers: m.options.Workers, Progress: report}); err != nil {
+	made, err := MakePatch(ctx, &patch, olds, news, PatchOptions{Workers: m.options.Workers, Progress: report})
+	if err != nil {
 		return err
 	}
+	m.noteShared(g, news, made.Matched)
 	sizes := make([]int64, len(news))
 	for i, n := range news {
 		sizes[i] = n.Size
@@ -237,13 +260,14 @@ func (m *setMaker) writePatchGroup(ctx context.Context, g int, news []New, repor
 }
 
 // writeWholeGroup writes a group as compressed whole objects.
-func (m *setMaker) writeWholeGroup(ctx context.Context, news []New) error {
+func (m *setMaker) writeWholeGroup(ctx context.Context, g int, news []New) error {
 	var readers []io.Reader
 	left := int64(0)
 	for _, n := range news {
 		readers = append(readers, io.NewSectionReader(n.ReaderAt, 0, n.Size))
 		left += n.Size
 	}
+	m.noteShared(g, news, nil)
 	all := io.MultiReader(readers...)
 	for left > 0 {
 		piece := make([]byte, min(left, wholePiece))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -485,4 +486,34 @@ func TestSetPatchOfAnything(t *testing.T) {
 		o := delta.SetPatchOptions{LongResource: rapid.SampledFrom([]int64{0, 1 << 9, 2 << 10}).Draw(t, "long")}
 		steps(t, draw("old "), draw("new "), o)
 	})
+}
+
+// TestAlienContents: a set patch names the contents that share next to nothing with the old set, in groups of every kind.
+func TestAlienContents(t *testing.T) {
+	t.Parallel()
+	pack, text := noise(1, 60_000), noise(2, 40_000)
+	old := tree{"a.pak": pack, "b.pak": noise(3, 50_000), "c.txt": text}
+	fresh := tree{
+		"a.pak": pack[:30_000] + "edit" + pack[30_000:], "b.pak": noise(4, 50_000), "c.txt": text + "more",
+		"new.pak": noise(5, 70_000), "part.txt": text[:10_000] + noise(6, 30_000), "scrap.txt": text[:1_000] + noise(7, 30_000), "empty": "",
+	}
+	for name, o := range map[string]delta.SetPatchOptions{"patches": {}, "whole": {MaxMemory: 1}} {
+		stats, err := delta.MakeSetPatch(t.Context(), io.Discard, old.side(), fresh.side(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"b.pak", "new.pak", "scrap.txt"}
+		if name == "whole" { // new files without an old version share nothing there
+			want = []string{"b.pak", "new.pak", "part.txt", "scrap.txt"}
+		}
+		var got []string
+		for _, f := range fresh.listing() {
+			if slices.Contains(stats.Alien, f.Sum) {
+				got = append(got, f.Path)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: alien are %q, want %q", name, got, want)
+		}
+	}
 }
