@@ -1,0 +1,23 @@
+package release_test
+
+import (
+	"crypto/sha256"
+	"testing"
+
+	"collet/netproto/release"
+)
+
+func TestAnnouncedDigests(t *testing.T) {
+	t.Parallel()
+	if got := release.SolidFrom(); got != release.SHA256Digest(sha256.Sum256([]byte("collet solid 1\n"))) {
+		t.Errorf("the solid form is announced by %v", got)
+	}
+	object := release.ObjectOf([]byte("index"))
+	head := release.Head{Patches: []release.PatchRef{{From: release.SolidFrom(), Object: object}}}
+	if got, found := head.Solid(); !found || got != object {
+		t.Errorf("the head announces %v, %v", got, found)
+	}
+	if _, found := (release.Head{}).Solid(); found {
+		t.Error("an empty head announces a solid form")
+	}
+}

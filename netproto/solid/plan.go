@@ -1,0 +1,82 @@
+package solid
+
+import "collet/netproto/release"
+
+const (
+	// keptShare is the share of a group, in percent of its bytes, that a set must still have for the group to be kept.
+	keptShare = 75
+	// smallGroup is the size of a small group in bytes, and maxSmall the largest number of them: with more, all are made anew together.
+	smallGroup = 16 << 20
+	maxSmall   = 8
+)
+
+// Plan is the groups of a set's contents. Resources have groups of their own, which targets can share. old are those of an earlier release with its contents; both may be nil. Kept groups have their
+// parts, new ones have none. The result depends on the arguments alone.
+func Plan(contents []Content, old []Group, oldContents []Content) []Group {
+	at := make(map[release.Digest]int, len(contents))
+	for i, c := range contents {
+		at[c.Sum] = i
+	}
+	taken := make([]bool, len(contents))
+	groups := keep(at, old, oldContents)
+	for _, g := range groups {
+		for _, m := range g.Members {
+			if m.Content != Gone {
+				taken[m.Content] = true
+			}
+		}
+	}
+	var open Group
+	size := int64(0)
+	end := func() {
+		if size > 0 {
+			groups = append(groups, open)
+		}
+		open, size = Group{}, 0
+	}
+	for i, c := range contents {
+		if i > 0 && c.Resource != contents[i-1].Resource || size+c.Size > MaxGroup {
+			end()
+		}
+		if !taken[i] {
+			open.Members = append(open.Members, Member{i, c.Size})
+			size += c.Size
+		}
+	}
+	end()
+	return groups
+}
+
+// keep selects the groups of an earlier release that are kept.
+func keep(at map[release.Digest]int, old []Group, oldContents []Content) (kept []Group) {
+	small := 0
+	for _, g := range old {
+		now := Group{Parts: g.Parts}
+		for _, m := range g.Members {
+			content := Gone
+			if m.Content != Gone {
+				if i, stays := at[oldContents[m.Content].Sum]; stays {
+					content = i
+				}
+			}
+			now.Members = append(now.Members, Member{content, m.Size})
+		}
+		if now.Live()*100 < now.Size()*keptShare {
+			continue
+		}
+		kept = append(kept, now)
+		if now.Size() < smallGroup {
+			small++
+		}
+	}
+	if small <= maxSmall {
+		return kept
+	}
+	large := kept[:0]
+	for _, g := range kept {
+		if g.Size() >= smallGroup {
+			large = append(large, g)
+		}
+	}
+	return large
+}
