@@ -48,7 +48,7 @@ RACED := ./app ./app/acquire ./app/device ./app/download ./app/host ./app/superv
 # Libraries that only compute, and the delta engine, which has tests without the race detector: it would watch every byte of theirs,
 # which takes five times as long. One with a sync.Map does not belong here: the program may get its copy of that generic code, and with
 # it locks that nothing sees.
-UNWATCHED := compress/... hash/adler32 image/... crypto/internal/fips140/... math/big collet/netproto/chunk collet/netproto/delta collet/netproto/delta/predict collet/netproto/solid \
+UNWATCHED := compress/... hash/adler32 image/... crypto/internal/fips140/... math/big collet/netproto/chunk collet/netproto/deflate collet/netproto/delta collet/netproto/delta/predict collet/netproto/solid \
 	github.com/andybalholm/brotli/... github.com/klauspost/compress/... github.com/ulikunitz/xz/... golang.org/x/image/...
 RACE = -race $(foreach library,$(UNWATCHED),-gcflags=$(library)=-race=false)
 # SHUFFLE=on tries another order; the order is fixed otherwise, so that Go's test cache holds.

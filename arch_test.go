@@ -79,6 +79,7 @@ var imports = map[string]row{
 	"netproto/delta":                 {ours: []string{"netproto/chunk", "netproto/delta/predict", "netproto/release"}, others: []string{sha, brotli, zstd, group}},
 	"netproto/delta/predict":         {},
 	"netproto/solid":                 {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{brotli, zstd}},
+	"netproto/deflate":               {ours: []string{"netproto/chunk", "netproto/delta", "netproto/release", "platform/interrupt"}, others: []string{brotli, group}},
 	"netproto/predicttest":           {},
 	"netproto/release":               {others: []string{sha, zstd, words}},
 	"netproto/release/trust":         {ours: []string{"netproto/release"}, others: []string{tuf, sslib, signer}},
