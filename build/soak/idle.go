@@ -25,17 +25,17 @@ type idleClient struct {
 
 // idleClients are the clients that only send and answer pings. Its methods are for one goroutine at a time.
 type idleClients struct {
-	h       *host
-	folder  *packageFolder
-	counts  *counter
-	members []*idleClient
+	h      *host
+	folder *packageFolder
+	counts *counter
+	all    []*idleClient
 }
 
 func newIdleClients(h *host, s *packageFolder, t *counter, size int) *idleClients {
 	c := &idleClients{h: h, folder: s, counts: t}
 	pairs := h.pairs()
 	for i := range size {
-		c.members = append(c.members, &idleClient{pair: pairs[i%len(pairs)], stays: i%2 == 0})
+		c.all = append(c.all, &idleClient{pair: pairs[i%len(pairs)], stays: i%2 == 0})
 	}
 	return c
 }
@@ -44,7 +44,7 @@ func newIdleClients(h *host, s *packageFolder, t *counter, size int) *idleClient
 // published meanwhile.
 func (c *idleClients) connect(ctx context.Context) error {
 	var wanted []*idleClient
-	for _, m := range c.members {
+	for _, m := range c.all {
 		if m.client == nil || !m.stays && m.number != c.folder.newest() {
 			wanted = append(wanted, m)
 		}
@@ -57,7 +57,7 @@ func (c *idleClients) connect(ctx context.Context) error {
 	return group.Wait()
 }
 
-// join connects, after a goodbye if there was a connection.
+// join connects, and closes an earlier connection first.
 func (m *idleClient) join(ctx context.Context, s *packageFolder) error {
 	m.disconnect()
 	since := s.currentView()
@@ -86,12 +86,12 @@ func (m *idleClient) disconnect() {
 
 // downloadFirst downloads a file of the first catalogue by a client that stays with it. The file has been replaced on disk since.
 func (c *idleClients) downloadFirst(ctx context.Context, r *rand.Rand) {
-	if len(c.members) > 0 {
-		c.downloadFile(ctx, c.members[r.IntN((len(c.members)+1)/2)*2], r.IntN(large))
+	if len(c.all) > 0 {
+		c.downloadFile(ctx, c.all[r.IntN((len(c.all)+1)/2)*2], r.IntN(large))
 	}
 }
 
-// downloadFile lets a idleClient take one file and checks it.
+// downloadFile downloads one file by a client and checks it.
 func (c *idleClients) downloadFile(ctx context.Context, m *idleClient, file int) {
 	got := &checked{files: m.files[file : file+1], at: make([]int, 1)}
 	err := m.client.Fetch(ctx, wholes(m.offers[file:file+1]), got.checkPart)
@@ -110,7 +110,7 @@ func (c *idleClients) downloadFile(ctx context.Context, m *idleClient, file int)
 
 // leave downloads a file by every client, to prove that its session works, and disconnects it.
 func (c *idleClients) leave(ctx context.Context) {
-	for _, m := range c.members {
+	for _, m := range c.all {
 		if m.client != nil && ctx.Err() == nil {
 			c.downloadFile(ctx, m, 0)
 		}

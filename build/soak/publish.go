@@ -24,7 +24,7 @@ const (
 
 	// publishTime bounds one publication: a few files of a few MB.
 	publishTime = 30 * time.Second
-	// keptPublications is how many publications a client may still be told of. A client that is told of one connects
+	// keptPublications is how many publications a client may still be offered. A client that is offered one connects
 	// while it is the newest, and a phase of load sees a handful.
 	keptPublications = 8
 )
@@ -91,7 +91,7 @@ type publication struct {
 	files  []*version // in the order of shapes
 }
 
-// told reports whether a client of the target was told of exactly this publication, and gives its files in that order.
+// matches reports whether the offers are exactly this publication for the target, and returns its files in that order.
 func (p *publication) matches(target string, offers []session.Offer) ([]*version, bool) {
 	var files []*version
 	for _, v := range p.files {
@@ -209,7 +209,7 @@ func (s *packageFolder) unchangedSince(since view) bool {
 // newest is the newest publication that is offered for certain.
 func (s *packageFolder) newest() int { return s.currentView().offers }
 
-// findPublication is the publication that a client was told of, which read currentView before it connected.
+// findPublication returns the publication that a client was offered. since is currentView from before it connected.
 func (s *packageFolder) findPublication(since view, target string, offers []session.Offer) (*publication, []*version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
