@@ -295,8 +295,8 @@ func (c *connecting) requestSequel(ctx context.Context, likely installedRelease)
 		return
 	}
 	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
-	if name := entry.SequelPath(); !c.objects.small.Has(name) { // received parts of an interrupted sequel are kept, and the rest is requested by name
+	if !c.objects.small.Has(entry.SequelPath()) { // received parts of an interrupted sequel are kept, and the rest is requested by name
 		ctx = context.WithoutCancel(ctx) // Fetch needs it after Connect
-		c.objects.setSequel(startSequel(ctx, c.mirrors.list()[0], name, c.objects.small, c.progress.countFetched, c.o.Log))
+		c.objects.setSequel(startSequel(ctx, c.mirrors.list()[0], entry, c.objects.small, c.progress.countFetched, c.o.Log))
 	}
 }

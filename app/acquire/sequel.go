@@ -39,6 +39,7 @@ type sequel struct {
 	mu    sync.Mutex
 	parts []*sequelPart
 	table bool          // parts are known
+	plain chan struct{} // nil unless there is no packed sequel; closed when the plain one is needed
 	over  bool          // reading has ended
 	step  chan struct{} // closed when one of these changes
 	used  bool          // a part was returned
@@ -52,12 +53,12 @@ type sequelPart struct {
 	taken bool
 }
 
-// startSequel begins to read a sequel.
-func startSequel(ctx context.Context, mirror download.Mirror, name string, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
+// startSequel begins to read the sequel to an entry.
+func startSequel(ctx context.Context, mirror download.Mirror, entry release.Entry, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
 	q := &sequel{cancel: cancel, keep: keep, count: count, step: make(chan struct{})}
 	q.done.Go(func() {
-		err := q.read(ctx, mirror, name)
+		err := q.read(ctx, mirror, entry)
 		q.change(func() { q.over = true })
 		if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Info().Err(err).Str("mirror", mirror.Name()).Msg("the sequel did not arrive; its files are requested by name")
@@ -83,11 +84,19 @@ func (q *sequel) change(do func()) {
 	q.step = make(chan struct{})
 }
 
-// read reads the whole sequel into memory, at most release.MaxSequel bytes.
-func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) error {
+// read reads the whole sequel into memory, at most release.MaxSequel bytes. Folders of earlier publishers have only the plain one.
+func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release.Entry) error {
 	patience := time.AfterFunc(sequelPatience, q.cancel)
 	defer patience.Stop()
-	body, err := mirror.Get(ctx, name, 0, -1, release.MaxSequel)
+	body, err := mirror.Get(ctx, entry.PackedSequelPath(), 0, -1, release.MaxSequel)
+	if errors.Is(err, fs.ErrNotExist) {
+		patience.Stop()
+		if err := q.awaitNeed(ctx); err != nil {
+			return err
+		}
+		patience.Reset(sequelPatience)
+		body, err = mirror.Get(ctx, entry.SequelPath(), 0, -1, release.MaxSequel)
+	}
 	if err != nil {
 		return err
 	}
@@ -97,17 +106,22 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) 
 	if err != nil {
 		return err
 	}
-	q.keep.Add(name, -1, 0, nil)
+	q.keep.Add(entry.SequelPath(), -1, 0, nil)
+	for _, p := range table {
+		if p.Data != nil {
+			q.keep.Add(p.Name, p.Size, 0, p.Data)
+		}
+	}
 	q.change(func() {
 		for _, p := range table {
-			q.parts = append(q.parts, &sequelPart{name: p.Name, size: p.Size})
+			q.parts = append(q.parts, &sequelPart{name: p.Name, size: p.Size, data: p.Data})
 		}
 		q.table = true
 	})
 	page := make([]byte, sequelPage)
 	came := 0
 	for _, p := range q.parts {
-		for left := p.size; left > 0; {
+		for left := p.size - int64(len(p.data)); left > 0; {
 			n, err := r.Read(page[:min(int64(len(page)), left)])
 			q.keep.Add(p.name, p.size, p.size-left, page[:n])
 			left, came = left-int64(n), came+n
@@ -124,6 +138,31 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, name string) 
 	return nil
 }
 
+// awaitNeed waits until a part is asked for: a client without an update needs no sequel.
+func (q *sequel) awaitNeed(ctx context.Context) error {
+	needed := make(chan struct{})
+	q.change(func() { q.plain = needed })
+	select {
+	case <-needed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// needPlain requests the plain sequel if there is no packed one, and reports whether its table is not there yet. It holds mu.
+func (q *sequel) needPlain() bool {
+	if q.plain == nil || q.table || q.over {
+		return false
+	}
+	select {
+	case <-q.plain:
+	default:
+		close(q.plain)
+	}
+	return true
+}
+
 // countedReader reports the number of bytes of each read to count.
 type countedReader struct {
 	io.Reader
@@ -137,7 +176,8 @@ func (r countedReader) Read(p []byte) (int, error) {
 }
 
 // takePart waits for a part and returns it. It is false if the file is not a part, was returned before, or does not arrive; then the caller
-// requests the file by its name. progress, which may be nil, is called with the number of received bytes.
+// requests the file by its name. It is also false while the plain sequel is requested in place of a packed one: a folder may have neither,
+// and both requests together save a round trip. progress, which may be nil, is called with the number of received bytes.
 func (q *sequel) takePart(ctx context.Context, name string, progress func(done int64)) ([]byte, bool) {
 	if q == nil {
 		return nil, false
@@ -174,7 +214,7 @@ func (q *sequel) findPart(name string) (part *sequelPart, here int64, step <-cha
 	switch {
 	case part != nil && here == part.size:
 		part.taken, q.used = true, true
-	case q.over, q.table && part == nil:
+	case q.over, q.table && part == nil, q.needPlain():
 		return nil, 0, nil
 	}
 	return part, here, q.step
@@ -184,6 +224,7 @@ func (q *sequel) findPart(name string) (part *sequelPart, here int64, step <-cha
 func (q *sequel) waitForPart(ctx context.Context, name string) bool {
 	for q != nil {
 		q.mu.Lock()
+		q.needPlain()
 		table, over, step := q.table, q.over, q.step
 		there := slices.ContainsFunc(q.parts, func(p *sequelPart) bool {
 			return p.name == name && !p.taken && (!over || int64(len(p.data)) == p.size)

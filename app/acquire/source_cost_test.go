@@ -33,19 +33,20 @@ func TestUpdateCost(t *testing.T) {
 	for _, s := range []struct {
 		name    string
 		next    tree
-		patches *int // nil: as the settings say
-		bare    bool // without a sequel
+		patches *int   // nil: as the settings say
+		folder  string // "" has both forms of sequels, "plain" the plain ones, "bare" none
 		trips   float64
 		bytes   int64
 		lab     bool // making the patch takes some ten seconds
 	}{
-		{"two files, by patch", edit(2, tree{}), nil, false, 1, 2900, false},
-		{"two files, by patch, without the sequel", edit(2, tree{}), nil, true, 4, 2700, false},
-		{"two files, by changes", edit(2, tree{}), &none, false, 2, 4600, false},
-		{"two files, by changes, without the sequel", edit(2, tree{}), &none, true, 5, 4400, false},
-		{"a module, by patch", edit(0, tree{"Lathe.so": edited(base["Lathe.so"], 5)}), nil, false, 1, 2900, false},
-		{"1,500 files, by patch", edit(1500, tree{}), nil, false, 1, 28_000, true},
-		{"1,500 files and a pack, by a patch above 1 MiB", edit(1500, tree{"Core.zip": noise(3, 1_200_000)}), nil, false, 4, 1_290_000, true},
+		{"two files, by patch", edit(2, tree{}), nil, "", 1, 1500, false},
+		{"two files, by patch, without the sequel", edit(2, tree{}), nil, "bare", 4, 2700, false},
+		{"two files, by patch, with the plain sequel", edit(2, tree{}), nil, "plain", 2, 4100, false},
+		{"two files, by changes", edit(2, tree{}), &none, "", 2, 4600, false},
+		{"two files, by changes, without the sequel", edit(2, tree{}), &none, "bare", 5, 4400, false},
+		{"a module, by patch", edit(0, tree{"Lathe.so": edited(base["Lathe.so"], 5)}), nil, "", 1, 2900, false},
+		{"1,500 files, by patch", edit(1500, tree{}), nil, "", 1, 28_000, true},
+		{"1,500 files and a pack, by a patch above 1 MiB", edit(1500, tree{"Core.zip": noise(3, 1_200_000)}), nil, "", 4, 1_290_000, true},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			if s.lab {
@@ -56,7 +57,7 @@ func TestUpdateCost(t *testing.T) {
 				c := newClient(t, p).at(1)
 				p.publish(2, s.next, publish.Request{Patches: s.patches})
 				mirror := p.mirror()
-				mirror.bare = s.bare
+				mirror.bare, mirror.plainOnly = s.folder == "bare", s.folder == "plain"
 				mirror.hurry = func(context.Context, string) error {
 					time.Sleep(time.Second)
 					return nil

@@ -218,6 +218,9 @@ type folderMirror struct {
 	fs   platform.FS
 	bare bool // it hands out no sequels
 
+	// plainOnly hands out no packed sequels, as the folders of earlier publishers.
+	plainOnly bool
+
 	mu    sync.Mutex
 	asked []string
 	bytes int64
@@ -254,7 +257,7 @@ func (w *folderMirror) Get(ctx context.Context, name string, from, to, limit int
 		}
 	}
 	data, err := platform.ReadFile(w.fs, name, 1<<30)
-	if errors.Is(err, fs.ErrNotExist) || w.bare && strings.HasPrefix(name, "sequels/") {
+	if errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(name, "sequels/") && (w.bare || w.plainOnly && bytes.HasPrefix(data, []byte("CQ\x02"))) {
 		return nil, &download.MissingError{Mirror: w.name, Name: name}
 	}
 	if err != nil {

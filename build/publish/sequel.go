@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// sequelFolder holds one file for each recent release: what a client of it needs to update, see release.EncodeSequel.
+	// sequelFolder holds two files for each recent release: what a client of it needs to update, packed and plain, see
+	// release.PackSequel and release.EncodeSequel.
 	sequelFolder = "sequels"
 	// maxSequels is the number of releases of a channel and target that have a sequel: enough for players who return every few months.
 	maxSequels = 32
@@ -84,22 +85,31 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 			return e.Number >= entries[newest].Number && !e.Killed // a client that has a held release keeps it
 		})
 		for _, e := range others[:min(len(others), maxSequels)] {
-			data, err := s.encode(e, entries[newest], lists)
+			parts, err := s.collect(e, entries[newest], lists)
+			if err == nil && parts != nil {
+				err = addSequels(wanted, e, parts)
+			}
 			if err != nil {
 				return nil, advice.Because(err, "run collet release verify", "sequel to release %s", e.Path())
-			}
-			if data != nil {
-				wanted[e.SequelPath()] = data
 			}
 		}
 	}
 	return wanted, nil
 }
 
-// encode encodes what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.
+// addSequels adds both forms of a sequel: the packed one, and the plain one for earlier clients.
+func addSequels(wanted map[string][]byte, from release.Entry, parts []release.SequelPart) (err error) {
+	if wanted[from.SequelPath()], err = release.EncodeSequel(parts); err != nil {
+		return err
+	}
+	wanted[from.PackedSequelPath()], err = release.PackSequel(parts)
+	return err
+}
+
+// collect collects what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.
 // That is the set patch from its set; without a patch the delta index; otherwise the lists. The download is included only if the release is
-// offered to all clients, since other clients would fetch it in vain. encode returns nil if the result would be too large.
-func (s *sequelFiles) encode(from, to release.Entry, lists []release.SequelPart) ([]byte, error) {
+// offered to all clients, since other clients would fetch it in vain. collect returns nil if the result would be too large.
+func (s *sequelFiles) collect(from, to release.Entry, lists []release.SequelPart) ([]release.SequelPart, error) {
 	old, err := s.releases.head(from)
 	if err != nil {
 		return nil, err
@@ -139,7 +149,7 @@ func (s *sequelFiles) encode(from, to release.Entry, lists []release.SequelPart)
 	if total > release.MaxSequel {
 		return nil, nil
 	}
-	return release.EncodeSequel(parts)
+	return parts, nil
 }
 
 // hasSmallDeltaIndex reports whether a release's delta index starts from a set and is small enough for clients to fetch it whole.

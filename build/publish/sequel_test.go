@@ -17,11 +17,21 @@ import (
 	"collet/platform/testlevel"
 )
 
-// sequel reads the sequel to a release: the parts' names in order. Each part has to be the file of that name.
+// sequel reads the sequel to a release, in both forms: the parts' names in order. Each part has to be the file of that name.
 func (s *stage) sequel(t *testing.T, number uint64) (names []string) {
 	t.Helper()
 	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
-	data, err := platform.ReadFile(s.fs, e.SequelPath(), release.MaxSequel)
+	names = s.sequelAt(t, e.SequelPath())
+	if packed := s.sequelAt(t, e.PackedSequelPath()); !slices.Equal(packed, names) {
+		t.Errorf("packed, the sequel to %d has %q, and plain %q", number, packed, names)
+	}
+	return names
+}
+
+// sequelAt reads one sequel.
+func (s *stage) sequelAt(t *testing.T, name string) (names []string) {
+	t.Helper()
+	data, err := platform.ReadFile(s.fs, name, release.MaxSequel)
 	if err != nil {
 		return nil
 	}
@@ -29,9 +39,12 @@ func (s *stage) sequel(t *testing.T, number uint64) (names []string) {
 	table, err := release.ReadSequelTable(r)
 	must(t, err)
 	for _, p := range table {
-		part := make([]byte, p.Size)
-		_, err := io.ReadFull(r, part)
-		must(t, err)
+		part := p.Data
+		if part == nil {
+			part = make([]byte, p.Size)
+			_, err := io.ReadFull(r, part)
+			must(t, err)
+		}
 		file, err := platform.ReadFile(s.fs, p.Name, 1<<24)
 		must(t, err)
 		if !bytes.Equal(part, file) {
@@ -145,7 +158,7 @@ func TestSequelsAreRenewed(t *testing.T) {
 			yield(e.Name())
 		}
 	})
-	if len(names) != 2 { // one for each target
+	if len(names) != 4 { // packed and plain for each target
 		t.Errorf("%q", names)
 	}
 	s.clock = s.clock.AddDate(0, 0, 80) // the snapshot is signed anew

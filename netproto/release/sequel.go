@@ -28,7 +28,7 @@ const (
 	maxSequelName = 128
 )
 
-// SequelPart is one file of a sequel. In a table from ReadSequelTable, Data is nil.
+// SequelPart is one file of a sequel. In a table from ReadSequelTable, Data is nil for the parts whose bytes follow.
 type SequelPart struct {
 	Name string // path below the release folder
 	Size int64  // bytes
@@ -74,12 +74,15 @@ func partNameFault(name string) string {
 	}
 }
 
-// ReadSequelTable reads the names and sizes at the beginning of a sequel. The bytes of the parts follow in r, in the
-// same order. A malformed table is a *FormatError; errors of r are returned.
+// ReadSequelTable reads the names and sizes at the beginning of a sequel, plain or packed. The bytes of the parts without Data
+// follow in r, in the same order. A malformed table is a *FormatError; errors of r are returned.
 func ReadSequelTable(r *bufio.Reader) ([]SequelPart, error) {
 	begin := make([]byte, len(sequelBegin))
 	if _, err := io.ReadFull(r, begin); err != nil {
 		return nil, tableError(err)
+	}
+	if bytes.Equal(begin, []byte(packedBegin)) {
+		return readPackedTable(r)
 	}
 	if !bytes.Equal(begin, []byte(sequelBegin)) {
 		return nil, sequelFault("begins with %q", begin)

@@ -79,7 +79,7 @@ func TestSequelsThatAreNone(t *testing.T) {
 	for what, data := range map[string][]byte{
 		"nothing":                {},
 		"another format":         []byte("CP\x01\x00"),
-		"another version":        []byte("CQ\x02\x00"),
+		"another version":        []byte("CQ\x03\x00"),
 		"nine parts":             []byte("CQ\x01\x09"),
 		"a count of two bytes":   []byte("CQ\x01\x80\x00"),
 		"an endless count":       []byte("CQ\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),

@@ -134,11 +134,15 @@ func (f *Folder) writeSequel(from, to release.Entry) error {
 		}
 		parts = append(parts, release.SequelPart{Name: name, Data: data})
 	}
-	data, err := release.EncodeSequel(parts)
+	plain, err := release.EncodeSequel(parts)
 	if err != nil {
 		return err
 	}
-	return Store(f.Dir).Save(from.SequelPath(), data)
+	packed, err := release.PackSequel(parts)
+	if err != nil {
+		return err
+	}
+	return errors.Join(Store(f.Dir).Save(from.SequelPath(), plain), Store(f.Dir).Save(from.PackedSequelPath(), packed))
 }
 
 // writeRelease writes everything of one release but the metadata.

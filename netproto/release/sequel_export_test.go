@@ -1,0 +1,4 @@
+package release
+
+// SequelDictionary is sequelDictionary.
+const SequelDictionary = sequelDictionary
