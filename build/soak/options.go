@@ -58,7 +58,7 @@ func (o Options) Check() error {
 	case o.Time < Shortest:
 		return fmt.Errorf("a run of %v is too short for a verdict: want at least %v", o.Time, Shortest)
 	case o.Idle < 0 || o.Idle > maxIdle:
-		return fmt.Errorf("%d idle connections (crowd): want 0 to %d", o.Idle, maxIdle)
+		return fmt.Errorf("a crowd of %d: want 0 to %d", o.Idle, maxIdle)
 	case o.Workers < 1 || o.Workers > maxWorkers:
 		return fmt.Errorf("%d workers: want 1 to %d", o.Workers, maxWorkers)
 	case o.Rest < 0:
