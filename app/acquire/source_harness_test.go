@@ -131,7 +131,7 @@ func newPublisher(t testing.TB) *publisher {
 		}
 		plan[role] = r
 	}
-	must(t, publish.Init(p.disk.Open(faultfs.Options{}), product, plan, p.keys, p.options()))
+	must(t, publish.Init(p.disk.Open(faultfs.Options{}), product, "", plan, p.keys, p.options()))
 	p.set(`Patches = 5`, `Patches = 2`)
 	p.set(`Brotli = 32`, `Brotli = 0`) // it would take most of the tests' time
 	p.set(`Plain = true`, `Plain = false`)

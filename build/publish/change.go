@@ -52,7 +52,7 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 	return list, nil
 }
 
-// Change edits the selected entries of the signed list. It reports whether any entry changed.
+// Change edits the selected entries of the signed list. It reports whether any entry changed. A killed release does not change any more.
 func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, change func(*release.Entry)) (bool, error) {
 	if _, err := f.releases.findEntries(w); err != nil {
 		return false, err
@@ -65,6 +65,10 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, 
 	for i := range entries {
 		if f.releases.selects(entries[i], w) {
 			change(&entries[i])
+			if before[i].Killed && entries[i] != before[i] {
+				return false, advice.Wrong("publish a corrected release with a higher number",
+					"release %s was killed, which is for ever: it is offered to no player", before[i].Path())
+			}
 		}
 	}
 	if slices.Equal(before, entries) {

@@ -80,6 +80,9 @@ func TestRolloutHoldKill(t *testing.T) {
 	if _, err := f.Change(ctx, publish.Which{Number: 3, Target: linux}, keys, func(e *release.Entry) { e.Killed = false }); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("revived: %v", err)
 	}
+	if _, err := f.Change(ctx, publish.Which{Number: 3, Target: linux}, keys, func(e *release.Entry) { e.Percent = 50 }); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("rolled out again: %v", err)
+	}
 	if _, err := f.Change(ctx, publish.Which{Number: 9}, keys, func(*release.Entry) {}); err == nil || !strings.Contains(err.Error(), "no release 9") {
 		t.Errorf("a release that is not there: %v", err)
 	}
@@ -270,10 +273,10 @@ func TestSettings(t *testing.T) {
 	if _, err := publish.Open(openDir(t, t.TempDir()), s.options()); err == nil || !strings.Contains(err.Error(), "collet release init") {
 		t.Errorf("no release folder: %v", err)
 	}
-	if err := publish.Init(s.fs, "lathe", s.keys.plan, s.keys.all, s.options()); err == nil || !strings.Contains(err.Error(), "set up already") {
+	if err := publish.Init(s.fs, "lathe", "", s.keys.plan, s.keys.all, s.options()); err == nil || !strings.Contains(err.Error(), "set up already") {
 		t.Errorf("twice: %v", err)
 	}
-	if err := publish.Init(openDir(t, t.TempDir()), "la the", s.keys.plan, s.keys.all, s.options()); err == nil || !strings.Contains(err.Error(), "--product") {
+	if err := publish.Init(openDir(t, t.TempDir()), "la the", "", s.keys.plan, s.keys.all, s.options()); err == nil || !strings.Contains(err.Error(), "--product") {
 		t.Errorf("a name with a space: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -317,8 +318,8 @@ func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) err
 }
 
 // Init creates a release folder: settings, unless they exist, and signed lists without a release. keys must reach the threshold of every
-// role, which plan names.
-func Init(fsys platform.FS, product string, plan trust.RootPlan, keys []*trust.PrivateKey, o Options) (err error) {
+// role, which plan names. keysFolder is where the settings say the keys are, relative to the release folder; empty is DefaultSettings'.
+func Init(fsys platform.FS, product, keysFolder string, plan trust.RootPlan, keys []*trust.PrivateKey, o Options) (err error) {
 	f, err := openRepo(fsys, o)
 	if err != nil {
 		return err
@@ -328,7 +329,7 @@ func Init(fsys platform.FS, product string, plan trust.RootPlan, keys []*trust.P
 		if product == "" || strings.Trim(product, letters) != "" || product[0] == '.' || product[0] == '-' {
 			return advice.Wrong("name it with --product", "product %q: want letters, digits, dot, dash and underscore, and not a dot or dash first", product)
 		}
-		if err := platform.WriteFile(fsys, SettingsFile, fmt.Appendf(nil, settingsText, product)); err != nil {
+		if err := platform.WriteFile(fsys, SettingsFile, fmt.Appendf(nil, settingsText, product, cmp.Or(keysFolder, DefaultSettings().Keys))); err != nil {
 			return advice.Because(err, "", "write the settings")
 		}
 	}

@@ -135,11 +135,11 @@ func TestExportRefusesWeakRoots(t *testing.T) {
 	all, err := ring.Open(trust.KeyRoles()...)
 	must(t, err)
 	var weak *trust.WeakRootError
-	if err := publish.Init(fsys, "lathe", plan, all, publish.Options{}); !errors.As(err, &weak) {
+	if err := publish.Init(fsys, "lathe", "", plan, all, publish.Options{}); !errors.As(err, &weak) {
 		t.Errorf("init: %v", err)
 	}
 	allow := publish.Options{Allow: trust.Allow{Development: true, SingleRoot: true}}
-	must(t, publish.Init(fsys, "lathe", plan, all, allow))
+	must(t, publish.Init(fsys, "lathe", "", plan, all, allow))
 	f, err := publish.Open(fsys, publish.Options{ReadOnly: true})
 	must(t, err)
 	if _, _, err := f.Root(); !errors.As(err, &weak) {

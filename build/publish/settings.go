@@ -61,7 +61,7 @@ Product = %q
 Channel = "stable"
 
 # Folder with the key files, relative to this one. It is never uploaded; keep root keys elsewhere.
-Keys = "../keys"
+Keys = %q
 # Where else a publication goes: a folder, or s3://bucket/prefix?endpoint=host:port (credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY).
 Output = ""
 

@@ -92,7 +92,7 @@ func memory(t testing.TB) platform.FS {
 func newStageOn(t testing.TB, fsys platform.FS) *stage {
 	t.Helper()
 	s := &stage{t: t, keys: newKeys(t), fs: fsys, clock: epoch}
-	must(t, publish.Init(fsys, "lathe", s.keys.plan, s.keys.all, s.options()))
+	must(t, publish.Init(fsys, "lathe", "", s.keys.plan, s.keys.all, s.options()))
 	f := s.open()
 	defer f.Close()
 	root, _, err := f.Root()

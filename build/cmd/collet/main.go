@@ -101,7 +101,12 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "collet: %v\ncollet --help tells more\n", err)
+		var fault *kong.ParseError
+		command := parser.Model.Node
+		if errors.As(err, &fault) {
+			command = innermost(fault.Context)
+		}
+		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command.FullPath())
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -110,11 +115,22 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	chosen.BindTo(ctx, (*context.Context)(nil))
 	chosen.BindTo(stdout, (*io.Writer)(nil))
 	chosen.Bind(console{stdout, stderr, args})
-	return exitCode(chosen.Run(), stderr)
+	return exitCode(chosen.Run(), chosen.Selected().FullPath(), stderr)
 }
 
-// exitCode tells what was not told yet.
-func exitCode(err error, stderr io.Writer) int {
+// innermost is the last command that the arguments name.
+func innermost(c *kong.Context) *kong.Node {
+	node := c.Model.Node
+	for _, p := range c.Path {
+		if p.Command != nil {
+			node = p.Command
+		}
+	}
+	return node
+}
+
+// exitCode tells what was not told yet. command is the full name of the command that ended.
+func exitCode(err error, command string, stderr io.Writer) int {
 	var usage usageError
 	var own coded
 	switch {
@@ -126,7 +142,7 @@ func exitCode(err error, stderr io.Writer) int {
 		}
 		return own.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "collet: %v\ncollet --help tells more\n", err)
+		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command)
 		return exitUsage
 	case !errors.As(err, &told{}):
 		fmt.Fprintf(stderr, "collet: %v\n", err)

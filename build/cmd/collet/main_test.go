@@ -21,6 +21,9 @@ func TestCommandLine(t *testing.T) {
 		{nil, 2, "", "collet --help tells more"},
 		{[]string{"nonsense"}, 2, "", "nonsense"},
 		{[]string{"demo", "--screen", "wall"}, 2, "", "--screen"},
+		{[]string{"release", "publish"}, 2, "", "\ncollet release publish --help tells more\n"},
+		{[]string{"release"}, 2, "", "\ncollet release --help tells more\n"},
+		{[]string{"release", "rollout", "3", "101"}, 2, "", "\ncollet release rollout --help tells more\n"},
 		{[]string{"demo", "--rate", "fast"}, 2, "", "--rate"},
 		{[]string{"demo", "--data", "100000"}, 1, "demo: failed: a large pack of 100000 MB: want 0 to 512", ""},
 	} {

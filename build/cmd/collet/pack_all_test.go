@@ -267,7 +267,7 @@ func TestPackVerify(t *testing.T) {
 		{[]string{a, b}, 0, "no difference\n", ""},
 		{[]string{filepath.Join(a, "file"), filepath.Join(b, "file")}, 0, "no difference\n", ""},
 		{[]string{a, filepath.Join(a, "missing")}, 1, "", "missing"},
-		{[]string{a}, 2, "", "collet --help"},
+		{[]string{a}, 2, "", "collet pack verify --help"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(append([]string{"pack", "verify"}, c.args...), &out, &errs)

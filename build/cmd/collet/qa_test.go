@@ -18,7 +18,7 @@ import (
 func kit(ctx context.Context, f qaFlags, work func(context.Context, *qaRun) error) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	err := f.runKit(ctx, console{&o, &e, []string{"qa", "test", "it's", "--x=1"}}, "A test", work)
-	return exitCode(err, &e), o.String(), e.String()
+	return exitCode(err, "collet qa", &e), o.String(), e.String()
 }
 
 // one is work that finds one case.
@@ -51,7 +51,7 @@ func TestKitsEndWithTheirCodes(t *testing.T) {
 		{"a skip", t.Context(), qaFlags{}, one(report.Skipped), 0, "skipped 1: what was seen", "", false},
 		{"nothing", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return nil }, 1, "Not complete: there was nothing to try.", "nothing to try", false},
 		{"a fault of ours", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return fs.ErrNotExist }, 1, "Not complete: file does not exist", "collet: file does not exist", false},
-		{"wrong usage", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return usageError{errors.New("no way")} }, 2, "", "collet: no way\ncollet --help tells more", true},
+		{"wrong usage", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return usageError{errors.New("no way")} }, 2, "", "collet: no way\ncollet qa --help tells more", true},
 		{"interrupted", interrupted, qaFlags{}, one(report.OK), 1, "Not complete: interrupted", "interrupted", false},
 		{"interrupted and a violation", interrupted, qaFlags{}, one(report.Violation), 1, "violations 1", "interrupted", false},
 		{"too few jobs", t.Context(), qaFlags{Jobs: -1}, one(report.OK), 2, "", "--jobs -1", true},

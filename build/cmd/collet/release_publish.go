@@ -61,12 +61,33 @@ func (r releaseInitCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if err := publish.Init(dir, r.Product, plan, keys, publish.Options{Allow: r.allow()}); err != nil {
+	keysFolder, err := relativeKeys(r.Dir, r.Keys)
+	if err != nil {
+		return err
+	}
+	if err := publish.Init(dir, r.Product, keysFolder, plan, keys, publish.Options{Allow: r.allow()}); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out, "release folder %s is set up for %s\nsettings: %s\nnext: collet keys export root.json, which the client is built with, and collet release publish GAME\n",
 		r.Dir, r.Product, filepath.Join(r.Dir, publish.SettingsFile))
 	return nil
+}
+
+// relativeKeys is the folder of the keys as the settings have it: relative to the release folder, with slashes. On another volume of Windows
+// it is absolute.
+func relativeKeys(folder, keys string) (string, error) {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(keys)
+	if err != nil {
+		return "", err
+	}
+	if relative, err := filepath.Rel(from, to); err == nil {
+		to = relative
+	}
+	return filepath.ToSlash(to), nil
 }
 
 // releasePublishCommand is `collet release publish`.

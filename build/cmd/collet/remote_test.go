@@ -149,12 +149,12 @@ func TestEndsAndTheirCodes(t *testing.T) {
 		{failure(remote.FaultCancelled), 1, "the next push goes on from there"}, {errors.New("plain"), 1, "plain"}, {usageError{errors.New("usage")}, 2, "usage"},
 	} {
 		var told bytes.Buffer
-		if code := exitCode(newShown(false, false).finish(test.err), &told); code != test.code || !strings.Contains(told.String(), test.says) {
+		if code := exitCode(newShown(false, false).finish(test.err), "collet remote push", &told); code != test.code || !strings.Contains(told.String(), test.says) {
 			t.Errorf("%v: code %d, want %d; %s", test.err, code, test.code, &told)
 		}
 		s := newShown(true, false)
 		told.Reset()
-		code := exitCode(s.finish(test.err), &told)
+		code := exitCode(s.finish(test.err), "collet remote push", &told)
 		var end struct {
 			Event remote.Kind
 			Exit  int
