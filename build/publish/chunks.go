@@ -14,9 +14,10 @@ import (
 
 // indexed is the result of chunking one blob.
 type indexed struct {
-	sum   release.Digest
-	grain chunk.Grain
-	index *chunk.Index
+	sum     release.Digest
+	grain   chunk.Grain
+	skipped bool // it is too large for an index
+	index   *chunk.Index
 }
 
 // place locates a blob's chunk index: an entry in a set of indexes.
@@ -28,6 +29,7 @@ type place struct {
 // chunker cuts blobs into chunks, and writes packs of them and their indexes.
 type chunker struct {
 	store   *objectStore
+	ledger  *ledger
 	meter   *meter
 	workers int
 	minimum int64 // size in bytes of a blob that is cut
@@ -45,7 +47,7 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 			if !there {
 				grain = chunk.GrainFor(n)
 			}
-			list = append(list, indexed{sum: sum, grain: grain})
+			list = append(list, indexed{sum: sum, grain: grain, skipped: n > maxIndexed})
 			total += n
 		}
 	}
@@ -54,6 +56,10 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 		return places, nil
 	}
 	k.meter.startStep("chunks", "", total)
+	cut := k.chunksKey(list, known)
+	if before := k.findCut(cut, list); before != nil {
+		return before, nil
+	}
 	var packs []*unfinished
 	p, err := chunk.NewPacker(chunk.PackOptions{Known: known, Workers: k.workers, Effort: k.effort, Create: func() (io.WriteCloser, error) {
 		u, err := k.store.create()
@@ -78,12 +84,13 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 			return nil, err
 		}
 	}
-	return places, k.putIndexes(list, places)
+	return places, k.putIndexes(cut, list, places)
 }
 
-// putIndexes writes sets of indexes, each well below the client's limit.
-func (k *chunker) putIndexes(list []indexed, places map[release.Digest]place) error {
-	for len(list) > 0 {
+// putIndexes writes sets of indexes, each well below the client's limit, and enters them into the ledger.
+func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Digest]place) error {
+	n := 0
+	for ; len(list) > 0; n++ {
 		var set []*chunk.Index
 		var sums []release.Digest
 		bytes := 0
@@ -98,15 +105,15 @@ func (k *chunker) putIndexes(list []indexed, places map[release.Digest]place) er
 		if err != nil {
 			return advice.Because(err, "", "indexes of chunks")
 		}
-		o, err := k.store.putObject(data)
-		if err != nil {
+		o, key := release.ObjectOf(data), setKey(cut, n)
+		if err := k.store.putAs(data, o, o.Path(), func() error { return k.ledger.addResult(key, result{object: o}) }); err != nil {
 			return err
 		}
 		for i, sum := range sums {
 			places[sum] = place{o, uint32(i)}
 		}
 	}
-	return nil
+	return k.ledger.addResult(setKey(cut, n), result{})
 }
 
 // withoutClose ignores Close, because finish syncs and closes the file.
@@ -122,7 +129,7 @@ const maxIndexed = 24 << 30
 // addBlobs adds each blob to the packs.
 func (k *chunker) addBlobs(ctx context.Context, b *blobs, p *chunk.Packer, list []indexed) error {
 	for i := range list {
-		if b.size(list[i].sum) > maxIndexed {
+		if list[i].skipped {
 			continue // clients fetch it as a whole object or by a patch
 		}
 		in, err := b.openBlob(ctx, list[i].sum)

@@ -190,26 +190,42 @@ func TestPublishInterrupted(t *testing.T) {
 	}
 }
 
-// TestPublishGoesOnWhereItStopped: objects of a run that was interrupted are not made again.
+// TestPublishGoesOnWhereItStopped: objects of a run that was interrupted in any stage are not made again.
 func TestPublishGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	c := newCrashStage(t, faultfs.Config{})
-	ctx, cancel := context.WithCancel(context.Background())
-	disk := c.disk.Clone()
-	err := c.try(ctx, disk.Open(faultfs.Options{}), func(p publish.Progress) {
-		if p.Doing == "sign" {
-			cancel()
+	for _, doing := range []string{"pack", "chunks", "patch from 1", "sign"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		disk, stages := c.disk.Clone(), []int{0}
+		first := disk.Open(faultfs.Options{})
+		err := c.try(ctx, first, func(p publish.Progress) {
+			if p.Stages != 5 || p.Stage < stages[len(stages)-1] {
+				t.Errorf("%s is stage %d of %d", p.Doing, p.Stage, p.Stages)
+			}
+			stages = append(stages, p.Stage)
+			if p.Doing == doing && (p.Done == p.Total || doing != "pack" && doing != "chunks") {
+				cancel()
+			}
+		})
+		cancel()
+		if !errors.Is(err, context.Canceled) && err != nil {
+			t.Fatal(err)
 		}
-	})
-	if !errors.Is(err, context.Canceled) && err != nil {
-		t.Fatal(err)
-	}
-	fsys := disk.Open(faultfs.Options{})
-	must(t, c.try(context.Background(), fsys, nil))
-	for _, op := range fsys.Ops() {
-		if strings.HasPrefix(op.To, "objects/") {
-			t.Errorf("made again: %s", op.To)
+		made := map[string]bool{}
+		for _, op := range first.Ops() {
+			made[op.To] = true
 		}
+		fsys := disk.Open(faultfs.Options{})
+		must(t, c.try(context.Background(), fsys, nil))
+		n := 0
+		for _, op := range fsys.Ops() {
+			if strings.HasPrefix(op.To, "objects/") {
+				if n++; made[op.To] {
+					t.Errorf("interrupted at %s, and made again: %s", doing, op.To)
+				}
+			}
+		}
+		t.Logf("interrupted at %s: %d more objects", doing, n)
 	}
 }
 

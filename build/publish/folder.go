@@ -39,6 +39,8 @@ type Progress struct {
 	Doing       string // "hash", "pack", "chunks", "patch from 7", "upload", "verify"
 	What        string // the file or release; may be empty
 	Done, Total int64  // bytes; Total is 0 if unknown
+
+	Stage, Stages int // of a publication, the stages from 1 on; 0 for other commands
 }
 
 // Folder is a release folder. Use Open and Close.
@@ -125,7 +127,7 @@ func (f *Folder) openFolder() (err error) {
 		return err
 	}
 	f.ledger, err = openLedger(f.fs)
-	f.packer.ledger, f.patches.ledger = f.ledger, f.ledger
+	f.packer.ledger, f.chunker.ledger, f.patches.ledger = f.ledger, f.ledger, f.ledger
 	return err
 }
 
@@ -148,8 +150,8 @@ func (f *Folder) assemble() {
 // Close releases the folder's lock and removes unpacked blobs.
 func (f *Folder) Close() error {
 	var err error
-	if f.store != nil {
-		f.store.discard()
+	if f.store != nil && f.ledger != nil {
+		f.store.keepFinished()
 	}
 	if f.ledger != nil {
 		err = errors.Join(f.ledger.close(), clearFolder(f.fs, tmpFolder))

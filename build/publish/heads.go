@@ -84,5 +84,5 @@ func (w *headWriter) putHead(h release.Head) (release.Entry, error) {
 	}
 	o := release.ObjectOf(data)
 	e := release.Entry{Product: h.Product, Channel: h.Channel, Target: h.Target, Number: h.Number, Head: o}
-	return e, w.store.putAs(data, o, o.HeadPath())
+	return e, w.store.putAs(data, o, o.HeadPath(), nil)
 }

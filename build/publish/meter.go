@@ -21,11 +21,30 @@ func newMeter(report func(Progress)) *meter {
 	return &meter{report: report}
 }
 
+// Stages of a publication, in their order.
+const (
+	stageHash   = 1
+	stagePack   = 2 // whole objects
+	stageChunks = 3
+	stageMake   = 4 // what each release needs besides: patches
+	stageSign   = 5
+	stageCount  = 5
+)
+
+// enterStage begins a stage of a publication. 0 is none: other commands have no stages.
+func (m *meter) enterStage(stage int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at = (Progress{Stage: stage, Stages: stageCount}); stage == 0 {
+		m.at.Stages = 0
+	}
+}
+
 // startStep begins an operation.
 func (m *meter) startStep(doing, what string, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.at = Progress{Doing: doing, What: what, Total: total}
+	m.at = Progress{Doing: doing, What: what, Total: total, Stage: m.at.Stage, Stages: m.at.Stages}
 	m.report(m.at)
 }
 

@@ -23,7 +23,7 @@ func openFile(fsys platform.FS, name string) (platform.File, error) {
 }
 
 // objectStore writes files of the release folder that never change. A file is complete under a temporary name before it is synced and
-// renamed, in a batch with others. It is safe for concurrent use, but discard is not.
+// renamed, in a batch with others. It is safe for concurrent use, but keepFinished is not.
 type objectStore struct {
 	fs     platform.FS
 	serial number
@@ -31,6 +31,7 @@ type objectStore struct {
 
 	mu      sync.Mutex
 	waiting []waiting // complete files without their final name
+	bytes   int64     // of the waiting files
 }
 
 // has reports whether the folder holds an object with the expected size.
@@ -58,9 +59,15 @@ func (s *objectStore) create() (*unfinished, error) {
 	return &unfinished{out, s.fs, name}, nil
 }
 
-// discard drops what has no name yet, after work that failed.
-func (s *objectStore) discard() {
-	for _, w := range s.waiting {
+// keepFinished names what is complete, after work that was interrupted, so that the next run need not make it again. What can't be
+// named is dropped.
+func (s *objectStore) keepFinished() {
+	due := s.waiting
+	s.waiting = nil
+	if s.nameFiles(due) == nil {
+		return
+	}
+	for _, w := range due { // those that were not tried
 		w.file.drop()
 	}
 }
@@ -74,16 +81,17 @@ func (u *unfinished) drop() {
 // finish gives the object its name, in a batch with others, at sync at the latest. Syncs in parallel cost a journaling file system little
 // more than one. then is called when the object is durable under its name.
 func (s *objectStore) finish(u *unfinished, o release.Object, then func() error) error {
-	return s.finishAs(u, o.Path(), then)
+	return s.finishAs(u, o.Path(), o.Size, then)
 }
 
 // finishAs is finish under any name.
-func (s *objectStore) finishAs(u *unfinished, name string, then func() error) error {
+func (s *objectStore) finishAs(u *unfinished, name string, size int64, then func() error) error {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, waiting{u, name, then})
+	s.bytes += size
 	var due []waiting
-	if len(s.waiting) >= syncBatch {
-		due, s.waiting = s.waiting, nil
+	if len(s.waiting) >= syncBatch || s.bytes >= syncBytes {
+		due, s.waiting, s.bytes = s.waiting, nil, 0
 	}
 	s.mu.Unlock()
 	return s.nameFiles(due)
@@ -91,6 +99,9 @@ func (s *objectStore) finishAs(u *unfinished, name string, then func() error) er
 
 // syncBatch is the number of files synced together. They stay open until then, and systems allow some hundreds of open files.
 const syncBatch = 64
+
+// syncBytes is the number of bytes from which waiting files are synced: a kill costs at most the work of these.
+const syncBytes = 16 << 20
 
 // waiting is a complete file without its final name.
 type waiting struct {
@@ -176,14 +187,17 @@ func sumFile(file io.ReaderAt, size int64) (release.Object, error) {
 // putObject writes bytes as an object, unless it exists.
 func (s *objectStore) putObject(data []byte) (release.Object, error) {
 	o := release.ObjectOf(data)
-	return o, s.putAs(data, o, o.Path())
+	return o, s.putAs(data, o, o.Path(), nil)
 }
 
-// putAs writes bytes under a name.
-func (s *objectStore) putAs(data []byte, o release.Object, name string) error {
+// putAs writes bytes under a name. then, which may be nil, is called when they are durable there, as finish does.
+func (s *objectStore) putAs(data []byte, o release.Object, name string, then func() error) error {
 	if size(s.fs, name) == o.Size {
 		s.touchName(name)
-		return nil
+		if then == nil {
+			return nil
+		}
+		return then()
 	}
 	u, err := s.create()
 	if err != nil {
@@ -193,5 +207,5 @@ func (s *objectStore) putAs(data []byte, o release.Object, name string) error {
 		u.drop()
 		return advice.Because(err, room(err), "write %s", name)
 	}
-	return s.finishAs(u, name, nil)
+	return s.finishAs(u, name, o.Size, then)
 }

@@ -102,6 +102,8 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 }
 
 func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) error {
+	defer p.meter.enterStage(0)
+	p.meter.enterStage(stageHash)
 	if err := p.digester.addDigests(ctx, p.game); err != nil {
 		return err
 	}
@@ -118,6 +120,7 @@ func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) 
 		return err
 	}
 	entries := p.repo.Entries()
+	p.meter.enterStage(stageMake)
 	for _, t := range targets {
 		e, err := p.publishTarget(ctx, t, sources)
 		if err != nil {
@@ -125,6 +128,7 @@ func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) 
 		}
 		entries = append(entries, e)
 	}
+	p.meter.enterStage(stageSign)
 	if len(targets) > 0 {
 		if err := p.commit(ctx, entries, keys); err != nil {
 			return err
@@ -248,11 +252,13 @@ func (p *publication) makeObjects(ctx context.Context, targets []string) (map[re
 			sources[f.Sum] = s
 		}
 	}
+	p.meter.enterStage(stagePack)
 	p.meter.startStep("pack", "", total)
 	if err := p.packAll(ctx, fresh, sources); err != nil {
 		return nil, err
 	}
 	p.summary.Objects = len(fresh)
+	p.meter.enterStage(stageChunks)
 	return sources, p.cutChunks(ctx, fresh, sources)
 }
 

@@ -75,6 +75,7 @@ type workshop struct {
 	dir     *platform.Dir
 	flags   folderFlags
 	shows   *progress
+	eta     stepETA
 }
 
 // openFolder opens the folder. The caller closes it.
@@ -112,16 +113,44 @@ func (w *workshop) close() error {
 
 // step shows progress.
 func (w *workshop) step(p publish.Progress) {
-	w.shows.show(func(time.Time) string {
-		line := p.Doing
-		if p.Total > 0 {
-			line += fmt.Sprintf(" %s of %s (%d %%)", text.Bytes(p.Done), text.Bytes(p.Total), p.Done*100/p.Total)
-		}
-		if p.What != "" {
-			line += ": " + clean(p.What)
-		}
-		return line
-	})
+	w.eta.note(w.shows.now(), p)
+	w.shows.show(func(now time.Time) string { return w.eta.format(now, p) })
+}
+
+// stepETA estimates when a step ends.
+type stepETA struct {
+	doing string
+	done  int64
+	began time.Time
+}
+
+// minETA is how long a step has to last before its speed says something.
+const minETA = time.Second
+
+// note notes when a step begins.
+func (e *stepETA) note(now time.Time, p publish.Progress) {
+	if p.Doing != e.doing || p.Done < e.done {
+		e.doing, e.began = p.Doing, now
+	}
+	e.done = p.Done
+}
+
+// format formats the line of a progress: stage, step, bytes, share, time left, file.
+func (e *stepETA) format(now time.Time, p publish.Progress) string {
+	line := p.Doing
+	if p.Stages > 0 {
+		line = fmt.Sprintf("stage %d of %d, %s", p.Stage, p.Stages, p.Doing)
+	}
+	if p.Total > 0 {
+		line += fmt.Sprintf(" %s of %s (%d %%)", text.Bytes(p.Done), text.Bytes(p.Total), p.Done*100/p.Total)
+	}
+	if elapsed := now.Sub(e.began); p.Done > 0 && p.Done < p.Total && elapsed >= minETA {
+		line += fmt.Sprintf(", about %v left", time.Duration(float64(elapsed)*float64(p.Total-p.Done)/float64(p.Done)).Round(time.Second))
+	}
+	if p.What != "" {
+		line += ": " + clean(p.What)
+	}
+	return line
 }
 
 // signers opens the keys of roles.
