@@ -34,6 +34,16 @@ func (c *connecting) findListing(ctx context.Context) error {
 		return nil
 	}
 	patch, found := c.patch(c.failures)
+	if o, there := c.expanded(c.failures); there && (!found || o.Size < patch.Size) {
+		p, err := c.openExpanded(ctx, o, c.connected)
+		if err == nil {
+			c.expansion, c.listing = expansionOf(p), p.Listing()
+			return nil
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+	}
 	if found && (patch.Size <= smallPatch || c.head.Listing.Object.Size > firstWindow) {
 		list, err := c.listingOfPatch(ctx, patch)
 		if err == nil || ctx.Err() != nil {

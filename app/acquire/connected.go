@@ -19,6 +19,7 @@ type connected struct {
 	head      release.Head     // of the release to install
 	listing   release.Listing  // of the release to install; nil: nothing may be fetched
 	renewing  bool             // only this program is offered
+	expansion *expansion       // what the expanded set patch says; nil until it was read
 }
 
 // files are the files of the offered set, or only those of this program.

@@ -141,8 +141,9 @@ func (r *deltaIndexReader) beginning(ctx context.Context, o release.Object) (b *
 
 // follows reports whether a head has a patch or changes from a listing.
 func (r *deltaIndexReader) follows(ctx context.Context, head release.Head, listing release.Digest) bool {
-	if _, found := head.PatchFrom(listing); found || head.Changes.IsZero() {
-		return found
+	_, found := head.PatchFrom(listing)
+	if _, expanded := head.ExpandedFrom(listing); found || expanded || head.Changes.IsZero() {
+		return found || expanded
 	}
 	if !r.failures.may(head.Changes.Sum, byDeltaIndex) {
 		return false

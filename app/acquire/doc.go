@@ -15,8 +15,9 @@
 //     a wrong clock, keep the installed set and report that it may not be current.
 //   - The sequel to the installed release is requested together with the timestamp, from the first mirror: lists, head and a small
 //     patch in one answer. Its parts are verified like the files that they copy. A wrong part is requested by its own name.
-//   - A content that another file of the install has is copied. A content that the set patch makes from intact old files is patched.
-//     For the rest, missing chunks or whole objects are fetched, whichever takes less time.
+//   - A content that another file of the install has is copied. A content that the set patch makes from intact old files is patched, or
+//     the expanded set patch makes it (execute_expanded.go), whichever takes less time. For the rest, missing chunks or whole objects
+//     are fetched, whichever takes less time.
 //   - A strategy that failed twice for a content is replaced by the next one. Received bytes stay.
 //   - A want gets its last byte only after its content was verified.
 //   - The release of a set is remembered under the install's own identity of the set, so a set that was rolled back to is recognized.

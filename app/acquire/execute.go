@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"sync"
 
 	"collet/app/download"
@@ -22,6 +23,7 @@ type blob struct {
 	wants   []int          // indexes of the incomplete wants
 	done    []release.File // complete files with this content, to copy from
 	inPatch bool
+	expands bool           // the expanded set patch makes it
 	source  release.Source // zero until the sources are known
 	chunks  *chunkedBlob   // while it may be built from chunks, else nil
 	err     error          // its last failure
@@ -35,6 +37,7 @@ type executing struct {
 	sources release.Sources // nil until needed
 	indexed bool            // sources are those of the delta index
 	room    bool            // the disk has room for a set patch beside the parts
+	roomy   bool            // and for what an expanded set patch needs
 	printed string          // the last logged plan
 }
 
@@ -72,7 +75,7 @@ func (s *Source) fetchNotes(ctx context.Context) {
 }
 
 func newExecuting(r *resources, c connected, wants []update.Want, to update.Delivery) *executing {
-	return &executing{resources: r, connected: c, delivery: newDelivery(wants, to), room: true}
+	return &executing{resources: r, connected: c, delivery: newDelivery(wants, to), room: true, roomy: true}
 }
 
 func (e *executing) fetchAll(ctx context.Context) error {
@@ -108,6 +111,8 @@ func (e *executing) execute(ctx context.Context, plan Plan) error {
 		return e.copyLocal(ctx, choose(e.blobs, plan, Copied))
 	case plan.Uses(Patched) > 0:
 		return e.applyPatch(ctx, choose(e.blobs, plan, Patched))
+	case plan.Uses(Expanded) > 0:
+		return e.applyExpanded(ctx, choose(e.blobs, plan, Expanded))
 	case e.sources == nil:
 		return e.findSources(ctx)
 	default:
@@ -125,7 +130,7 @@ func choose(blobs []*blob, plan Plan, by Strategy) (list []*blob) {
 	return list
 }
 
-// survey examines the install: which contents other files have, and which the set patch can make because their old versions are intact.
+// survey examines the install: which contents other files have, and which a set patch can make because their old versions are intact.
 func (e *executing) survey(ctx context.Context) error {
 	missing := map[string]bool{}
 	for _, w := range e.wants {
@@ -138,19 +143,24 @@ func (e *executing) survey(ctx context.Context) error {
 			}
 		}
 	}
+	if err := e.readExpansion(ctx); err != nil {
+		return err
+	}
 	_, patch := e.patch(e.failures)
 	for _, b := range e.blobs {
-		if len(b.wants) == 0 || !patch || inListing(e.old, b.sum) {
+		_, expands := e.expansion.find(b.sum)
+		if len(b.wants) == 0 || !patch && !expands || inListing(e.old, b.sum) {
 			continue
 		}
 		old, found := e.old.Find(e.wants[b.wants[0]].File.Path)
-		b.inPatch = true
+		intact := true
 		if _, there := e.scratch.find(b.sum); found && !there {
 			var err error
-			if b.inPatch, err = hasFile(ctx, e.o.Disk, release.Listing{old}.Files()[0]); err != nil {
+			if intact, err = hasFile(ctx, e.o.Disk, release.Listing{old}.Files()[0]); err != nil {
 				return err
 			}
 		}
+		b.inPatch, b.expands = patch && intact, expands && intact
 	}
 	e.checkRoom()
 	return nil
@@ -184,6 +194,7 @@ func (e *executing) checkRoom() {
 	if free < uint64(need+download.MaxPieces) {
 		e.objects.small.Disable()
 	}
+	e.checkExpandedRoom(free, need)
 	patch, found := e.patch(e.failures)
 	if !found {
 		return
@@ -201,6 +212,9 @@ func (e *executing) situation(blobs []*blob) Situation {
 	if patch, found := e.patch(e.failures); found && e.room {
 		s.Patch = patch.Size - e.objects.countReceived(patch)
 	}
+	if o, found := e.expanded(e.failures); found && e.expansion != nil {
+		s.Expanded, s.Inflated, s.Cores = o.Size-e.objects.countReceived(o), e.expansion.work.Inflated, runtime.GOMAXPROCS(0)
+	}
 	if e.sources == nil {
 		s.Sources = e.index.sourcesLeft(e.connected)
 	}
@@ -213,7 +227,7 @@ func (e *executing) situation(blobs []*blob) Situation {
 // blobFacts is what is known about a content.
 func (e *executing) blobFacts(b *blob) Blob {
 	n := Blob{
-		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Whole: Unknown, Chunks: Unknown,
+		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Expands: b.expands && e.roomy, Whole: Unknown, Chunks: Unknown,
 		Indexed: !b.source.Index.IsZero(), Failed: map[Strategy]int{},
 	}
 	if whole := b.source.Whole; !whole.IsZero() {
@@ -222,7 +236,11 @@ func (e *executing) blobFacts(b *blob) Blob {
 	if b.chunks != nil && b.chunks.plan != nil {
 		n.Chunks, n.Runs = b.chunks.missing, len(b.chunks.ranges)
 	}
-	for _, s := range []Strategy{Copied, Patched, Chunked, Entire} {
+	n.Rebuilt, _ = e.expansion.find(b.sum)
+	if _, found := e.expanded(e.failures); !found {
+		n.Expands = false
+	}
+	for _, s := range []Strategy{Copied, Patched, Expanded, Chunked, Entire} {
 		n.Failed[s] = e.failures.count(b.sum, s)
 	}
 	return n
@@ -230,9 +248,9 @@ func (e *executing) blobFacts(b *blob) Blob {
 
 // reportPlan logs a plan that differs from the one before, and sets the expected traffic.
 func (e *executing) reportPlan(plan Plan) {
-	text := fmt.Sprint(plan.Uses(Copied), plan.Uses(Patched), plan.Uses(Chunked), plan.Uses(Entire), e.sources == nil)
+	text := fmt.Sprint(plan.Uses(Copied), plan.Uses(Patched), plan.Uses(Expanded), plan.Uses(Chunked), plan.Uses(Entire), e.sources == nil)
 	if text != e.printed {
-		e.o.Log.Info().Int("copies", plan.Uses(Copied)).Int("patched", plan.Uses(Patched)).Int("chunked", plan.Uses(Chunked)).
+		e.o.Log.Info().Int("copies", plan.Uses(Copied)).Int("patched", plan.Uses(Patched)).Int("expanded", plan.Uses(Expanded)).Int("chunked", plan.Uses(Chunked)).
 			Int("whole", plan.Uses(Entire)).Int64("bytes", plan.Cost.Bytes).Int64("of", plan.Size).
 			Dur("estimate", plan.Cost.Time(e.mirrors.link(e.o.Link))).Msg("strategy chosen")
 	}

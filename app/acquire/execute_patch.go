@@ -25,23 +25,28 @@ func (e *executing) applyPatch(ctx context.Context, list []*blob) error {
 		}
 		return e.objects.discard(ctx, o)
 	}
+	return e.fetchAndApply(ctx, o, list, Patched, (&patchSink{e: e, by: Patched}).apply)
+}
+
+// fetchAndApply fetches a set patch and applies it. Contents of the list that it does not produce fail.
+func (e *executing) fetchAndApply(ctx context.Context, o release.Object, list []*blob, by Strategy, apply func(context.Context, *download.Spooled) error) error {
 	before := e.objects.countReceived(o)
 	content, err := e.objects.fetchSpooled(ctx, o, func(done int64) { e.progress.reportTraffic(max(done-before, 0)) })
 	if err == nil {
-		err = errors.Join((&patchSink{e: e}).apply(ctx, content), content.Close())
+		err = errors.Join(apply(ctx, content), content.Close())
 	}
 	if err != nil && endsFetch(ctx, err) {
 		if mixed(err) {
-			e.failures.record(o.Sum, Patched, 1)
+			e.failures.record(o.Sum, by, 1)
 		}
 		return err
 	}
 	for _, b := range list {
-		if len(b.wants) > 0 && e.failures.may(b.sum, Patched) && len(b.done) == 0 {
+		if len(b.wants) > 0 && e.failures.may(b.sum, by) && len(b.done) == 0 {
 			if err == nil {
 				err = errNotInPatch
 			}
-			e.failed(b, Patched, maxFailures, err)
+			e.failed(b, by, maxFailures, err)
 		}
 	}
 	return e.objects.discard(ctx, o)
@@ -53,6 +58,7 @@ var errNotInPatch = errors.New("the set patch does not have it")
 // one of them at a time: the mutex disk serializes them.
 type patchSink struct {
 	e        *executing
+	by       Strategy
 	contents []delta.SetContent
 	open     *filler
 	disk     sync.Mutex
@@ -68,6 +74,11 @@ func (s *patchSink) apply(ctx context.Context, patch *download.Spooled) error {
 		return err
 	}
 	s.contents = p.Contents()
+	return s.end(ctx, p.ApplySome(ctx, s.oldSet(ctx), s, s.wish(ctx)))
+}
+
+// oldSet is the installed set, opened while the mutex is held.
+func (s *patchSink) oldSet(ctx context.Context) oldSet {
 	old := openOldSet(ctx, s.e.o.Disk, s.e.old)
 	open := old.open
 	old.open = func(file release.File) (delta.SetFile, error) {
@@ -75,10 +86,18 @@ func (s *patchSink) apply(ctx context.Context, patch *download.Spooled) error {
 		defer s.disk.Unlock()
 		return open(file)
 	}
-	err = p.ApplySome(ctx, old, s, delta.SetWish{
+	return old
+}
+
+func (s *patchSink) wish(ctx context.Context) delta.SetWish {
+	return delta.SetWish{
 		Wanted: func(i int) bool { return len(s.content(i).wants) > 0 },
 		Failed: func(first, count int, err error) error { return s.failed(ctx, first, count, err) },
-	})
+	}
+}
+
+// end ends the application of a patch with its error.
+func (s *patchSink) end(ctx context.Context, err error) error {
 	if err == nil || endsFetch(ctx, err) {
 		return err
 	}
@@ -114,7 +133,7 @@ func (s *patchSink) End(int) error {
 	s.open = nil
 	err := open.finish()
 	if err == nil && open.want >= 0 {
-		s.e.progress.countBlob(Patched, open.blob.size)
+		s.e.progress.countBlob(s.by, open.blob.size)
 	}
 	return err
 }
@@ -127,9 +146,11 @@ func (s *patchSink) failed(ctx context.Context, first, count int, err error) err
 	}
 	for i := first; i < first+count; i++ {
 		if b := s.content(i); len(b.wants) > 0 {
-			s.e.failed(b, Patched, maxFailures, err)
+			s.e.failed(b, s.by, maxFailures, err)
 		}
 	}
+	s.disk.Lock()
+	defer s.disk.Unlock()
 	open := s.open
 	s.open = nil
 	return open.giveUp()

@@ -75,7 +75,7 @@ func (m *installMemory) load() {
 		return
 	}
 	m.loaded = true
-	m.complain(platform.RemoveIfThere(m.fs, m.name(scratchFileName)))
+	m.complain(errors.Join(platform.RemoveIfThere(m.fs, m.name(scratchFileName)), clearForms(m.fs, m.name(formFolder))))
 	data, err := platform.ReadFile(m.fs, m.name(setsFile), maxSetsFile)
 	if err != nil {
 		return

@@ -16,6 +16,8 @@ const (
 	Copied Strategy = "copy"
 	// Patched: the set patch makes it from old contents.
 	Patched Strategy = "patch"
+	// Expanded: the expanded set patch makes it: deflated files are inflated, patched, and compressed again.
+	Expanded Strategy = "expanded"
 	// Chunked: missing chunks are fetched, the others come from local files.
 	Chunked Strategy = "chunks"
 	// Entire: its whole object is fetched.
@@ -40,7 +42,13 @@ const (
 	zstdRate  = 600e6 // zstd -19
 	chunkRate = 600e6 // the same decoder; local chunks are summed at 1.2 GB/s in addition
 	copyRate  = 1.2e9 // read, hashed and written; SHA-256 runs at 1.3 to 1.9 GB/s
+
+	inflateRate = 120e6 // go test -bench . ./netproto/deflate
+	deflateRate = 25e6  // 36 MB/s at level 6, 14 at level 9
 )
+
+// usualCores is the assumed number of cores of a machine that is not known. Inflating and deflating use all of them.
+const usualCores = 4
 
 // Link is the known properties of the network link. Zero fields are unknown.
 type Link struct {
@@ -98,6 +106,8 @@ type Blob struct {
 
 	Local   bool  // a file of the install has exactly this content
 	InPatch bool  // the set patch makes it, and its old contents are intact
+	Expands bool  // the expanded set patch makes it, and its old contents are intact
+	Rebuilt int64 // then, size of the form from which it is compressed again; 0: it is not
 	Whole   int64 // size of the whole object; Unknown before the sources are known
 	Packed  bool  // the whole object has to be unpacked
 	Chunks  int64 // size of the missing chunks; Unknown without an index
@@ -116,6 +126,10 @@ type Situation struct {
 	Patch   int64 // missing bytes of the set patch; Unknown: no usable patch
 	Sources int64 // missing bytes of the list of sources; 0: it is known
 	Blobs   []Blob
+
+	Expanded int64 // missing bytes of the expanded set patch, if it makes a content
+	Inflated int64 // bytes of the old forms that it needs
+	Cores    int   // of this machine; 0: unknown
 }
 
 // Plan is a strategy for every content of a situation, and what that costs. It is a value and is only read.
@@ -140,25 +154,26 @@ func (p Plan) Uses(by Strategy) (n int) {
 func (p Plan) Saved() int64 { return max(p.Full-p.Cost.Bytes, 0) }
 
 // Choose selects the cheapest strategy for every content. Complete contents cost nothing; contents of other files in the install are
-// copied. For the rest, the set patch is used for all contents that it can make, or not at all, whichever takes less time in total (see
+// copied. For the rest, one of the set patches is used for all contents that it can make, or none, whichever takes less time in total (see
 // unnoticed). Choose is pure; the client and `collet release estimate` use it.
 func Choose(s Situation) Plan {
-	without := s.choose(false)
-	if s.Patch < 0 {
-		return without
+	best := s.choose(Unneeded)
+	for _, by := range []Strategy{Patched, Expanded} {
+		if by == Patched && s.Patch < 0 {
+			continue
+		}
+		if plan := s.choose(by); plan.Uses(by) > 0 && !plan.worse(best, s.Link) {
+			best = plan
+		}
 	}
-	with := s.choose(true)
-	if with.Uses(Patched) == 0 || with.worse(without, s.Link) {
-		return without
-	}
-	return with
+	return best
 }
 
 // unnoticed is how much longer a set patch may take than fetching more bytes. On a link as fast as the disk whole objects are slightly
 // faster, but their bytes cost money.
 const unnoticed = 250 * time.Millisecond
 
-// worse reports whether a plan with the set patch is worse than d, the one without: it has more stuck contents, or takes longer.
+// worse reports whether a plan with a set patch is worse than d, one without it: it has more stuck contents, or takes longer.
 func (p Plan) worse(d Plan, l Link) bool {
 	if a, b := p.Uses(Stuck), d.Uses(Stuck); a != b {
 		return a > b
@@ -170,11 +185,12 @@ func (p Plan) worse(d Plan, l Link) bool {
 	return more > 0
 }
 
-func (s Situation) choose(patch bool) Plan {
+// choose plans with one of the set patches, or without any: by is Patched, Expanded or Unneeded.
+func (s Situation) choose(by Strategy) Plan {
 	plan := Plan{Strategy: make([]Strategy, len(s.Blobs))}
 	sources := false
 	for i, c := range s.Blobs {
-		m, cost := s.cheapest(c, patch)
+		m, cost := s.cheapest(c, by)
 		plan.Strategy[i], plan.Cost = m, plan.Cost.plus(cost)
 		sources = sources || m == Chunked || m == Entire
 		if m != Unneeded {
@@ -184,21 +200,33 @@ func (s Situation) choose(patch bool) Plan {
 	if plan.Uses(Patched) > 0 {
 		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Patch, RoundTrips: 1})
 	}
+	if plan.Uses(Expanded) > 0 {
+		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Expanded, RoundTrips: 1, CPU: float64(s.Inflated) / inflateRate / s.cores()})
+	}
 	if sources && s.Sources > 0 {
 		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Sources, RoundTrips: 1})
 	}
 	return plan
 }
 
-// cheapest is the cheapest strategy for a content and its cost; patch says whether the set patch is used.
-func (s Situation) cheapest(c Blob, patch bool) (Strategy, Cost) {
+func (s Situation) cores() float64 {
+	if s.Cores <= 0 {
+		return usualCores
+	}
+	return float64(s.Cores)
+}
+
+// cheapest is the cheapest strategy for a content and its cost, with one of the set patches.
+func (s Situation) cheapest(c Blob, by Strategy) (Strategy, Cost) {
 	switch {
 	case c.Lacks == 0:
 		return Unneeded, Cost{}
 	case c.Local && c.may(Copied):
 		return Copied, Cost{CPU: float64(c.Lacks) / copyRate}
-	case patch && c.InPatch && c.may(Patched):
+	case by == Patched && c.InPatch && c.may(Patched):
 		return Patched, Cost{CPU: float64(c.Size) / patchRate}
+	case by == Expanded && c.Expands && c.may(Expanded):
+		return Expanded, Cost{CPU: float64(max(c.Rebuilt, c.Size))/patchRate + float64(c.Rebuilt)/deflateRate/s.cores()}
 	}
 	entire, chunked := c.entire(), c.chunked()
 	if c.may(Chunked) && c.Chunks >= 0 && (!c.may(Entire) || chunked.Time(s.Link) < entire.Time(s.Link)) {

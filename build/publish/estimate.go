@@ -23,6 +23,7 @@ type Estimate struct {
 	Whole           Way   // listing and sources, or the changes of both, and whole objects of what is new
 	Chunks          Way   // the same lists, indexes and missing chunks; whole objects of what has no index
 	Patch           Way   // the set patch
+	Expanded        Way   // the expanded set patch
 
 	// What a client with an undamaged old set chooses on this link; it mixes the strategies.
 	Takes acquire.Strategy           // strategy for most of the new bytes; acquire.Unneeded if there are no new bytes
@@ -53,7 +54,7 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 }
 
 func (r *releases) estimate(ctx context.Context, from, to release.Entry, line acquire.Link) (Estimate, error) {
-	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}}
+	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}, Expanded: Way{Bytes: -1}}
 	old, err := r.readOrigin(from)
 	if err != nil {
 		return e, err
@@ -97,6 +98,9 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 		e.Patch = Way{o.Size, 1}
 	} else if old.sum == fresh.sum {
 		e.Patch = Way{0, 0}
+	}
+	if o, found := h.ExpandedFrom(old.sum); found {
+		e.Expanded = Way{o.Size, 1}
 	}
 	c := chooser{releases: r, line: line, old: old, fresh: fresh, head: h}
 	return e, c.choose(&e)

@@ -2,11 +2,14 @@ package publish
 
 import (
 	"cmp"
+	"io"
 	"maps"
 	"slices"
 
 	"collet/app/acquire"
+	"collet/build/advice"
 	"collet/netproto/chunk"
+	"collet/netproto/deflate"
 	"collet/netproto/release"
 )
 
@@ -28,14 +31,21 @@ type chooser struct {
 // choose fills in the client's choice.
 func (c *chooser) choose(e *Estimate) error {
 	c.addHead()
+	if err := c.addExpanded(); err != nil {
+		return err
+	}
 	choice := acquire.Choose(c.now)
 	e.By, e.Takes = map[acquire.Strategy]int64{}, acquire.Unneeded
-	if len(c.files) > 0 && choice.Uses(acquire.Patched) == 0 {
+	patched := func() bool { return choice.Uses(acquire.Patched)+choice.Uses(acquire.Expanded) > 0 }
+	if len(c.files) > 0 && !patched() {
 		c.addSources()
 		choice = acquire.Choose(c.now)
 	}
-	if len(c.files) > 0 && choice.Uses(acquire.Patched) == 0 {
+	if len(c.files) > 0 && !patched() {
 		c.now.Patch = acquire.Unknown
+		for i := range c.now.Blobs {
+			c.now.Blobs[i].Expands = false
+		}
 		if err := c.addIndexes(); err != nil {
 			return err
 		}
@@ -71,8 +81,13 @@ func (c *chooser) addHead() {
 		c.lists, c.now.Sources = cost, 0
 	default:
 		var here int64
-		c.lists, here = acquire.AskListing(c.now.Patch, c.head.Listing.Object.Size)
-		c.now.Patch -= here
+		if o, expanded := c.head.ExpandedFrom(c.old.sum); expanded && (!found || o.Size < patch.Size) {
+			c.lists, here = acquire.AskListing(o.Size, o.Size)
+			c.now.Expanded = o.Size - here
+		} else {
+			c.lists, here = acquire.AskListing(c.now.Patch, c.head.Listing.Object.Size)
+			c.now.Patch -= here
+		}
 		if near {
 			c.now.Sources = cost.Bytes
 		}
@@ -88,6 +103,33 @@ func (c *chooser) addHead() {
 			Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
 		})
 	}
+}
+
+// addExpanded adds what the expanded set patch says at its beginning.
+func (c *chooser) addExpanded() error {
+	o, found := c.head.ExpandedFrom(c.old.sum)
+	if !found || len(c.files) == 0 {
+		return nil
+	}
+	in, err := openFile(c.releases.fs, o.Path())
+	if err != nil {
+		return advice.Because(err, "run collet release verify", "expanded patch %s", o.Path())
+	}
+	defer in.Close()
+	p, err := deflate.OpenPatch(io.NewSectionReader(in, 0, o.Size), c.old.listing, c.fresh.sum)
+	if err != nil {
+		return advice.Because(err, "run collet release verify", "expanded patch %s", o.Path())
+	}
+	forms := map[release.Digest]int64{}
+	for i, content := range p.Contents() {
+		forms[content.Sum] = p.Rebuilt(i)
+	}
+	for i, f := range c.files {
+		n := &c.now.Blobs[i]
+		n.Rebuilt, n.Expands = forms[f.Sum]
+	}
+	c.now.Inflated = p.Work().Inflated
+	return nil
 }
 
 // addSources adds what the sources say.

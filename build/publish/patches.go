@@ -32,6 +32,8 @@ type PatchSummary struct {
 	Bytes int64  // of the patch; 0 without a patch
 	Whole int64  // bytes of the whole objects that it replaces
 	Why   string // why there is no patch, or where it comes from; empty for a new one
+
+	Expanded int64 // bytes of the expanded set patch; 0 without one
 }
 
 // patchMaker makes set patches. The ledger says which were made before.
@@ -50,6 +52,7 @@ func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to origin, from []o
 			return nil, nil, advice.Because(err, "run collet release verify", "release %s", o.entry.Path())
 		}
 	}
+	var expanded []release.PatchRef
 	seen := map[release.Digest]PatchSummary{}
 	for _, o := range from {
 		s, done := seen[o.sum]
@@ -66,14 +69,25 @@ func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to origin, from []o
 			if s.Bytes > 0 {
 				refs = append(refs, ref)
 			}
+			more, err := pm.makeExpanded(ctx, b, o, to, s.Bytes, s.Whole)
+			if err != nil {
+				return nil, nil, err
+			}
+			if s.Expanded = more.Size; s.Expanded > 0 {
+				expanded = append(expanded, release.PatchRef{From: release.ExpandedFrom(o.sum), Object: more})
+			}
 			s.From = o.entry.Number
 			seen[o.sum] = s
 		}
 		s.From = o.entry.Number
 		list = append(list, s)
 	}
-	return refs, list, nil
+	room := max(release.MaxPatches-reservedPatches-len(refs), 0)
+	return append(refs, expanded[:min(len(expanded), room)]...), list, nil
 }
+
+// reservedPatches is how many entries of a head's patches are left to objects that are not made here: the solid form.
+const reservedPatches = 1
 
 // bytesWithoutPatch is how many bytes a client with the old set fetches without a patch: lists and whole objects.
 func bytesWithoutPatch(old, fresh origin) (sum int64) {

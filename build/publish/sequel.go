@@ -124,12 +124,15 @@ func (s *sequelFiles) collect(from, to release.Entry, lists []release.SequelPart
 	}
 	parts := append(slices.Clone(lists), release.SequelPart{Name: to.Head.HeadPath(), Data: head})
 	patch, patched := fresh.PatchFrom(old.Listing.Sum)
+	expanded, isExpanded := fresh.ExpandedFrom(old.Listing.Sum)
 	var more []release.Object
 	switch {
 	case to.Percent < 100, old.Listing.Sum == fresh.Listing.Sum:
+	case isExpanded && expanded.Size <= maxSequelPatch: // it is the smaller one
+		more = []release.Object{expanded}
 	case patched && patch.Size <= maxSequelPatch:
 		more = []release.Object{patch}
-	case patched:
+	case patched, isExpanded:
 	case s.releases.hasSmallDeltaIndex(fresh, old.Listing.Sum):
 		more = []release.Object{fresh.Changes}
 	case fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:

@@ -65,6 +65,9 @@ type encoder struct {
 	blockCoder
 }
 
+// Encode compresses in as the encoder of p does. Errors are those of in and out.
+func Encode(out io.Writer, in io.Reader, p Params) error { return newEncoder().encode(p, in, out) }
+
 func newEncoder() *encoder { return &encoder{blockCoder: newBlockCoder()} }
 
 // encode compresses all of in. Errors are those of in and out.

@@ -266,6 +266,9 @@ func (a *applier) expand(f form) (out ScratchFile, err error) {
 	if err == nil && release.SHA256.SumOf(sum) != f.sum {
 		err = &FileError{"its form is not the expected one"}
 	}
+	if err == nil {
+		err = out.Flush()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%q: %w", listed.Path, err), out.Close())
 	}
@@ -289,8 +292,13 @@ func (a *applier) End(i int) error {
 	if a.form == nil {
 		return a.end(a.patch.place[c.Path])
 	}
+	flushed := a.form.Flush()
 	for _, content := range a.contentsOf(i) {
-		if err := a.rebuild(content, a.form, c.Size); err != nil {
+		err := flushed
+		if err == nil {
+			err = a.rebuild(content, a.form, c.Size)
+		}
+		if err != nil {
 			if err = a.fail(content, err); err != nil {
 				return err
 			}

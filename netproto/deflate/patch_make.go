@@ -22,6 +22,8 @@ type Scratch interface {
 type ScratchFile interface {
 	io.Writer
 	io.ReaderAt
+	// Flush follows the last Write and precedes the first ReadAt.
+	Flush() error
 	io.Closer
 }
 
@@ -167,7 +169,10 @@ func (m *maker) expand(ctx context.Context, side delta.SetSide, i int) (made for
 		return made, nil, err
 	}
 	sum := release.SHA256.NewHash()
-	if err = Expand(ctx, io.MultiWriter(out, sum), file, f.Size, size, r); err != nil {
+	if err = Expand(ctx, io.MultiWriter(out, sum), file, f.Size, size, r); err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
 		return made, nil, errors.Join(fmt.Errorf("expand %q: %w", f.Path, err), out.Close())
 	}
 	return form{i, size, release.SHA256.SumOf(sum), r}, out, nil

@@ -85,6 +85,8 @@ func (f *memoryFile) ReadAt(b []byte, at int64) (int, error) {
 	return bytes.NewReader(f.Bytes()).ReadAt(b, at)
 }
 
+func (f *memoryFile) Flush() error { return nil }
+
 func (f *memoryFile) Close() error {
 	f.scratch.mu.Lock()
 	defer f.scratch.mu.Unlock()

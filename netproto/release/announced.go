@@ -4,9 +4,17 @@ package release
 // derived from a text. Programs that don't know it pass over it, as over a patch from a set that they don't have. These exist:
 //
 //	SolidFrom()    the index of the solid form of the set, see package solid
+//	ExpandedFrom(listing)    the expanded set patch from the set with a listing, see package deflate
 
 // SolidFrom is the From of the index of the solid form: SHA-256("collet solid 1\n").
 func SolidFrom() Digest { return sumOf([]byte("collet solid 1\n")) }
 
 // Solid is the index of the solid form of the head's set.
 func (h Head) Solid() (Object, bool) { return h.PatchFrom(SolidFrom()) }
+
+// ExpandedFrom is the From of the expanded set patch from the set with a listing: SHA-256 of "collet expanded 1\n" and the listing's digest
+// in hex.
+func ExpandedFrom(listing Digest) Digest { return sumOf([]byte("collet expanded 1\n" + listing.Hex())) }
+
+// ExpandedFrom finds the expanded set patch from the set with this listing.
+func (h Head) ExpandedFrom(listing Digest) (Object, bool) { return h.PatchFrom(ExpandedFrom(listing)) }

@@ -220,9 +220,12 @@ func printPublished(out io.Writer, s publish.Summary) error {
 		for _, p := range r.Patches {
 			if p.Bytes == 0 {
 				fmt.Fprintf(t, "  from %d\t\t\t\tno patch: %s\t\n", p.From, p.Why)
-				continue
+			} else {
+				fmt.Fprintf(t, "  from %d\t\t\t\t%s\t%s\n", p.From, text.Bytes(p.Bytes), savedText(p.Bytes, p.Whole))
 			}
-			fmt.Fprintf(t, "  from %d\t\t\t\t%s\t%s\n", p.From, text.Bytes(p.Bytes), savedText(p.Bytes, p.Whole))
+			if p.Expanded > 0 {
+				fmt.Fprintf(t, "  from %d, expanded\t\t\t\t%s\t%s\n", p.From, text.Bytes(p.Expanded), savedText(p.Expanded, p.Whole))
+			}
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -275,6 +278,8 @@ func publishedJSON(s publish.Summary) any {
 		Bytes int64  `json:"bytes"`
 		Whole int64  `json:"whole"`
 		Why   string `json:"why,omitempty"`
+
+		Expanded int64 `json:"expanded,omitempty"`
 	}
 	type row struct {
 		Channel string  `json:"channel"`

@@ -217,6 +217,9 @@ func printEstimates(out io.Writer, list []publish.Estimate) error {
 		if e.Patch.Bytes >= 0 {
 			patch = text.Bytes(e.Patch.Bytes)
 		}
+		if e.Expanded.Bytes >= 0 {
+			patch += ", expanded " + text.Bytes(e.Expanded.Bytes)
+		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, text.Bytes(e.Fresh), patch, text.Bytes(e.Chunks.Bytes),
 			text.Bytes(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
 	}
@@ -230,7 +233,8 @@ func estimateJSON(list []publish.Estimate) any {
 		New      uint64 `json:"new"`
 		Files    int    `json:"files"`
 		Fresh    int64  `json:"fresh"`
-		Patch    int64  `json:"patch"` // -1 if there is none
+		Patch    int64  `json:"patch"`    // -1 if there is none
+		Expanded int64  `json:"expanded"` // likewise
 		Chunks   int64  `json:"chunks"`
 		Whole    int64  `json:"whole"`
 		Takes    string `json:"takes"`   // by which most of it comes
@@ -240,7 +244,7 @@ func estimateJSON(list []publish.Estimate) any {
 	rows := []row{}
 	for _, e := range list {
 		rows = append(rows, row{
-			e.Target, e.Old, e.New, e.Files, e.Fresh, e.Patch.Bytes, e.Chunks.Bytes, e.Whole.Bytes, string(e.Takes), e.Cost.Bytes,
+			e.Target, e.Old, e.New, e.Files, e.Fresh, e.Patch.Bytes, e.Expanded.Bytes, e.Chunks.Bytes, e.Whole.Bytes, string(e.Takes), e.Cost.Bytes,
 			e.Cost.Requests + e.Cost.RoundTrips,
 		})
 	}
