@@ -11,7 +11,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-remote bench-save bench-compare \
+.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-publish bench-remote bench-save bench-compare \
 	clean setup setup-test setup-all programs gofmt vet cross cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
@@ -120,16 +120,17 @@ STEPFLAGS = $(foreach step,$(STEPS),--steps $(step)) $(if $(ALL),--all)
 
 bench-delta: ## bytes of updates against bsdiff, xdelta3, zstd, casync, rsync, zsync; making, applying, publishing
 bench-net: ## time of updates over slow and lossy links against curl, rsync, zsync, casync; needs root
+bench-publish: ## processor time and bytes of publications against zstd -19
 bench-remote: ## pushes of the remote launcher against a released device, rsync and a stream of TCP; the last needs root
-bench-delta bench-net bench-remote: setup build
+bench-delta bench-net bench-publish bench-remote: setup build
 	@build/setup.sh peers
 	$(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
 
-# Ratios, not times, can be compared between machines: WHAT="delta net remote" chooses what is measured.
+# Ratios, not times, can be compared between machines: WHAT="delta net publish remote" chooses what is measured.
 WHAT ?= delta net remote
 BASELINES := build/lab/bench/baselines
 
-bench-save: ## measure WHAT (delta net remote) and keep the ratios in the tree, as the baseline
+bench-save: ## measure WHAT (delta net publish remote) and keep the ratios in the tree, as the baseline
 bench-compare: ## measure WHAT again and compare the ratios with the baseline, by benchstat
 bench-save bench-compare: setup build
 	@build/setup.sh peers

@@ -91,3 +91,25 @@ func TestMemoryOf(t *testing.T) {
 		t.Error("a value that is not there was read")
 	}
 }
+
+// TestLaySmall: the set of small files has the small files of all steps, under names of their own.
+func TestLaySmall(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	for name, size := range map[string]int{"a/one.js": 100, "a/large.js": littleFileSize + 1, "a/.hidden": 5, "b/one.js": littleFileSize} {
+		full := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []step{{"a", "", filepath.Join(dir, "a")}, {"b", "", filepath.Join(dir, "b")}, {"module", "", filepath.Join(dir, "b", "one.js")}}
+	if err := laySmall(steps, to); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filesBelow(to)
+	if want := "a/one.js b/one.js"; err != nil || strings.Join(names, " ") != want {
+		t.Errorf("%q, %v; want %q", names, err, want)
+	}
+}

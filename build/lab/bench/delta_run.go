@@ -13,7 +13,8 @@ import (
 // ran is what one run of a program took.
 type ran struct {
 	wall time.Duration
-	peak float64 // MB of 2^20 bytes; 0 where the system does not tell
+	cpu  time.Duration // of all its processes that have ended
+	peak float64       // MB of 2^20 bytes; 0 where the system does not tell
 	out  []byte
 }
 
@@ -31,6 +32,7 @@ func runCommand(cmd *exec.Cmd) (ran, error) {
 	if err != nil {
 		return r, fmt.Errorf("%s: %w; it printed:\n%s%s", cmd.Path, err, lastOf(out.Bytes()), lastOf(complaint.Bytes()))
 	}
+	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	r.peak = peakOf(cmd.ProcessState)
 	return r, nil
 }

@@ -17,13 +17,16 @@
 //	         applying it, and against rsync, zsync and casync; and of finding out that there is nothing to do. It needs the
 //	         privileges of root
 //
+//	publish  processor time and bytes of publishing modules, small files and a mixed set for the first time, against zstd -19
+//	         of the same files; of publishing it again unchanged, and with one changed file
+//
 //	remote   pushes of the remote launcher: to a device that behaves like the released one, at most 1 s over loopback and 10 s
 //	         over 20 ms; 3000 small files over 20 ms, at most 3 s; a tree of 5000 files and 1 GB over loopback against
 //	         rsync, at least 0.3 of its speed, and at most 1.5 of its time when nothing changed; blocks for one changed
 //	         byte, at most 2; and a file over a link of 50 ms that loses, reorders and doubles packets, at least 0.5 of one
 //	         stream of TCP, which needs the privileges of root
 //
-// The last three are not among the default: make bench-delta, make bench-net and make bench-remote run them.
+// The last four are not among the default: make bench-delta, bench-net, bench-publish and bench-remote run them.
 //
 // Everything runs on the loopback interface, on a virtual screen, in a temporary folder that is removed. Bounds are those
 // of the product's promises; exit code 1 says that one does not hold.
@@ -61,7 +64,7 @@ type options struct {
 
 	Inner applyOptions `embed:""`
 
-	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance,lossy,delta,net,remote" help:"What to measure: ${enum}. Default: all but delta, net and remote."`
+	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance,lossy,delta,net,publish,remote" help:"What to measure: ${enum}. Default: all but delta, net, publish and remote."`
 }
 
 // bench is one run of this program.
@@ -121,7 +124,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	parts := map[string]func(context.Context) error{"frame": b.frame, "opens": b.opens, "memory": b.memory, "loopback": b.loopback, "distance": b.distance, "lossy": b.lossy, "delta": b.delta, "net": b.net, "remote": b.remote}
+	parts := map[string]func(context.Context) error{"frame": b.frame, "opens": b.opens, "memory": b.memory, "loopback": b.loopback, "distance": b.distance, "lossy": b.lossy, "delta": b.delta, "net": b.net, "publish": b.publishing, "remote": b.remote}
 	for _, what := range b.What {
 		if err := parts[what](ctx); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
