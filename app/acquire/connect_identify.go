@@ -14,7 +14,7 @@ const identifyLast = 3
 // releases that have a patch or a delta index to the new one with the disk. It costs a head for each, requested together, and the
 // listing of each candidate. Without it, more bytes of the release would be fetched.
 func (c *connecting) identify(ctx context.Context, answer trusted) error {
-	if c.old != nil || len(c.head.Patches) == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
+	if c.old != nil || c.head.PatchCount() == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
 		return nil
 	}
 	entries, err := c.lists.client.Entries()

@@ -18,6 +18,8 @@
 //   - A content that another file of the install has is copied. A content that the set patch makes from intact old files is patched, or
 //     the expanded set patch makes it (execute_expanded.go), whichever takes less time. For the rest, missing chunks or whole objects
 //     are fetched, whichever takes less time.
+//   - Where much of a release is missing, groups of its solid form are fetched in place of many whole objects. Its parts are kept in the
+//     spool and decoded while the next ones are fetched.
 //   - A strategy that failed twice for a content is replaced by the next one. Received bytes stay.
 //   - A want gets its last byte only after its content was verified.
 //   - The release of a set is remembered under the install's own identity of the set, so a set that was rolled back to is recognized.

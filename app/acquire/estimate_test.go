@@ -45,7 +45,7 @@ func estimated(t *testing.T, p *publisher) {
 				return err
 			})
 			most := acquire.Unneeded
-			for _, m := range []acquire.Strategy{acquire.Patched, acquire.Chunked, acquire.Entire} {
+			for _, m := range []acquire.Strategy{acquire.Patched, acquire.Chunked, acquire.Solid, acquire.Entire} {
 				if got := r.report.Bytes[m]; got != e.By[m] {
 					t.Errorf("%s: %d bytes of contents came, %d were estimated", m, got, e.By[m])
 				}

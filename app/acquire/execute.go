@@ -36,9 +36,10 @@ type executing struct {
 	delivery
 	sources release.Sources // nil until needed
 	indexed bool            // sources are those of the delta index
-	room    bool            // the disk has room for a set patch beside the parts
-	roomy   bool            // and for what an expanded set patch needs
-	printed string          // the last logged plan
+	solid   solidForm
+	room    bool   // the disk has room for a set patch beside the parts
+	roomy   bool   // and for what an expanded set patch needs
+	printed string // the last logged plan
 }
 
 // Fetch implements update.Source. It chooses a strategy for every content, executes one kind, and chooses again, until no content is
@@ -113,6 +114,10 @@ func (e *executing) execute(ctx context.Context, plan Plan) error {
 		return e.applyPatch(ctx, choose(e.blobs, plan, Patched))
 	case plan.Uses(Expanded) > 0:
 		return e.applyExpanded(ctx, choose(e.blobs, plan, Expanded))
+	case e.wantsSolid(plan):
+		return e.readSolid(ctx)
+	case plan.Uses(Solid) > 0:
+		return e.fetchSolid(ctx, plan)
 	case e.sources == nil:
 		return e.findSources(ctx)
 	default:
@@ -221,6 +226,7 @@ func (e *executing) situation(blobs []*blob) Situation {
 	for _, b := range blobs {
 		s.Blobs = append(s.Blobs, e.blobFacts(b))
 	}
+	s.Groups = e.solidGroups()
 	return s
 }
 
@@ -228,7 +234,7 @@ func (e *executing) situation(blobs []*blob) Situation {
 func (e *executing) blobFacts(b *blob) Blob {
 	n := Blob{
 		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Expands: b.expands && e.roomy, Whole: Unknown, Chunks: Unknown,
-		Indexed: !b.source.Index.IsZero(), Failed: map[Strategy]int{},
+		Indexed: !b.source.Index.IsZero(), Older: e.hasOlder(b), Group: e.solid.groupOf(b.sum), Failed: map[Strategy]int{},
 	}
 	if whole := b.source.Whole; !whole.IsZero() {
 		n.Whole, n.Packed = whole.Size-e.objects.countReceived(whole), b.source.Encoding != release.EncodedStored
@@ -240,7 +246,7 @@ func (e *executing) blobFacts(b *blob) Blob {
 	if _, found := e.expanded(e.failures); !found {
 		n.Expands = false
 	}
-	for _, s := range []Strategy{Copied, Patched, Expanded, Chunked, Entire} {
+	for _, s := range []Strategy{Copied, Patched, Expanded, Chunked, Solid, Entire} {
 		n.Failed[s] = e.failures.count(b.sum, s)
 	}
 	return n
@@ -248,10 +254,10 @@ func (e *executing) blobFacts(b *blob) Blob {
 
 // reportPlan logs a plan that differs from the one before, and sets the expected traffic.
 func (e *executing) reportPlan(plan Plan) {
-	text := fmt.Sprint(plan.Uses(Copied), plan.Uses(Patched), plan.Uses(Expanded), plan.Uses(Chunked), plan.Uses(Entire), e.sources == nil)
+	text := fmt.Sprint(plan.Uses(Copied), plan.Uses(Patched), plan.Uses(Expanded), plan.Uses(Chunked), plan.Uses(Solid), plan.Uses(Entire), e.sources == nil)
 	if text != e.printed {
 		e.o.Log.Info().Int("copies", plan.Uses(Copied)).Int("patched", plan.Uses(Patched)).Int("expanded", plan.Uses(Expanded)).Int("chunked", plan.Uses(Chunked)).
-			Int("whole", plan.Uses(Entire)).Int64("bytes", plan.Cost.Bytes).Int64("of", plan.Size).
+			Int("solid", plan.Uses(Solid)).Int("whole", plan.Uses(Entire)).Int64("bytes", plan.Cost.Bytes).Int64("of", plan.Size).
 			Dur("estimate", plan.Cost.Time(e.mirrors.link(e.o.Link))).Msg("strategy chosen")
 	}
 	e.printed = text

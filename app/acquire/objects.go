@@ -108,6 +108,11 @@ func (s *objectStore) fetchRange(ctx context.Context, o release.Object, r downlo
 
 // fetchSpooled fetches an object and opens it: from memory, from the sequel, or from the spool.
 func (s *objectStore) fetchSpooled(ctx context.Context, o release.Object, progress func(done int64)) (*download.Spooled, error) {
+	return s.fetchWith(ctx, o, 0, progress)
+}
+
+// fetchWith is fetchSpooled with requests of at least least bytes.
+func (s *objectStore) fetchWith(ctx context.Context, o release.Object, least int64, progress func(done int64)) (*download.Spooled, error) {
 	if data := s.prefetchedBytes(o.Sum); data != nil {
 		return download.InMemory(data), nil
 	}
@@ -131,7 +136,9 @@ func (s *objectStore) fetchSpooled(ctx context.Context, o release.Object, progre
 		}
 		s.small.Drop(o.Path())
 	}
-	if err := s.mirrors.current().Whole(ctx, download.ObjectAt(o), s.spool, progress); err != nil {
+	object := download.ObjectAt(o)
+	object.Least = least
+	if err := s.mirrors.current().Whole(ctx, object, s.spool, progress); err != nil {
 		return nil, err
 	}
 	return s.spool.Open(ctx, o.Sum)

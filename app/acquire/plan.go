@@ -1,9 +1,11 @@
 package acquire
 
 import (
-	"collet/app/download"
 	"math"
 	"time"
+
+	"collet/app/download"
+	"collet/netproto/solid"
 )
 
 // Strategy is how a content is obtained. The values appear in logs and in the output of tools.
@@ -20,6 +22,8 @@ const (
 	Expanded Strategy = "expanded"
 	// Chunked: missing chunks are fetched, the others come from local files.
 	Chunked Strategy = "chunks"
+	// Solid: it is unpacked from a group of the solid form.
+	Solid Strategy = "solid"
 	// Entire: its whole object is fetched.
 	Entire Strategy = "whole"
 	// Stuck: every strategy has failed too often.
@@ -41,6 +45,7 @@ const (
 	patchRate = 200e6 // our own: 153 to 302 MB/s of native modules, one core (go test -bench Corpus ./netproto/chunk)
 	zstdRate  = 600e6 // zstd -19
 	chunkRate = 600e6 // the same decoder; local chunks are summed at 1.2 GB/s in addition
+	solidRate = 150e6 // of a whole group, wanted or not; it overlaps with the download
 	copyRate  = 1.2e9 // read, hashed and written; SHA-256 runs at 1.3 to 1.9 GB/s
 
 	inflateRate = 120e6 // go test -bench . ./netproto/deflate
@@ -113,6 +118,8 @@ type Blob struct {
 	Chunks  int64 // size of the missing chunks; Unknown without an index
 	Runs    int   // number of ranges of the missing chunks
 	Indexed bool  // an index exists
+	Older   bool  // the install has an older version, whose chunks are not known yet
+	Group   int   // number of its group in Situation.Groups, from 1; 0: none
 
 	Failed map[Strategy]int // number of failures of each strategy
 }
@@ -130,6 +137,17 @@ type Situation struct {
 	Expanded int64 // missing bytes of the expanded set patch, if it makes a content
 	Inflated int64 // bytes of the old forms that it needs
 	Cores    int   // of this machine; 0: unknown
+
+	Groups []SolidGroup // of the solid form; nil before its index is known
+}
+
+// SolidGroup is a group of the solid form. Sizes are in bytes.
+type SolidGroup struct {
+	Size     int64 // of its contents, wanted or not
+	Packed   int64 // of its parts
+	Bytes    int64 // missing of its parts
+	Requests int   // for these
+	Unusable bool
 }
 
 // Plan is a strategy for every content of a situation, and what that costs. It is a value and is only read.
@@ -173,6 +191,18 @@ func Choose(s Situation) Plan {
 // faster, but their bytes cost money.
 const unnoticed = 250 * time.Millisecond
 
+// better reports whether a cost is better than d: it takes less time, by more than unnoticed if it has more bytes.
+func (c Cost) better(d Cost, l Link) bool {
+	less := d.Time(l) - c.Time(l)
+	switch {
+	case c.Bytes < d.Bytes:
+		less += unnoticed
+	case c.Bytes > d.Bytes:
+		less -= unnoticed
+	}
+	return less > 0
+}
+
 // worse reports whether a plan with a set patch is worse than d, one without it: it has more stuck contents, or takes longer.
 func (p Plan) worse(d Plan, l Link) bool {
 	if a, b := p.Uses(Stuck), d.Uses(Stuck); a != b {
@@ -189,9 +219,18 @@ func (p Plan) worse(d Plan, l Link) bool {
 func (s Situation) choose(by Strategy) Plan {
 	plan := Plan{Strategy: make([]Strategy, len(s.Blobs))}
 	sources := false
+	costs := make([]Cost, len(s.Blobs))
 	for i, c := range s.Blobs {
-		m, cost := s.cheapest(c, by)
-		plan.Strategy[i], plan.Cost = m, plan.Cost.plus(cost)
+		if c.Group > 0 && c.Whole == Unknown { // a group tells how well its contents can be compressed
+			g := s.Groups[c.Group-1]
+			c.Whole, c.Packed = int64(float64(c.Size)*float64(g.Packed)/float64(g.Size)), true
+		}
+		plan.Strategy[i], costs[i] = s.cheapest(c, by)
+	}
+	s.useGroups(&plan, costs)
+	for i, c := range s.Blobs {
+		m := plan.Strategy[i]
+		plan.Cost = plan.Cost.plus(costs[i])
 		sources = sources || m == Chunked || m == Entire
 		if m != Unneeded {
 			plan.Size, plan.Full = plan.Size+c.Size, plan.Full+c.whole()
@@ -208,6 +247,71 @@ func (s Situation) choose(by Strategy) Plan {
 	}
 	return plan
 }
+
+// useGroups replaces whole objects and chunks by groups of the solid form, where that takes less time. A group is used for all contents
+// that would be fetched otherwise, or for none.
+func (s Situation) useGroups(plan *Plan, costs []Cost) {
+	type sum struct {
+		cost  Cost
+		stuck bool
+		blobs []int
+	}
+	sums := make([]sum, len(s.Groups))
+	for i, c := range s.Blobs {
+		m := plan.Strategy[i]
+		if c.Group == 0 || !c.may(Solid) || m != Entire && m != Chunked && m != Stuck {
+			continue
+		}
+		g, cost := &sums[c.Group-1], costs[i]
+		if c.Older && c.Chunks == Unknown {
+			cost.Bytes /= 2 // as WorthIndex assumes
+		}
+		g.cost, g.stuck, g.blobs = g.cost.plus(cost), g.stuck || m == Stuck, append(g.blobs, i)
+	}
+	use := func(n int) {
+		for k, i := range sums[n].blobs {
+			plan.Strategy[i], costs[i] = Solid, Cost{}
+			if k == 0 {
+				costs[i] = s.Groups[n].cost()
+			}
+		}
+	}
+	var left []int
+	grouped, separate := Cost{}, Cost{}
+	for n, g := range s.Groups {
+		switch {
+		case len(sums[n].blobs) == 0 || g.Unusable:
+		case sums[n].stuck || g.cost().better(sums[n].cost, s.Link):
+			use(n)
+		default:
+			left = append(left, n)
+			grouped, separate = grouped.plus(g.cost()), separate.plus(sums[n].cost)
+		}
+	}
+	if s.Sources == 0 || len(left) == 0 {
+		return
+	}
+	// Without the other groups the list of sources would be fetched for their contents alone.
+	if separate = separate.plus(Cost{Bytes: s.Sources, RoundTrips: 1}); grouped.better(separate, s.Link) {
+		for _, n := range left {
+			use(n)
+		}
+	}
+}
+
+// cost is the cost of fetching and unpacking a group.
+func (g SolidGroup) cost() Cost {
+	return Cost{Bytes: g.Bytes, Requests: g.Requests, CPU: float64(g.Size) / solidRate}
+}
+
+// WorthSolid reports whether the index of the solid form is worth fetching. blobs contents of missing bytes together would be fetched one
+// by one; the set has total bytes. Groups are fetched whole, so a small part of a set is not worth it.
+func WorthSolid(blobs int, missing, total int64) bool {
+	return blobs > 0 && missing*worthSolidShare >= min(total, solid.MaxGroup)
+}
+
+// worthSolidShare is the divisor for the share of a set, or of a full group, that must be missing for the solid form: an eighth.
+const worthSolidShare = 8
 
 func (s Situation) cores() float64 {
 	if s.Cores <= 0 {

@@ -537,6 +537,16 @@ func (p *publisher) head(number uint64) (h release.Head) {
 	return h
 }
 
+// removeSolid removes the index of a release's solid form.
+func (p *publisher) removeSolid(number uint64) {
+	p.t.Helper()
+	index, found := p.head(number).Solid()
+	if !found {
+		p.t.Fatalf("release %d has no solid form", number)
+	}
+	remove(p.t, p.disk, index.Path())
+}
+
 // sources reads where the files of a release come from.
 func (p *publisher) sources(number uint64) release.Sources {
 	p.t.Helper()

@@ -99,6 +99,9 @@ func TestStopsCostNothing(t *testing.T) {
 	bare.publish(2, next, publish.Request{})
 	first := newPublisher(t)
 	first.publish(2, many.with(tree{"Lathe.so": sparse(1, 1_300_000), "Big.zip": noise(5, 1_200_000)}), publish.Request{})
+	if _, found := first.head(2).Solid(); !found {
+		t.Fatal("a first install without a solid form")
+	}
 	type story struct {
 		name   string
 		p      *publisher

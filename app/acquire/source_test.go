@@ -145,7 +145,7 @@ func fromBefore(t *testing.T, p *publisher) {
 }
 
 func fromLongAgo(t *testing.T, p *publisher) {
-	if n := len(p.head(8).Patches); n != 2 {
+	if n := p.head(8).PatchCount(); n != 2 {
 		t.Fatalf("release 8 has %d patches", n)
 	}
 	c := newClient(t, p, p.mirror()).at(2)
@@ -267,6 +267,7 @@ func noChunks(t *testing.T, p *publisher) {
 // noWhole: without whole objects chunks are used, even by an empty install.
 func noWhole(t *testing.T, p *publisher) {
 	c := newClient(t, p, p.mirror())
+	p.removeSolid(8)
 	for _, s := range p.sources(8) {
 		if !s.Index.IsZero() {
 			remove(t, p.disk, s.Whole.Path())
@@ -497,10 +498,13 @@ func headMirrors(t *testing.T, p *publisher) {
 	p.publish(9, game(8).with(tree{"New.txt": prose(9, 90_000)}), publish.Request{Patches: new(int), Head: func(h *release.Head) { h.Mirrors = []string{"https://mirror.example/game"} }})
 	named, mirror := p.mirror(), p.mirror()
 	mirror.name = "https://mirror.example/game/"
-	whole := p.sources(9)
+	contents := p.solidParts(9)
+	for _, s := range p.sources(9) {
+		contents = append(contents, s.Whole)
+	}
 	named.spoil = func(name string, _ int64) error {
-		for _, s := range whole {
-			if name == s.Whole.Path() {
+		for _, o := range contents {
+			if name == o.Path() {
 				return &download.MissingError{Mirror: named.name, Name: name}
 			}
 		}

@@ -94,6 +94,7 @@ type Object struct {
 	Size   int64          // bytes; below 0 is unknown
 	Digest release.Digest // SHA-256; only Whole needs it
 	Parts  bool           // Ranges fails rather than fetch the whole file for a small part: the caller has other strategies
+	Least  int64          // least size of a request in bytes, if that much is missing: for callers that fetch several objects at once
 }
 
 // ObjectAt is the object of a verified document.

@@ -138,7 +138,7 @@ func hashReceived(ctx context.Context, hash *hashing, received <-chan struct{}) 
 // set.
 func (w *whole) fetchMissing(ctx context.Context) error {
 	have, size := w.p.state()
-	s := w.f.newScheduler(Object{Name: w.o.Name, Size: size}, size, w)
+	s := w.f.newScheduler(Object{Name: w.o.Name, Size: size, Least: w.o.Least}, size, w)
 	for _, m := range w.f.stats.mirrors {
 		try := s.tries.of(m)
 		try.last = w.stale[m]

@@ -172,7 +172,7 @@ func (s *scheduler) requestSize(free int) int64 {
 	if s.landed {
 		share = max(left/int64(s.f.stats.allowedRequests()), tailRequest)
 	}
-	return max(min(share, s.largest), smallestRequest)
+	return max(min(share, s.largest), smallestRequest, s.o.Least)
 }
 
 // cutPending removes about size bytes from the front of the pending ranges. A remainder that is too small for a request is included.

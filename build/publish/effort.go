@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"collet/netproto/chunk"
+	"collet/netproto/solid"
 )
 
 // Effort is how much processor time a publication takes for whole objects and chunks. Clients read the results of every effort.
@@ -27,5 +28,17 @@ func (e Effort) chunkEffort() (chunk.Effort, error) {
 		return chunk.EffortBest, nil
 	default:
 		return 0, fmt.Errorf("effort %q is not fast, balanced or best", e)
+	}
+}
+
+// solidEffort returns the effort of package solid.
+func (e Effort) solidEffort() solid.Effort {
+	switch e {
+	case EffortFast:
+		return solid.Fast
+	case EffortBest:
+		return solid.Best
+	default:
+		return solid.Balanced
 	}
 }

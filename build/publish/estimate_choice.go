@@ -11,6 +11,7 @@ import (
 	"collet/netproto/chunk"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
+	"collet/netproto/solid"
 )
 
 // chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
@@ -37,14 +38,25 @@ func (c *chooser) choose(e *Estimate) error {
 	choice := acquire.Choose(c.now)
 	e.By, e.Takes = map[acquire.Strategy]int64{}, acquire.Unneeded
 	patched := func() bool { return choice.Uses(acquire.Patched)+choice.Uses(acquire.Expanded) > 0 }
-	if len(c.files) > 0 && !patched() {
-		c.addSources()
-		choice = acquire.Choose(c.now)
+	separate := func() bool { return choice.Uses(acquire.Entire)+choice.Uses(acquire.Chunked) > 0 }
+	if separate() {
+		if err := c.addSolid(); err != nil {
+			return err
+		}
+		choice = c.unpackSolid(e)
 	}
-	if len(c.files) > 0 && !patched() {
-		c.now.Patch = acquire.Unknown
+	if separate() {
+		c.addSources()
+		choice = c.unpackSolid(e)
+	}
+	if separate() {
+		c.now.Groups = nil
+		if !patched() {
+			c.now.Patch = acquire.Unknown
+		}
 		for i := range c.now.Blobs {
-			c.now.Blobs[i].Expands = false
+			c.now.Blobs[i].Group = 0
+			c.now.Blobs[i].Expands = c.now.Blobs[i].Expands && patched()
 		}
 		if err := c.addIndexes(); err != nil {
 			return err
@@ -52,7 +64,9 @@ func (c *chooser) choose(e *Estimate) error {
 		choice = acquire.Choose(c.now)
 	}
 	for i, m := range choice.Strategy {
-		e.By[m] += c.files[i].Size
+		if m != acquire.Unneeded {
+			e.By[m] += c.files[i].Size
+		}
 	}
 	for _, m := range slices.Sorted(maps.Keys(e.By)) {
 		if e.Takes == acquire.Unneeded || e.By[m] > e.By[e.Takes] {
@@ -100,7 +114,8 @@ func (c *chooser) addHead() {
 		have[f.Sum] = f.Size
 		c.files = append(c.files, f)
 		c.now.Blobs = append(c.now.Blobs, acquire.Blob{
-			Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
+			Older: contains(c.old.listing, f.Path),
+			Size:  f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
 		})
 	}
 }
@@ -130,6 +145,57 @@ func (c *chooser) addExpanded() error {
 	}
 	c.now.Inflated = p.Work().Inflated
 	return nil
+}
+
+// addSolid adds the groups of the solid form, if its index is worth fetching.
+func (c *chooser) addSolid() error {
+	index, found := c.head.Solid()
+	missing := int64(0)
+	for _, b := range c.now.Blobs {
+		missing += b.Lacks
+	}
+	if !found || !acquire.WorthSolid(len(c.now.Blobs), missing, c.head.Bytes) {
+		return nil
+	}
+	form, err := c.releases.solidForm(c.head)
+	if err != nil {
+		return err
+	}
+	c.lists.Bytes += index.Size
+	c.lists.RoundTrips++
+	at := map[release.Digest]int{}
+	for n, g := range form.Groups {
+		c.now.Groups = append(c.now.Groups, acquire.SolidGroup{Size: g.Size(), Packed: g.Packed(), Bytes: g.Packed(), Requests: len(g.Parts)})
+		for _, m := range g.Members {
+			if m.Content != solid.Gone {
+				at[form.Contents[m.Content].Sum] = n + 1
+			}
+		}
+	}
+	for i, f := range c.files {
+		c.now.Blobs[i].Group = at[f.Sum]
+	}
+	return nil
+}
+
+// unpackSolid chooses with the groups of the solid form. What they give is there then, and the others are chosen again.
+func (c *chooser) unpackSolid(e *Estimate) acquire.Plan {
+	for {
+		choice := acquire.Choose(c.now)
+		if choice.Uses(acquire.Solid) == 0 {
+			return choice
+		}
+		for i, m := range choice.Strategy {
+			if m != acquire.Solid {
+				continue
+			}
+			b := &c.now.Blobs[i]
+			g := &c.now.Groups[b.Group-1]
+			c.lists.Bytes, c.lists.Requests = c.lists.Bytes+g.Bytes, c.lists.Requests+g.Requests
+			g.Bytes, g.Requests, b.Lacks = 0, 0, 0
+			e.By[acquire.Solid] += c.files[i].Size
+		}
+	}
 }
 
 // addSources adds what the sources say.
@@ -204,4 +270,10 @@ func (c *chooser) planChunks(i int) error {
 		blob.Chunks += r.Size
 	}
 	return nil
+}
+
+// contains reports whether a set has a file of this name.
+func contains(list release.Listing, path string) bool {
+	_, found := list.Find(path)
+	return found
 }

@@ -64,6 +64,7 @@ type Folder struct {
 	packer   *packer
 	chunker  *chunker
 	patches  *patchMaker
+	solids   *solidMaker
 	heads    *headWriter
 	sequels  *sequelFiles
 	plain    *plainFiles
@@ -127,7 +128,7 @@ func (f *Folder) openFolder() (err error) {
 		return err
 	}
 	f.ledger, err = openLedger(f.fs)
-	f.packer.ledger, f.chunker.ledger, f.patches.ledger = f.ledger, f.ledger, f.ledger
+	f.packer.ledger, f.chunker.ledger, f.patches.ledger, f.solids.ledger = f.ledger, f.ledger, f.ledger, f.ledger
 	return err
 }
 
@@ -140,6 +141,9 @@ func (f *Folder) assemble() {
 	f.packer = &packer{store: f.store, maxBrotli: f.settings.maxBrotli()}
 	f.chunker = &chunker{store: f.store, meter: f.meter, workers: f.workers, minimum: f.settings.ChunkMinimum}
 	f.patches = &patchMaker{store: f.store, meter: f.meter, workers: f.options.Workers, memory: f.settings.PatchMemory << 20}
+	f.solids = &solidMaker{
+		store: f.store, releases: f.releases, meter: f.meter, workers: f.workers, memory: f.settings.PatchMemory << 20, made: map[string][]release.Object{},
+	}
 	f.heads = &headWriter{store: f.store, releases: f.releases}
 	f.sequels = &sequelFiles{releases: f.releases}
 	f.plain = &plainFiles{

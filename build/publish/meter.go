@@ -26,7 +26,7 @@ const (
 	stageHash   = 1
 	stagePack   = 2 // whole objects
 	stageChunks = 3
-	stageMake   = 4 // what each release needs besides: patches
+	stageMake   = 4 // what each release needs besides: patches, the solid form
 	stageSign   = 5
 	stageCount  = 5
 )

@@ -41,6 +41,7 @@ type ReleaseSummary struct {
 	Bytes   int64 // of the files
 	Whole   int64 // of all whole objects: the download of a new player
 	Patches []PatchSummary
+	Solid   SolidSummary // all contents packed together
 
 	Compatibility string // of the head; empty is any, which has no name on a server
 }
@@ -81,7 +82,7 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 	if err != nil {
 		return Summary{}, err
 	}
-	f.packer.effort, f.chunker.effort = effort, effort
+	f.packer.effort, f.chunker.effort, f.solids.effort = effort, effort, r.Effort.solidEffort()
 	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return Summary{}, err
 	}
@@ -345,6 +346,9 @@ func (p *publication) publishTarget(ctx context.Context, target string, all map[
 		return release.Entry{}, err
 	}
 	summary.Patches = append(summary.Patches, p.passed[target]...)
+	if summary.Solid, err = p.solids.announce(ctx, p.blobs, &h, to); err != nil {
+		return release.Entry{}, err
+	}
 	percent := p.settings.Percent
 	if p.request.Percent != nil {
 		percent = *p.request.Percent

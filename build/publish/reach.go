@@ -46,6 +46,13 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 		for _, p := range h.Patches {
 			found.addObjects(p.Object)
 		}
+		form, err := r.solidForm(h)
+		if err != nil {
+			return nil, advice.Because(err, "run collet release verify", "solid form of release %s", e.Path())
+		}
+		for _, g := range form.Groups {
+			found.addObjects(g.Parts...)
+		}
 		found.addObjects(slices.Collect(maps.Values(h.Notes))...)
 		for _, s := range o.sources {
 			found.sources[s.Content] = s

@@ -81,6 +81,15 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		if newest < 0 {
 			continue
 		}
+		first, err := s.collectFirst(entries[newest], lists)
+		if err == nil && first != nil {
+			none := entries[newest]
+			none.Number = 0
+			wanted[none.PackedSequelPath()], err = release.PackSequel(first)
+		}
+		if err != nil {
+			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", entries[newest].Path())
+		}
 		others := slices.DeleteFunc(slices.Clone(entries), func(e release.Entry) bool {
 			return e.Number >= entries[newest].Number && !e.Killed // a client that has a held release keeps it
 		})
@@ -138,6 +147,32 @@ func (s *sequelFiles) collect(from, to release.Entry, lists []release.SequelPart
 	case fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:
 		more = []release.Object{fresh.Listing.Object, fresh.Sources}
 	}
+	return s.join(parts, more)
+}
+
+// collectFirst collects what a client needs that has no release: the signed lists, the head, and if they are small, the listing and the index
+// of the solid form; without a solid form the sources. It returns nil if the result would be too large.
+func (s *sequelFiles) collectFirst(to release.Entry, lists []release.SequelPart) ([]release.SequelPart, error) {
+	fresh, err := s.releases.head(to)
+	if err != nil {
+		return nil, err
+	}
+	head, err := platform.ReadFile(s.releases.fs, to.Head.HeadPath(), release.MaxHead)
+	if err != nil {
+		return nil, err
+	}
+	more := []release.Object{fresh.Listing.Object, fresh.Sources}
+	if index, found := fresh.Solid(); found {
+		more[1] = index
+	}
+	if to.Percent < 100 || more[0].Size+more[1].Size > maxSequelLists {
+		more = nil
+	}
+	return s.join(append(slices.Clone(lists), release.SequelPart{Name: to.Head.HeadPath(), Data: head}), more)
+}
+
+// join adds the objects behind parts. It returns nil if the result would be too large.
+func (s *sequelFiles) join(parts []release.SequelPart, more []release.Object) ([]release.SequelPart, error) {
 	total := int64(0)
 	for _, o := range more {
 		data, err := s.releases.object(o)

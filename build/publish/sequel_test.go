@@ -158,7 +158,7 @@ func TestSequelsAreRenewed(t *testing.T) {
 			yield(e.Name())
 		}
 	})
-	if len(names) != 4 { // packed and plain for each target
+	if len(names) != 6 { // for each target packed and plain, and one for new players
 		t.Errorf("%q", names)
 	}
 	s.clock = s.clock.AddDate(0, 0, 80) // the snapshot is signed anew

@@ -18,3 +18,20 @@ func ExpandedFrom(listing Digest) Digest { return sumOf([]byte("collet expanded 
 
 // ExpandedFrom finds the expanded set patch from the set with this listing.
 func (h Head) ExpandedFrom(listing Digest) (Object, bool) { return h.PatchFrom(ExpandedFrom(listing)) }
+
+// PatchCount is the number of sets that the head names patches from. An expanded set patch counts only without the usual one.
+func (h Head) PatchCount() (n int) {
+	expanded := map[Digest]bool{}
+	for _, p := range h.Patches {
+		expanded[ExpandedFrom(p.From)] = true
+	}
+	for _, p := range h.Patches {
+		if !p.Announces() && !expanded[p.From] {
+			n++
+		}
+	}
+	return n
+}
+
+// Announces reports whether an entry of Patches is no patch, but announces the solid form.
+func (p PatchRef) Announces() bool { return p.From == SolidFrom() }

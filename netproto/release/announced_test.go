@@ -28,6 +28,10 @@ func TestAnnouncedDigests(t *testing.T) {
 	if _, found := head.ExpandedFrom(release.SolidFrom()); found {
 		t.Error("the head announces an expanded set patch from another listing")
 	}
+	head.Patches = append(head.Patches, release.PatchRef{From: old, Object: object})
+	if n := head.PatchCount(); n != 1 {
+		t.Errorf("%d patches", n)
+	}
 	if _, found := (release.Head{}).Solid(); found {
 		t.Error("an empty head announces a solid form")
 	}

@@ -258,3 +258,16 @@ func (p *indexReader) parts(g *Group) error {
 	}
 	return nil
 }
+
+// Form is the solid form of a set. The zero value is none.
+type Form struct {
+	Contents []Content // of the set, see Contents
+	Groups   []Group
+}
+
+// OpenForm reads the index of a set's solid form, see ParseIndex.
+func OpenForm(index []byte, set release.Listing) (f Form, err error) {
+	f.Contents = Contents(set)
+	f.Groups, err = ParseIndex(index, f.Contents)
+	return f, err
+}

@@ -172,7 +172,7 @@ func TestPlan(t *testing.T) {
 	}
 	files[":module"] = 1 << 20
 	contents := solid.Contents(set(files))
-	groups := solid.Plan(contents, nil, nil)
+	groups := solid.Plan(contents, solid.Form{})
 	checkComplete(t, contents, groups)
 	if len(groups) != 5 || len(groups[4].Members) != 1 {
 		t.Fatalf("%d groups, the last with %d members", len(groups), len(groups[len(groups)-1].Members))
@@ -185,7 +185,7 @@ func TestPlan(t *testing.T) {
 		name := fmt.Sprintf("f%03d", i)
 		files[name]++
 		next := solid.Contents(set(files))
-		now := solid.Plan(next, groups, contents)
+		now := solid.Plan(next, solid.Form{Contents: contents, Groups: groups})
 		checkComplete(t, next, now)
 		if n := fresh(now); i == 0 && n != files[name] {
 			t.Errorf("release %d packs %d bytes, the file has %d", i, n, files[name])
@@ -206,14 +206,14 @@ func TestPlan(t *testing.T) {
 		delete(files, fmt.Sprintf("f%03d", i))
 	}
 	next := solid.Contents(set(files))
-	now := solid.Plan(next, groups, contents)
+	now := solid.Plan(next, solid.Form{Contents: contents, Groups: groups})
 	checkComplete(t, next, now)
 	for _, g := range now {
 		if g.Live()*4 < g.Size()*3 {
 			t.Errorf("a group of %d bytes with %d live is kept", g.Size(), g.Live())
 		}
 	}
-	if !reflect.DeepEqual(now, solid.Plan(next, groups, contents)) {
+	if !reflect.DeepEqual(now, solid.Plan(next, solid.Form{Contents: contents, Groups: groups})) {
 		t.Error("two plans differ")
 	}
 }

@@ -10,15 +10,15 @@ const (
 	maxSmall   = 8
 )
 
-// Plan is the groups of a set's contents. Resources have groups of their own, which targets can share. old are those of an earlier release with its contents; both may be nil. Kept groups have their
+// Plan is the groups of a set's contents. Resources have groups of their own, which targets can share. old is the form of an earlier release, or the zero value. Kept groups have their
 // parts, new ones have none. The result depends on the arguments alone.
-func Plan(contents []Content, old []Group, oldContents []Content) []Group {
+func Plan(contents []Content, old Form) []Group {
 	at := make(map[release.Digest]int, len(contents))
 	for i, c := range contents {
 		at[c.Sum] = i
 	}
 	taken := make([]bool, len(contents))
-	groups := keep(at, old, oldContents)
+	groups := keep(at, old)
 	for _, g := range groups {
 		for _, m := range g.Members {
 			if m.Content != Gone {
@@ -48,14 +48,14 @@ func Plan(contents []Content, old []Group, oldContents []Content) []Group {
 }
 
 // keep selects the groups of an earlier release that are kept.
-func keep(at map[release.Digest]int, old []Group, oldContents []Content) (kept []Group) {
+func keep(at map[release.Digest]int, old Form) (kept []Group) {
 	small := 0
-	for _, g := range old {
+	for _, g := range old.Groups {
 		now := Group{Parts: g.Parts}
 		for _, m := range g.Members {
 			content := Gone
 			if m.Content != Gone {
-				if i, stays := at[oldContents[m.Content].Sum]; stays {
+				if i, stays := at[old.Contents[m.Content].Sum]; stays {
 					content = i
 				}
 			}

@@ -217,6 +217,9 @@ func printPublished(out io.Writer, s publish.Summary) error {
 			whole = "published before"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t\n", name, e.Target, r.Files, text.Bytes(r.Bytes), whole)
+		if r.Solid.Bytes > 0 {
+			fmt.Fprintf(t, "  first install\t\t\t\t%s\t%s\n", text.Bytes(r.Solid.Bytes), savedText(r.Solid.Bytes, r.Whole))
+		}
 		for _, p := range r.Patches {
 			if p.Bytes == 0 {
 				fmt.Fprintf(t, "  from %d\t\t\t\tno patch: %s\t\n", p.From, p.Why)
@@ -289,11 +292,12 @@ func publishedJSON(s publish.Summary) any {
 		Files   int     `json:"files"`
 		Bytes   int64   `json:"bytes"`
 		Whole   int64   `json:"whole"`
+		Solid   int64   `json:"solid,omitempty"` // bytes of all contents packed together
 		Patches []patch `json:"patches"`
 	}
 	rows := []row{}
 	for _, r := range s.Releases {
-		one := row{r.Entry.Channel, r.Entry.Target, r.Entry.Number, r.Already, r.Files, r.Bytes, r.Whole, []patch{}}
+		one := row{r.Entry.Channel, r.Entry.Target, r.Entry.Number, r.Already, r.Files, r.Bytes, r.Whole, r.Solid.Bytes, []patch{}}
 		for _, p := range r.Patches {
 			one.Patches = append(one.Patches, patch(p))
 		}

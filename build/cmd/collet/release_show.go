@@ -31,6 +31,7 @@ type releaseRow struct {
 	Head      string     `json:"head"`
 	Listing   string     `json:"listing"`
 	Patches   []patchRow `json:"patches"`
+	Solid     string     `json:"solid,omitempty"` // digest of the solid form's index
 	Notes     []string   `json:"notes"`
 }
 
@@ -46,7 +47,13 @@ func rowOf(l publish.Listed) releaseRow {
 		Hold: e.Hold, Killed: e.Killed, Published: h.Published, Files: h.Count, Bytes: h.Bytes, Head: e.Head.Sum.String(),
 		Listing: h.Listing.Sum.String(), Patches: []patchRow{}, Notes: slices.Sorted(maps.Keys(h.Notes)),
 	}
+	if o, found := h.Solid(); found {
+		r.Solid = o.Sum.String()
+	}
 	for _, p := range h.Patches {
+		if p.Announces() {
+			continue
+		}
 		r.Patches = append(r.Patches, patchRow{p.From.String(), p.Object.Size})
 	}
 	return r
@@ -86,7 +93,7 @@ func (r releaseListCommand) Run(c console) error {
 		for _, l := range list {
 			e, h := l.Entry, l.Head
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", e.Channel, e.Target, e.Number, clean(h.Version),
-				h.Published.Format("2006-01-02 15:04"), h.Count, text.Bytes(h.Bytes), len(h.Patches), cmp.Or(offered(e), "everybody"))
+				h.Published.Format("2006-01-02 15:04"), h.Count, text.Bytes(h.Bytes), h.PatchCount(), cmp.Or(offered(e), "everybody"))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -167,7 +174,13 @@ func printRelease(out io.Writer, l publish.Listed) error {
 	if !h.Changes.IsZero() {
 		fmt.Fprintf(t, "changes\t%s\t%s\n", h.Changes.Path(), text.Bytes(h.Changes.Size))
 	}
+	if o, found := h.Solid(); found {
+		fmt.Fprintf(t, "solid form\t%s\t%s\n", o.Path(), text.Bytes(o.Size))
+	}
 	for _, p := range h.Patches {
+		if p.Announces() {
+			continue
+		}
 		fmt.Fprintf(t, "patch\t%s\t%s\tfrom the set %v\n", p.Object.Path(), text.Bytes(p.Object.Size), p.From)
 	}
 	for _, language := range slices.Sorted(maps.Keys(h.Notes)) {

@@ -18,6 +18,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/server/config"
+	"collet/netproto/solid"
 )
 
 const (
@@ -296,6 +297,9 @@ func (d diskStore) readParts(e release.Entry, log zerolog.Logger) (parts, error)
 	for _, p := range h.Patches {
 		add(p.Object)
 	}
+	if err := d.addSolidParts(h, add); err != nil {
+		log.Warn().Err(err).Str("release", e.Path()).Msg("The solid form can't be read; clients fetch file by file")
+	}
 	for _, o := range h.Notes {
 		add(o)
 	}
@@ -322,6 +326,38 @@ func (d diskStore) readParts(e release.Entry, log zerolog.Logger) (parts, error)
 	}
 	slices.SortFunc(p.objects, func(a, b release.Object) int { return strings.Compare(a.Path(), b.Path()) })
 	return p, nil
+}
+
+// addSolidParts adds the parts of the solid form.
+func (d diskStore) addSolidParts(h release.Head, add func(release.Object)) error {
+	index, found := h.Solid()
+	if !found {
+		return nil
+	}
+	if index.Size > solid.MaxIndex {
+		return fmt.Errorf("its index has %d bytes, more than %d", index.Size, solid.MaxIndex)
+	}
+	data, err := d.Load(index.Path(), index.Size)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // checkComplete reports it as missing
+	}
+	if err == nil {
+		err = index.Verify(data)
+	}
+	if err != nil {
+		return err
+	}
+	listing, err := d.readListing(h)
+	if err != nil {
+		return err
+	}
+	form, err := solid.OpenForm(data, listing)
+	for _, g := range form.Groups {
+		for _, p := range g.Parts {
+			add(p)
+		}
+	}
+	return err
 }
 
 // addPacks adds the packs of the used entries of a set of chunk indexes.

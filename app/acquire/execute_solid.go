@@ -1,0 +1,299 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"collet/app/download"
+	"collet/netproto/release"
+	"collet/netproto/solid"
+)
+
+// solidForm is the solid form of the offered release, as far as it is known.
+type solidForm struct {
+	asked  bool // the index was requested, or is not usable
+	form   solid.Form
+	groups map[release.Digest]int // by content
+}
+
+// wantsSolid reports whether the index of the solid form is worth fetching: a plan fetches much of the release as whole objects or chunks.
+func (e *executing) wantsSolid(plan Plan) bool {
+	o, found := e.head.Solid()
+	if e.solid.asked || !found || o.Size > solid.MaxIndex || !e.failures.may(o.Sum, Solid) {
+		return false
+	}
+	missing, blobs := int64(0), 0
+	for i, b := range e.blobs {
+		if s := plan.Strategy[i]; (s == Entire || s == Chunked || s == Stuck) && b.size <= solid.MaxGroup {
+			missing, blobs = missing+e.lacks(b), blobs+1
+		}
+	}
+	return WorthSolid(blobs, missing, e.head.Bytes)
+}
+
+// readSolid fetches the index of the solid form. Without it, the other strategies are used.
+func (e *executing) readSolid(ctx context.Context) error {
+	o, _ := e.head.Solid()
+	e.solid.asked = true
+	data, err := e.objects.fetchBytes(ctx, o)
+	if err == nil {
+		e.solid.form, err = solid.OpenForm(data, e.listing)
+	}
+	if err != nil {
+		if endsFetch(ctx, err) {
+			return err
+		}
+		e.failures.record(o.Sum, Solid, maxFailures)
+		e.o.Log.Warn().Err(err).Msg("the solid form of the release can't be read; it is fetched file by file")
+		return e.objects.discard(ctx, o)
+	}
+	e.solid.groups = map[release.Digest]int{}
+	for g, group := range e.solid.form.Groups {
+		for _, m := range group.Members {
+			if m.Content != solid.Gone {
+				e.solid.groups[e.solid.form.Contents[m.Content].Sum] = g
+			}
+		}
+	}
+	return nil
+}
+
+// solidGroups are the groups for Choose. A group without room for its parts beside the contents can't be used.
+func (e *executing) solidGroups() (list []SolidGroup) {
+	free, err := e.o.FS.Free()
+	need := int64(download.SpareRoom)
+	for _, b := range e.blobs {
+		need += e.lacks(b)
+	}
+	for _, g := range e.solid.form.Groups {
+		n := SolidGroup{Size: g.Size(), Packed: g.Packed()}
+		for _, p := range g.Parts {
+			if left := p.Size - e.objects.countReceived(p); left > 0 {
+				n.Bytes, n.Requests = n.Bytes+left, n.Requests+1
+			}
+		}
+		n.Unusable = err == nil && free < uint64(need+n.Bytes)
+		list = append(list, n)
+	}
+	return list
+}
+
+// fetchSolid fetches the groups that a plan uses, and writes their contents to the wants. Parts are fetched ahead while the ones before
+// them are decoded.
+func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
+	list := choose(e.blobs, plan, Solid)
+	used := map[int]bool{}
+	for _, b := range list {
+		used[e.solid.groups[b.sum]] = true
+	}
+	f := &solidFetch{executing: e, parts: newPrefetcher(ctx, download.MaxInFlight), came: map[release.Object]int64{}}
+	defer f.parts.close()
+	var groups []solid.Group
+	for g, group := range e.solid.form.Groups {
+		if !used[g] {
+			continue
+		}
+		groups = append(groups, group)
+		for _, p := range group.Parts {
+			before := e.objects.countReceived(p)
+			f.parts.addTask(1, func(ctx context.Context) (any, error) {
+				return e.objects.fetchWith(ctx, p, partRequest, func(done int64) { f.countReceived(p, done-before) })
+			})
+		}
+	}
+	for _, group := range groups {
+		if err := f.unpack(ctx, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partRequest is the least size of a request for a part in bytes: parts are fetched several at once, so most take one request.
+const partRequest = 2 << 20
+
+// solidFetch is one call of fetchSolid.
+type solidFetch struct {
+	*executing
+	parts  *prefetcher
+	buffer []byte // of the decoder, for the next group
+
+	mu   sync.Mutex
+	came map[release.Object]int64 // received bytes of each part
+	sum  int64                    // of came
+}
+
+// countReceived reports the number of received bytes of a part. It is safe for concurrent use.
+func (f *solidFetch) countReceived(p release.Object, bytes int64) {
+	f.mu.Lock()
+	bytes = max(bytes, 0)
+	f.sum += bytes - f.came[p]
+	f.came[p] = bytes
+	sum := f.sum
+	f.mu.Unlock()
+	f.progress.reportTraffic(sum)
+}
+
+// unpack decodes a group. A failure counts for all contents that it leaves.
+func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
+	d, fault := solid.NewDecoder(group.Size(), f.buffer)
+	w := &solidWriter{e: f.executing, members: group.Members}
+	for range group.Parts {
+		result, err := f.parts.nextResult()
+		if err != nil && endsFetch(ctx, err) {
+			return errors.Join(err, w.open.giveUp())
+		}
+		if fault == nil && err != nil {
+			fault = err
+		}
+		if err != nil {
+			continue
+		}
+		part := result.(*download.Spooled)
+		if fault == nil {
+			if fault = d.Part(part, part.Size()); fault == nil {
+				fault = w.write(ctx, d.Data())
+			}
+		}
+		if err := part.Close(); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, w.open.giveUp())
+		}
+	}
+	if d != nil {
+		f.buffer = d.Data()
+	}
+	if fault != nil && endsFetch(ctx, fault) {
+		return errors.Join(fault, w.open.giveUp())
+	}
+	if fault != nil {
+		return f.fail(ctx, w, group, fault)
+	}
+	return f.discard(ctx, group)
+}
+
+// discard removes the parts of a group.
+func (f *solidFetch) discard(ctx context.Context, group solid.Group) error {
+	for _, p := range group.Parts {
+		if err := f.objects.discard(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail counts a failure for the contents of a group that are still missing. The parts stay while the group may be tried again.
+func (f *solidFetch) fail(ctx context.Context, w *solidWriter, group solid.Group, err error) error {
+	n, again := 1, false
+	var malformed *solid.Error
+	if errors.As(err, &malformed) {
+		n = maxFailures // the parts are those of the index, so the failure is permanent
+	}
+	for _, m := range group.Members {
+		if m.Content == solid.Gone {
+			continue
+		}
+		if b := f.byDigest[f.solid.form.Contents[m.Content].Sum]; b != nil && len(b.wants) > 0 {
+			f.failures.record(b.sum, Solid, n)
+			b.err = err
+			again = again || f.failures.may(b.sum, Solid)
+		}
+	}
+	f.o.Log.Warn().Err(err).Int("contents", len(group.Members)).Msg("a group of the solid form can't be used")
+	if err := w.open.giveUp(); err != nil || again {
+		return err
+	}
+	return f.discard(ctx, group)
+}
+
+// solidWriter writes the contents of a group to their wants, as far as the group is decoded.
+type solidWriter struct {
+	e       *executing
+	members []solid.Member // those that are not complete
+	at      int64          // bytes of the group before the first of members
+	written int64          // bytes of the first of members
+	open    *filler        // of the first of members; nil if it is not wanted, or nothing of it is written
+}
+
+// deliverStep is how many bytes are delivered at once.
+const deliverStep = 256 << 10
+
+// write writes what is new in the contents of the group so far.
+func (w *solidWriter) write(ctx context.Context, data []byte) error {
+	for len(w.members) > 0 && w.at+w.written < int64(len(data)) {
+		m := w.members[0]
+		b := w.wanted(m)
+		if w.written == 0 && b != nil {
+			w.open = w.e.fillNext(b, false)
+		}
+		end := min(w.at+m.Size, int64(len(data)))
+		for from := w.at + w.written; w.open != nil && from < end; from += deliverStep {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := w.open.Write(data[from:min(from+deliverStep, end)]); err != nil {
+				return err
+			}
+		}
+		if w.written = end - w.at; w.written < m.Size {
+			return nil
+		}
+		if err := w.finish(ctx); err != nil {
+			return err
+		}
+		w.members, w.at, w.written = w.members[1:], w.at+m.Size, 0
+	}
+	return nil
+}
+
+// wanted is the blob of a member; nil if it is not wanted.
+func (w *solidWriter) wanted(m solid.Member) *blob {
+	if m.Content == solid.Gone {
+		return nil
+	}
+	b := w.e.byDigest[w.e.solid.form.Contents[m.Content].Sum]
+	if b == nil || len(b.wants) == 0 || !w.e.failures.may(b.sum, Solid) {
+		return nil
+	}
+	return b
+}
+
+// finish completes the open content. A wrong one is counted, and the others go on.
+func (w *solidWriter) finish(ctx context.Context) error {
+	open := w.open
+	w.open = nil
+	if open == nil {
+		return nil
+	}
+	err := open.finish()
+	if err == nil {
+		w.e.progress.countBlob(Solid, open.blob.size)
+		return nil
+	}
+	if endsFetch(ctx, err) {
+		return err
+	}
+	w.e.failed(open.blob, Solid, maxFailures, err)
+	return open.giveUp()
+}
+
+// groupOf is the number of a content's group, from 1; 0 if it is in none.
+func (s solidForm) groupOf(sum release.Digest) int {
+	g, found := s.groups[sum]
+	if !found {
+		return 0
+	}
+	return g + 1
+}
+
+// hasOlder reports whether the install has an older version of a content that chunks may be taken from.
+func (e *executing) hasOlder(b *blob) bool {
+	return slices.ContainsFunc(b.wants, func(i int) bool {
+		_, found := e.old.Find(e.wants[i].File.Path)
+		return found
+	})
+}

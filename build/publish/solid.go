@@ -1,0 +1,297 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"collet/build/advice"
+	"collet/netproto/release"
+	"collet/netproto/solid"
+)
+
+const (
+	// solidContents and solidBytes are how large a set is at least that gets a solid form: that many contents, or bytes. Smaller ones are
+	// a few requests as whole objects.
+	solidContents = 12
+	solidBytes    = 1 << 20
+	// singleSolid is the smallest set of one content in bytes that gets a solid form: brotli's window, which a whole object has, too.
+	singleSolid = 16 << 20
+	// maxSolidShare is the size of a solid form, in percent of the whole objects, from which on it is dropped. Above 100 it saves requests.
+	maxSolidShare = 110
+	// maxSingleShare is the same for one content, where no request is saved.
+	maxSingleShare = 97
+	// partSize is the smallest target for the size of a part in bytes, and groupParts the number of parts of a larger group.
+	partSize   = 1 << 20
+	groupParts = 16
+	// solidMemory is the memory for packing one group in bytes.
+	solidMemory = 600 << 20
+)
+
+// solidMaker makes the solid forms of releases. The ledger says which groups were made before.
+type solidMaker struct {
+	store    *objectStore
+	releases *releases
+	ledger   *ledger
+	meter    *meter
+	workers  int
+	memory   int64 // in bytes, at most, beside one group
+	effort   solid.Effort
+	made     map[string][]release.Object // parts by groupKey, of this process
+}
+
+// SolidSummary is the solid form of a release; the zero value is none.
+type SolidSummary struct {
+	Groups int
+	Parts  int
+	Bytes  int64 // of all parts and the index: the download of a new player
+	Packed int64 // bytes of contents that this publication packed; the others were packed before
+}
+
+// announce makes the solid form of a release and names it in the head, if it is worth it.
+func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to origin) (s SolidSummary, err error) {
+	contents := solid.Contents(to.listing)
+	total, whole := int64(0), int64(0)
+	for _, c := range contents {
+		source, _ := to.sources.Find(c.Sum)
+		total, whole = total+c.Size, whole+source.Whole.Size
+	}
+	limit := whole / 100 * maxSolidShare
+	switch {
+	case len(h.Patches) >= release.MaxPatches, len(contents) < solidContents && total < solidBytes, len(contents) == 1 && total < singleSolid:
+		return s, nil
+	case len(contents) == 1:
+		limit = whole / 100 * maxSingleShare
+	}
+	groups := solid.Plan(contents, m.earlier(to.entry))
+	if err := m.packAll(ctx, b, contents, groups, &s); err != nil {
+		return s, advice.Because(err, room(err), "pack the contents of release %d for %s together", h.Number, h.Target)
+	}
+	index := solid.EncodeIndex(groups)
+	s.Groups, s.Bytes = len(groups), int64(len(index))
+	for _, g := range groups {
+		s.Parts, s.Bytes = s.Parts+len(g.Parts), s.Bytes+g.Packed()
+	}
+	if s.Bytes > limit || len(index) > solid.MaxIndex {
+		return SolidSummary{}, nil
+	}
+	if _, err := solid.ParseIndex(index, contents); err != nil { // as a client does, so that a wrong index is never published
+		return s, advice.Because(err, "report this", "the solid form of release %d for %s can't be read", h.Number, h.Target)
+	}
+	o, err := m.store.putObject(index)
+	h.Patches = append(h.Patches, release.PatchRef{From: release.SolidFrom(), Object: o})
+	return s, err
+}
+
+// earlier is the solid form of the last release before an entry, as far as its parts exist. A damaged one is none.
+func (m *solidMaker) earlier(line release.Entry) solid.Form {
+	for _, e := range m.releases.earlier(line) {
+		h, err := m.releases.head(e)
+		if err != nil {
+			continue
+		}
+		form, err := m.releases.solidForm(h)
+		if err != nil || form.Groups == nil {
+			continue
+		}
+		form.Groups = slices.DeleteFunc(form.Groups, func(g solid.Group) bool {
+			return slices.ContainsFunc(g.Parts, func(p release.Object) bool { return !m.store.has(p) })
+		})
+		return form
+	}
+	return solid.Form{}
+}
+
+// solidForm reads the solid form of a release; it has no groups if the release has none.
+func (r *releases) solidForm(h release.Head) (form solid.Form, err error) {
+	o, found := h.Solid()
+	if !found {
+		return form, nil
+	}
+	list, err := r.listing(h)
+	if err != nil {
+		return form, err
+	}
+	data, err := r.object(o)
+	if err == nil {
+		err = o.Verify(data)
+	}
+	if err != nil {
+		return form, err
+	}
+	return solid.OpenForm(data, list)
+}
+
+// packAll packs the groups without parts.
+func (m *solidMaker) packAll(ctx context.Context, b *blobs, contents []solid.Content, groups []solid.Group, s *SolidSummary) error {
+	var fresh []*solid.Group
+	for i := range groups {
+		if groups[i].Parts == nil {
+			fresh = append(fresh, &groups[i])
+			s.Packed += groups[i].Size()
+		}
+		for _, p := range groups[i].Parts {
+			m.store.touch(p)
+		}
+	}
+	m.meter.startStep("pack together", "", s.Packed)
+	workers := min(m.workers, 1+int(m.memory/solidMemory))
+	made := make([][]release.Object, len(fresh))
+	err := spread(ctx, workers, len(fresh), func(ctx context.Context, i int) (err error) {
+		made[i], err = m.packGroup(ctx, b, contents, *fresh[i])
+		return err
+	})
+	for i, g := range fresh {
+		g.Parts = made[i]
+		if err == nil {
+			m.made[groupKey(contents, *g)] = made[i]
+		}
+	}
+	return err
+}
+
+// groupKey identifies a group by its contents.
+func groupKey(contents []solid.Content, g solid.Group) string {
+	h := release.SHA256.NewHash()
+	for _, member := range g.Members {
+		io.WriteString(h, contents[member.Content].Sum.Hex())
+	}
+	return "solid " + release.SHA256.SumOf(h).Hex()
+}
+
+// packGroup makes the parts of a new group, unless they were made before.
+func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.Content, g solid.Group) ([]release.Object, error) {
+	key := groupKey(contents, g)
+	if parts := m.made[key]; parts != nil {
+		m.meter.addBytes(g.Size(), "")
+		return parts, nil
+	}
+	if parts := m.recorded(key); parts != nil {
+		m.meter.addBytes(g.Size(), "")
+		return parts, nil
+	}
+	data, err := readGroup(ctx, b, contents, g)
+	if err != nil {
+		return nil, err
+	}
+	at, name := 0, b.at[contents[g.Members[0].Content].Sum].path
+	frames, err := solid.Encode(ctx, data, m.effort, func(done int) {
+		m.meter.addBytes(int64(done-at), name)
+		at = done
+	})
+	if err != nil {
+		return nil, err
+	}
+	parts := joinFrames(frames)
+	if err := verifyParts(parts, data); err != nil {
+		return nil, advice.Because(err, "report this", "contents that were packed together do not unpack")
+	}
+	var list []release.Object
+	for i, part := range parts {
+		o, err := m.putPart(part, key, i, i == len(parts)-1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// Encodings of the ledger's lines for the parts of a group.
+const (
+	partFollows = "more" // another part follows
+	partLast    = "last"
+)
+
+func partKey(group string, i int) string { return group + "." + strconv.Itoa(i) }
+
+// recorded are the parts of a group that the ledger has, if all of them exist.
+func (m *solidMaker) recorded(key string) (parts []release.Object) {
+	for i := 0; ; i++ {
+		r, known := m.ledger.findResult(partKey(key, i))
+		if !known || !m.store.has(r.object) {
+			return nil
+		}
+		parts = append(parts, r.object)
+		if r.encoding == partLast {
+			break
+		}
+	}
+	for _, p := range parts {
+		m.store.touch(p)
+	}
+	return parts
+}
+
+// putPart writes a part and records it.
+func (m *solidMaker) putPart(data []byte, key string, i int, last bool) (release.Object, error) {
+	o := release.ObjectOf(data)
+	r := result{object: o, encoding: partFollows}
+	if last {
+		r.encoding = partLast
+	}
+	out, err := m.store.create()
+	if err != nil {
+		return o, err
+	}
+	if _, err := out.Write(data); err != nil {
+		out.drop()
+		return o, err
+	}
+	return o, m.store.finish(out, o, func() error { return m.ledger.addResult(partKey(key, i), r) })
+}
+
+// readGroup reads the contents of a group and checks their digests.
+func readGroup(ctx context.Context, b *blobs, contents []solid.Content, g solid.Group) ([]byte, error) {
+	data := make([]byte, 0, g.Size())
+	for _, member := range g.Members {
+		c := contents[member.Content]
+		in, err := b.openBlob(ctx, c.Sum)
+		if err != nil {
+			return nil, err
+		}
+		at := len(data)
+		data = data[:at+int(c.Size)]
+		_, err = io.ReadFull(io.NewSectionReader(in, 0, c.Size), data[at:])
+		if e := in.Close(); err == nil {
+			err = e
+		}
+		if err != nil || release.ObjectOf(data[at:]).Sum != c.Sum {
+			return nil, advice.Because(fmt.Errorf("%s changed while it was packed: %v", b.name(c.Sum), err), "publish when nothing writes there", "read a content")
+		}
+	}
+	return data, nil
+}
+
+// joinFrames joins the frames of a group to parts.
+func joinFrames(frames [][]byte) (parts [][]byte) {
+	total := 0
+	for _, f := range frames {
+		total += len(f)
+	}
+	target := max(partSize, total/groupParts)
+	var open []byte
+	for i, f := range frames {
+		if open = append(open, f...); len(open) >= target || i == len(frames)-1 {
+			parts, open = append(parts, open), nil
+		}
+	}
+	return parts
+}
+
+// verifyParts decodes parts like a client, so that a wrong one is never published.
+func verifyParts(parts [][]byte, data []byte) error {
+	d, err := solid.NewDecoder(int64(len(data)), nil)
+	for _, p := range parts {
+		if err == nil {
+			err = d.Part(bytes.NewReader(p), int64(len(p)))
+		}
+	}
+	if err == nil && !bytes.Equal(d.Data(), data) {
+		err = fmt.Errorf("they unpack to other bytes")
+	}
+	return err
+}

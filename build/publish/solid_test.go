@@ -1,0 +1,226 @@
+package publish_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"collet/build/publish"
+	"collet/netproto/release"
+	"collet/netproto/solid"
+	"collet/platform"
+)
+
+// manyFiles is a game for two targets with 60 files.
+func manyFiles(version int) tree {
+	set := tree{
+		"PlatformBinaries/Linux-x64/Lathe.so": prose(uint64(version), 40_000), "PlatformBinaries/Windows-win64/Lathe.dll": prose(uint64(100+version), 41_000),
+	}
+	for i := range 60 {
+		set[fmt.Sprintf("Resources/Code/Tool%02d.js", i)] = prose(uint64(500+i/4), 9000) + fmt.Sprint(i)
+	}
+	return set
+}
+
+// form reads the solid form of a release as a client does, and checks that its parts unpack to the set's contents.
+func (s *stage) form(t *testing.T, target string, number uint64) solid.Form {
+	t.Helper()
+	var h release.Head
+	s.with(func(f *publish.Folder) error {
+		list, err := f.Show(publish.Which{Target: target, Number: number})
+		h = list[0].Head
+		return err
+	})
+	index, found := h.Solid()
+	if !found {
+		return solid.Form{}
+	}
+	data, err := platform.ReadFile(s.fs, index.Path(), solid.MaxIndex)
+	must(t, err)
+	must(t, index.Verify(data))
+	packed, err := platform.ReadFile(s.fs, h.Listing.Object.Path(), 1<<20)
+	must(t, err)
+	listing, err := release.UnpackListing(packed, h.Listing)
+	must(t, err)
+	form, err := solid.OpenForm(data, listing)
+	must(t, err)
+	seen := 0
+	for _, g := range form.Groups {
+		seen += s.checkGroup(t, form, g)
+	}
+	if seen != len(form.Contents) {
+		t.Errorf("%d of %d contents are in groups", seen, len(form.Contents))
+	}
+	return form
+}
+
+// checkGroup unpacks a group and counts the contents that are right.
+func (s *stage) checkGroup(t *testing.T, form solid.Form, g solid.Group) (right int) {
+	t.Helper()
+	d, err := solid.NewDecoder(g.Size(), nil)
+	must(t, err)
+	for _, p := range g.Parts {
+		file, err := s.fs.OpenFile(p.Path(), 0, 0)
+		must(t, err)
+		must(t, d.Part(file, p.Size))
+		must(t, file.Close())
+	}
+	at := int64(0)
+	for _, m := range g.Members {
+		data := d.Data()[at : at+m.Size]
+		if at += m.Size; m.Content == solid.Gone {
+			continue
+		}
+		if release.ObjectOf(data).Sum == form.Contents[m.Content].Sum {
+			right++
+		}
+	}
+	return right
+}
+
+// parts are the names of a form's parts.
+func parts(form solid.Form) (names []string) {
+	for _, g := range form.Groups {
+		for _, p := range g.Parts {
+			names = append(names, p.Path())
+		}
+	}
+	return names
+}
+
+func TestSolid(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	sum := s.publish(game(t, manyFiles(1)), publish.Request{})
+	for _, r := range sum.Releases {
+		if r.Solid.Bytes == 0 || r.Solid.Bytes > r.Whole || r.Solid.Groups != 2 || r.Solid.Parts != 2 {
+			t.Errorf("%s: %+v of %d", r.Entry.Target, r.Solid, r.Whole)
+		}
+	}
+	first := s.form(t, linux, 1)
+	if a, b := parts(first), parts(s.form(t, windows, 1)); a[0] != b[0] || a[1] == b[1] {
+		t.Errorf("targets have parts %v and %v", a, b)
+	}
+
+	// The next release packs what is new.
+	next := manyFiles(1).with(tree{"Resources/Code/Tool07.js": prose(9, 5000), "PlatformBinaries/Linux-x64/Lathe.so": prose(77, 40_000)})
+	sum = s.publish(game(t, next), publish.Request{})
+	if n := sum.Releases[0].Solid.Packed; n != 45_000 {
+		t.Errorf("%d bytes are packed again", n)
+	}
+	second := s.form(t, linux, 2)
+	if a, b := parts(first), parts(second); !slices.Contains(b, a[0]) || slices.Contains(b, a[1]) {
+		t.Errorf("parts %v after %v", b, a)
+	}
+
+	// Everything that walks over a release knows the parts.
+	web := memory(t)
+	s.mirror(publish.FolderOutput(web), false)
+	for _, name := range append(parts(first), parts(second)...) {
+		if _, err := web.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	s.with(func(f *publish.Folder) error {
+		plan, err := f.PlanCollect(context.Background(), 0)
+		if len(plan.Remove) > 0 {
+			t.Errorf("gc would remove %v", plan.Remove)
+		}
+		return err
+	})
+	must(t, s.fs.Remove(parts(second)[0]))
+	s.with(func(f *publish.Folder) error {
+		findings, _, err := f.Verify(context.Background())
+		if len(findings) != 1 || findings[0].Name != parts(second)[0] {
+			t.Errorf("verify finds %v", findings)
+		}
+		return err
+	})
+
+	// A part that is gone is made again by the next release.
+	s.publish(game(t, next.with(tree{"Resources/New.txt": "new"})), publish.Request{})
+	s.form(t, linux, 3)
+}
+
+// TestSolidIsReproducible: other workers, and a run after an interrupted one, make the same objects.
+func TestSolidIsReproducible(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, workers := range []int{1, 3} {
+		s := newStage(t)
+		s.workers = workers
+		s.publish(game(t, manyFiles(1)), publish.Request{})
+		got := slices.Sorted(maps.Keys(s.filesBelow("objects")))
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("other objects with %d workers", workers)
+		}
+	}
+}
+
+// TestSolidIsWorthIt: small sets, and one small file, have no solid form.
+func TestSolidIsWorthIt(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]tree{
+		"few":   {"PlatformBinaries/Linux-x64/Lathe.so": prose(1, 40_000), "Resources/A.txt": "a", "Resources/B.txt": "b"},
+		"one":   {"PlatformBinaries/Linux-x64/Lathe.so": prose(1, 2<<20)},
+		"noise": {"PlatformBinaries/Linux-x64/Lathe.so": noise(1, 17<<20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			sum := s.publish(game(t, files), publish.Request{Effort: publish.EffortFast})
+			if form := s.form(t, linux, 1); form.Groups != nil || sum.Releases[0].Solid.Bytes != 0 {
+				t.Errorf("%+v", sum.Releases[0].Solid)
+			}
+		})
+	}
+}
+
+// TestSolidIsPromoted: the release keeps its solid form in another channel.
+func TestSolidIsPromoted(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.publish(game(t, manyFiles(1)), publish.Request{Channel: "beta"})
+	s.with(func(f *publish.Folder) error {
+		_, err := f.Promote(context.Background(), publish.Which{Channel: "beta", Number: 1}, "stable", 0, 100, s.keys.online())
+		return err
+	})
+	if form := s.form(t, linux, 1); len(form.Groups) != 2 {
+		t.Errorf("%+v", form)
+	}
+}
+
+// first reads the sequel for new players, which only has the packed form.
+func (s *stage) first(t *testing.T) []string {
+	t.Helper()
+	return s.sequelAt(t, release.Entry{Product: "lathe", Channel: "stable", Target: linux}.PackedSequelPath())
+}
+
+// TestSequelForNewPlayers: lists, head, listing and the index of the solid form.
+func TestSequelForNewPlayers(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.publish(game(t, manyFiles(1)), publish.Request{})
+	names := s.first(t)
+	if len(names) != 5 || !strings.HasPrefix(names[2], "releases/") {
+		t.Fatalf("%q", names)
+	}
+	small := newStage(t)
+	small.publish(game(t, tiny(1)), publish.Request{})
+	if names := small.first(t); len(names) != 5 {
+		t.Errorf("without a solid form: %q", names)
+	}
+	s.with(func(f *publish.Folder) error {
+		_, err := f.Change(context.Background(), publish.Which{Number: 1}, s.keys.online(), func(e *release.Entry) { e.Percent = 50 })
+		return err
+	})
+	if names := s.first(t); len(names) != 3 {
+		t.Errorf("offered to a half: %q", names)
+	}
+}
