@@ -112,4 +112,14 @@ func TestLaySmall(t *testing.T) {
 	if want := "a/one.js b/one.js"; err != nil || strings.Join(names, " ") != want {
 		t.Errorf("%q, %v; want %q", names, err, want)
 	}
+	if err := os.WriteFile(filepath.Join(to, "copy.js"), make([]byte, 100), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeCopies(to); err != nil {
+		t.Fatal(err)
+	}
+	names, err = filesBelow(to)
+	if want := "a/one.js b/one.js"; err != nil || strings.Join(names, " ") != want {
+		t.Errorf("without copies: %q, %v; want %q", names, err, want)
+	}
 }

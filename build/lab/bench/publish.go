@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,12 +93,35 @@ func laySmall(steps []step, to string) error {
 	return nil
 }
 
+// removeCopies leaves one file of each content: a release has it once, and zstd would pack it again.
+func removeCopies(folder string) error {
+	names, err := filesBelow(folder)
+	if err != nil {
+		return err
+	}
+	seen := map[[sha256.Size]byte]bool{}
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		if seen[sum] {
+			if err := os.Remove(filepath.Join(folder, name)); err != nil {
+				return err
+			}
+		}
+		seen[sum] = true
+	}
+	return nil
+}
+
 // publishSet publishes one set with each effort, and prints processor time and bytes.
 func (b *bench) publishSet(ctx context.Context, name string, layOut func(to string) error) error {
 	dir := filepath.Join(b.dir, "publish")
 	defer os.RemoveAll(dir)
 	game := &shop{b: b, dir: dir}
-	if err := errors.Join(layOut(game.set(1)), b.layModule(game.game(1))); err != nil {
+	if err := errors.Join(layOut(game.set(1)), removeCopies(game.set(1)), b.layModule(game.game(1))); err != nil {
 		return err
 	}
 	peer, packed, size, err := packTree(ctx, game.set(1), filepath.Join(dir, "zstd"))
