@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -74,6 +75,7 @@ func signalCommand(ts *testscript.TestScript, _ bool, args []string) {
 	if !known {
 		ts.Fatalf("signal: unknown signal %q", args[1])
 	}
+	var pids []int
 	for _, whom := range args[2:] {
 		found := map[string]*regexp.Regexp{"host": hostStarted, "child": childStarted}[whom].FindAllStringSubmatch(ts.ReadFile(args[0]), -1)
 		if len(found) == 0 {
@@ -81,7 +83,12 @@ func signalCommand(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		pid, err := strconv.Atoi(found[len(found)-1][1])
 		testscripts.Check(ts, err)
-		testscripts.Check(ts, syscall.Kill(pid, sig))
+		pids = append(pids, pid)
+	}
+	for _, pid := range pids { // at once, as a session does
+		if err := syscall.Kill(pid, sig); !errors.Is(err, syscall.ESRCH) { // it may have ended because of the one before
+			testscripts.Check(ts, err)
+		}
 	}
 }
 
