@@ -17,6 +17,7 @@ const (
 	mostOfPatch    = 0.75 // of the best peer's bytes, on patch releases of native modules for x86-64
 	mostOfPeer     = 1.0  // of the best peer's bytes, on everything else
 	mostOfCasync   = 0.9  // of casync's bytes, without a patch
+	mostOfTwin     = 1.1  // of the bytes of the same pack stored, for a deflated one
 	leastApply     = 150  // MB of 10^6 bytes that patches make in a second
 	leastUnpack    = 300  // the same for whole objects packed with zstd, on one core
 	mostApplied    = 64   // MB of 2^20 bytes at the peak of applying
@@ -97,6 +98,7 @@ func (b *bench) delta(ctx context.Context) error {
 		os.RemoveAll(r.shop.dir) // what stays goes with the whole folder
 	}
 	b.judgeDelta(done)
+	b.judgeTwins(done)
 	if err := b.printBytes(done, there); err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (b *bench) deltaStep(ctx context.Context, st step, there []peer) (*result, 
 	}
 	c.web = b.web
 	r := &result{step: st, size: c.size, shop: s, peers: map[string]int64{}}
-	fmt.Fprintf(b.out, "%s: %d bytes, patch %d, without one %d\n", st.name, c.size, s.cost.Patch, s.cost.withoutPatch())
+	fmt.Fprintf(b.out, "%s: %d bytes, patch %d, expanded %d, without one %d\n", st.name, c.size, s.cost.Patch, s.cost.Expanded, s.cost.withoutPatch())
 	if s.cost.Patch >= 0 {
 		if r.applies, r.peak, err = b.applies(ctx, s); err != nil {
 			return nil, fmt.Errorf("apply the patch: %w", err)
@@ -270,6 +272,28 @@ func (b *bench) judgeDelta(all []*result) {
 			b.ratio(what, ratio)
 			r.words[1] = b.within(what, ratio, r.casyncBound())
 		}
+	}
+}
+
+// judgeTwins compares the bytes of deflated packs with those of the same packs stored, if both were measured.
+func (b *bench) judgeTwins(all []*result) {
+	stored := map[string]int64{}
+	for _, r := range all {
+		if rest, is := strings.CutPrefix(r.step.name, "zips-"); is {
+			stored[rest] = r.shop.cost.best()
+		}
+	}
+	for _, r := range all {
+		if kind := r.step.kind(); kind != "zipd" && kind != "zipz" {
+			continue
+		}
+		twin := stored[strings.TrimPrefix(r.step.name, r.step.kind()+"-")]
+		if twin == 0 {
+			continue
+		}
+		what, ratio := r.step.name+": bytes, ratio to the stored twin", float64(r.shop.cost.best())/float64(twin)
+		b.ratio(what, ratio)
+		fmt.Fprintf(b.out, "%s: %.3f, %s\n", what, ratio, b.within(what, ratio, mostOfTwin))
 	}
 }
 

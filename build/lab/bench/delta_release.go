@@ -35,10 +35,11 @@ type shop struct {
 
 // estimate is what `collet release estimate --json` says.
 type estimate struct {
-	Patch  int64 `json:"patch"` // -1 for none, as below
-	Chunks int64 `json:"chunks"`
-	Whole  int64 `json:"whole"`
-	Takes  string
+	Patch    int64 `json:"patch"`    // -1 for none, as below
+	Expanded int64 `json:"expanded"` // the expanded set patch; 0 from a program that does not know it
+	Chunks   int64 `json:"chunks"`
+	Whole    int64 `json:"whole"`
+	Takes    string
 }
 
 // withoutPatch is what a client fetches that is too far behind for a patch.
@@ -46,10 +47,14 @@ func (e estimate) withoutPatch() int64 { return min(e.Chunks, e.Whole) }
 
 // best is what a client fetches.
 func (e estimate) best() int64 {
-	if e.Patch < 0 {
-		return e.withoutPatch()
+	n := e.withoutPatch()
+	if e.Patch >= 0 {
+		n = min(n, e.Patch)
 	}
-	return min(e.Patch, e.withoutPatch())
+	if e.Expanded > 0 {
+		n = min(n, e.Expanded)
+	}
+	return n
 }
 
 func (s *shop) folder() string { return filepath.Join(s.dir, "release") }

@@ -163,6 +163,8 @@ func TestEstimateTakesTheCheapest(t *testing.T) {
 		{estimate{Patch: 10, Chunks: 40, Whole: 50}, 10, 40},
 		{estimate{Patch: -1, Chunks: 60, Whole: 50}, 50, 50},
 		{estimate{Patch: 45, Chunks: 40, Whole: 50}, 40, 40},
+		{estimate{Patch: 45, Expanded: 5, Chunks: 60, Whole: 50}, 5, 50},
+		{estimate{Patch: -1, Expanded: -1, Chunks: 60, Whole: 50}, 50, 50},
 	} {
 		if test.cost.best() != test.best || test.cost.withoutPatch() != test.without {
 			t.Errorf("%+v: %d and %d", test.cost, test.cost.best(), test.cost.withoutPatch())
@@ -424,5 +426,22 @@ func TestTouchAndHash(t *testing.T) {
 	put(t, dir, "empty", "")
 	if _, err := hashTree(dir); err == nil {
 		t.Error("a file without content counts as hashed")
+	}
+}
+
+// TestTwins compares deflated packs with the same packs stored.
+func TestTwins(t *testing.T) {
+	var out strings.Builder
+	b := &bench{out: &out}
+	of := func(name string, expanded int64) *result {
+		return &result{step: step{name: name}, shop: &shop{cost: estimate{Patch: 1000, Expanded: expanded, Chunks: 2000, Whole: 2000}}}
+	}
+	b.judgeTwins([]*result{of("zipz-a-1.0.1", 1100), of("zipd-a-1.0.1", 1050), of("zips-a-1.0.1", -1), of("zipz-b-1.0.1", 5), of("loose-a-1.0.1", 9)})
+	if b.failed || strings.Count(out.String(), "holds") != 2 || strings.Contains(out.String(), "b-1.0.1") {
+		t.Errorf("%q, %s", b.broken, &out)
+	}
+	b.judgeTwins([]*result{{step: step{name: "zipz-c-1.0.1"}, shop: &shop{cost: estimate{Patch: 1200, Chunks: 2000, Whole: 2000}}}, of("zips-c-1.0.1", -1)})
+	if len(b.broken) != 1 {
+		t.Errorf("broken: %q", b.broken)
 	}
 }
