@@ -31,8 +31,9 @@ func TestChooseSolid(t *testing.T) {
 		{"all others failed", Situation{Blobs: blobs(1, with(small, func(b *Blob) { b.Failed = map[Strategy]int{Entire: 2} })), Groups: []SolidGroup{group}}, Solid},
 		{"a smaller patch", Situation{Patch: 1000, Blobs: blobs(1000, with(small, func(b *Blob) { b.InPatch = true })), Groups: []SolidGroup{group}}, Patched},
 		{"copies", Situation{Blobs: blobs(1000, with(small, func(b *Blob) { b.Local = true })), Groups: []SolidGroup{group}}, Copied},
-		{"older versions", Situation{Blobs: blobs(40, Blob{Size: 100_000, Lacks: 100_000, Whole: 50_000, Packed: true, Chunks: Unknown, Older: true, Group: 1}), Groups: []SolidGroup{{Size: 4_000_000, Packed: 1_900_000, Bytes: 1_900_000, Requests: 2}}}, Entire},
+		{"older versions", Situation{Link: Link{Rate: 1e6, RoundTrip: 100 * time.Millisecond, InFlight: 8}, Blobs: blobs(40, Blob{Size: 100_000, Lacks: 100_000, Whole: 50_000, Packed: true, Chunks: Unknown, Older: true, Group: 1}), Groups: []SolidGroup{{Size: 4_000_000, Packed: 1_900_000, Bytes: 1_900_000, Requests: 2}}}, Entire},
 		{"twice the bytes on a quick line", Situation{Link: Link{Rate: 1e9, RoundTrip: time.Millisecond, InFlight: 8}, Blobs: blobs(100, small), Groups: []SolidGroup{group}}, Entire},
+		{"many small files over loopback", Situation{Link: Link{Rate: 1e9, RoundTrip: 100 * time.Microsecond, InFlight: 8}, Blobs: blobs(1500, small), Groups: []SolidGroup{{Size: 100_000_000, Packed: 8_000_000, Bytes: 5_000_000, Requests: 8}}}, Solid},
 		{"no list of sources for one", Situation{Sources: 100_000, Blobs: blobs(1, with(small, func(b *Blob) { b.Whole = Unknown })), Groups: []SolidGroup{{Size: 10_000, Packed: 4100, Bytes: 4100, Requests: 1}}}, Solid},
 	} {
 		if test.s.Link == (Link{}) {
