@@ -21,8 +21,8 @@ import (
 // the file.
 
 const (
-	// batchBytes is how many bytes of results are in memory at once: 16 MiB. A larger stream is done alone, as a stream.
-	batchBytes = 16 << 20
+	// batchBytes is how many bytes of results are in memory at once: 8 MiB. A larger stream is done alone, as a stream.
+	batchBytes = 8 << 20
 	// batchStreams is the largest number of streams in a batch.
 	batchStreams = 4096
 	// pageBytes is the size of a buffer for copies and reads.
@@ -72,7 +72,7 @@ func FormSize(file io.ReaderAt, size int64, r Recipe) (int64, error) {
 	return size, err
 }
 
-// Expand writes the form of a file, of at most limit bytes. It uses all cores and some 20 MiB of memory. Errors are those of ctx, of the
+// Expand writes the form of a file, of at most limit bytes. It uses all cores and some 10 MiB of memory. Errors are those of ctx, of the
 // file and of out, and *FileError.
 func Expand(ctx context.Context, out io.Writer, file io.ReaderAt, size, limit int64, r Recipe) error {
 	file = &lockedReader{r: file}
@@ -101,7 +101,7 @@ func Expand(ctx context.Context, out io.Writer, file io.ReaderAt, size, limit in
 	})
 }
 
-// Rebuild writes the file with a form. It uses all cores, and some 20 MiB of memory with tables of 0.4 MiB a core. Errors are those of ctx,
+// Rebuild writes the file with a form. It uses all cores, and some 10 MiB of memory with tables of 0.4 MiB a core. Errors are those of ctx,
 // of the form and of out, and *FileError. The caller verifies the file.
 func Rebuild(ctx context.Context, out io.Writer, form io.ReaderAt, formSize, fileSize int64, r Recipe) error {
 	params := r.params()
@@ -177,6 +177,7 @@ func inOrder(ctx context.Context, o *ordered) error {
 	made := slices.DeleteFunc(slices.Clone(o.parts), func(p part) bool { return p.params == Params{} })
 	at, buffer := int64(0), make([]byte, pageBytes)
 	results := make([]limitedBuffer, min(len(made), batchStreams))
+	var arena []byte // for the results of a batch
 	for len(made) > 0 {
 		n, total := 0, int64(0)
 		for n < min(len(made), batchStreams) && (n == 0 || total+o.size(made[n]) <= batchBytes) {
@@ -184,6 +185,12 @@ func inOrder(ctx context.Context, o *ordered) error {
 			n++
 		}
 		if total <= batchBytes {
+			arena = slices.Grow(arena[:0], batchBytes)
+			for i, p := range made[:n] {
+				end := len(arena) + int(o.size(p))
+				results[i] = limitedBuffer{arena[len(arena):len(arena):end], int(o.size(p))}
+				arena = arena[:end]
+			}
 			if err := o.makeBatch(ctx, made[:n], results); err != nil {
 				return err
 			}
@@ -209,7 +216,7 @@ func inOrder(ctx context.Context, o *ordered) error {
 	return copyRange(ctx, o.out, o.gaps, at, o.end, buffer)
 }
 
-// makeBatch makes the results of some parts, the largest first.
+// makeBatch makes the results of some parts in the buffers of results, the largest first.
 func (o *ordered) makeBatch(ctx context.Context, batch []part, results []limitedBuffer) error {
 	order := make([]int, len(batch))
 	for i := range order {
@@ -231,10 +238,7 @@ func (o *ordered) makeBatch(ctx context.Context, batch []part, results []limited
 				if i >= len(order) {
 					return nil
 				}
-				p := batch[order[i]]
-				result := &results[order[i]]
-				result.b, result.limit = slices.Grow(result.b[:0], int(o.size(p))), int(o.size(p))
-				if err := o.make(worker, p, result); err != nil {
+				if err := o.make(worker, batch[order[i]], &results[order[i]]); err != nil {
 					return err
 				}
 			}
