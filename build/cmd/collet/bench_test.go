@@ -24,7 +24,7 @@ func TestSoakUsage(t *testing.T) {
 		{[]string{"--time", "1s"}, "too short for a verdict: want at least 8s"},
 		{[]string{"--workers", "0"}, "0 workers"},
 		{[]string{"--crowd", "-1"}, "--crowd"},
-		{[]string{"--crowd", "100000"}, "100000 idle connections"},
+		{[]string{"--crowd", "100000"}, "a crowd of 100000"},
 		{[]string{"--rest=-1s"}, "a rest of -1s"},
 		{[]string{"--seed", "x"}, "--seed"},
 	} {
