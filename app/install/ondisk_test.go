@@ -201,14 +201,14 @@ func texts(t *testing.T, file string) map[string]string {
 // client.
 func TestDocumentedRelease(t *testing.T) {
 	known, spool, scratch := texts(t, "../acquire/installed.go"), texts(t, "../download/spool.go"), texts(t, "../acquire/scratch.go")
-	kept := texts(t, "../download/pieces.go")
+	kept, expanded := texts(t, "../download/pieces.go"), texts(t, "../acquire/execute_expanded.go")
 	const digits = "<64 hex>"
 	want := []string{
 		"trust/…", "trust/…" + release.UnverifiedSuffix, known["installFile"], known["setsFile"],
 		digits + known["listingSuffix"], digits + known["headSuffix"],
 		known["spoolFolder"] + "/" + digits + release.UnverifiedSuffix, known["spoolFolder"] + "/" + digits + spool["recordSuffix"],
 		known["spoolFolder"] + "/" + digits + spool["cameSuffix"], kept["piecesFile"] + release.UnverifiedSuffix,
-		scratch["scratchFileName"] + release.UnverifiedSuffix,
+		expanded["formFolder"] + "/<number>" + release.UnverifiedSuffix, scratch["scratchFileName"] + release.UnverifiedSuffix,
 	}
 	if got := firstCells(tables(t)["In `Cache/release`"]); !slices.Equal(got, want) {
 		t.Errorf("docs/ON-DISK.md has\n%q, the code\n%q", got, want)

@@ -107,7 +107,11 @@ func (c *connection) forward(ctx context.Context, d Direction, from, to *net.TCP
 			c.close(ClosedByPeer, true)
 		}
 	})
-	if c.drain(ctx, q, d, to) != nil || to.CloseWrite() != nil {
+	err := c.drain(ctx, q, d, to)
+	if err == nil && !c.schedules[d].truncated { // a second end fails, where the peer has ended meanwhile
+		err = to.CloseWrite()
+	}
+	if err != nil {
 		c.close(ClosedByPeer, false)
 	}
 	reader.Wait()

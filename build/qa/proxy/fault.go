@@ -46,12 +46,13 @@ type Fault struct {
 
 // schedule holds the remaining faults of one direction of one connection, and its position. It is used by one goroutine.
 type schedule struct {
-	faults  []Fault // by At
-	at      int64   // bytes taken from the sender
-	swallow int64   // how many of the next bytes are dropped,
-	corrupt int64   // inverted,
-	repeat  int64   // or copied to tape
-	tape    []byte
+	faults    []Fault // by At
+	at        int64   // bytes taken from the sender
+	truncated bool    // its end was passed on
+	swallow   int64   // how many of the next bytes are dropped,
+	corrupt   int64   // inverted,
+	repeat    int64   // or copied to tape
+	tape      []byte
 }
 
 // newSchedules splits the faults of a connection by direction.
@@ -124,7 +125,7 @@ func (s *schedule) nextFault() (Fault, bool) {
 		case Duplicate:
 			s.repeat, s.tape = f.Bytes, nil
 		case Truncate:
-			s.swallow = math.MaxInt64
+			s.swallow, s.truncated = math.MaxInt64, true
 			return f, true
 		default:
 			return f, true
