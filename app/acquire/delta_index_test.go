@@ -95,7 +95,11 @@ func TestChanges(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story.tell(t, story.p.clone(t))
+			p := story.p.clone(t)
+			if !strings.HasPrefix(name, "as estimated") {
+				p.removeSolid(3) // it would take the place of the lists
+			}
+			story.tell(t, p)
 		})
 	}
 }
@@ -172,6 +176,7 @@ func changesTooFar(t *testing.T, p *publisher) {
 	}
 	p.publish(4, p.sets[3].with(fourth), publish.Request{Patches: new(int)})
 	p.publish(5, p.sets[4].rewritten(0, 9, "fifth"), publish.Request{Patches: new(int)})
+	p.removeSolid(5)
 	h := p.head(5)
 	for number, want := range map[uint64][3]int{3: {1, 1, 1}, 4: {1, 0, 0}} {
 		mirror := p.bareMirror()
@@ -376,11 +381,13 @@ func changesDamaged(t *testing.T, p *publisher) {
 func changesForPatch(t *testing.T, p *publisher) {
 	one := 1
 	p.publish(4, p.sets[3].rewritten(0, 9, "fourth"), publish.Request{Patches: &one})
+	p.removeSolid(4)
 	h := p.head(4)
-	if len(h.Patches) != 1 {
-		t.Fatalf("%d patches", len(h.Patches))
+	patch, found := h.PatchFrom(p.head(3).Listing.Sum)
+	if !found {
+		t.Fatalf("no patch: %v", h.Patches)
 	}
-	remove(t, p.disk, h.Patches[0].Object.Path())
+	remove(t, p.disk, patch.Path())
 	mirror := p.bareMirror()
 	c := newClient(t, p, mirror).at(3)
 	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)

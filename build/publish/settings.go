@@ -83,7 +83,7 @@ PatchMemory = 1536
 # How much processor time new files take: "fast", "balanced" or "best". Of a MB of text or code, fast takes 0.05 s of a processor,
 # balanced 0.2 s, best 3 s. Whole files have about a tenth fewer bytes with balanced than with fast, and again with best.
 # Patches are always made at the best quality.
-Effort = "balanced"
+# Effort = "balanced"
 # MB of the largest file that Effort = "best" packs with brotli; larger ones take zstd. 0 is no brotli, for any effort.
 Brotli = 32
 

@@ -64,6 +64,7 @@ func (s stage) setup(e *testscript.Env, earlier map[string]bool) error {
 		e.Setenv(variable, filepath.Join(these, name))
 		e.Setenv(others[variable], filepath.Join(those, name))
 	}
+	e.Setenv("EARLIER_COLLET", filepath.Join(s.earlier, programs()["COLLET"]))
 	return nil
 }
 
