@@ -132,8 +132,8 @@ func TestSequelsStaySmall(t *testing.T) {
 	g = maps.Clone(g)
 	g["Resources/Noise.bin"] = g["Resources/Noise.bin"][:3<<19] + noise(2, 3<<19)
 	s.publish(game(t, g), publish.Request{PatchFrom: []uint64{1}})
-	if patches := s.headOf(2).Patches; len(patches) != 1 || patches[0].Object.Size < 1<<20 {
-		t.Fatalf("%+v", patches)
+	if patch, found := s.headOf(2).PatchFrom(s.headOf(1).Listing.Sum); !found || patch.Size < 1<<20 {
+		t.Fatalf("%+v", s.headOf(2).Patches)
 	}
 	s.wantSequel(t, 1, s.following(2))
 }
