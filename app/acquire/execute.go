@@ -90,7 +90,9 @@ func (e *executing) fetchAll(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		plan := Choose(e.situation(e.blobs))
+		situation := e.situation(e.blobs)
+		e.addGroups(&situation)
+		plan := Choose(situation)
 		e.reportPlan(plan)
 		if plan.Uses(Unneeded) == len(e.blobs) {
 			return nil
@@ -217,24 +219,27 @@ func (e *executing) situation(blobs []*blob) Situation {
 	if patch, found := e.patch(e.failures); found && e.room {
 		s.Patch = patch.Size - e.objects.countReceived(patch)
 	}
-	if o, found := e.expanded(e.failures); found && e.expansion != nil {
+	o, found := e.expanded(e.failures)
+	expands := found && e.expansion != nil
+	if expands {
 		s.Expanded, s.Inflated, s.Cores = o.Size-e.objects.countReceived(o), e.expansion.work.Inflated, runtime.GOMAXPROCS(0)
 	}
 	if e.sources == nil {
 		s.Sources = e.index.sourcesLeft(e.connected)
 	}
 	for _, b := range blobs {
-		s.Blobs = append(s.Blobs, e.blobFacts(b))
+		n := e.blobFacts(b)
+		n.Expands = expands && e.roomy && b.expands
+		s.Blobs = append(s.Blobs, n)
 	}
-	s.Groups = e.solidGroups()
 	return s
 }
 
-// blobFacts is what is known about a content.
+// blobFacts is what is known about a content by itself: situation and addGroups add what follows from the patch and the solid form.
 func (e *executing) blobFacts(b *blob) Blob {
 	n := Blob{
-		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Expands: b.expands && e.roomy, Whole: Unknown, Chunks: Unknown,
-		Indexed: !b.source.Index.IsZero(), Older: e.hasOlder(b), Group: e.solid.groupOf(b.sum), Failed: map[Strategy]int{},
+		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Whole: Unknown, Chunks: Unknown,
+		Indexed: !b.source.Index.IsZero(), Older: e.hasOlder(b), Failed: map[Strategy]int{},
 	}
 	if whole := b.source.Whole; !whole.IsZero() {
 		n.Whole, n.Packed = whole.Size-e.objects.countReceived(whole), b.source.Encoding != release.EncodedStored
@@ -243,9 +248,6 @@ func (e *executing) blobFacts(b *blob) Blob {
 		n.Chunks, n.Runs = b.chunks.missing, len(b.chunks.ranges)
 	}
 	n.Rebuilt, _ = e.expansion.find(b.sum)
-	if _, found := e.expanded(e.failures); !found {
-		n.Expands = false
-	}
 	for _, s := range []Strategy{Copied, Patched, Expanded, Chunked, Solid, Entire} {
 		n.Failed[s] = e.failures.count(b.sum, s)
 	}

@@ -46,10 +46,7 @@ func (e *executing) fetchBatch(ctx context.Context, list []*blob) error {
 		return err
 	}
 	situation := e.situation(batch)
-	situation.Patch, situation.Groups = Unknown, nil
-	for i := range situation.Blobs {
-		situation.Blobs[i].Group = 0
-	}
+	situation.Patch = Unknown
 	again := Choose(situation)
 	for _, b := range choose(batch, again, Chunked) {
 		if err := e.assemble(ctx, b); err != nil {

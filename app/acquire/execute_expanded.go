@@ -27,13 +27,7 @@ type expansion struct {
 	work  deflate.Work
 }
 
-func expansionOf(p *deflate.Patch) *expansion {
-	x := &expansion{forms: map[release.Digest]int64{}, work: p.Work()}
-	for i, c := range p.Contents() {
-		x.forms[c.Sum] = p.Rebuilt(i)
-	}
-	return x
-}
+func expansionOf(p *deflate.Patch) *expansion { return &expansion{forms: p.Forms(), work: p.Work()} }
 
 // find reports whether a content is made, and the size of the form that is compressed again for it. A nil expansion makes none.
 func (x *expansion) find(sum release.Digest) (form int64, made bool) {

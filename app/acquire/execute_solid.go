@@ -49,19 +49,21 @@ func (e *executing) readSolid(ctx context.Context) error {
 		e.o.Log.Warn().Err(err).Msg("the solid form of the release can't be read; it is fetched file by file")
 		return e.objects.discard(ctx, o)
 	}
-	e.solid.groups = map[release.Digest]int{}
-	for g, group := range e.solid.form.Groups {
-		for _, m := range group.Members {
-			if m.Content != solid.Gone {
-				e.solid.groups[e.solid.form.Contents[m.Content].Sum] = g
-			}
-		}
-	}
+	e.solid.groups = e.solid.form.GroupOf()
 	return nil
 }
 
-// solidGroups are the groups for Choose. A group without room for its parts beside the contents can't be used.
-func (e *executing) solidGroups() (list []SolidGroup) {
+// addGroups adds the groups of the solid form to the situation of all blobs. A group without room for its parts beside the contents can't
+// be used.
+func (e *executing) addGroups(s *Situation) {
+	if e.solid.groups == nil {
+		return
+	}
+	for i, b := range e.blobs {
+		if g, grouped := e.solid.groups[b.sum]; grouped {
+			s.Blobs[i].Group = g + 1
+		}
+	}
 	free, err := e.o.FS.Free()
 	need := int64(download.SpareRoom)
 	for _, b := range e.blobs {
@@ -75,9 +77,8 @@ func (e *executing) solidGroups() (list []SolidGroup) {
 			}
 		}
 		n.Unusable = err == nil && free < uint64(need+n.Bytes)
-		list = append(list, n)
+		s.Groups = append(s.Groups, n)
 	}
-	return list
 }
 
 // fetchSolid fetches the groups that a plan uses, and writes their contents to the wants. Parts are fetched ahead while the ones before
@@ -279,15 +280,6 @@ func (w *solidWriter) finish(ctx context.Context) error {
 	}
 	w.e.failed(open.blob, Solid, maxFailures, err)
 	return open.giveUp()
-}
-
-// groupOf is the number of a content's group, from 1; 0 if it is in none.
-func (s solidForm) groupOf(sum release.Digest) int {
-	g, found := s.groups[sum]
-	if !found {
-		return 0
-	}
-	return g + 1
 }
 
 // hasOlder reports whether the install has an older version of a content that chunks may be taken from.

@@ -11,7 +11,6 @@ import (
 	"collet/netproto/chunk"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
-	"collet/netproto/solid"
 )
 
 // chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
@@ -113,9 +112,9 @@ func (c *chooser) addHead() {
 		}
 		have[f.Sum] = f.Size
 		c.files = append(c.files, f)
+		_, older := c.old.listing.Find(f.Path)
 		c.now.Blobs = append(c.now.Blobs, acquire.Blob{
-			Older: contains(c.old.listing, f.Path),
-			Size:  f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
+			Older: older, Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
 		})
 	}
 }
@@ -135,10 +134,7 @@ func (c *chooser) addExpanded() error {
 	if err != nil {
 		return advice.Because(err, "run collet release verify", "expanded patch %s", o.Path())
 	}
-	forms := map[release.Digest]int64{}
-	for i, content := range p.Contents() {
-		forms[content.Sum] = p.Rebuilt(i)
-	}
+	forms := p.Forms()
 	for i, f := range c.files {
 		n := &c.now.Blobs[i]
 		n.Rebuilt, n.Expands = forms[f.Sum]
@@ -163,17 +159,14 @@ func (c *chooser) addSolid() error {
 	}
 	c.lists.Bytes += index.Size
 	c.lists.RoundTrips++
-	at := map[release.Digest]int{}
-	for n, g := range form.Groups {
+	for _, g := range form.Groups {
 		c.now.Groups = append(c.now.Groups, acquire.SolidGroup{Size: g.Size(), Packed: g.Packed(), Bytes: g.Packed(), Requests: len(g.Parts)})
-		for _, m := range g.Members {
-			if m.Content != solid.Gone {
-				at[form.Contents[m.Content].Sum] = n + 1
-			}
-		}
 	}
+	groups := form.GroupOf()
 	for i, f := range c.files {
-		c.now.Blobs[i].Group = at[f.Sum]
+		if g, grouped := groups[f.Sum]; grouped {
+			c.now.Blobs[i].Group = g + 1
+		}
 	}
 	return nil
 }
@@ -270,10 +263,4 @@ func (c *chooser) planChunks(i int) error {
 		blob.Chunks += r.Size
 	}
 	return nil
-}
-
-// contains reports whether a set has a file of this name.
-func contains(list release.Listing, path string) bool {
-	_, found := list.Find(path)
-	return found
 }

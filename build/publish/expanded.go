@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
-	"collet/build/advice"
 	"collet/netproto/deflate"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -36,45 +34,24 @@ func (pm *patchMaker) makeExpanded(ctx context.Context, b *blobs, old, fresh ori
 	if most <= 0 {
 		return release.Object{}, nil
 	}
-	key := expandedKey(old.sum, fresh.sum)
-	if m, known := pm.ledger.findResult(key); known && (m.object.IsZero() || pm.store.has(m.object)) {
-		if !m.object.IsZero() {
-			pm.store.touch(m.object)
-		}
-		return m.object, nil
-	}
-	out, err := pm.store.create()
-	if err != nil {
-		return release.Object{}, err
-	}
-	pm.meter.startStep(fmt.Sprintf("expanded patch from %d", old.entry.Number), fresh.entry.Target, 0)
-	stats, err := deflate.MakePatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), scratchFiles{pm.store}, delta.SetPatchOptions{
-		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: most, Progress: pm.meter.setBytes,
+	o, _, err := pm.makeObject(old, fresh, patchJob{
+		key: expandedKey(old.sum, fresh.sum), name: "expanded patch",
+		make: func(out io.Writer) (int64, error) {
+			stats, err := deflate.MakePatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), scratchFiles{pm.store}, delta.SetPatchOptions{
+				Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: most, Progress: pm.meter.setBytes,
+			})
+			if errors.Is(err, deflate.ErrNothingDeflated) {
+				err = delta.ErrPatchTooLarge
+			}
+			return stats.Bytes, err
+		},
+		verify: func(patch io.Reader) error { return pm.verifyExpanded(ctx, b, patch, old, fresh) },
 	})
-	if errors.Is(err, delta.ErrPatchTooLarge) || errors.Is(err, deflate.ErrNothingDeflated) {
-		out.drop()
-		return release.Object{}, pm.ledger.addResult(key, result{})
-	}
-	var object release.Object
-	if err == nil {
-		object, err = sumFile(out, stats.Bytes)
-	}
-	if err != nil {
-		out.drop()
-		return release.Object{}, advice.Because(err, room(err), "make the expanded patch from release %d to %d for %s", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
-	}
-	if err := pm.verifyExpanded(ctx, b, out, old, fresh); err != nil {
-		out.drop()
-		return release.Object{}, advice.Because(err, "report this; publish with --patches 0 until then", "the expanded patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
-	}
-	return object, pm.store.finish(out, object, func() error { return pm.ledger.addResult(key, result{object: object}) })
+	return o, err
 }
 
 // verifyExpanded applies an expanded set patch like a client, so that a wrong one is never published.
-func (pm *patchMaker) verifyExpanded(ctx context.Context, b *blobs, patch io.ReadSeeker, old, fresh origin) error {
-	if _, err := patch.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
+func (pm *patchMaker) verifyExpanded(ctx context.Context, b *blobs, patch io.Reader, old, fresh origin) error {
 	p, err := deflate.OpenPatch(patch, old.listing, fresh.sum)
 	if err != nil {
 		return err

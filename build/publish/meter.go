@@ -31,7 +31,7 @@ const (
 	stageCount  = 5
 )
 
-// enterStage begins a stage of a publication. 0 is none: other commands have no stages.
+// enterStage begins a stage of a publication, or with 0 leaves the last one: other commands have no stages.
 func (m *meter) enterStage(stage int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -115,64 +115,84 @@ func (o origin) wholeBytes(contents []release.Digest) (sum int64) {
 	return sum
 }
 
-// makeOne makes one patch, or reuses an existing one.
+// makeOne makes one set patch, or reuses an existing one.
 func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
 	ref.From = old.sum
 	s.Whole = bytesWithoutPatch(old, fresh)
-	key := patchKey(old.sum, fresh.sum)
-	if m, known := pm.ledger.findResult(key); known && (m.object.IsZero() || pm.store.has(m.object)) {
-		s.Bytes, s.Why, ref.Object = m.object.Size, "made before", m.object
-		if m.object.IsZero() {
-			s.Why = tooLarge
-			return ref, s, nil
+	var made bool
+	ref.Object, made, err = pm.makeObject(old, fresh, patchJob{
+		key: patchKey(old.sum, fresh.sum), name: "patch",
+		make: func(out io.Writer) (int64, error) {
+			stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
+				Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: max(s.Whole, 1), Progress: pm.meter.setBytes,
+			})
+			alien := int64(0)
+			if len(stats.Alien) < stats.Contents {
+				alien = fresh.wholeBytes(stats.Alien)
+			}
+			if err == nil && !savesEnough(stats.Bytes, s.Whole, alien) {
+				err = delta.ErrPatchTooLarge
+			}
+			return stats.Bytes, err
+		},
+		verify: func(patch io.Reader) error { return verifyPatch(ctx, b, patch, old, fresh) },
+	})
+	switch s.Bytes = ref.Object.Size; {
+	case ref.Object.IsZero():
+		s.Why = tooLarge
+	case !made:
+		s.Why = "made before"
+	}
+	return ref, s, err
+}
+
+// patchJob is a patch to make, of one kind.
+type patchJob struct {
+	key    string                                   // in the ledger
+	name   string                                   // of the kind, in messages
+	make   func(out io.Writer) (n int64, err error) // writes n bytes; delta.ErrPatchTooLarge says that they would save too little
+	verify func(patch io.Reader) error
+}
+
+// makeObject makes a patch and verifies it, unless the ledger knows it. The object is zero if it would save too little.
+func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Object, made bool, err error) {
+	if m, known := pm.ledger.findResult(job.key); known && (m.object.IsZero() || pm.store.has(m.object)) {
+		if !m.object.IsZero() {
+			pm.store.touch(m.object)
 		}
-		pm.store.touch(m.object)
-		return ref, s, nil
+		return m.object, false, nil
 	}
 	out, err := pm.store.create()
 	if err != nil {
-		return ref, s, err
+		return o, false, err
 	}
-	pm.meter.startStep(fmt.Sprintf("patch from %d", old.entry.Number), fresh.entry.Target, 0)
-	stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
-		Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: max(s.Whole, 1), Progress: pm.meter.setBytes,
-	})
-	if err == nil {
-		alien := int64(0)
-		if len(stats.Alien) < stats.Contents {
-			alien = fresh.wholeBytes(stats.Alien)
-		}
-		if !savesEnough(stats.Bytes, s.Whole, alien) {
-			err = delta.ErrPatchTooLarge
-		}
-	}
+	pm.meter.startStep(fmt.Sprintf("%s from %d", job.name, old.entry.Number), fresh.entry.Target, 0)
+	n, err := job.make(out)
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
-		s.Why = tooLarge
-		return ref, s, pm.ledger.addResult(key, result{})
+		return o, false, pm.ledger.addResult(job.key, result{})
 	}
 	if err == nil {
-		ref.Object, err = sumFile(out, stats.Bytes)
+		o, err = sumFile(out, n)
 	}
 	if err != nil {
 		out.drop()
-		return ref, s, advice.Because(err, room(err), "make the patch from release %d to %d for %s", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
+		return o, false, advice.Because(err, room(err), "make the %s from release %d to %d for %s", job.name, old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
-	if err := pm.verifyPatch(ctx, b, out, old, fresh); err != nil {
+	if _, err = out.Seek(0, io.SeekStart); err == nil {
+		err = job.verify(out)
+	}
+	if err != nil {
 		out.drop()
-		return ref, s, advice.Because(err, "report this; publish with --patches 0 until then", "the patch from release %d to %d for %s does not apply", old.entry.Number, fresh.entry.Number, fresh.entry.Target)
+		return o, false, advice.Because(err, "report this; publish with --patches 0 until then", "the %s from release %d to %d for %s does not apply", job.name, old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
-	s.Bytes = stats.Bytes
-	return ref, s, pm.store.finish(out, ref.Object, func() error { return pm.ledger.addResult(key, result{object: ref.Object}) })
+	return o, true, pm.store.finish(out, o, func() error { return pm.ledger.addResult(job.key, result{object: o}) })
 }
 
 const tooLarge = "it would save too little"
 
 // verifyPatch applies a patch like a client, so that a wrong patch is never published.
-func (pm *patchMaker) verifyPatch(ctx context.Context, b *blobs, patch io.ReadSeeker, old, fresh origin) error {
-	if _, err := patch.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
+func verifyPatch(ctx context.Context, b *blobs, patch io.Reader, old, fresh origin) error {
 	p, err := delta.OpenSetPatch(patch, old.listing, fresh.sum)
 	if err != nil {
 		return err

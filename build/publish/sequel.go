@@ -127,11 +127,6 @@ func (s *sequelFiles) collect(from, to release.Entry, lists []release.SequelPart
 	if err != nil {
 		return nil, err
 	}
-	head, err := platform.ReadFile(s.releases.fs, to.Head.HeadPath(), release.MaxHead)
-	if err != nil {
-		return nil, err
-	}
-	parts := append(slices.Clone(lists), release.SequelPart{Name: to.Head.HeadPath(), Data: head})
 	patch, patched := fresh.PatchFrom(old.Listing.Sum)
 	expanded, isExpanded := fresh.ExpandedFrom(old.Listing.Sum)
 	var more []release.Object
@@ -147,17 +142,13 @@ func (s *sequelFiles) collect(from, to release.Entry, lists []release.SequelPart
 	case fresh.Listing.Object.Size+fresh.Sources.Size <= maxSequelLists:
 		more = []release.Object{fresh.Listing.Object, fresh.Sources}
 	}
-	return s.join(parts, more)
+	return s.join(to, lists, more)
 }
 
 // collectFirst collects what a client needs that has no release: the signed lists, the head, and if they are small, the listing and the index
 // of the solid form; without a solid form the sources. It returns nil if the result would be too large.
 func (s *sequelFiles) collectFirst(to release.Entry, lists []release.SequelPart) ([]release.SequelPart, error) {
 	fresh, err := s.releases.head(to)
-	if err != nil {
-		return nil, err
-	}
-	head, err := platform.ReadFile(s.releases.fs, to.Head.HeadPath(), release.MaxHead)
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +159,16 @@ func (s *sequelFiles) collectFirst(to release.Entry, lists []release.SequelPart)
 	if to.Percent < 100 || more[0].Size+more[1].Size > maxSequelLists {
 		more = nil
 	}
-	return s.join(append(slices.Clone(lists), release.SequelPart{Name: to.Head.HeadPath(), Data: head}), more)
+	return s.join(to, lists, more)
 }
 
-// join adds the objects behind parts. It returns nil if the result would be too large.
-func (s *sequelFiles) join(parts []release.SequelPart, more []release.Object) ([]release.SequelPart, error) {
+// join joins the signed lists, the head of an entry, and objects. It returns nil if the result would be too large.
+func (s *sequelFiles) join(to release.Entry, lists []release.SequelPart, more []release.Object) ([]release.SequelPart, error) {
+	head, err := platform.ReadFile(s.releases.fs, to.Head.HeadPath(), release.MaxHead)
+	if err != nil {
+		return nil, err
+	}
+	parts := append(slices.Clone(lists), release.SequelPart{Name: to.Head.HeadPath(), Data: head})
 	total := int64(0)
 	for _, o := range more {
 		data, err := s.releases.object(o)

@@ -43,7 +43,7 @@ type solidMaker struct {
 	made     map[string][]release.Object // parts by groupKey, of this process
 }
 
-// SolidSummary is the solid form of a release; the zero value is none.
+// SolidSummary is the solid form of a release. It is zero for a release without one.
 type SolidSummary struct {
 	Groups int
 	Parts  int
@@ -86,7 +86,7 @@ func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to
 	return s, err
 }
 
-// earlier is the solid form of the last release before an entry, as far as its parts exist. A damaged one is none.
+// earlier is the solid form of the last release before an entry, as far as its parts exist. A damaged one is passed over.
 func (m *solidMaker) earlier(line release.Entry) solid.Form {
 	for _, e := range m.releases.earlier(line) {
 		h, err := m.releases.head(e)
@@ -233,15 +233,7 @@ func (m *solidMaker) putPart(data []byte, key string, i int, last bool) (release
 	if last {
 		r.encoding = partLast
 	}
-	out, err := m.store.create()
-	if err != nil {
-		return o, err
-	}
-	if _, err := out.Write(data); err != nil {
-		out.drop()
-		return o, err
-	}
-	return o, m.store.finish(out, o, func() error { return m.ledger.addResult(partKey(key, i), r) })
+	return o, m.store.putAs(data, o, o.Path(), func() error { return m.ledger.addResult(partKey(key, i), r) })
 }
 
 // readGroup reads the contents of a group and checks their digests.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -64,12 +65,17 @@ func FormSize(file io.ReaderAt, size int64, r Recipe) (int64, error) {
 		return 0, err
 	}
 	all, err := parts(list, r)
+	return sizeOfForm(all, size), err
+}
+
+// sizeOfForm is the size of the form of a file with these parts.
+func sizeOfForm(all []part, size int64) int64 {
 	for _, p := range all {
 		if p.params != (Params{}) {
 			size += p.plain - p.size
 		}
 	}
-	return size, err
+	return size
 }
 
 // Expand writes the form of a file, of at most limit bytes. It uses all cores and some 10 MiB of memory. Errors are those of ctx, of the
@@ -84,14 +90,8 @@ func Expand(ctx context.Context, out io.Writer, file io.ReaderAt, size, limit in
 	if err != nil {
 		return err
 	}
-	end := size
-	for _, p := range all {
-		if p.params != (Params{}) {
-			end += p.plain - p.size
-		}
-	}
-	if end > limit {
-		return &FileError{fmt.Sprintf("its form would have %d bytes, the most is %d", end, limit)}
+	if n := sizeOfForm(all, size); n > limit {
+		return &FileError{fmt.Sprintf("its form would have %d bytes, the most is %d", n, limit)}
 	}
 	return inOrder(ctx, &ordered{
 		out: out, gaps: file, parts: all, end: size,
@@ -223,18 +223,12 @@ func (o *ordered) makeBatch(ctx context.Context, batch []part, results []limited
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(o.size(batch[b]), o.size(batch[a])) })
-	var next struct {
-		sync.Mutex
-		i int
-	}
+	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for worker := range min(runtime.GOMAXPROCS(0), len(batch)) {
 		workers.Go(func() error {
 			for ctx.Err() == nil {
-				next.Lock()
-				i := next.i
-				next.i++
-				next.Unlock()
+				i := int(next.Add(1)) - 1
 				if i >= len(order) {
 					return nil
 				}

@@ -116,12 +116,16 @@ func (p *Patch) Work() (w Work) {
 	return w
 }
 
-// Rebuilt returns the size of the form from which a content is compressed again; 0 for a content of the set patch itself.
-func (p *Patch) Rebuilt(content int) int64 {
-	if n := p.made[content]; n >= 0 {
-		return p.set.Listing()[p.header.news[n].file].Size
+// Forms has each new content, with the size of the form from which it is compressed again; 0 for a content of the set patch itself.
+func (p *Patch) Forms() map[release.Digest]int64 {
+	forms := make(map[release.Digest]int64, len(p.contents))
+	for i, c := range p.contents {
+		forms[c.Sum] = 0
+		if n := p.made[i]; n >= 0 {
+			forms[c.Sum] = p.set.Listing()[p.header.news[n].file].Size
+		}
 	}
-	return 0
+	return forms
 }
 
 // Reads returns the files of the old set that Apply reads, by their index in the old listing, each once.

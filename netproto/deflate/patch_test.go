@@ -199,8 +199,8 @@ func TestPatch(t *testing.T) {
 		t.Errorf("its work is %+v", w)
 	}
 	rebuilt := 0
-	for i := range p.Contents() {
-		if p.Rebuilt(i) > 0 {
+	for _, form := range p.Forms() {
+		if form > 0 {
 			rebuilt++
 		}
 	}

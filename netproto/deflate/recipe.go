@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Params are the settings with which an encoder makes a stream again. The zero value is none: the stream stays compressed.
+// Params are the settings with which an encoder makes a stream again. With the zero value the stream stays compressed.
 type Params struct {
 	Level    uint8 // 1 to 9
 	MemLevel uint8 // of zlib: 8 or 9. 0: the encoder of Info-ZIP and gzip, from which zlib is derived

@@ -14,7 +14,7 @@ const (
 	maxStreams = 1 << 20
 	// maxDirectory is the size of the largest directory of a zip archive in bytes. It is held in memory.
 	maxDirectory = 64 << 20
-	// maxRatio is by how much deflate can shrink at most. A stream that claims more is none.
+	// maxRatio is by how much deflate can shrink at most. A stream that claims more is not expanded.
 	maxRatio = 1032
 	// maxGzipHeader is the size in bytes of the largest header of a gzip file that is searched for its end.
 	maxGzipHeader = 64 << 10
@@ -164,7 +164,7 @@ func scanZip(r io.ReaderAt, size, fileSize int64, inflated func(int) bool) ([]st
 	return list, nil
 }
 
-// readDirectory reads the directory; nil if there is none.
+// readDirectory reads the directory; nil for a file without a directory.
 func readDirectory(r io.ReaderAt, size, fileSize int64) (*zipDirectory, error) {
 	tail := make([]byte, min(size, zipEndSize+zipComment+zip64Place+zip64EndSize))
 	if err := readAt(r, tail, size-int64(len(tail))); err != nil {

@@ -259,7 +259,7 @@ func (p *indexReader) parts(g *Group) error {
 	return nil
 }
 
-// Form is the solid form of a set. The zero value is none.
+// Form is the solid form of a set. A set without one has the zero value.
 type Form struct {
 	Contents []Content // of the set, see Contents
 	Groups   []Group
@@ -270,4 +270,17 @@ func OpenForm(index []byte, set release.Listing) (f Form, err error) {
 	f.Contents = Contents(set)
 	f.Groups, err = ParseIndex(index, f.Contents)
 	return f, err
+}
+
+// GroupOf is the place in Groups of each content that the set has.
+func (f Form) GroupOf() map[release.Digest]int {
+	groups := make(map[release.Digest]int, len(f.Contents))
+	for g, group := range f.Groups {
+		for _, m := range group.Members {
+			if m.Content != Gone {
+				groups[f.Contents[m.Content].Sum] = g
+			}
+		}
+	}
+	return groups
 }

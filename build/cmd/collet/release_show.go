@@ -246,7 +246,7 @@ func estimateJSON(list []publish.Estimate) any {
 		New      uint64 `json:"new"`
 		Files    int    `json:"files"`
 		Fresh    int64  `json:"fresh"`
-		Patch    int64  `json:"patch"`    // -1 if there is none
+		Patch    int64  `json:"patch"`    // -1 without a patch
 		Expanded int64  `json:"expanded"` // likewise
 		Chunks   int64  `json:"chunks"`
 		Whole    int64  `json:"whole"`

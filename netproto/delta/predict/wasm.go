@@ -12,7 +12,7 @@ const (
 	wasmLongest  = 6    // bytes
 )
 
-// wasmReference is the operand of an instruction that may be a reference: n bytes from b[at] on; n is 0 if there is none at b[i].
+// wasmReference is the operand of an instruction that may be a reference: n bytes from b[at] on; n is 0 if b[i] begins another instruction.
 func wasmReference(b []byte, i int) (at, n int) {
 	switch b[i] {
 	case wasmCall, wasmConst32, wasmConst64:
@@ -76,7 +76,7 @@ type shiftMap struct {
 	table []learnedShift
 }
 
-// learnedShift is the last shift in a neighborhood; key names it, and 0 is none.
+// learnedShift is the last shift in a neighborhood; key names it; 0 marks an empty entry.
 type learnedShift struct{ key, shift int64 }
 
 // place is the table's entry for a neighborhood, and its key.
@@ -197,7 +197,7 @@ func (w *predictionWalk) predictSegments(end int) error {
 	return nil
 }
 
-// predictHead predicts the head of a segment, and returns it with its new size; zero if there is none at b[i].
+// predictHead predicts the head of a segment, and returns it with its new size; zero if b[i] begins no head.
 func (w *predictionWalk) predictHead(i int) (segmentHead, error) {
 	old := readSegmentHead(w.b, i)
 	if old.bytes == 0 {
