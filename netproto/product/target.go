@@ -92,6 +92,9 @@ func (t Target) LibraryExt() string {
 // LibraryName is the file name of the native module called base.
 func (t Target) LibraryName(base string) string { return base + t.LibraryExt() }
 
+// DescriptionExt is the extension of the description that takes the module's place in a game of kind program.
+const DescriptionExt = ".program"
+
 // ProgramName is the file name of the program called base.
 func (t Target) ProgramName(base string) string {
 	if t.System() == Windows {

@@ -178,9 +178,12 @@ func VariantsOf(t Target, postfixes ...string) iter.Seq[Variant] {
 }
 
 // PayloadBase is the base name for a file of a target's binaries: "Lathe_OpenGL" for the module "Lathe_OpenGL.dll", for
-// files named after it, such as its symbols "Lathe_OpenGL.dll.pdb", for the host "Lathe_OpenGL.exe" and its symbols
-// "Lathe_OpenGL.pdb". It is empty for other files.
+// files named after it, such as its symbols "Lathe_OpenGL.dll.pdb", for the description "Lathe_OpenGL.program", for the host
+// "Lathe_OpenGL.exe" and its symbols "Lathe_OpenGL.pdb". It is empty for other files.
 func (t Target) PayloadBase(file string) string {
+	if base, is := strings.CutSuffix(file, DescriptionExt); is {
+		return base
+	}
 	if base, is := strings.CutSuffix(file, t.LibraryExt()); is {
 		return base
 	}

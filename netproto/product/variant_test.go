@@ -111,6 +111,8 @@ func TestPayloadBase(t *testing.T) {
 		{"Linux-x64", "Lathe", "Lathe"},
 		{"Linux-x64", "Lathe.exe", ""},
 		{"macOS-arm64", "Lathe.dylib", "Lathe"},
+		{"Windows-win64", "Lathe_Steam.program", "Lathe_Steam"},
+		{"Linux-x64", "Lathe.program", "Lathe"},
 		{"Linux-x64", "", ""},
 	} {
 		if got := test.target.PayloadBase(test.file); got != test.want {
