@@ -11,7 +11,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-publish bench-remote bench-save bench-compare \
+.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-install bench-publish bench-remote bench-save bench-compare \
 	clean setup setup-test setup-all programs gofmt vet cross cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
@@ -115,22 +115,23 @@ bench: setup build ## first frame, file opens, peak memory, throughput; prints r
 	$(GO) run $(FLAGS) ./build/lab/bench --bin bin
 	$(GO) test $(FLAGS) -run '^$$' -bench Crowd -benchtime 3x ./netproto/server
 
-# STEPS="native-esbuild loose-three-0.187.0" chooses steps, ALL=1 takes all; the corpus lies in COLLET_CORPUS.
-STEPFLAGS = $(foreach step,$(STEPS),--steps $(step)) $(if $(ALL),--all)
+# STEPS="native-esbuild loose-three-0.187.0" chooses steps, ALL=1 takes all, LINKS="20ms 100ms" chooses links; the corpus lies in COLLET_CORPUS.
+STEPFLAGS = $(foreach step,$(STEPS),--steps $(step)) $(if $(ALL),--all) $(foreach link,$(LINKS),--links $(link))
 
 bench-delta: ## bytes of updates against bsdiff, xdelta3, zstd, casync, rsync, zsync; making, applying, publishing
 bench-net: ## time of updates over slow and lossy links against curl, rsync, zsync, casync; needs root
+bench-install: ## time, bytes, requests and memory of first installs against curl, zstd -19 and tar; needs root
 bench-publish: ## processor time and bytes of publications against zstd -19
 bench-remote: ## pushes of the remote launcher against a released device, rsync and a stream of TCP; the last needs root
-bench-delta bench-net bench-publish bench-remote: setup build
+bench-delta bench-net bench-install bench-publish bench-remote: setup build
 	@build/setup.sh peers
 	$(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
 
-# Ratios, not times, can be compared between machines: WHAT="delta net publish remote" chooses what is measured.
+# Ratios, not times, can be compared between machines: WHAT="delta net install publish remote" chooses what is measured.
 WHAT ?= delta net remote
 BASELINES := build/lab/bench/baselines
 
-bench-save: ## measure WHAT (delta net publish remote) and keep the ratios in the tree, as the baseline
+bench-save: ## measure WHAT (delta net install publish remote) and keep the ratios in the tree, as the baseline
 bench-compare: ## measure WHAT again and compare the ratios with the baseline, by benchstat
 bench-save bench-compare: setup build
 	@build/setup.sh peers

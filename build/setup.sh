@@ -6,7 +6,7 @@
 #   test     also what the tests of the product start
 #   all      also what the lab starts: Wine, a browser, makers of packages, compilers for other systems
 #   bench    also what `make bench` compares with
-#   peers    what `make bench-delta` and `make bench-net` compare with
+#   peers    what `make bench-delta`, `bench-net` and `bench-install` compare with
 #   arm64    that processor's packages, and what a client for Linux-arm64 links against
 #
 # On Debian and its relatives missing packages are installed when this user may do so without being asked for a password,
@@ -23,7 +23,7 @@ libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev libxkbcommon-dev libwayla
 bench_packages="nginx-light curl"
 # The same for updates between releases, and what its corpus is made with.
 peer_packages="rsync zsync casync bsdiff xdelta3 zstd nginx-light curl iproute2"
-corpus_packages="npm tar zip"
+corpus_packages="npm tar zip p7zip-full"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
 # What the product's tests start: dialogs, traces of system calls, programs that read what we write.
@@ -84,7 +84,7 @@ as_root() {
 peers() {
 	wanted=""
 	without_commands rsync zsync casync bsdiff xdelta3 zstd nginx curl ip && wanted=$peer_packages
-	without_commands npm tar zip && wanted="$wanted $corpus_packages"
+	without_commands npm tar zip 7z && wanted="$wanted $corpus_packages"
 	without_commands nginx && fresh_nginx=yes || fresh_nginx=""
 	optional "it is not compared with" $wanted
 	quiet_nginx

@@ -1,21 +1,22 @@
 #!/bin/sh
-# Fetches published versions of real modules and packs into a folder, for `make bench-delta` and `make bench-net`:
+# Fetches published versions of real modules and packs into a folder, for `make bench-delta`, `bench-net` and `bench-install`:
 #
 #   corpus.sh DIR
 #
 #   DIR/native/<module>/<version>/module.so    native modules
 #   DIR/packs/<pack>/<version>/...             loose files
 #   DIR/zips|zipd/<pack>/<version>.zip         the same as one ZIP, stored and deflated by Info-ZIP
-#   DIR/zipz/<pack>/<version>.zip              the same deflated by zlib at level 6, if python3 is there
+#   DIR/zipz|zip9/<pack>/<version>.zip         the same deflated by zlib at levels 6 and 9, if python3 is there
+#   DIR/zip7/<pack>/<version>.zip              the same deflated by 7-Zip, if 7z is there
 #   DIR/STEPS                                  lines of a step's name, its old and its new path
 #
-# It takes some 2 GB. What is there already is not fetched again; STEPS comes last, so a run that was stopped is run again.
+# It takes some 5 GB. What is there already is not fetched again; STEPS comes last, so a run that was stopped is run again.
 set -eu
 export TZ=UTC LC_ALL=C
 
 say() { printf '%s\n' "corpus: $*" >&2; }
 
-[ $# -eq 1 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
+[ $# -eq 1 ] || { sed -n '2,13p' "$0" >&2; exit 2; }
 for tool in npm tar zip; do
 	command -v "$tool" >/dev/null || { say "$tool is missing; make setup bench installs it where it can"; exit 1; }
 done
@@ -31,7 +32,10 @@ nextswc @next/swc-linux-x64-gnu 16.3.8 16.4.5 16.4.6
 esbuildwin @esbuild/win32-x64 0.28.1 0.28.2
 nextswcwin @next/swc-win32-x64-msvc 16.4.3 16.4.5
 esbuildwasm esbuild-wasm 0.28.1 0.28.2'
-packs='three three 0.186.0 0.186.1 0.187.0
+packs='monaco monaco-editor 0.56.0 0.57.0
+phaser phaser 4.2.0 4.2.1
+pyodide pyodide 314.0.6 314.0.7
+three three 0.186.0 0.186.1 0.187.0
 babylon @babylonjs/core 9.33.1 9.33.2 9.34.0
 cesium cesium 1.142.0 1.143.0 1.145.0
 emoji emoji-datasource-google 15.1.1 15.1.2 16.0.0'
@@ -67,7 +71,7 @@ packed() {
 	mv "$2.part.zip" "$2"
 }
 
-# zlibbed FOLDER FILE: the same by zlib.
+# zlibbed FOLDER FILE LEVEL: the same by zlib.
 zlibbed() {
 	[ ! -f "$2" ] || return 0
 	mkdir -p "$(dirname "$2")"
@@ -77,9 +81,20 @@ with zipfile.ZipFile(sys.argv[1], "w") as pack:
     for name in sys.stdin.read().splitlines():
         entry = zipfile.ZipInfo(name)
         with open(name, "rb") as data:
-            pack.writestr(entry, data.read(), zipfile.ZIP_DEFLATED, 6)
-' "$2.part")
+            pack.writestr(entry, data.read(), zipfile.ZIP_DEFLATED, int(sys.argv[2]))
+' "$2.part" "$3")
 	mv "$2.part" "$2"
+}
+
+# sevenzipped FOLDER FILE: the same by 7-Zip.
+sevenzipped() {
+	[ ! -f "$2" ] || return 0
+	mkdir -p "$(dirname "$2")"
+	rm -f "$2.part.zip"
+	find "$1" -type f | sed "s,^$1/,," | sort >"$2.names"
+	(cd "$1" && 7z a -tzip -mx=5 -mtc=off -bd "$2.part.zip" "@$2.names" >/dev/null)
+	rm "$2.names"
+	mv "$2.part.zip" "$2"
 }
 
 # step NAME OLD NEW
@@ -102,13 +117,20 @@ printf '%s\n' "$packs" | while read -r name package versions; do
 		fetch "$package" "$version" "$folder"
 		packed "$folder" "$corpus/zips/$name/$version.zip" -0
 		packed "$folder" "$corpus/zipd/$name/$version.zip" -9
-		step "loose-$name-$version" "packs/$name/$before" "packs/$name/$version"
-		step "zips-$name-$version" "zips/$name/$before.zip" "zips/$name/$version.zip"
-		step "zipd-$name-$version" "zipd/$name/$before.zip" "zipd/$name/$version.zip"
+		forms='zips zipd'
 		if command -v python3 >/dev/null; then
-			zlibbed "$folder" "$corpus/zipz/$name/$version.zip"
-			step "zipz-$name-$version" "zipz/$name/$before.zip" "zipz/$name/$version.zip"
+			zlibbed "$folder" "$corpus/zipz/$name/$version.zip" 6
+			zlibbed "$folder" "$corpus/zip9/$name/$version.zip" 9
+			forms="$forms zipz zip9"
 		fi
+		if command -v 7z >/dev/null; then
+			sevenzipped "$folder" "$corpus/zip7/$name/$version.zip"
+			forms="$forms zip7"
+		fi
+		step "loose-$name-$version" "packs/$name/$before" "packs/$name/$version"
+		for form in $forms; do
+			step "$form-$name-$version" "$form/$name/$before.zip" "$form/$name/$version.zip"
+		done
 		before=$version
 	done
 done

@@ -18,6 +18,7 @@ const (
 	mostOfPeer     = 1.0  // of the best peer's bytes, on everything else
 	mostOfCasync   = 0.9  // of casync's bytes, without a patch
 	mostOfTwin     = 1.1  // of the bytes of the same pack stored, for a deflated one
+	mostOfZipDiff  = 0.95 // of ZipDiff's bytes, for the same
 	leastApply     = 150  // MB of 10^6 bytes that patches make in a second
 	leastUnpack    = 300  // the same for whole objects packed with zstd, on one core
 	mostApplied    = 64   // MB of 2^20 bytes at the peak of applying
@@ -37,9 +38,9 @@ const (
 	applyRuns = 5
 )
 
-// labFigures are the bytes of HDiffPatch 4.12 (-m -SD -c-zstd-20-24), the best peer of most steps, which no system has a
+// publishedFigures are the bytes of HDiffPatch 4.12 (-m -SD -c-zstd-20-24), the best peer of most steps, which no system has a
 // package of. They were measured once, on the same versions; WebAssembly with LZMA2, which was smaller.
-var labFigures = map[string]int64{
+var publishedFigures = map[string]int64{
 	"native-esbuild-0.28.1": 709_732, "native-esbuild-0.28.2": 454_505, "native-libvips-1.3.3": 5_212_167,
 	"native-libvips-1.3.4": 791_562, "native-nextswc-16.4.5": 18_720_053, "native-nextswc-16.4.6": 2_917_629,
 	"native-swc-1.16.22": 10_032_162, "native-esbuildwin-0.28.2": 509_497, "native-nextswcwin-16.4.5": 3_356_475,
@@ -49,6 +50,9 @@ var labFigures = map[string]int64{
 	"loose-cesium-1.145.0": 1_469_065, "zips-cesium-1.145.0": 1_472_638, "zipd-cesium-1.145.0": 12_415_194,
 	"zips-emoji-16.0.0": 60_802_325,
 }
+
+// zipDiffFigures are the bytes of ApkDiffPatch's ZipDiff for packs that zlib deflated, which no system has a package of either.
+var zipDiffFigures = map[string]int64{"zipz-monaco-0.57.0": 722_000, "zipz-phaser-4.2.1": 37_000}
 
 // result is one line of the table.
 type result struct {
@@ -61,15 +65,15 @@ type result struct {
 	words   [2]string
 }
 
-// bestPeer is the smallest of the peers' bytes, those of the lab included.
+// bestPeer is the smallest of the peers' bytes, published figures included.
 func (r *result) bestPeer() (name string, n int64) {
 	for p, bytes := range r.peers {
 		if n == 0 || bytes < n {
 			name, n = p, bytes
 		}
 	}
-	if lab, known := labFigures[r.step.name]; known && (n == 0 || lab < n) {
-		name, n = "lab", lab
+	if figure, known := publishedFigures[r.step.name]; known && (n == 0 || figure < n) {
+		name, n = "published", figure
 	}
 	return name, n
 }
@@ -275,25 +279,34 @@ func (b *bench) judgeDelta(all []*result) {
 	}
 }
 
-// judgeTwins compares the bytes of deflated packs with those of the same packs stored, if both were measured.
+// judgeTwins compares the bytes of deflated packs with those of the same packs stored, if both were measured, and with what is
+// known of ZipDiff.
 func (b *bench) judgeTwins(all []*result) {
 	stored := map[string]int64{}
 	for _, r := range all {
-		if rest, is := strings.CutPrefix(r.step.name, "zips-"); is {
+		if rest, is := strings.CutPrefix(r.step.name, storedKind+"-"); is {
 			stored[rest] = r.shop.cost.best()
 		}
 	}
 	for _, r := range all {
-		if kind := r.step.kind(); kind != "zipd" && kind != "zipz" {
+		if !deflatedKind(r.step.kind()) {
 			continue
 		}
-		twin := stored[strings.TrimPrefix(r.step.name, r.step.kind()+"-")]
-		if twin == 0 {
-			continue
+		for _, other := range []struct {
+			name  string
+			bytes int64
+			bound float64
+		}{
+			{"the stored twin", stored[strings.TrimPrefix(r.step.name, r.step.kind()+"-")], mostOfTwin},
+			{"ZipDiff (published figure)", zipDiffFigures[r.step.name], mostOfZipDiff},
+		} {
+			if other.bytes == 0 {
+				continue
+			}
+			what, ratio := r.step.name+": bytes, ratio to "+other.name, float64(r.shop.cost.best())/float64(other.bytes)
+			b.ratio(what, ratio)
+			fmt.Fprintf(b.out, "%s: %.3f, bound %g: %s\n", what, ratio, other.bound, b.within(what, ratio, other.bound))
 		}
-		what, ratio := r.step.name+": bytes, ratio to the stored twin", float64(r.shop.cost.best())/float64(twin)
-		b.ratio(what, ratio)
-		fmt.Fprintf(b.out, "%s: %.3f, %s\n", what, ratio, b.within(what, ratio, mostOfTwin))
 	}
 }
 
@@ -304,7 +317,7 @@ func (b *bench) printBytes(all []*result, there []peer) error {
 	for _, p := range there {
 		fmt.Fprintf(w, "%s\t", p.name)
 	}
-	fmt.Fprint(w, "lab hdm\tbest peer\tratio\tbound\tverdict\tno patch/casync\tbound\tverdict\t\n")
+	fmt.Fprint(w, "published hdm\tbest peer\tratio\tbound\tverdict\tno patch/casync\tbound\tverdict\t\n")
 	for _, r := range all {
 		cost := r.shop.cost
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%d\t%d\t", r.step.name, r.size, cost.best(), count(cost.Patch), r.shop.meta, cost.Chunks, cost.Whole)
@@ -313,7 +326,7 @@ func (b *bench) printBytes(all []*result, there []peer) error {
 		}
 		name, best := r.bestPeer()
 		most, _ := r.bound()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%s\t%s\t%g\t%s\t\n", count(orNone(labFigures, r.step.name)), name, quotient(cost.best(), best), most, r.words[0],
+		fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%s\t%s\t%g\t%s\t\n", count(orNone(publishedFigures, r.step.name)), name, quotient(cost.best(), best), most, r.words[0],
 			quotient(cost.withoutPatch(), r.peers["casync"]), r.casyncBound(), r.words[1])
 	}
 	fmt.Fprintln(w)

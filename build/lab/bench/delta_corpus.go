@@ -23,10 +23,18 @@ type step struct {
 	old, new string // a file, or a folder of files
 }
 
-// kind is the first word of a step's name: native, loose, zips (stored), zipd and zipz (deflated), synth.
+// kind is the first word of a step's name: native, loose, a form of a pack, or another one.
 func (s step) kind() string {
 	kind, _, _ := strings.Cut(s.name, "-")
 	return kind
+}
+
+// storedKind is the kind of packs that are stored.
+const storedKind = "zips"
+
+// deflatedKind tells the kinds of packs that are deflated: by Info-ZIP, by zlib at levels 6 and 9, and by 7-Zip.
+func deflatedKind(kind string) bool {
+	return kind == "zipd" || kind == "zipz" || kind == "zip9" || kind == "zip7"
 }
 
 // patchRelease reports whether only the last number of the version changed. Versions are the names of the files' folders.
@@ -38,10 +46,12 @@ func (s step) patchRelease() bool {
 	return line(s.old) == line(s.new)
 }
 
-// usualSteps are measured unless others are asked for: of every kind one or two that take less than a minute each.
+// usualSteps are measured unless others are asked for: of every kind one or two, and one pack in all its forms.
 var usualSteps = []string{
 	"native-esbuild-0.28.2", "native-libvips-1.3.4", "native-swc-1.16.22", "native-esbuildwin-0.28.2",
 	"loose-three-0.186.1", "loose-three-0.187.0", "zips-three-0.187.0", "zipz-three-0.187.0",
+	"native-esbuildwasm-0.28.2", "loose-monaco-0.57.0", "loose-pyodide-314.0.7", "loose-phaser-4.2.1", "zips-phaser-4.2.1", "zipd-phaser-4.2.1",
+	"zipz-phaser-4.2.1", "zip9-phaser-4.2.1", "zip7-phaser-4.2.1",
 }
 
 // corpus finds the steps, and fetches them if they are not there yet.
@@ -56,7 +66,7 @@ func (b *bench) corpus(ctx context.Context) ([]step, error) {
 	}
 	all, err := readSteps(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(b.out, "fetching the corpus into %s, some 2 GB\n", folder)
+		fmt.Fprintf(b.out, "fetching the corpus into %s, some 5 GB\n", folder)
 		cmd := exec.CommandContext(ctx, corpusScript, folder)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -110,7 +120,7 @@ func choose(all []step, names []string, every bool, usual []string) ([]step, err
 			}
 		}
 		if len(chosen) == before {
-			return nil, fmt.Errorf("the corpus has no step %s", name)
+			return nil, fmt.Errorf("the corpus has no step %s; %s fetches what its folder lacks", name, corpusScript)
 		}
 	}
 	return chosen, nil

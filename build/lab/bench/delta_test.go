@@ -204,9 +204,9 @@ func TestBoundsOfBytes(t *testing.T) {
 	}
 }
 
-func TestLabCountsAsAPeer(t *testing.T) {
+func TestPublishedFigureCountsAsAPeer(t *testing.T) {
 	r := &result{step: step{name: "loose-three-0.186.1"}, peers: map[string]int64{"bsdiff": 613}}
-	if name, n := r.bestPeer(); name != "lab" || n != 431 {
+	if name, n := r.bestPeer(); name != "published" || n != 431 {
 		t.Errorf("%s with %d", name, n)
 	}
 	r.peers["bsdiff"] = 400
@@ -439,6 +439,10 @@ func TestTwins(t *testing.T) {
 	b.judgeTwins([]*result{of("zipz-a-1.0.1", 1100), of("zipd-a-1.0.1", 1050), of("zips-a-1.0.1", -1), of("zipz-b-1.0.1", 5), of("loose-a-1.0.1", 9)})
 	if b.failed || strings.Count(out.String(), "holds") != 2 || strings.Contains(out.String(), "b-1.0.1") {
 		t.Errorf("%q, %s", b.broken, &out)
+	}
+	b.judgeTwins([]*result{of("zipz-phaser-4.2.1", 36_000)})
+	if want := "ZipDiff (published figure)"; b.failed || len(b.ratios) != 3 || !strings.Contains(out.String(), want) {
+		t.Errorf("%q, no %s in %s", b.broken, want, &out)
 	}
 	b.judgeTwins([]*result{{step: step{name: "zipz-c-1.0.1"}, shop: &shop{cost: estimate{Patch: 1200, Chunks: 2000, Whole: 2000}}}, of("zips-c-1.0.1", -1)})
 	if len(b.broken) != 1 {

@@ -104,10 +104,11 @@ func (l *link) close() {
 		device.Close()
 	}
 	l.work.Wait()
-	for _, s := range []*space{l.near, l.far} {
-		if s != nil {
-			s.close()
-		}
+	if l.near != nil {
+		l.near.close()
+	}
+	if l.far != nil && l.far != l.near {
+		l.far.close()
 	}
 }
 

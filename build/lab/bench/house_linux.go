@@ -10,14 +10,14 @@ import (
 
 const congestionFile = "/proc/sys/net/ipv4/tcp_congestion_control"
 
-// newHouse is a space with a loopback interface, in which everything uses one congestion control.
+// newHouse is a space with a loopback interface, in which everything uses one congestion control, or the system's if it is empty.
 func newHouse(congestion string) (*space, error) {
 	s, err := newSpace()
 	if err != nil {
 		return nil, err
 	}
 	err = s.do(func() error {
-		if err := loopbackUp(); err != nil {
+		if err := loopbackUp(); err != nil || congestion == "" {
 			return err
 		}
 		return os.WriteFile(congestionFile, []byte(congestion), 0) // of the space that the thread is in

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"collet/build/qa/process"
@@ -99,7 +100,7 @@ func (b *bench) nginx(ctx context.Context, program, root string) (*process.Proce
 		return nil, "", err
 	}
 	config := filepath.Join(folder, "nginx.conf")
-	if err := os.WriteFile(config, nginxConfig(folder, root, address), 0o644); err != nil {
+	if err := os.WriteFile(config, nginxConfig(folder, root, address, ""), 0o644); err != nil {
 		return nil, "", err
 	}
 	var printed bytes.Buffer
@@ -124,14 +125,19 @@ func nginxProgram() (string, error) {
 	return exec.LookPath("/usr/sbin/nginx")
 }
 
-// nginxConfig keeps every file of nginx's own in folder.
-func nginxConfig(folder, root, address string) []byte {
+// nginxConfig keeps every file of nginx's own in folder. The log has the bytes of each response's body, a line each.
+func nginxConfig(folder, root, address, log string) []byte {
+	access := "off"
+	if log != "" {
+		access = strconv.Quote(log) + " bytes"
+	}
 	return fmt.Appendf(nil, `daemon off;
 master_process off;
 pid %[1]q;
 events { worker_connections 64; }
 http {
-	access_log off;
+	log_format bytes $body_bytes_sent;
+	access_log %[5]s;
 	sendfile on;
 	tcp_nopush on;
 	client_body_temp_path %[2]q;
@@ -141,7 +147,7 @@ http {
 	scgi_temp_path %[2]q;
 	server { listen %[3]s; root %[4]q; }
 }
-`, filepath.Join(folder, "pid"), filepath.Join(folder, "temp"), address, root)
+`, filepath.Join(folder, "pid"), filepath.Join(folder, "temp"), address, root, access)
 }
 
 // freeAddress is a port of the loopback interface that was free a moment ago.

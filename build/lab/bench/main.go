@@ -17,6 +17,10 @@
 //	         applying it, and against rsync, zsync and casync; and of finding out that there is nothing to do. It needs the
 //	         privileges of root
 //
+//	install  first installs of such versions over loopback and links with delay, by the client's program, against curl of a tar
+//	         that zstd -19 packed, unpacking it and a sync: time, bytes, requests, and the client's memory. It needs the
+//	         privileges of root
+//
 //	publish  processor time and bytes of publishing modules, small files and a mixed set for the first time, against zstd -19
 //	         of the same files; of publishing it again unchanged, and with one changed file
 //
@@ -26,7 +30,7 @@
 //	         byte, at most 2; and a file over a link of 50 ms that loses, reorders and doubles packets, at least 0.5 of one
 //	         stream of TCP, which needs the privileges of root
 //
-// The last four are not among the default: make bench-delta, bench-net, bench-publish and bench-remote run them.
+// The last five are not among the default: make bench-delta, bench-net, bench-install, bench-publish and bench-remote run them.
 //
 // Everything runs on the loopback interface, on a virtual screen, in a temporary folder that is removed. Bounds are those
 // of the product's promises; exit code 1 says that one does not hold.
@@ -55,16 +59,16 @@ type options struct {
 	Pairs    int   `default:"5" placeholder:"N" help:"Pairs of transfers for loopback and distance (default: ${default})."`
 	Quick    bool  `help:"Smaller and fewer transfers for loopback and distance: coarse numbers, soon."`
 
-	Corpus string   `env:"COLLET_CORPUS" type:"path" placeholder:"DIR" help:"Folder of the versions that delta and net compare; it is filled if it is empty (default: $$COLLET_CORPUS, or a folder of the user's cache)."`
-	Steps  []string `placeholder:"STEP" help:"Steps for delta and net, or how their names begin; those of the corpus stand in its files STEPS* (default: some of each kind)."`
+	Corpus string   `env:"COLLET_CORPUS" type:"path" placeholder:"DIR" help:"Folder of the versions that delta, net, install and publish compare; it is filled if it is empty (default: $$COLLET_CORPUS, or a folder of the user's cache)."`
+	Steps  []string `placeholder:"STEP" help:"Steps for delta, net and install, or how their names begin; those of the corpus stand in its files STEPS* (default: some of each kind)."`
 	All    bool     `help:"All steps of the corpus, and slow peers on large files, too."`
-	Links  []string `placeholder:"LINK" help:"Links for net, for example 20ms or 100ms-1% (default: both delays, without and with loss)."`
+	Links  []string `placeholder:"LINK" help:"Links for net and install: loopback, 20ms, 100ms, 20ms-1% or 100ms-1% (default: all but loopback for net, those without loss for install)."`
 
 	Save string `type:"path" placeholder:"FILE" help:"Also write the ratios to this file, in the format of Go's benchmarks, for benchstat."`
 
 	Inner applyOptions `embed:""`
 
-	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance,lossy,delta,net,publish,remote" help:"What to measure: ${enum}. Default: all but delta, net, publish and remote."`
+	What []string `arg:"" optional:"" enum:"frame,opens,memory,loopback,distance,lossy,delta,net,install,publish,remote" help:"What to measure: ${enum}. Default: all but delta, net, install, publish and remote."`
 }
 
 // bench is one run of this program.
@@ -124,7 +128,7 @@ func (b *bench) all(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	parts := map[string]func(context.Context) error{"frame": b.frame, "opens": b.opens, "memory": b.memory, "loopback": b.loopback, "distance": b.distance, "lossy": b.lossy, "delta": b.delta, "net": b.net, "publish": b.publishing, "remote": b.remote}
+	parts := map[string]func(context.Context) error{"frame": b.frame, "opens": b.opens, "memory": b.memory, "loopback": b.loopback, "distance": b.distance, "lossy": b.lossy, "delta": b.delta, "net": b.net, "install": b.firstInstalls, "publish": b.publishing, "remote": b.remote}
 	for _, what := range b.What {
 		if err := parts[what](ctx); err != nil {
 			return fmt.Errorf("%s: %w", what, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +13,7 @@ import (
 )
 
 const (
-	// mostOfCurl is what an update may take, in times of curl of the same patch and applying it.
+	// mostOfCurl is what an update may take, in times of curl of the same patch, applying it and syncing the new files.
 	mostOfCurl = 1.15
 	// netRate is the rate of the links in bytes a second, netQueue what waits before them, as time at that rate.
 	netRate  = 50e6 / 8
@@ -33,15 +35,19 @@ type netLink struct {
 
 func wires() []netLink {
 	return []netLink{
+		{"loopback", 0, 0},
 		{"20ms", 10 * time.Millisecond, 0}, {"100ms", 50 * time.Millisecond, 0},
 		{"20ms-1%", 10 * time.Millisecond, netLoss}, {"100ms-1%", 50 * time.Millisecond, netLoss},
 	}
 }
 
-// chooseWires picks links by name.
-func chooseWires(names []string) (chosen []netLink, err error) {
+// netLinks are measured unless others are asked for.
+var netLinks = []string{"20ms", "100ms", "20ms-1%", "100ms-1%"}
+
+// chooseWires picks links by name, or the usual ones.
+func chooseWires(names, usual []string) (chosen []netLink, err error) {
 	if len(names) == 0 {
-		return wires(), nil
+		names = usual
 	}
 	for _, name := range names {
 		before := len(chosen)
@@ -58,11 +64,18 @@ func chooseWires(names []string) (chosen []netLink, err error) {
 }
 
 // netSteps are measured unless others are asked for.
-var netSteps = []string{"native-esbuild-0.28.2", "native-libvips-1.3.4", "loose-three-0.187.0"}
+var netSteps = []string{"native-esbuild-0.28.2", "native-libvips-1.3.4", "loose-three-0.187.0", "loose-monaco-0.57.0", "zipz-phaser-4.2.1"}
 
-// open makes the link. What crosses it uses the system's usual congestion control, whatever this system has: a peer must not
-// win by the machine that it runs on.
+// open makes the link; without a delay it is the loopback interface of a space. What crosses the others uses the system's usual
+// congestion control, whatever this system has: a peer must not win by the machine that it runs on.
 func (w netLink) open(ctx context.Context) (*link, error) {
+	if w.delay == 0 {
+		house, err := newHouse("")
+		if err != nil {
+			return nil, err
+		}
+		return &link{near: house, far: house, nearAddr: loopbackAddr, farAddr: loopbackAddr}, nil
+	}
 	line, err := startLink(linkOptions{delay: w.delay, rate: netRate, queue: netQueue, loss: w.loss, seed: 1})
 	if err != nil {
 		return nil, err
@@ -74,36 +87,46 @@ func (w netLink) open(ctx context.Context) (*link, error) {
 	return line, nil
 }
 
+// loopbackAddr is the address of both ends of a loopback interface.
+var loopbackAddr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 // noLink reports that links can't be made here, which is told and is no fault.
 func noLink(err error) bool {
 	return errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// net updates over links with the client's program and with peers, and looks for updates when there are none.
-func (b *bench) net(ctx context.Context) error {
-	chosen, err := chooseWires(b.Links)
+// overLinks finds the links and the steps of a part that needs links and a web server. Where this machine has neither, that
+// is printed, and there are no links.
+func (b *bench) overLinks(ctx context.Context, part string, usual, usualSteps []string) (chosen []netLink, steps []step, err error) {
+	chosen, err = chooseWires(b.Links, usual)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	line, err := chosen[0].open(ctx)
 	if noLink(err) {
-		fmt.Fprintf(b.out, "net: not measured, links need the privileges of root on Linux: %v\n", err)
-		return nil
+		fmt.Fprintf(b.out, "%s: not measured, links need the privileges of root on Linux: %v\n", part, err)
+		return nil, nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	line.close()
 	if _, err := nginxProgram(); err != nil {
-		fmt.Fprintln(b.out, "net: not measured, nginx is not installed")
-		return nil
+		fmt.Fprintf(b.out, "%s: not measured, nginx is not installed\n", part)
+		return nil, nil, nil
 	}
 	all, err := b.corpus(ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	steps, err := choose(all, b.Steps, b.All, netSteps)
-	if err != nil {
+	steps, err = choose(all, b.Steps, b.All, usualSteps)
+	return chosen, steps, err
+}
+
+// net updates over links with the client's program and with peers, and looks for updates when there are none.
+func (b *bench) net(ctx context.Context) error {
+	chosen, steps, err := b.overLinks(ctx, "net", netLinks, netSteps)
+	if err != nil || len(chosen) == 0 {
 		return err
 	}
 	for _, st := range steps {
@@ -194,6 +217,7 @@ type fair struct {
 	zsync   bool
 	rsyncs  bool
 	curl    bool
+	log     string // file for nginx's log of requests; none if it is empty
 	copies  int
 	used    []string // folders of runs
 	means   string   // how the last client got its update
@@ -209,7 +233,7 @@ func newFair(ctx context.Context, s *shop) (*fair, error) {
 		return nil, err
 	}
 	f := &fair{shop: s, contest: c}
-	if err := os.Mkdir(f.www(), 0o755); err != nil {
+	if err := f.offer(); err != nil {
 		return nil, err
 	}
 	there, _ := installed([]peer{{name: "curl", needs: []string{"curl"}}, {name: "rsync", needs: []string{"rsync"}},
@@ -233,8 +257,17 @@ func newFair(ctx context.Context, s *shop) (*fair, error) {
 			return nil, err
 		}
 	}
-	if err := os.Link(c.newFile, filepath.Join(f.www(), "New.bin")); err != nil {
-		return nil, err
+	return f, os.Link(c.newFile, filepath.Join(f.www(), "New.bin"))
+}
+
+// offer makes the folder of the web server, with the release folder in it.
+func (f *fair) offer() error {
+	if err := os.MkdirAll(f.www(), 0o755); err != nil {
+		return err
 	}
-	return f, os.Symlink(s.folder(), filepath.Join(f.www(), "release"))
+	err := os.Symlink(f.shop.folder(), filepath.Join(f.www(), "release"))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -27,7 +26,7 @@ const (
 	idleRuns = 9
 )
 
-// idle looks for updates when there are none, over the links without loss. The number of round trips is what the time grows
+// idle looks for updates when there are none, over the links with a delay and without loss. The number of round trips is what the time grows
 // by when one takes longer.
 func (b *bench) idle(ctx context.Context, chosen []netLink) error {
 	s := &shop{b: b, dir: filepath.Join(b.dir, "idle")}
@@ -45,7 +44,7 @@ func (b *bench) idle(ctx context.Context, chosen []netLink) error {
 	}
 	var times, trips []float64
 	for _, w := range chosen {
-		if w.loss > 0 {
+		if w.loss > 0 || w.delay == 0 {
 			continue
 		}
 		took, err := b.idleOver(ctx, s, install, w)
@@ -97,10 +96,7 @@ func (b *bench) idleOver(ctx context.Context, s *shop, install string, w netLink
 	}
 	defer line.close()
 	f := &fair{shop: s}
-	if err := os.MkdirAll(f.www(), 0o755); err != nil {
-		return 0, err
-	}
-	if err := os.Symlink(s.folder(), filepath.Join(f.www(), "release")); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := f.offer(); err != nil {
 		return 0, err
 	}
 	stop, err := f.serve(ctx, b, line)

@@ -49,6 +49,9 @@ func runIn(in *space, cmd *exec.Cmd) (ran, error) {
 		err = cmd.Wait()
 	}
 	r := ran{wall: time.Since(began), out: out.Bytes()}
+	if cmd.ProcessState != nil {
+		r.peak = peakOf(cmd.ProcessState)
+	}
 	if err != nil {
 		return r, fmt.Errorf("%s: %w; it printed:\n%s%s", cmd.Path, err, lastOf(out.Bytes()), lastOf(complaint.Bytes()))
 	}
@@ -69,7 +72,7 @@ func (f *fair) serve(ctx context.Context, b *bench, line *link) (stop func(), er
 		}
 	}()
 	host := line.farAddr.String()
-	web, err := b.webOptions(f.www(), host+":"+webPort)
+	web, err := b.webOptions(f.www(), host+":"+webPort, f.log)
 	if err != nil {
 		return stop, err
 	}
@@ -121,8 +124,8 @@ func (l *link) listens(ctx context.Context, address string) error {
 	}
 }
 
-// webOptions are those of nginx on a folder.
-func (b *bench) webOptions(root, address string) (process.Options, error) {
+// webOptions are those of nginx on a folder, with a log of requests if log names a file.
+func (b *bench) webOptions(root, address, log string) (process.Options, error) {
 	program, err := nginxProgram()
 	if err != nil {
 		return process.Options{}, err
@@ -134,7 +137,7 @@ func (b *bench) webOptions(root, address string) (process.Options, error) {
 	config := filepath.Join(folder, "nginx.conf")
 	return process.Options{
 		Path: program, Dir: folder, Args: []string{"-p", folder, "-c", config, "-e", filepath.Join(folder, "error.log")},
-	}, os.WriteFile(config, nginxConfig(folder, root, address), 0o644)
+	}, os.WriteFile(config, nginxConfig(folder, root, address, log), 0o644)
 }
 
 // runner is one way to update.
@@ -173,6 +176,9 @@ func (f *fair) run(ctx context.Context, line *link, r *runner) (time.Duration, e
 	f.used = append(f.used, dir)
 	ready, err := r.ready(ctx, dir)
 	if err != nil {
+		return 0, err
+	}
+	if err := syncAll(ctx, dir); err != nil { // what others wrote is not part of the run
 		return 0, err
 	}
 	limited, cancel := context.WithTimeout(ctx, netTime)
@@ -278,7 +284,13 @@ func (f *fair) readyClient(ctx context.Context, dir string) (race, error) {
 	}}, nil
 }
 
-// readyCurl fetches the patch and applies it to the old version in another process, without syncing anything.
+// syncAll writes all that the file system of a folder has in memory to its disk.
+func syncAll(ctx context.Context, folder string) error {
+	_, err := runProgram(ctx, "sync", "--file-system", folder)
+	return err
+}
+
+// readyCurl fetches the patch, applies it to the old version in another process, and syncs what came out.
 func (f *fair) readyCurl(_ context.Context, dir string) (race, error) {
 	object, err := f.shop.patchObject()
 	if err != nil {
@@ -289,7 +301,12 @@ func (f *fair) readyCurl(_ context.Context, dir string) (race, error) {
 		args: []string{"curl", "--fail", "--silent", "--show-error", "--noproxy", "*", "--output", patch, f.web + "release/" + object},
 		then: func(ctx context.Context) (time.Duration, error) {
 			a, _, err := child(ctx, append(f.shop.applyArgs(to), "--patch", patch)...)
-			return time.Duration(a.Seconds * float64(time.Second)), err
+			if err != nil {
+				return 0, err
+			}
+			began := time.Now()
+			err = syncAll(ctx, to)
+			return time.Since(began) + time.Duration(a.Seconds*float64(time.Second)), err
 		},
 		check: func(ran) error { return sameTree(filepath.Join(to, "Resources"), f.shop.set(2)) },
 	}, nil
