@@ -27,7 +27,7 @@ type notebook struct {
 
 func (n *notebook) Follow(context.Context, watcher) func() { return func() {} }
 func (n *notebook) Note(text string)                       { n.lines = append(n.lines, text) }
-func (n *notebook) Notes(string)                           {}
+func (n *notebook) ReleaseNotes(string)                    {}
 func (n *notebook) Report(acquire.Report)                  {}
 func (n *notebook) Toast(_ context.Context, t splash.Toast) bool {
 	n.toasts = append(n.toasts, t)

@@ -20,21 +20,21 @@ type Relaunch struct {
 // end.
 func (r *Relaunch) Start(stderr io.Writer) int {
 	if err := platform.Relaunch(r.exe, r.args, nil); err != nil {
-		fmt.Fprintf(stderr, "collet-client: start anew: %v\n", err)
+		fmt.Fprintf(stderr, "collet-client: relaunch: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-// hidden are the flags that a relaunch sets anew. ClientLibPath is one of them because a game that asks for a reload names the next
+// relaunchFlags are the flags that a relaunch removes and sets again. ClientLibPath is one of them because a game that asks for a reload names the next
 // module.
-var hidden = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath"}
+var relaunchFlags = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath"}
 
-// once are the switches of one start only; relaunches drop them.
-var once = []string{"--unblock", "--verify"}
+// oneStartFlags are the switches of one start only; relaunches drop them.
+var oneStartFlags = []string{"--unblock", "--verify"}
 
-// anew is the state that a relaunch passes to the next start.
-type anew struct {
+// relaunchState is the state that a relaunch passes to the next start.
+type relaunchState struct {
 	count  int    // of relaunches in a row
 	crash  string // how the game ended; empty for a reload
 	back   bool   // the last proven set was put back
@@ -43,7 +43,7 @@ type anew struct {
 }
 
 // relaunchArgs is the next start's arguments: this start's, those of next, and the game's.
-func relaunchArgs(args []string, next anew) []string {
+func relaunchArgs(args []string, next relaunchState) []string {
 	end := slices.Index(args, "--")
 	if end < 0 {
 		end = len(args)
@@ -51,10 +51,10 @@ func relaunchArgs(args []string, next anew) []string {
 	var kept []string
 	for i := 0; i < end; i++ {
 		name, _, joined := strings.Cut(args[i], "=")
-		if slices.Contains(once, name) {
+		if slices.Contains(oneStartFlags, name) {
 			continue
 		}
-		if !slices.Contains(hidden, name) {
+		if !slices.Contains(relaunchFlags, name) {
 			kept = append(kept, args[i])
 		} else if !joined {
 			i++ // its value stands in the next argument

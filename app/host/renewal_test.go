@@ -73,7 +73,7 @@ func TestTrialArguments(t *testing.T) {
 	if !slices.Equal(trial, want) {
 		t.Errorf("%q\nwant %q", trial, want)
 	}
-	again := relaunchArgs(append([]string{"--control=3,4"}, trial...), anew{count: 4, keep: true})
+	again := relaunchArgs(append([]string{"--control=3,4"}, trial...), relaunchState{count: 4, keep: true})
 	want = []string{"--headless", "--server", "a:1", "--relaunched=4", "--keep-host=true", "--", "--trial=x", "--control=y"}
 	if !slices.Equal(again, want) {
 		t.Errorf("%q\nwant %q", again, want)

@@ -168,8 +168,8 @@ func (p *terminal) Note(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// Notes implements view. Only --json prints release notes, for tools.
-func (p *terminal) Notes(text string) {
+// ReleaseNotes implements view. Only --json prints release notes, for tools.
+func (p *terminal) ReleaseNotes(text string) {
 	if p.json {
 		p.print(line{Notes: text})
 	}

@@ -191,7 +191,7 @@ func (h *host) releaseInstall() error {
 
 // trialArgs are the arguments of a trial: those of this start, and the path that it will have.
 func trialArgs(opt Options, live string) []string {
-	return append([]string{"--trial=" + live}, relaunchArgs(opt.Command, anew{count: opt.Relaunched + 1, module: opt.ClientLibPath})...)
+	return append([]string{"--trial=" + live}, relaunchArgs(opt.Command, relaunchState{count: opt.Relaunched + 1, module: opt.ClientLibPath})...)
 }
 
 // watchTrial runs a trial until it ends, and kills it if it does not show itself within wait.

@@ -21,8 +21,8 @@ type view interface {
 	Follow(ctx context.Context, w watcher) (wait func())
 	// Note shows one line that stays.
 	Note(line string)
-	// Notes shows the notes of the release that is being fetched. It may be called from any goroutine.
-	Notes(text string)
+	// ReleaseNotes shows the notes of the release that is being fetched. It may be called from any goroutine.
+	ReleaseNotes(text string)
 	// Report shows the result of an update by signed releases.
 	Report(r acquire.Report)
 	// Toast shows a line for its duration, beside the rest, and reports whether the player asked for details.

@@ -35,8 +35,8 @@ func (w *window) Follow(ctx context.Context, u watcher) func() {
 // Note implements view.
 func (w *window) Note(text string) { w.view.Note(text) }
 
-// Notes implements view.
-func (w *window) Notes(text string) { w.view.Notes(text) }
+// ReleaseNotes implements view.
+func (w *window) ReleaseNotes(text string) { w.view.ReleaseNotes(text) }
 
 // Report implements view. It only notes a release that may not be current: the game is about to start.
 func (w *window) Report(r acquire.Report) {
@@ -133,12 +133,12 @@ func (h *host) relaunchAfter(game gameEnd) *Relaunch {
 			module = ""
 		}
 	}
-	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("start anew")
-	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, anew{count, crash, game.end.info.RolledBack, module, h.opt.KeepHost})}
+	h.log.Info().Int("relaunched", count).Str("crash", crash).Str("file", module).Msg("relaunch")
+	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, relaunchState{count, crash, game.end.info.RolledBack, module, h.opt.KeepHost})}
 }
 
 // relaunchAfterTrial is the relaunch after a failed trial: the window is needed again.
 func (h *host) relaunchAfterTrial() *Relaunch {
-	next := anew{count: h.opt.Relaunched + 1, module: h.opt.ClientLibPath, keep: true}
+	next := relaunchState{count: h.opt.Relaunched + 1, module: h.opt.ClientLibPath, keep: true}
 	return &Relaunch{exe: h.exe, args: relaunchArgs(h.opt.Command, next)}
 }

@@ -176,7 +176,7 @@ func (p *planning) checkFolder(folder string) error {
 }
 
 // isOldPart reports whether a file is a part of an earlier transaction. If it is in the way, its file is no longer offered,
-// and leftovers removes it.
+// and removeObsoleteParts removes it.
 func (p *planning) isOldPart(name string) bool {
 	folder, base := path.Split(name)
 	e, bound := p.journal.bound()[folder+strings.TrimPrefix(base, PartPrefix)]

@@ -15,15 +15,15 @@ const maxLists = 256 << 20
 
 // lists are the files of a transaction and the set that it starts from.
 type lists struct {
-	Is      release.Digest `json:"is,omitzero"`       // identity of the live set; zero if unknown
-	Was     release.Digest `json:"was,omitzero"`      // identity of the last proven set, while Is is pending
-	Set     []entry        `json:"set,omitempty"`     // live files that came from a release; sorted by Live
-	Adopted []entry        `json:"adopted,omitempty"` // files of the release that were live already but not in Set
-	Files   []entry        `json:"files,omitempty"`   // files that the transaction makes live, all or none
-	Parts   []entry        `json:"parts,omitempty"`   // parts that it does not touch: they stay bound to their digests
-	Undo    []undo         `json:"undo,omitempty"`    // changes since the last proven set, at most one for each name
-	Mixed   []string       `json:"mixed,omitempty"`   // files of the live set known to be missing or from another release
-	Blend   []string       `json:"blend,omitempty"`   // the same for the set named by Was
+	Is       release.Digest `json:"is,omitzero"`       // identity of the live set; zero if unknown
+	Was      release.Digest `json:"was,omitzero"`      // identity of the last proven set, while Is is pending
+	Set      []entry        `json:"set,omitempty"`     // live files that came from a release; sorted by Live
+	Adopted  []entry        `json:"adopted,omitempty"` // files of the release that were live already but not in Set
+	Files    []entry        `json:"files,omitempty"`   // files that the transaction makes live, all or none
+	Parts    []entry        `json:"parts,omitempty"`   // parts that it does not touch: they stay bound to their digests
+	Undo     []undo         `json:"undo,omitempty"`    // changes since the last proven set, at most one for each name
+	Mixed    []string       `json:"mixed,omitempty"`   // files of the live set known to be missing or from another release
+	WasMixed []string       `json:"blend,omitempty"`   // the same for the set named by Was
 }
 
 func (l lists) encode() ([]byte, error) { return json.Marshal(l) }
@@ -44,7 +44,7 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 		l.swapped(build, r.Missed)
 	case r.Proven != "":
 		l.changeUndos(r.Proven, func(u *undo) { u.Proven = true })
-		l.Was, l.Blend = release.Digest{}, nil
+		l.Was, l.WasMixed = release.Digest{}, nil
 	case r.Back != "":
 		if before == Prepared { // its swap began and can't be finished
 			l.swapped(build, nil)
@@ -64,7 +64,7 @@ func (l *lists) apply(before State, r record, build release.Digest) {
 		l.Undo = slices.DeleteFunc(l.Undo, func(u undo) bool { return u.Proven })
 	}
 	if r.Clean {
-		l.Was, l.Blend = release.Digest{}, nil // no rollback is possible any more
+		l.Was, l.WasMixed = release.Digest{}, nil // no rollback is possible any more
 	}
 }
 
@@ -85,7 +85,7 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 	}
 	known := l.unproven()
 	if l.Was.IsZero() && len(known) == 0 {
-		l.Was, l.Blend = l.Is, l.Mixed
+		l.Was, l.WasMixed = l.Is, l.Mixed
 	}
 	l.Is, l.Mixed = build, nil
 	fresh := make([]undo, 0, len(l.Files))
@@ -119,7 +119,7 @@ func withoutNames(old, others []undo) []undo {
 // rolledBack restores the reverted files in the set; the files they replace become parts again.
 func (l *lists) rolledBack() {
 	l.Is, l.Was = l.Was, release.Digest{}
-	l.Mixed, l.Blend = l.Blend, nil
+	l.Mixed, l.WasMixed = l.WasMixed, nil
 	set := l.setByName()
 	for _, u := range l.Undo {
 		if !u.Reverting {

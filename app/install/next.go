@@ -32,10 +32,10 @@ const (
 // the disk in any order, and are synced together before the next batch begins. After a stop anywhere, Next derives the
 // remaining steps from the disk.
 type Step struct {
-	Do   Verb
-	From string
-	To   string
-	Try  bool // best effort: a failure is only logged
+	Do         Verb
+	From       string
+	To         string
+	BestEffort bool // a failure is only logged
 }
 
 // Verb is the operation of a Step.
@@ -174,40 +174,40 @@ func (b *batches) recycleBackup(e entry, s Seen) {
 //	live a folder              clear it: its files are gone by then
 //	live absent                place
 func (b *batches) replaceFile(e entry, s Seen, w swapOptions) {
-	from, try := e.ready(), e.Kind == Companion
+	from, bestEffort := e.ready(), e.Kind == Companion
 	switch {
 	case s.Live == Previous && !w.inherits[e.Live]:
 		b.recycleBackup(e, s)
 		if w.exchange {
-			b.addStep(Step{Exchange, from, e.Live, try})
-			b.addStep(Step{Keep, from, e.backup(), try})
+			b.addStep(Step{Exchange, from, e.Live, bestEffort})
+			b.addStep(Step{Keep, from, e.backup(), bestEffort})
 			return
 		}
-		b.addFirst(Step{Keep, e.Live, e.backup(), try})
+		b.addFirst(Step{Keep, e.Live, e.backup(), bestEffort})
 	case s.Live == Other && !e.Repair:
-		b.addStep(Step{Recycle, e.Live, "", try})
+		b.addStep(Step{Recycle, e.Live, "", bestEffort})
 	case s.Live == Folder:
-		b.addStep(Step{Clear, e.Live, "", try})
+		b.addStep(Step{Clear, e.Live, "", bestEffort})
 	}
-	b.addStep(Step{Place, from, e.Live, try})
+	b.addStep(Step{Place, from, e.Live, bestEffort})
 }
 
 // finishFile adds the steps that clean up after a file that is already live.
 func (b *batches) finishFile(e entry, s Seen, w swapOptions) {
-	try := e.Kind == Companion
+	bestEffort := e.Kind == Companion
 	at := s.Part
 	if e.Kind != Pack {
 		at = s.Staged
 		if s.Part == Wanted {
-			b.addStep(Step{Drop, e.part(), "", try})
+			b.addStep(Step{Drop, e.part(), "", bestEffort})
 		}
 	}
 	switch {
 	case at == Previous && !w.inherits[e.Live] && !e.Repair:
 		b.recycleBackup(e, s)
-		b.addStep(Step{Keep, e.ready(), e.backup(), try})
+		b.addStep(Step{Keep, e.ready(), e.backup(), bestEffort})
 	case at != Absent:
-		b.addStep(Step{Drop, e.ready(), "", try})
+		b.addStep(Step{Drop, e.ready(), "", bestEffort})
 	}
 }
 
@@ -261,32 +261,32 @@ func Undo(back []undo, now []entry, seen []Seen, w swapOptions) (steps []Step, l
 // undoFile adds the steps that restore one file. Steps that need a free name come last.
 func (b *batches) undoFile(last *batches, u undo, now entry, s Seen, w swapOptions) {
 	now.Aside = true
-	backup, try := u.entry().backup(), u.Kind == Companion
+	backup, bestEffort := u.entry().backup(), u.Kind == Companion
 	switch {
 	case s.Live == Previous && s.Backup == Wanted: // stopped after an exchange
-		b.addStep(Step{Keep, backup, now.part(), try})
+		b.addStep(Step{Keep, backup, now.part(), bestEffort})
 		return
 	case s.Live == Previous:
 		switch s.Backup {
 		case Previous:
-			b.addStep(Step{Drop, backup, "", try})
+			b.addStep(Step{Drop, backup, "", bestEffort})
 		case Other:
-			b.addStep(Step{Recycle, backup, "", try})
+			b.addStep(Step{Recycle, backup, "", bestEffort})
 		}
 		return
 	case s.Live == Wanted && s.Backup == Previous && w.exchange:
-		b.addStep(Step{Exchange, backup, u.Live, try})
-		b.addStep(Step{Keep, backup, now.part(), try})
+		b.addStep(Step{Exchange, backup, u.Live, bestEffort})
+		b.addStep(Step{Keep, backup, now.part(), bestEffort})
 		return
 	case s.Live == Wanted:
-		b.addStep(Step{Keep, u.Live, now.part(), try})
+		b.addStep(Step{Keep, u.Live, now.part(), bestEffort})
 	case s.Live == Other:
-		b.addStep(Step{Recycle, u.Live, "", try})
+		b.addStep(Step{Recycle, u.Live, "", bestEffort})
 	case s.Live == Folder && !u.Digest.IsZero():
-		last.addStep(Step{Clear, u.Live, "", try})
+		last.addStep(Step{Clear, u.Live, "", bestEffort})
 	}
 	if s.Backup == Previous {
-		last.addStep(Step{Place, backup, u.Live, try})
+		last.addStep(Step{Place, backup, u.Live, bestEffort})
 	}
 }
 

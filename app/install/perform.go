@@ -27,7 +27,7 @@ type mover struct {
 func (m *mover) perform(steps []Step) error {
 	b, failed := newBatch(""), map[string]bool{}
 	for _, s := range steps {
-		if s.Try && failed[s.From] {
+		if s.BestEffort && failed[s.From] {
 			continue // an earlier step for this file failed
 		}
 		m.log.Debug().Str("step", string(s.Do)).Str("from", s.From).Str("to", s.To).Msg("disk")
@@ -39,7 +39,7 @@ func (m *mover) perform(steps []Step) error {
 		}
 		m.hash.forget(s.From, s.To)
 		err := m.performOne(b, s)
-		if err != nil && s.Try && !errors.Is(err, errors.ErrUnsupported) {
+		if err != nil && s.BestEffort && !errors.Is(err, errors.ErrUnsupported) {
 			m.log.Warn().Err(err).Str("file", s.From).Msg("best effort failed")
 			err, failed[s.From] = nil, true
 		}

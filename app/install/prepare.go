@@ -35,7 +35,7 @@ func (p *preparation) prepare(ctx context.Context) (err error) {
 		delete(bound, c.entry.Live)
 		missing += min(c.file.Size-c.offset, math.MaxInt64-Reserve-missing)
 	}
-	kept, err := p.leftovers(bound)
+	kept, err := p.removeObsoleteParts(bound)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (p *preparation) prepare(ctx context.Context) (err error) {
 	next := lists{
 		Is: p.journal.lists.Is, Was: p.journal.lists.Was, Undo: p.respelledUndo(),
 		Adopted: p.adopted, Files: slices.Concat(p.gone, w.entries()), Parts: kept,
-		Mixed: p.journal.lists.Mixed, Blend: p.journal.lists.Blend,
+		Mixed: p.journal.lists.Mixed, WasMixed: p.journal.lists.WasMixed,
 	}
 	next.replaceSet(p.set)
 	return p.journal.beginTransaction(p.fs, p.build, next)
@@ -114,16 +114,16 @@ func (p *preparation) resume(ctx context.Context, e, bound entry) (int64, error)
 		return 0, err
 	}
 	if same && info.Mode().IsRegular() && info.Size() <= e.Size {
-		if sound, err := p.outlived(ctx, e, info.Size()); err != nil || sound {
+		if sound, err := p.isIntactPart(ctx, e, info.Size()); err != nil || sound {
 			return info.Size(), err
 		}
 	}
 	return 0, removeIfThere(p.fs, e.part())
 }
 
-// outlived reports whether a part is intact after an unclean end. Small parts are synced only with the whole set, so a
+// isIntactPart reports whether a part is intact after an unclean end. Small parts are synced only with the whole set, so a
 // power cut may have damaged them. A complete one must match its digest; an incomplete one is fetched again.
-func (p *preparation) outlived(ctx context.Context, e entry, size int64) (bool, error) {
+func (p *preparation) isIntactPart(ctx context.Context, e entry, size int64) (bool, error) {
 	if !p.unclean || e.Size >= syncAlone || size == 0 {
 		return true, nil
 	}
@@ -150,9 +150,9 @@ func (p *preparation) removePart(name string) error {
 	}
 }
 
-// leftovers handles the parts that are not in this plan. It removes those that the mode covers, because the offer no longer
+// removeObsoleteParts handles the parts that are not in this plan. It removes those that the mode covers, because the offer no longer
 // has them. It returns those of the other mode, which stay bound to their digests.
-func (p *preparation) leftovers(bound map[string]entry) (kept []entry, err error) {
+func (p *preparation) removeObsoleteParts(bound map[string]entry) (kept []entry, err error) {
 	folders := map[string]bool{}
 	for _, live := range slices.Sorted(maps.Keys(bound)) {
 		e := bound[live]

@@ -297,7 +297,7 @@ func (t *transaction) goBack(ctx context.Context) error {
 		t.move.clearPrevious()
 		waiting := slices.DeleteFunc(slices.Clone(t.journal.lists.Undo), func(u undo) bool { return u.Reverting })
 		return t.record(record{
-			State: RolledBack, Clean: len(waiting) == 0 && len(mixed) == 0 && len(t.journal.lists.Blend) == 0, Stay: stay, Mixed: mixed,
+			State: RolledBack, Clean: len(waiting) == 0 && len(mixed) == 0 && len(t.journal.lists.WasMixed) == 0, Stay: stay, Mixed: mixed,
 		})
 	})
 }

@@ -38,7 +38,7 @@ func (t Try) Refused() bool { return t.Blocked || t.Swaps >= maxSwaps }
 
 // Reason says why the set is not installed again, for the log and the terminal.
 func (t Try) Reason() string {
-	return cmp.Or(t.Cause, "the set on offer was taken back before it had proven itself, and is not taken again by itself")
+	return cmp.Or(t.Cause, "this version was removed again before it had run successfully; it is not installed again automatically")
 }
 
 // tryOf is the Try of a set; a zero one with its identity if the set is not listed.

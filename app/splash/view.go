@@ -109,9 +109,9 @@ func (v *View) Note(text string) {
 	v.post(func(s *screen) { s.progress.setNote(text) })
 }
 
-// Notes shows the first line of the release notes of the release being fetched, with a button for the full text. An empty
+// ReleaseNotes shows the first line of the release notes of the release being fetched, with a button for the full text. An empty
 // text removes them.
-func (v *View) Notes(text string) {
+func (v *View) ReleaseNotes(text string) {
 	text = cleanLines(text)
 	v.post(func(s *screen) { s.setNotes(text) })
 }

@@ -122,7 +122,7 @@ func (p *plainFiles) unusedName() string {
 }
 
 // stage creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
-// all others are written. Everything is durable when stagePlain returns.
+// all others are written. Everything is durable when stage returns.
 func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted map[string]release.ListedFile, stay map[string]*found) (linked []*found, err error) {
 	if err := p.store.makeFolder(next); err != nil {
 		return nil, advice.Because(err, room(err), "make the folder %s", next)

@@ -18,16 +18,16 @@ import (
 //	             meta, if given, 1 byte: use<<1, plus 1 for a program; else a changed file keeps its own, and an added one
 //	               has those of the file before it in the new listing (the first: a plain resource)
 //	             content: 0 that of the old file · 1 a copy: its place in the old listing less that of the copy before,
-//	               less 1, folded · 2 a new one: its size, less that of the old file if there is one, folded · 3 that
+//	               less 1, zigzag · 2 a new one: its size, less that of the old file if there is one, zigzag · 3 that
 //	               of an earlier op: how many new ones ago
 //	        the files of the old listing behind the last op stay
 //	text    the middle parts of paths
 //	groups  group*: its contents; flags, 1 byte: 1 whole, 2 it has long contents; long*; references
 //	        long*   their number; of each: contents of the group since the one before, the old file, copies; of each copy
 //	                the new bytes before it, its size, and its shift (place in the old file less place in the new one)
-//	                less that of the copy before, folded
+//	                less that of the copy before, zigzag
 //	        references   unless it is whole: their number, and each place in the old listing less that of the one before,
-//	                less 1, folded
+//	                less 1, zigzag
 //
 // New contents are numbered in the order of the ops. The old contents of a group's patch are: for each of its long
 // contents, the rest of the old file without the copied ranges; then for each other content, in the order of the stream,
