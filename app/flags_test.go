@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"collet/app/update"
 )
 
 func TestParseFlags(t *testing.T) {
@@ -103,5 +107,17 @@ func TestLinks(t *testing.T) {
 	f, err := parseFlags([]string{"--DeepLinkUri", "lathe://join/7", "--", "--windowed"}, &said, &said)
 	if err != nil || f.DeepLinkUri != "lathe://join/7" || len(f.Args) != 1 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestHelpHasEveryExitCode checks that --help lists the exit code of every end. A redirect is followed, so a process never ends with
+// its code.
+func TestHelpHasEveryExitCode(t *testing.T) {
+	_, codes, _ := strings.Cut(description, "Exit codes:")
+	for _, end := range update.Ends() {
+		code := regexp.MustCompile(`\b` + strconv.Itoa(end.Exit) + ` [a-z]`)
+		if end.Outcome != update.Redirected && !code.MatchString(codes) {
+			t.Errorf("--help does not list exit code %d of %s", end.Exit, end.Key)
+		}
 	}
 }

@@ -21,7 +21,7 @@ type ClosableMirror interface {
 }
 
 // mirrorPool has the mirrors of the current connection with their Fetcher, and the mirrors that heads name. Pause and rate limit apply to
-// the current Fetcher and to later ones. It is safe for concurrent use.
+// the current Fetcher and to later ones. One goroutine at a time calls openNamed and close; the other methods are safe for concurrent use.
 type mirrorPool struct {
 	fetch download.FetchOptions
 	dial  func(address string) (download.Mirror, error) // nil: mirrors of heads are ignored
