@@ -35,6 +35,7 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
 	refuse("Release.Root", rootFault(s.Release.Root))
 	refuse("Client.OfflineAfter", errorOf(ParseOfflineAfter(s.Client.OfflineAfter, 0)))
+	refuse("Client.Kind", KindFault(s.Client.Kind))
 	refuse("Client.StopWithin", errorOf(ParseStopWithin(s.Client.StopWithin)))
 	s.Compatibility.faults(refuse)
 	return faults
@@ -56,6 +57,22 @@ func (c Compatibility) faults(refuse func(key string, err error)) {
 		if len(told.text) > told.max {
 			refuse("Compatibility."+key, fmt.Errorf("it has %d bytes, at most %d can be told", len(told.text), told.max))
 		}
+	}
+}
+
+// The kinds of a game, as in Client.Kind.
+const (
+	KindModule  = "module"  // a native module, which the program loads; empty is the same
+	KindProgram = "program" // an executable of its own, which a description names
+)
+
+// KindFault checks the kind of a game.
+func KindFault(kind string) error {
+	switch kind {
+	case "", KindModule, KindProgram:
+		return nil
+	default:
+		return fmt.Errorf("%q is unknown; want %q or %q", kind, KindModule, KindProgram)
 	}
 }
 

@@ -67,6 +67,8 @@ type Settings struct {
 		StopWithin string // time for a running game to end when this program is told to end, such as "5s", up to a minute; "0s" ends it at once
 
 		OfflineAfter string // time to try to reach a server before the installed version starts, such as "3s"; "never" asks the player
+
+		Kind string `json:",omitempty"` // what the game is: "module", a native module, or "program", an executable of its own; default module
 	}
 	Release struct {
 		Urls        []string // release folders on web servers, best first

@@ -38,6 +38,8 @@ func TestParse(t *testing.T) {
 		{"urls", "[Release]\nUrls = [\"here\"]", "", "Lathe.toml:2: Release.Urls: want http://"},
 		{"bandwidth", "[Release]\nBandwidth = \"x\"", "", "Lathe.toml:2: Release.Bandwidth: "},
 		{"offline", "[Client]\nOfflineAfter = \"3\"", "", "Lathe.toml:2: Client.OfflineAfter: "},
+		{"kind", "[Client]\nKind = \"programme\"", "", "Lathe.toml:2: Client.Kind: \"programme\" is unknown; want \"module\" or \"program\""},
+		{"kinds", "[Client]\nKind = \"program\"", "127.0.0.1:4000", ""},
 		{"stop", "[Client]\nStopWithin = \"2m\"", "", "Lathe.toml:2: Client.StopWithin: \"2m\" is no time up to 1m0s"},
 		{"stop at once", "[Client]\nStopWithin = \"0s\"", "127.0.0.1:4000", ""},
 		{"root", "Release.Root = '''{\n  \"signed\": {}\n}'''", "127.0.0.1:4000", ""},
