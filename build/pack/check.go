@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,10 +17,12 @@ func checkProject(p *Project, l *ledger, getenv func(string) string) {
 	values := &valueChecker{l}
 	files := &fileChecker{valueChecker: values, dir: p.Dir, root: root}
 	rooms := &roomChecker{ledger: l, game: &p.Game, rooms: map[string]room{}}
-	targets := &targetChecker{fileChecker: files, rooms: rooms}
+	launches := &launchChecker{fileChecker: files, p: p, hosts: hostsFolder(), files: map[string][]gameFile{}, found: map[string]bool{}}
+	targets := &targetChecker{fileChecker: files, rooms: rooms, launches: launches}
 	p.time = (&gameChecker{files, &p.Game}).check(getenv)
 	p.root = (&clientChecker{files, &p.Client}).check(p.Game.Homepage, p.time)
 	(&packChecker{files}).check(p.Resources.Packs)
+	launches.checkTables()
 	targets.check(p.Targets)
 	variants := &variantChecker{valueChecker: values, p: p, files: targets, rooms: rooms}
 	variants.check()
@@ -27,9 +30,21 @@ func checkProject(p *Project, l *ledger, getenv func(string) string) {
 	systems.checkWindows()
 	systems.checkLinux()
 	systems.checkMacOS()
-	(&serverChecker{files, &p.Server}).check()
+	(&serverChecker{files, &p.Server, p.isProgram()}).check()
 	(&signingChecker{files, &p.Signing}).check()
 	p.builds = variants.combine()
+}
+
+// hostsFolder is the folder of this program, beside which hosts are looked for; empty if unknown.
+func hostsFolder() string {
+	program, err := os.Executable()
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(program)
 }
 
 // folded maps names to one spelling that are equal on systems that ignore case.

@@ -18,7 +18,7 @@ var ownSettings = map[string]string{
 	"Release.Urls": "client.urls", "Release.Channel": "client.channel", "Release.Product": "client.product",
 	"Release.Root": "client.trusted-root", "Release.TrustedRoot": "client.trusted-root",
 	"Client.WebsiteUrl": "client.website", "Client.StoreUrl": "client.store",
-	"Client.Title": "game.nice-name", "Client.GameName": "game.name",
+	"Client.Kind": "target.program", "Client.Title": "game.nice-name", "Client.GameName": "game.name",
 }
 
 // settingForm is the form of a client setting's name with its tables. A name without a table belongs to the game.

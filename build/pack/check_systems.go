@@ -143,7 +143,8 @@ func (c *systemChecker) checkMacOS() {
 // serverChecker checks the table [server].
 type serverChecker struct {
 	*fileChecker
-	server *Server
+	server    *Server
+	isProgram bool // the game is a program of its own
 }
 
 func (c *serverChecker) check() {
@@ -174,6 +175,10 @@ func (c *serverChecker) check() {
 	}
 }
 
+// defaultCompatibility is the compatibility version of games that are programs: they don't talk to the update server, so that all their
+// releases go with all of its.
+const defaultCompatibility = "1"
+
 // maxCompatibility is the server's limit for a compatibility version in bytes (netproto/server).
 const maxCompatibility = 256
 
@@ -181,8 +186,11 @@ const maxCompatibility = 256
 func (c *serverChecker) checkCompatibility() {
 	s := c.server
 	const key = "server.compatibility"
+	if s.Compatibility == "" && c.isProgram {
+		s.Compatibility = defaultCompatibility
+	}
 	switch {
-	case s.Compatibility != "" && s.Settings != "":
+	case s.Compatibility != "" && s.Settings != "" && !c.isProgram:
 		c.add(key, "say it in the settings file, as CompatibilityVersion", "goes without server.settings")
 	case len(s.Formats) > 0 && s.Compatibility == "" && s.Settings == "":
 		c.addMissing(key, "name the compatibility version that the module says of itself, or the server's settings file in server.settings")

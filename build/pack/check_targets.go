@@ -32,7 +32,8 @@ func knownTargets() (names []string) {
 // targetChecker checks targets and the files that were built for them. Builds of variants are described like targets.
 type targetChecker struct {
 	*fileChecker
-	rooms *roomChecker
+	rooms    *roomChecker
+	launches *launchChecker
 }
 
 func (c *targetChecker) check(list []Target) {
@@ -43,11 +44,16 @@ func (c *targetChecker) check(list []Target) {
 	for i := range list {
 		t, key := &list[i], element("target", i)
 		c.checkName(key+".name", t.Name, list[:i])
-		if t.Module == "" {
-			c.addMissing(key+".module", "name the native module that was built for "+t.Name)
+		switch {
+		case t.Program != "":
+			c.launches.checkTarget(key, t)
+		case t.Module == "" && c.launches.p.isProgram():
+			c.addMissing(key+".program", "name the game's executable for "+t.Name+" in target.folder; all targets have one, or none")
+		case t.Module == "":
+			c.addMissing(key+".module", "name the native module that was built for "+t.Name+", or the game's executable in program")
 		}
 		c.checkFiles(key, t, product.Target(t.Name))
-		if isWindows(t.Name) && t.ModulePDB == "" && !t.NoSymbols {
+		if isWindows(t.Name) && t.Module != "" && t.ModulePDB == "" && !t.NoSymbols {
 			c.addMissing(key+".module-pdb", "name the symbols of the module, or say no-symbols = true")
 		}
 	}
@@ -87,7 +93,7 @@ func targetAdvice(name string, known []string) string {
 // checkFiles checks and resolves the files that a table names for a target.
 func (c *targetChecker) checkFiles(key string, t *Target, target product.Target) {
 	windows := target.System() == product.Windows
-	if c.resolve(key+".host", &t.Host, aFile) {
+	if t.Host != "" && (filepath.IsAbs(t.Host) && c.launches.found[t.Host] || c.resolve(key+".host", &t.Host, aFile)) {
 		c.checkTarget(key+".host", t.Host, target)
 		c.rooms.checkPictures(key+".host", t.Host)
 	}

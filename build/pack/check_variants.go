@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"slices"
 
 	"collet/netproto/product"
@@ -84,6 +85,7 @@ func (c *variantChecker) hasMisnamedTarget() bool {
 
 func (c *variantChecker) checkBuilds(key string, v *Variant) {
 	c.checkCount(key+".build", len(v.Builds), maxTargets)
+	isProgram := c.p.isProgram()
 	for i := range v.Builds {
 		b, at := &v.Builds[i], element(key+".build", i)
 		switch {
@@ -94,6 +96,11 @@ func (c *variantChecker) checkBuilds(key string, v *Variant) {
 		case slices.ContainsFunc(v.Builds[:i], func(o Target) bool { return o.Name == b.Name }):
 			c.add(at+".name", "put both into one table", "%q is there twice", b.Name)
 		}
+		if isProgram {
+			c.files.launches.checkVariant(at, c.p, b)
+		} else if b.Program != "" || b.Folder != "" || b.Args != nil || b.Env != nil || b.Wrapper != nil {
+			c.add(at, "leave them out, or name the game's executable in target.program", "has keys of a program, and the game is a module")
+		}
 		c.files.checkFiles(at, b, product.Target(b.Name))
 		if isWindows(b.Name) && b.Module != "" && b.ModulePDB == "" && !b.NoSymbols {
 			c.addMissing(at+".module-pdb", "name the symbols of the variant's own module, or say no-symbols = true")
@@ -103,7 +110,9 @@ func (c *variantChecker) checkBuilds(key string, v *Variant) {
 		return
 	}
 	for _, name := range v.Targets {
-		if !slices.ContainsFunc(v.Builds, func(b Target) bool { return b.Name == name && (b.Module != "" || b.Host != "") }) {
+		if !slices.ContainsFunc(v.Builds, func(b Target) bool {
+			return b.Name == name && (b.Module != "" || b.Host != "" || b.Program != "" || b.Args != nil)
+		}) {
 			c.add(key+".build", "add [[variant.build]] with name and module, or name the targets that have it in targets",
 				"nothing was built for the variant %s on %s: it would be the plain one under another name", v.variant(), name)
 		}
@@ -117,6 +126,7 @@ func (c *variantChecker) combine() (list []Build) {
 		plain := c.compose(t, Variant{}, Target{})
 		c.checkConfig("client.settings", plain.Config)
 		c.rooms.checkSettings(plain)
+		c.files.launches.checkBuild(element("target", i), plain)
 		c.files.checkNeighbours(element("target", i)+".companions", plain)
 		list = append(list, plain)
 		for j, v := range c.p.Variants {
@@ -135,6 +145,7 @@ func (c *variantChecker) combine() (list []Build) {
 			c.files.checkNeighbours(key+".companions", b)
 			c.checkConfig(element("variant", j)+".settings", b.Config)
 			c.rooms.checkSettings(b)
+			c.files.launches.checkBuild(key, b)
 			list = append(list, b)
 		}
 	}
@@ -155,6 +166,10 @@ func (c *variantChecker) compose(t Target, v Variant, own Target) Build {
 	}
 	if len(own.Companions) > 0 {
 		b.Companions = own.Companions
+	}
+	if t.Program != "" {
+		b.Program, b.Folder, b.Launch = cmp.Or(own.Program, t.Program), t.Folder, c.p.Launch.over(t).over(own)
+		b.files = c.files.launches.files[t.Folder]
 	}
 	return b
 }

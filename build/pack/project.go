@@ -25,18 +25,29 @@ type Build struct {
 	Variant    product.Variant
 	Base       string   // base name of host and module: Variant.Base of the game's name
 	Host       string   // path of the program; empty: no client package for this build
-	Module     string   // path of the module
+	Module     string   // path of the module; empty for a game that is a program
+	Program    string   // path of the game's executable in Folder, with slashes; empty for a game that is a module
+	Folder     string   // path of the game's folder; empty for a game that is a module
+	Launch     Launch   // how the executable is run; for a game that is a program
 	HostPDB    string   // path of the host's symbols; may be empty
 	ModulePDB  string   // path of the module's symbols; may be empty
 	Companions []string // paths of other files beside the program
 	Config     string   // settings for the config area of host and module: TOML, one setting a line, sorted
+
+	files []gameFile // of Folder, that players get
 }
 
 // HostName returns the program's file name in packages.
 func (b Build) HostName() string { return b.Target.ProgramName(b.Base) }
 
-// ModuleName returns the module's file name in packages and in a server's payload.
-func (b Build) ModuleName() string { return b.Target.LibraryName(b.Base) }
+// ModuleName returns the file name of the module in packages and in a server's payload; of a game that is a program, that of the
+// description in the module's place.
+func (b Build) ModuleName() string {
+	if b.Program != "" {
+		return b.Base + product.DescriptionExt
+	}
+	return b.Target.LibraryName(b.Base)
+}
 
 // HostPDBName returns the file name of the host's symbols, as in its debug record.
 func (b Build) HostPDBName() string { return b.Base + pdbExt }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"collet/app/settings"
 )
 
 // setting is a client setting with its full name.
@@ -58,6 +60,9 @@ func (p *Project) config(v Variant) string {
 		for _, s := range list {
 			values[s.name] = s.value
 		}
+	}
+	if p.isProgram() {
+		values["Client.Kind"] = settings.KindProgram
 	}
 	if v.OpenGL {
 		values["ForceOpenGL"] = int64(1)

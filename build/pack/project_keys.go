@@ -6,7 +6,7 @@ import "reflect"
 type Key struct {
 	Table string // such as game or variant.build; empty at the top level
 	Name  string
-	Kind  string // text, true or false, list, table, tables
+	Kind  string // text, number, true or false, list, table, tables
 	Type  string // its Go type and field
 	Field string
 	Many  bool // the table is an array
@@ -50,8 +50,12 @@ func keyKind(t reflect.Type) string {
 			return "tables"
 		}
 		return "list"
+	case reflect.Pointer:
+		return keyKind(t.Elem())
 	case reflect.Bool:
 		return "true or false"
+	case reflect.Int64:
+		return "number"
 	default:
 		return "text"
 	}

@@ -39,6 +39,16 @@ func (s shaper) fillStruct(into reflect.Value, v any, key string) {
 			return
 		}
 		s.wrong(into, v, key)
+	case reflect.Pointer:
+		one := reflect.New(into.Type().Elem())
+		s.fillStruct(one.Elem(), v, key)
+		into.Set(one)
+	case reflect.Int64:
+		if n, is := v.(int64); is {
+			into.SetInt(n)
+			return
+		}
+		s.wrong(into, v, key)
 	case reflect.String:
 		if moment, is := asTime(v); is && key == "game.time" {
 			v = moment
@@ -115,6 +125,8 @@ func (s shaper) wrong(into reflect.Value, v any, key string) {
 		}
 	case reflect.String:
 		want = "want text in quotes"
+	case reflect.Int64:
+		want = "want a whole number, without quotes"
 	default:
 		want = "want true or false, without quotes"
 	}

@@ -5,6 +5,8 @@ type Description struct {
 	Game      Game      `toml:"game"`
 	Client    Client    `toml:"client"`
 	Resources Resources `toml:"resources"`
+	Launch    Launch    `toml:"program"`
+	Files     Files     `toml:"files"`
 	Targets   []Target  `toml:"target"`
 	Variants  []Variant `toml:"variant"`
 	Server    Server    `toml:"server"`
@@ -59,15 +61,42 @@ type Pack struct {
 	ServerOnly bool   `toml:"server-only"` // Players don't get it: it goes to `ServerResources` of server packages.
 }
 
+// Launch is how a game is run that is an executable of its own, in place of a native module: `program` of the targets.
+type Launch struct {
+	Args         []string       `toml:"args"`          // Arguments, before those that players give.
+	Env          map[string]any `toml:"env"`           // Environment variables, as texts, beside those of the player. Names that begin with `COLLET_` are taken.
+	Folder       string         `toml:"folder"`        // Working folder in the game's folder; `.` is the game's folder itself. Default: the folder of the executable.
+	Wrapper      []string       `toml:"wrapper"`       // Command before the executable, such as `["gamemoderun"]`. A player without it starts the executable alone.
+	ReadyWindow  *bool          `toml:"ready-window"`  // The game has started when its first window is there. Default: true.
+	ReadySeconds *int64         `toml:"ready-seconds"` // The game has started when it has run for so many seconds, 1 to 600. Default: 10.
+	CleanExits   []int64        `toml:"clean-exits"`   // Exit codes of a normal end. Default: `[0]`. All that are in neither list are crashes.
+	ReloadExits  []int64        `toml:"reload-exits"`  // Exit codes with which the game asks to be updated and started again. Default: none.
+}
+
+// Files is which files of the targets' folders players get, and which of them become the players' own. Patterns are relative to these folders,
+// with slashes: `*` and `?` stand for letters of a name, `**` for any folders. One without a slash fits names in every folder; one that fits a
+// folder fits all that is in it.
+type Files struct {
+	Keep    []string `toml:"keep"`     // Files that players change, such as settings: placed once, and never overwritten, repaired or removed. An executable can't be one.
+	KeepNew []string `toml:"keep-new"` // The same; when a release has another form of such a file, it is placed beside it as `NAME.new`.
+	Exclude []string `toml:"exclude"`  // Files that players don't get. What version control and systems leave behind stays out anyway, and so do `collet.toml`, `keys`, `release` and `packages` at the top of the project.
+}
+
 // Target is what was built for one system and processor.
 type Target struct {
 	Name       string   `toml:"name"`       // System and processor, such as `Windows-win64`, `Linux-x64`, `macOS-arm64`. Required.
-	Host       string   `toml:"host"`       // The built client program. Required for a package; a target without one is only offered by servers.
-	Module     string   `toml:"module"`     // The built native module. Required.
+	Host       string   `toml:"host"`       // The built client program. Required for a package; a target without one is only offered by servers. Default for a `program`: `hosts/<target>/collet-client` beside the program `collet`, or `collet-client` there.
+	Module     string   `toml:"module"`     // The built native module. Required, unless `program` is there.
+	Program    string   `toml:"program"`    // The game's executable, as a path in `folder`. It is started in place of a native module; all targets have it, or none.
+	Folder     string   `toml:"folder"`     // The folder with all files of the game, for a `program`. Required with it; `.` is the project's folder.
 	HostPDB    string   `toml:"host-pdb"`   // Symbols of the host. Windows only.
 	ModulePDB  string   `toml:"module-pdb"` // Symbols of the module. Windows only; required there, unless `no-symbols`.
 	NoSymbols  bool     `toml:"no-symbols"` // The module has no symbols, and is packed without them. Windows only.
 	Companions []string `toml:"companions"` // Other files that lie beside the program, such as libraries. They keep their names.
+
+	Args    []string       `toml:"args"`    // Arguments of this target's `program`, in place of those in `program.args`.
+	Env     map[string]any `toml:"env"`     // Its environment variables, over those in `program.env`.
+	Wrapper []string       `toml:"wrapper"` // Its wrapper, in place of `program.wrapper`.
 }
 
 // Variant is one more build of the game, beside the plain one, which is always there. Its files are called
@@ -86,7 +115,7 @@ type Variant struct {
 type Server struct {
 	Formats       []string  `toml:"formats"`       // Of `tar.gz`, `tar.zst`, `deb`, `container` (a folder with a Containerfile). Default: none.
 	Settings      string    `toml:"settings"`      // The server's settings file, packed as `collet-server.toml`.
-	Compatibility string    `toml:"compatibility"` // Compatibility version of the module, for the settings that are made where `settings` names none. Required then, where there are `formats`.
+	Compatibility string    `toml:"compatibility"` // Compatibility version of the module, for the settings that are made where `settings` names none. Required then, where there are `formats`. Default for a `program`: `1`, the same for all its releases.
 	Programs      []Program `toml:"program"`       // The built server for each target that it is packed for. Required with `formats`.
 }
 
