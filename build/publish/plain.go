@@ -54,6 +54,9 @@ func (p *plainFiles) update(ctx context.Context) error {
 			continue // its binaries would not fit the resources of the newest release
 		}
 		o, err := p.releases.readOrigin(e)
+		if err == nil && describesProgram(o.listing) {
+			continue // an engine's client can't run it, and would verify code by a checksum only
+		}
 		if err == nil {
 			err = b.addSet(o.listing, o.sources)
 		}

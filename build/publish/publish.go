@@ -31,6 +31,10 @@ type Request struct {
 	PatchFrom []uint64          // additional releases, by number
 	Head      func(*release.Head)
 	Effort    Effort
+
+	// Describe returns the names of files in the game folder that follow from a target's other files, and are there when it returns: the
+	// descriptions of a program, which have a digest over its files. nil: there are no such files.
+	Describe func(target string, set release.Listing) ([]string, error)
 }
 
 // ReleaseSummary is the result for one release.
@@ -106,6 +110,9 @@ func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) 
 	defer p.meter.enterStage(0)
 	p.meter.enterStage(stageHash)
 	if err := p.digester.addDigests(ctx, p.game); err != nil {
+		return err
+	}
+	if err := p.addDescriptions(ctx); err != nil {
 		return err
 	}
 	p.blobs.addGame(p.game)

@@ -18,13 +18,15 @@ import (
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/runtime/program"
 )
 
 // Folders of a game folder.
 const (
-	resources = release.ResourcesFolder
-	binaries  = release.BinariesFolder
-	notes     = "notes"
+	resources         = release.ResourcesFolder
+	platformResources = release.PlatformResourcesFolder
+	binaries          = release.BinariesFolder
+	notes             = "notes"
 )
 
 // hashBuffer is the read size for hashing in bytes: the data stays in the core's cache between reading and hashing.
@@ -38,6 +40,7 @@ type found struct {
 	name string // in the game folder
 	path string // in the set
 	use  release.Use
+	mode uint32 // 0 follows from the use
 	info fs.FileInfo
 	sum  release.Digest
 }
@@ -56,10 +59,7 @@ type game struct {
 // an install: the module and the files named after it beside Resources.
 func readGame(fsys platform.FS, target string) (*game, error) {
 	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}}
-	if err := g.readResources(); err != nil {
-		return nil, err
-	}
-	if err := g.readBinaries(); err != nil {
+	if err := errors.Join(g.readResources(), g.readBinaries(), g.readPlatformResources()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -75,6 +75,9 @@ func readGame(fsys platform.FS, target string) (*game, error) {
 	case len(g.targets) == 0:
 		return nil, advice.Wrong("name the target of an install with --target, for example "+string(product.TargetFor(runtime.GOOS, runtime.GOARCH)),
 			"%s has no %s", fsys.Path("."), binaries)
+	}
+	if err := g.markExecutables(); err != nil {
+		return nil, err
 	}
 	return g, g.readNotes()
 }
@@ -94,11 +97,12 @@ func (g *game) allFiles() []*found {
 	return list
 }
 
-// below visits the release's files below a folder. Names that begin with a dot belong to the system and are skipped.
+// below visits the release's files below a folder. Names that begin with a dot belong to the system and are skipped, except the shipped
+// forms of files that players keep.
 func (g *game) below(folder string, visit func(name, rel string, info fs.FileInfo) error) error {
 	return walk(g.fs, folder, func(name string, e fs.DirEntry) error {
 		rel := strings.TrimPrefix(name, folder+"/")
-		if hidden(rel) {
+		if hidden(strings.TrimPrefix(rel, program.KeepFolder+"/")) {
 			g.ignored = append(g.ignored, name)
 			return nil
 		}
@@ -288,7 +292,9 @@ func (g *game) setOf(target string) (release.Listing, error) {
 	var files []release.ListedFile
 	for _, f := range g.files(target) {
 		mode := uint32(release.PlainMode)
-		if f.use == release.UseRuntime || f.use == release.UseHost {
+		if f.mode != 0 {
+			mode = f.mode
+		} else if f.use == release.UseRuntime || f.use == release.UseHost {
 			mode = release.ProgramMode
 		}
 		files = append(files, release.ListedFile{Path: f.path, Use: f.use, Size: f.info.Size(), Mode: mode, Sum: f.sum})

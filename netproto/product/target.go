@@ -103,10 +103,13 @@ func (t Target) ProgramName(base string) string {
 	return base
 }
 
-// HostOf returns the name of the host that loads a native module from the same folder: "Lathe.exe" for "Lathe.dll". ok
-// is false if module is not a module's name.
+// HostOf returns the name of the host that loads a native module from the same folder, or reads the description of a program there:
+// "Lathe.exe" for "Lathe.dll" and for "Lathe.program". ok is false if module is neither's name.
 func (t Target) HostOf(module string) (name string, ok bool) {
 	base, ok := strings.CutSuffix(module, t.LibraryExt())
+	if !ok {
+		base, ok = strings.CutSuffix(module, DescriptionExt)
+	}
 	return t.ProgramName(base), ok && base != ""
 }
 

@@ -79,6 +79,7 @@ func TestHostOf(t *testing.T) {
 		ok     bool
 	}{
 		{"Windows-win64", "Lathe.dll", "Lathe.exe", true}, {"Linux-x64", "Lathe.so", "Lathe", true}, {"macOS-arm64", "Lathe.dylib", "Lathe", true},
+		{"Windows-win64", "Lathe.program", "Lathe.exe", true}, {"Linux-x64", "Lathe.program", "Lathe", true}, {"Linux-x64", ".program", "", false},
 		{"Linux-x64", "game-1.2.so", "game-1.2", true}, {"Windows-win64", "Lathe_OpenGL.dll", "Lathe_OpenGL.exe", true},
 		{"Windows-win64", "Lathe.dll.pdb", "", false}, {"Linux-x64", ".so", "", false}, {"Linux-x64", "Lathe", "", false}, {"Windows-win64", "Lathe.so", "", false},
 	} {

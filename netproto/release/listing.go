@@ -25,7 +25,7 @@ type Use string
 const (
 	// UseResource is a resource pack, the same for every target.
 	UseResource Use = "resource"
-	// UseRuntime is a native module.
+	// UseRuntime is a native module, or the description of a program in its place.
 	UseRuntime Use = "runtime"
 	// UseCompanion is a file that accompanies a module, such as its debug symbols.
 	UseCompanion Use = "companion"
@@ -46,13 +46,13 @@ func (u Use) Role() (Role, bool) {
 }
 
 // UseOf derives a use from an engine generation's role: a binary is a runtime if its name is that of a native module of
-// any system, else a companion.
+// any system or of a description, else a companion.
 func UseOf(role Role, name string) Use {
 	if role == Resource {
 		return UseResource
 	}
 	switch strings.ToLower(path.Ext(name)) {
-	case ".so", ".dll", ".dylib":
+	case ".so", ".dll", ".dylib", ".program":
 		return UseRuntime
 	default:
 		return UseCompanion
