@@ -104,3 +104,10 @@ func fatFor(head []byte) (targets []product.Target) {
 	}
 	return slices.Clip(targets)
 }
+
+// TargetsOf returns the targets that a program or library is built for, according to its first HeadSize bytes. It is empty for an unknown
+// format. A universal program of macOS has two targets.
+func TargetsOf(head []byte) []product.Target { return headFor(head) }
+
+// HeadSize is how many bytes of a program TargetsOf needs.
+const HeadSize = headRead

@@ -185,9 +185,13 @@ func builtForSystem(file string, target product.Target) bool {
 	return slices.ContainsFunc(builtFor(file), func(is product.Target) bool { return is.System() == target.System() })
 }
 
-// checkTargetOf refuses a program that was built for another system or processor.
+// checkTargetOf refuses a program that was built for another system or processor. Windows of 64 bits runs programs of 32, too.
 func (c *launchChecker) checkTargetOf(key string, files []gameFile, f gameFile, target product.Target) {
-	if is := builtFor(f.from); len(is) > 0 && !slices.Contains(is, target) {
+	is := builtFor(f.from)
+	if target == "Windows-win64" && slices.Contains(is, "Windows-win32") {
+		return
+	}
+	if len(is) > 0 && !slices.Contains(is, target) {
 		c.add(key, suggestPrograms(files, target, "name the file that was built for "+string(target)), "%s was built for %s", f.path, is[0])
 	}
 }

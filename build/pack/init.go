@@ -27,7 +27,7 @@ type start struct {
 // Text returns a new description with the survey's results; every other key is explained and commented out. random supplies the upgrade
 // code, and now the date of the packages.
 func (s Survey) Text(random io.Reader, now time.Time) (string, error) {
-	code, err := newGUID(random)
+	code, err := NewGUID(random)
 	if err != nil {
 		return "", err
 	}
@@ -62,8 +62,8 @@ func quoteAll(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// newGUID returns a random GUID: version 4 of RFC 9562.
-func newGUID(random io.Reader) (string, error) {
+// NewGUID returns a random GUID: version 4 of RFC 9562.
+func NewGUID(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
 		return "", fmt.Errorf("make an upgrade code: %w", err)

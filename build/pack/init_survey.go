@@ -43,7 +43,7 @@ func Look(dir string) (Survey, error) {
 		return Survey{}, err
 	}
 	s := surveyor{dir: full}
-	s.Name = nameFrom(filepath.Base(full))
+	s.Name = NameFrom(filepath.Base(full))
 	seen := 0
 	err = filepath.WalkDir(full, func(file string, e fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(full, file)
@@ -77,8 +77,8 @@ type surveyor struct {
 	symbols   []string // .pdb
 }
 
-// nameFrom derives a game name from a folder's name.
-func nameFrom(folder string) string {
+// NameFrom derives a game name from a folder's name.
+func NameFrom(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		if nameForm.MatchString("a" + string(r)) {
 			return r

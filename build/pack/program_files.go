@@ -224,3 +224,9 @@ func checkPattern(pattern string) error {
 	}
 	return nil
 }
+
+// Fits reports whether a pattern of [files] fits a path in the game's folder, or one of its folders.
+func Fits(pattern, name string) bool { return fits(pattern, name) }
+
+// IsOwn reports whether a name at the top of a project belongs to Collet, and not to a game in the same folder.
+func IsOwn(name string) bool { return slices.Contains(ownFolders, name) }

@@ -155,7 +155,7 @@ func TestNameFrom(t *testing.T) {
 		"lathe": "Lathe", "my game": "Mygame", "2048": "Game", "3d-chess": "D-chess", "": "Game", "ИграX": "X", "_x": "X", "a.b": "Ab",
 		strings.Repeat("a", 100): "A" + strings.Repeat("a", maxName-1),
 	} {
-		if got := nameFrom(folder); got != want || !nameForm.MatchString(got) {
+		if got := NameFrom(folder); got != want || !nameForm.MatchString(got) {
 			t.Errorf("a game in %q is called %q, want %q", folder, got, want)
 		}
 	}

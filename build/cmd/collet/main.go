@@ -29,6 +29,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine, and check each step."`
 	Modules modulesCommand `cmd:"" group:"try" help:"Compile two releases of the sample game's module."`
 	Remote  remoteCommand  `cmd:"" group:"device" help:"Copy a working copy of a game to test devices, start it there, and show its log."`
+	Wrap    wrapCommand    `cmd:"" group:"release" help:"Make an existing game ready for releases and packages: write collet.toml."`
 	Release releaseCommand `cmd:"" group:"release" help:"Publish releases of a game, and choose which players get them."`
 	Pack    packCommand    `cmd:"" group:"release" help:"Make packages for players and server operators."`
 	Keys    keysCommand    `cmd:"" group:"release" help:"Make and rotate the keys that sign releases, and rehearse their loss."`

@@ -71,3 +71,22 @@ func readPicture(name string) (image.Image, error) {
 	}
 	return png.Decode(bytes.NewReader(data))
 }
+
+// minSource is the minimum side in pixels of a picture that Fit enlarges; below it no picture can be recognized.
+const minSource = 16
+
+// Fit makes the PNG of a game's icon of any picture: centred on a transparent square of MinSide pixels or more, enlarged if it is smaller.
+func Fit(picture image.Image) ([]byte, error) {
+	width, height := picture.Bounds().Dx(), picture.Bounds().Dy()
+	if min(width, height) < minSource || max(width, height) > MaxSide {
+		return nil, fmt.Errorf("icon: has %d by %d pixels; want %d to %d", width, height, minSource, MaxSide)
+	}
+	side := max(width, height, MinSide)
+	w, h := width*side/max(width, height), height*side/max(width, height)
+	square := image.NewNRGBA(image.Rect(0, 0, side, side))
+	into := image.Rect(0, 0, w, h).Add(image.Pt((side-w)/2, (side-h)/2))
+	draw.CatmullRom.Scale(square, into, picture, picture.Bounds(), draw.Src, nil)
+	var data bytes.Buffer
+	err := png.Encode(&data, square)
+	return data.Bytes(), err
+}

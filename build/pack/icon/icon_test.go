@@ -71,3 +71,32 @@ func TestScaleRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestFit makes icons of small, large and oblong pictures.
+func TestFit(t *testing.T) {
+	for _, test := range []struct{ width, height, side int }{
+		{48, 48, 256}, {300, 300, 300}, {64, 32, 256}, {16, 500, 500}, {15, 300, 0}, {icon.MaxSide + 1, 20, 0},
+	} {
+		picture := image.NewNRGBA(image.Rect(0, 0, test.width, test.height))
+		for i := range picture.Pix {
+			picture.Pix[i] = 255
+		}
+		data, err := icon.Fit(picture)
+		if test.side == 0 {
+			if err == nil {
+				t.Errorf("%d×%d is accepted", test.width, test.height)
+			}
+			continue
+		}
+		got, err2 := png.Decode(bytes.NewReader(data))
+		if err != nil || err2 != nil || got.Bounds() != image.Rect(0, 0, test.side, test.side) {
+			t.Errorf("%d×%d: %v, %v", test.width, test.height, err, err2)
+			continue
+		}
+		_, _, _, centre := got.At(test.side/2, test.side/2).RGBA()
+		_, _, _, corner := got.At(0, 0).RGBA()
+		if centre == 0 || (corner == 0) != (test.width != test.height) {
+			t.Errorf("%d×%d: opacity %d in the centre, %d in the corner", test.width, test.height, centre, corner)
+		}
+	}
+}
