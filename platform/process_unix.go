@@ -41,11 +41,19 @@ func (t tree) kill() bool {
 // release does nothing; the rest of the group continues.
 func (t tree) release() {}
 
-// endOf reads the wait status of wait4(2).
+// endOf converts the state of an ended process.
 func endOf(state *os.ProcessState) ProcessEnd {
 	status, known := state.Sys().(syscall.WaitStatus)
-	if !known || !status.Signaled() {
+	if !known {
 		return ProcessEnd{Code: state.ExitCode()}
+	}
+	return endOfStatus(unix.WaitStatus(status))
+}
+
+// endOfStatus converts the wait status of wait4(2).
+func endOfStatus(status unix.WaitStatus) ProcessEnd {
+	if !status.Signaled() {
+		return ProcessEnd{Code: status.ExitStatus()}
 	}
 	sig := status.Signal()
 	end := ProcessEnd{Code: -1, Signal: unix.SignalName(sig), Meaning: sig.String(), Core: status.CoreDump()}

@@ -99,6 +99,10 @@ type Services struct {
 
 	// Stopping reports whether Run should return soon. It is called often and returns at once.
 	Stopping func() bool
+
+	// Update is the version of a newer release that will be used by the next start, or empty. It is called often and returns at once.
+	// The C interface does not have it.
+	Update func() string
 }
 
 // Errors of a module's answers. Ask and the Copy methods return them, mostly wrapped.
