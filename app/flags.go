@@ -22,6 +22,8 @@ type flags struct {
 	Version    bool          `group:"Other" help:"Print the version and exit."`
 	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
 	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end on a signal."`
+	Resources  string        `hidden:"" help:"In the role runtime: the module is the description of a program among these resources."`
+	Kept       string        `hidden:"" help:"With --resources: the record of the files that belong to the player."`
 }
 
 // start has the fields of host.Options, with kong's tags. Names in CamelCase are those of the engine's command line.
@@ -47,6 +49,7 @@ type start struct {
 	Trust       string `group:"Protocol" placeholder:"MODE" help:"Proof required for native code. release: signed by the game's keys. sha256: listed by the server. fnv: weak checksum. auto: release with a trusted root, sha256 with TLS, else no native code. Default: the setting Update.Trust, else auto."`
 	Compat      string `group:"Protocol" placeholder:"VERSION" help:"With --headless: compatibility version to announce. Default: that of the installed module."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
+	Kind        string `group:"Protocol" placeholder:"KIND" help:"What the game is: module, a native library, or program, an executable of its own. Default: the setting Client.Kind, else module."`
 	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
 
 	ClientLibPath                 string `name:"ClientLibPath" group:"Runtime" placeholder:"PATH" help:"Load this module instead of the one beside the program."`
@@ -159,6 +162,8 @@ func (f flags) check() error {
 		return fmt.Errorf("--release and --trust %s exclude each other: a web server has only signed releases", f.Trust)
 	case settings.TrustFault(f.Trust) != nil:
 		return fmt.Errorf("--trust: %w", settings.TrustFault(f.Trust))
+	case settings.KindFault(f.Kind) != nil:
+		return fmt.Errorf("--kind: %w", settings.KindFault(f.Kind))
 	case rateFault(f.Bandwidth) != nil:
 		return fmt.Errorf("--bandwidth: %w", rateFault(f.Bandwidth))
 	case f.ProxyOnly && f.Proxy == settings.Direct:

@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 	maps.Copy(commands, s.packagedCommands())
 	maps.Copy(commands, verdictCommands())
 	maps.Copy(commands, remoteCommands())
+	maps.Copy(commands, programCommands())
 	maps.Copy(commands, map[string]func(*testscript.TestScript, bool, []string){
 		"waitgone": waitGone, "signal": signalCommand, "reader": reader, "readonly": readOnlyCommand, "deaf": deaf,
 	})

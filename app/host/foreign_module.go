@@ -18,7 +18,7 @@ const maxLooked = 512 << 20
 // reason, so the module's file is examined.
 func (g *game) endWords(exit supervise.Exit) string {
 	words := exit.String()
-	if !g.packed.on() || g.module == "" || exit.Result == nil || exit.Result.Kind != abi.FatalError {
+	if g.isProgram() || !g.packed.on() || g.module == "" || exit.Result == nil || exit.Result.Kind != abi.FatalError {
 		return words
 	}
 	packaged, err := isPackagedFile(g.module)

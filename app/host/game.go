@@ -28,8 +28,11 @@ type game struct {
 	shown   bool             // the game reported ready
 	began   time.Time        // when the child got the command to run
 	module  string           // the module of the last child; empty: the built-in client
+	proven  bool             // the running game has proven itself, and the install knows it
 	live    bool             // the child has the live module, not the built-in client or a module of the command line
 	meta    abi.Metadata     // of the last child
+
+	whilePlaying func(context.Context) // what a proven game's host does meanwhile; nil: nothing
 }
 
 // startRole starts this program again in a child's role and waits for the module's metadata.
@@ -58,6 +61,9 @@ func (g *game) childArgs(role, path string) []string {
 	if path != "" {
 		args = append(args, "--ClientLibPath="+path)
 	}
+	if g.isProgram() {
+		args = append(args, g.programRole(path)...)
+	}
 	return args
 }
 
@@ -73,18 +79,21 @@ func (g *game) dropChild() {
 // gameArgs are the game's arguments: the host's name in the install folder, the package and game settings, the deep link, the player's
 // arguments, and the pack folders.
 func (g *game) gameArgs() []string {
+	if g.isProgram() {
+		return g.programArgs()
+	}
 	return slices.Concat([]string{filepath.Join(g.folder, g.base)}, packedArgs(g.packed, g.settings.Game), g.opt.linkArgs(),
 		g.opt.Args, g.packArgs())
 }
 
-// run starts the game in the child and waits until it reports ready or ends, at most readyWait.
+// run starts the game in the child and waits until it reports ready or ends, at most readyLimit.
 func (g *game) run(ctx context.Context) outcome {
 	g.countStart()
 	if err := g.child.Run(g.gameArgs()); err != nil {
 		return runtimeFailed(err.Error())
 	}
-	g.running, g.shown, g.began = true, false, time.Now()
-	late := time.NewTimer(readyWait)
+	g.running, g.shown, g.proven, g.began = true, false, false, time.Now()
+	late := time.NewTimer(g.readyLimit())
 	defer late.Stop()
 	select {
 	case <-g.child.Ready():
@@ -104,7 +113,15 @@ func (g *game) handleReady() {
 	g.shown = true
 	g.log.Info().Dur("after", time.Since(g.began)).Msg("runtime ready")
 	g.swapped = false
-	g.confirm()
+	g.prove()
+}
+
+// prove records once that the running game has proven itself.
+func (g *game) prove() {
+	if !g.proven {
+		g.proven = true
+		g.confirm()
+	}
 }
 
 // gameEnd is how a game ended.
@@ -115,21 +132,31 @@ type gameEnd struct {
 }
 
 // watch supervises a running game until it ends. A module that reports ready, runs for supervise.ProvenAfter or ends cleanly has
-// proven itself. When ctx ends, the game is asked to end, and killed if it takes too long.
+// proven itself. After that, whilePlaying uses the install. When ctx ends, the game is asked to end, and killed if it takes too long.
 func (g *game) watch(ctx context.Context) gameEnd {
 	ready := g.child.Ready()
-	proof := time.NewTimer(supervise.ProvenAfter - time.Since(g.began))
-	defer proof.Stop()
+	var proof <-chan time.Time
+	if after := g.proofTime(); after > 0 {
+		timer := time.NewTimer(after - time.Since(g.began))
+		defer timer.Stop()
+		proof = timer.C
+	}
+	var meanwhile *prefetch
 	for {
+		if g.proven && meanwhile == nil {
+			meanwhile = startPrefetch(ctx, g.whilePlaying)
+		}
 		select {
 		case <-ready:
 			ready = nil
 			g.handleReady()
-		case <-proof.C:
-			g.confirm()
+		case <-proof:
+			g.prove()
 		case <-g.child.Done():
+			meanwhile.stop()
 			return g.classifyEnd(ctx)
 		case <-ctx.Done():
+			meanwhile.stop()
 			return g.stopGame(ctx)
 		}
 	}
@@ -141,7 +168,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 	g.log.Info().Stringer("within", g.stopWithin()).Msg("told to end; the game is asked to end")
 	g.dropChild()
 	exit := child.Exit()
-	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
+	kind := g.endKind(exit)
 	if kind != supervise.CleanShutdown {
 		kind = supervise.Killed
 	}
@@ -156,7 +183,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 // classifyEnd classifies the child's exit.
 func (g *game) classifyEnd(ctx context.Context) gameEnd {
 	exit := g.child.Exit()
-	kind := supervise.Classify(exit, exit.Ready, exit.Ran)
+	kind := g.endKind(exit)
 	g.child, g.running = nil, false
 	words := g.endWords(exit)
 	g.log.Info().Stringer("end", kind).Str("exit", words).Dur("ran", exit.Ran).Msg("game ended")
@@ -189,7 +216,7 @@ func (g *game) choose() choice {
 	switch {
 	case explicit != "" && !g.swapped:
 		return choice{g.withExt(explicit), true}
-	case g.opt.ForceEmbeddedRuntime && !g.swapped:
+	case g.opt.ForceEmbeddedRuntime && !g.swapped && !g.isProgram():
 		return choice{}
 	}
 	if name := g.modules().selected(); name != "" {
@@ -203,8 +230,8 @@ func (g *game) choose() choice {
 
 // withExt makes a module's path absolute and appends the extension of modules if it is missing, as the engine's loader does.
 func (g *game) withExt(name string) string {
-	if !strings.EqualFold(filepath.Ext(name), g.target.LibraryExt()) {
-		name += g.target.LibraryExt()
+	if ext := g.moduleExt(); !strings.EqualFold(filepath.Ext(name), ext) {
+		name += ext
 	}
 	if abs, err := filepath.Abs(name); err == nil {
 		return abs
@@ -220,7 +247,10 @@ func (g *game) startChild(ctx context.Context, f view) (abi.Metadata, error) {
 	var meta abi.Metadata
 	var err error
 	for loads := 1; ; loads++ {
-		if c = g.choose(); c.path == "" {
+		if c = g.choose(); c.path == "" && g.isProgram() {
+			return meta, fmt.Errorf("%w: %s is missing", errNoProgram, filepath.Base(g.modules().library()))
+		}
+		if c.path == "" {
 			g.log.Info().Str("file", g.modules().library()).Msg("no module to load; the built-in client runs")
 			return g.startEmbedded(ctx)
 		}
@@ -238,6 +268,9 @@ func (g *game) startChild(ctx context.Context, f view) (abi.Metadata, error) {
 		return meta, err
 	}
 	g.dropChild()
+	if g.isProgram() {
+		return meta, fmt.Errorf("%w: %w", errNoProgram, err)
+	}
 	meta, fallback := g.startEmbedded(ctx)
 	if fallback != nil {
 		return meta, fmt.Errorf("%w; and the built-in client: %w", err, fallback)

@@ -66,6 +66,7 @@ func assemble(s setup) *host {
 	h := &host{setup: &s}
 	h.origin.setup, h.disk.setup, h.game.setup, h.renewal.setup = h.setup, h.setup, h.setup, h.setup
 	h.game.disk, h.renewal.disk, h.renewal.origin = &h.disk, &h.disk, &h.origin
+	h.game.whilePlaying = func(ctx context.Context) { h.updates.whilePlaying(ctx) }
 	h.updates = updates{setup: h.setup, origin: &h.origin, disk: &h.disk, game: &h.game, renewal: &h.renewal}
 	h.attempts.setup, h.attempts.origin, h.attempts.disk, h.attempts.game = h.setup, &h.origin, &h.disk, &h.game
 	h.attempts.updates, h.attempts.renewal = &h.updates, &h.renewal

@@ -33,6 +33,7 @@ type Options struct {
 	Trust       string
 	Compat      string
 	Target      string
+	Kind        string // module or program
 	RuntimeName string
 
 	ClientLibPath                 string

@@ -127,7 +127,7 @@ type modules struct {
 }
 
 // modules are those of the game's module.
-func (s *setup) modules() modules { return modules{s.paths, s.target.LibraryName(s.base), s.log} }
+func (s *setup) modules() modules { return modules{s.paths, s.base + s.moduleExt(), s.log} }
 
 // own is the module's path in the writable root, delivered the one beside the host.
 func (m modules) own() string { return filepath.Join(m.paths.data, m.name) }

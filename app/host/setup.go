@@ -97,14 +97,15 @@ func (s *setup) openLog() {
 // names are the names of the game's files in the install.
 func (s *setup) names() install.Names {
 	return install.Names{
-		Runtime: s.base, Server: s.packed.Name, Ext: s.target.LibraryExt(),
+		Runtime: s.base, Server: s.packed.Name, Ext: s.moduleExt(),
 		Resources: s.settings.Baking.ClientResources, Cache: s.settings.Baking.CacheResources,
 	}
 }
 
-// openFolders opens the writable root and the install folder. base is nil if both are one folder.
+// openFolders opens the writable root and the install folder. base is nil if both are one folder, and for a program, which runs in the
+// writable root only.
 func (s *setup) openFolders() (data *platform.Dir, base platform.FS, err error) {
-	if data, err = platform.OpenDir(s.paths.data); err != nil || s.paths.portable() {
+	if data, err = platform.OpenDir(s.paths.data); err != nil || s.paths.portable() || s.isProgram() {
 		return data, nil, err
 	}
 	below, err := platform.OpenDir(s.paths.install)

@@ -167,6 +167,9 @@ func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 		case stepMakeRoom:
 			return outcome{outcome: update.ResourcesReady}
 		case stepNoModule:
+			if a.isProgram() && status.Files > 0 { // files of the installed release were repaired
+				continue
+			}
 			return a.noModule(missing)
 		case stepNothing:
 			f.Note(a.texts.Get("note.heldback"))
@@ -202,7 +205,7 @@ func (a *attempts) afterUpdate(status update.Status, bare bool) updateResult {
 
 // isBare reports whether no client of this game can be started and an update may deliver one. Then the update announces no version.
 func (a *attempts) isBare(err error) bool {
-	return errors.Is(err, errForeign) && !a.offline && !a.opt.ForceEmbeddedRuntime && a.opt.ClientLibPath == ""
+	return (errors.Is(err, errForeign) || errors.Is(err, errNoProgram)) && !a.offline && !a.opt.ForceEmbeddedRuntime && a.opt.ClientLibPath == ""
 }
 
 // openInstall locks and opens the install, and recovers an interrupted transaction.
@@ -212,6 +215,9 @@ func (a *attempts) openInstall(ctx context.Context, f view) error {
 	}
 	if err := a.closeInstall(); err != nil {
 		return err
+	}
+	if err := a.seed(ctx); err != nil {
+		a.log.Error().Err(err).Msg("the delivered game is played from where it is")
 	}
 	fsys, base, err := a.openFolders()
 	if err != nil {

@@ -305,7 +305,7 @@ func (p *planning) checkNative() error {
 		trust = TrustSHA256 // the program makes all other trust decisions
 	}
 	for _, c := range p.work.items {
-		if c.entry.Kind == Pack {
+		if c.entry.Kind == Pack && !p.names.runsProgram() {
 			continue
 		}
 		if err := trust.fault(c.entry.Digest.Algorithm); err != nil {

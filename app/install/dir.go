@@ -43,6 +43,7 @@ type Dir struct {
 	tx      *transaction
 	work    *transfer // the result of the last Plan; nil before
 	unclean bool      // the previous process did not close the install
+	hold    bool      // the live set is in use: Commit never makes another one live
 	lost    string    // a file of a prepared set whose bytes Open found missing; may be empty
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"collet/netproto/product"
 	"collet/netproto/release"
 )
 
@@ -24,6 +25,8 @@ const (
 	ReadersFile = "readers"
 	// OpenFile exists while the install is open, and after its process or the machine stopped; inside StateDir.
 	OpenFile = "open"
+	// KeptFile records which shipped forms of the player's files were placed; inside StateDir. Package runtime/program writes it.
+	KeptFile = "kept"
 	// previousDir holds files of the last proven set while its successor is pending; inside StateDir.
 	previousDir = "previous"
 	// partsDir holds parts that can't lie beside their final files; inside StateDir.
@@ -52,12 +55,15 @@ const (
 type Names struct {
 	Runtime   string // base name of the host, and so of its module: "Lathe"
 	Server    string // base name of the module on the server; empty means Runtime
-	Ext       string // extension of modules on this target: ".so"
+	Ext       string // extension of modules on this target: ".so"; product.DescriptionExt for a game that is a program
 	Resources string // folder of the packs, relative to the install folder: "Resources"
 	Cache     string // folder of the hash cache, relative to the install folder: "Cache"
 	// Program marks an install of the program itself: see ProgramNames.
 	Program bool `json:",omitempty"`
 }
+
+// runsProgram reports whether the module is the description of a program: then every file of the set may be code.
+func (n Names) runsProgram() bool { return n.Ext == product.DescriptionExt }
 
 // Library is the name of the live module.
 func (n Names) Library() string { return n.Runtime + n.Ext }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
+	"strings"
 	"sync"
 
 	"collet/app/update"
@@ -21,6 +23,8 @@ type transfer struct {
 	fs      platform.FS
 	hash    *hasher
 	program string // live name of the program, whose permissions its part inherits; empty for other installs
+
+	executables bool // files of the set that a system can run get the right to be run
 
 	items []candidate // files to fetch, one for each want
 	begun bool        // the journal has a transaction for them, and for files that are only removed
@@ -192,6 +196,11 @@ func (w *transfer) finish(ctx context.Context, i int, c candidate) error {
 			return err
 		}
 	}
+	if w.executables && isExecutable(p.file) {
+		if err := w.fs.Chmod(c.entry.part(), release.ProgramMode); err != nil {
+			return err
+		}
+	}
 	if c.file.Size < syncAlone {
 		w.loose.items = append(w.loose.items, i)
 		if err := w.syncEarly(); err != nil {
@@ -204,6 +213,17 @@ func (w *transfer) finish(ctx context.Context, i int, c candidate) error {
 	w.hash.arrived[c.entry.part()] = c.file.Digest
 	w.hash.blocks.save(c.file.Digest, c.file.Size, p.blocks.checksums())
 	return w.closePart()
+}
+
+// magics are the first bytes of files that a system can run: ELF, a script, and Mach-O for one processor or several.
+var magics = []string{"\x7fELF", "#!", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"}
+
+// isExecutable reports whether a file begins like one that a system can run. Servers don't say which files are, so the content
+// decides; a right that is too much does no harm to data.
+func isExecutable(f io.ReaderAt) bool {
+	head := make([]byte, 4)
+	n, _ := f.ReadAt(head, 0) // an unreadable file fails elsewhere
+	return slices.ContainsFunc(magics, func(magic string) bool { return strings.HasPrefix(string(head[:n]), magic) })
 }
 
 // discard deletes the open part: its bad bytes can't be told from good ones.

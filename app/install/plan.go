@@ -68,7 +68,7 @@ type planning struct {
 func newPlanning(f *folder, trust Trust, mode update.Mode, g *glance) (*planning, error) {
 	p := &planning{
 		folder: f, trust: trust, mode: mode, build: g.build, set: g.set, offered: g.files[:0], // in place: the glance is not used again
-		work: transfer{fs: f.fs, hash: f.hash},
+		work: transfer{fs: f.fs, hash: f.hash, executables: f.names.runsProgram()},
 	}
 	if f.names.Program {
 		p.work.program = f.names.Library()

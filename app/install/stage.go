@@ -103,7 +103,11 @@ func (d *Dir) Finish(ctx context.Context, i int) error {
 	return d.fault(d.work.finish(ctx, i, c))
 }
 
-// Commit implements update.Stage. A set with a module is staged and waits for Promote; a set without one becomes live.
+// Hold makes every later Commit wait for Promote, or for the next Open, because this process uses the live set.
+func (d *Dir) Hold() { d.hold = true }
+
+// Commit implements update.Stage. A set with a module is staged and waits for Promote; a set without one becomes live, unless Hold was
+// called.
 func (d *Dir) Commit(ctx context.Context) error {
 	err := errors.Join(d.commit(ctx), d.work.endEarly())
 	d.endPlan()
@@ -132,7 +136,7 @@ func (d *Dir) commit(ctx context.Context) error {
 	if err := d.tx.record(record{State: Prepared}); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module }) {
+	if d.hold || slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module }) {
 		return d.tx.stage(ctx)
 	}
 	return d.tx.swap(ctx)

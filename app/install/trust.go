@@ -5,7 +5,7 @@ import (
 )
 
 // Trust says which digests suffice for native code: modules, companions and the program itself. Packs are accepted by any
-// digest.
+// digest, except those of a game that is a program: each of its files can be code.
 type Trust string
 
 const (

@@ -35,8 +35,9 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
 	refuse("Release.Root", rootFault(s.Release.Root))
 	refuse("Client.OfflineAfter", errorOf(ParseOfflineAfter(s.Client.OfflineAfter, 0)))
-	refuse("Client.Kind", KindFault(s.Client.Kind))
 	refuse("Client.StopWithin", errorOf(ParseStopWithin(s.Client.StopWithin)))
+	refuse("Client.Kind", KindFault(s.Client.Kind))
+	refuse("Update.WhilePlaying", errorOf(ParseWhilePlaying(s.Update.WhilePlaying)))
 	s.Compatibility.faults(refuse)
 	return faults
 }
@@ -116,6 +117,21 @@ func ParseOfflineAfter(text string, fallback time.Duration) (time.Duration, erro
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > MaxOfflineAfter {
 		return 0, fmt.Errorf(`%q is no time up to %s; want something like "3s", or "never"`, text, MaxOfflineAfter)
+	}
+	return d, nil
+}
+
+// MaxWhilePlaying is the longest time between two looks for a newer release while the game runs.
+const MaxWhilePlaying = 24 * time.Hour
+
+// ParseWhilePlaying parses the time between two looks, at least a second; 0 is never.
+func ParseWhilePlaying(text string) (time.Duration, error) {
+	if text == "" || text == "never" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second || d > MaxWhilePlaying {
+		return 0, fmt.Errorf(`%q is no time from 1s to %s; want something like "10m", or "never"`, text, MaxWhilePlaying)
 	}
 	return d, nil
 }

@@ -81,6 +81,10 @@ type Settings struct {
 	Update struct {
 		Host  bool   // update the program itself with the game, where possible; default: false
 		Trust string // trust in native code: "auto", "release", "sha256" or "fnv"; default auto
+
+		// WhilePlaying is the time between two looks for a newer release while a program runs, such as "10m". It is downloaded then, and
+		// used by the next start. Empty or "never" looks only at the start.
+		WhilePlaying string `json:",omitempty"`
 	}
 	Baking struct {
 		ClientResources string // folder of the packs, default Resources

@@ -225,6 +225,22 @@ func (c *Child) Stop() error {
 	return nil
 }
 
+// TellUpdate tells a running module that a release with this version will be used by the next start. A module may ignore it. The error
+// is an *OrderError unless the module runs, ErrTooLong, or that of the pipe.
+func (c *Child) TellUpdate(version string) error {
+	line, err := encode(message{Update: &newer{rawString(version)}})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	state := c.state
+	c.mu.Unlock()
+	if state != running {
+		return &OrderError{Op: "update", State: string(state)}
+	}
+	return c.sendLine(line)
+}
+
 // End ends the child in any state and returns when it is gone. A child that has not run leaves. A running module is asked
 // to stop and is killed after grace, which may be 0.
 func (c *Child) End(grace time.Duration) {
@@ -259,7 +275,7 @@ func (c *Child) sendLine(line []byte) error {
 
 // OrderError reports a call at the wrong time, which is a bug of the caller.
 type OrderError struct {
-	Op    string // "run", "leave", "stop"
+	Op    string // "run", "leave", "stop", "update"
 	State string // state of the child: "loading", "waiting", "running", "finished"
 }
 

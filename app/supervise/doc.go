@@ -11,6 +11,7 @@
 //	               run          args                                    once, after metadata
 //	               leave                                                once, instead of run
 //	               stop                                                 at most once, after run: asks the module to end
+//	               update       version                                 after run: a newer release waits for the next start
 //	child → host   metadata     abi, name, build, compatibility         the module is loaded
 //	               load-failed  stage, text                             instead of metadata; the last message
 //	               ready                                                at most once, after run

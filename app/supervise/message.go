@@ -14,7 +14,7 @@ import (
 )
 
 // protocol is the version of the control protocol. Every change increases it.
-const protocol = 3
+const protocol = 4
 
 // Limits in bytes.
 const (
@@ -33,6 +33,7 @@ type message struct {
 	Run        *run        `json:"run,omitempty"`
 	Leave      *struct{}   `json:"leave,omitempty"`
 	Stop       *struct{}   `json:"stop,omitempty"`
+	Update     *newer      `json:"update,omitempty"`
 	Metadata   *metadata   `json:"metadata,omitempty"`
 	LoadFailed *loadFailed `json:"load-failed,omitempty"`
 	Ready      *struct{}   `json:"ready,omitempty"`
@@ -46,6 +47,10 @@ type hello struct {
 
 type run struct {
 	Args []rawString `json:"args"`
+}
+
+type newer struct {
+	Version rawString `json:"version"`
 }
 
 type metadata struct {
@@ -80,7 +85,7 @@ type result struct {
 func (m *message) validate() error {
 	set := 0
 	for _, here := range []bool{
-		m.Hello != nil, m.Run != nil, m.Leave != nil, m.Stop != nil, m.Metadata != nil,
+		m.Hello != nil, m.Run != nil, m.Leave != nil, m.Stop != nil, m.Update != nil, m.Metadata != nil,
 		m.LoadFailed != nil, m.Ready != nil, m.Log != nil, m.Result != nil,
 	} {
 		if here {

@@ -15,7 +15,8 @@ var vectors = []struct {
 	line string
 	m    message
 }{
-	{`{"hello":{"protocol":3}}`, message{Hello: &hello{3}}},
+	{`{"update":{"version":"1.2"}}`, message{Update: &newer{"1.2"}}},
+	{`{"hello":{"protocol":4}}`, message{Hello: &hello{4}}},
 	{`{"run":{"args":["--x","","/\u003c\u0026"]}}`, message{Run: &run{[]rawString{"--x", "", "/<&"}}}},
 	{`{"run":{"args":[{"base64":"//4="}]}}`, message{Run: &run{[]rawString{"\xff\xfe"}}}},
 	{`{"leave":{}}`, message{Leave: &struct{}{}}},

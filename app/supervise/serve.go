@@ -99,6 +99,7 @@ type server struct {
 	code   int           // the exit code after a failure; 0 before
 	lost   chan struct{} // closed when code is set
 	stop   atomic.Bool   // the module has been asked to stop
+	newer  atomic.Value  // the version of the last update message, a string; nil before
 
 	outMu   sync.Mutex // held while a line is written, even to a slow host
 	out     io.Writer
@@ -178,7 +179,7 @@ func (s *server) serveHost(module Module, args []string) int {
 	var got abi.Result
 	var err error
 	if !s.within(func() {
-		got, err = module.Run(args, abi.Services{Ready: s.sayReady, Log: s.sayLog, Stopping: s.stop.Load})
+		got, err = module.Run(args, abi.Services{Ready: s.sayReady, Log: s.sayLog, Stopping: s.stop.Load, Update: s.newerVersion})
 	}) {
 		return s.code
 	}
@@ -250,6 +251,11 @@ func (s *server) readMessages(in io.Reader) {
 	from := newLines(in)
 	for said := 0; ; said++ {
 		m, err := from.nextMessage()
+		if err == nil && m.Update != nil && s.isRun() {
+			s.newer.Store(string(m.Update.Version))
+			said--
+			continue
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			s.abandon(ExitHostGone)
@@ -266,7 +272,20 @@ func (s *server) readMessages(in io.Reader) {
 	}
 }
 
-// inOrder reports whether m is valid after said other messages.
+// newerVersion implements Services.Update.
+func (s *server) newerVersion() string {
+	version, _ := s.newer.Load().(string)
+	return version
+}
+
+// isRun reports whether the host has sent run.
+func (s *server) isRun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ran
+}
+
+// inOrder reports whether m is valid after said other messages, without those of updates.
 func (s *server) inOrder(m message, said int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

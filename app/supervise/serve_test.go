@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	sayHello = `{"hello":{"protocol":3}}` + "\n"
+	sayHello = `{"hello":{"protocol":4}}` + "\n"
 	sayRun   = `{"run":{"args":["a"]}}` + "\n"
 	sayLeave = `{"leave":{}}` + "\n"
 	sayStop  = `{"stop":{}}` + "\n"
@@ -124,6 +124,16 @@ func TestServe(t *testing.T) {
 			steps: "load run[a] close", code: supervise.ExitServed},
 		{name: "stop twice", run: hangRun, host: []string{sayHello, sayRun, sayStop, sayStop}, says: []string{metaLine},
 			steps: "load run[a]", code: supervise.ExitProtocol, terminated: supervise.ExitProtocol},
+		{name: "update", run: func(_ *served, services abi.Services) {
+			for services.Update() != "1.3" {
+				time.Sleep(time.Millisecond)
+			}
+		}, host: []string{sayHello, sayRun, `{"update":{"version":"1.2"}}` + "\n", `{"update":{"version":"1.3"}}` + "\n"},
+			says: []string{metaLine, doneLine}, steps: "load run[a] close", code: supervise.ExitServed},
+		{name: "update and stop", run: untilStopped, host: []string{sayHello, sayRun, `{"update":{"version":"1.2"}}` + "\n", sayStop},
+			says: []string{metaLine, doneLine}, steps: "load run[a] close", code: supervise.ExitServed},
+		{name: "update before run", host: []string{sayHello, `{"update":{"version":"1.2"}}` + "\n"}, says: []string{metaLine},
+			steps: "load", code: supervise.ExitProtocol},
 		{name: "stop before run", host: []string{sayHello, sayStop}, says: []string{metaLine},
 			steps: "load", code: supervise.ExitProtocol},
 		{name: "leave while loading", host: []string{sayHello + sayLeave}, says: []string{metaLine},
@@ -131,8 +141,8 @@ func TestServe(t *testing.T) {
 		{name: "load failure", load: func(*served) error { return &supervise.LoadError{Stage: "ABI", Text: "4"} },
 			host: []string{sayHello}, says: []string{`{"load-failed":{"stage":"ABI","text":"4"}}`},
 			steps: "load", code: supervise.ExitLoadFailed},
-		{name: "another version", host: []string{`{"hello":{"protocol":4}}` + "\n"},
-			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 4 of the control protocol, this program version 3"}}`},
+		{name: "another version", host: []string{`{"hello":{"protocol":5}}` + "\n"},
+			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 5 of the control protocol, this program version 4"}}`},
 			code: supervise.ExitLoadFailed},
 		{name: "host gone at once", host: []string{eof}, code: supervise.ExitHostGone},
 		{name: "host gone in the middle of a word", host: []string{sayHello[:5], eof}, code: supervise.ExitHostGone},

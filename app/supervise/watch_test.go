@@ -74,7 +74,7 @@ func staged(t *testing.T, holds bool, f func(t *testing.T, c *Child, p *puppet))
 		p := &puppet{says: says, hears: hears, done: make(chan struct{}), heard: make(chan string, 10), holds: holds}
 		go p.listen()
 		c := adopt(t.Context(), Options{}, p, from, to, &transcript{log: zerolog.Nop()})
-		if got := <-p.heard; got != `{"hello":{"protocol":3}}`+"\n" {
+		if got := <-p.heard; got != `{"hello":{"protocol":4}}`+"\n" {
 			t.Errorf("the host's first words: %s", got)
 		}
 		f(t, c, p)
@@ -214,7 +214,7 @@ func TestHalfALineIsNothing(t *testing.T) {
 func TestEveryMessageHasItsTime(t *testing.T) {
 	all := map[string]string{
 		"metadata": sayMetadata, "failed": sayFailed, "ready": sayReady, "log": sayLog, "result": sayResult,
-		"hello": `{"hello":{"protocol":3}}` + "\n", "run": `{"run":{"args":[]}}` + "\n", "leave": `{"leave":{}}` + "\n",
+		"hello": `{"hello":{"protocol":4}}` + "\n", "run": `{"run":{"args":[]}}` + "\n", "leave": `{"leave":{}}` + "\n",
 	}
 	phases := []struct {
 		name    string

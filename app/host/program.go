@@ -1,0 +1,204 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"collet/app/acquire"
+	"collet/app/install"
+	"collet/app/settings"
+	"collet/app/splash"
+	"collet/app/supervise"
+	"collet/app/update"
+	"collet/netproto/product"
+	"collet/platform/interrupt"
+)
+
+// This file is about games that are programs (docs/PROGRAMS.md). Such a game's module is a description, <Base>.program, of an executable
+// among the resources. The child's role runtime runs it with package runtime/program in place of the loader. There is no built-in client.
+
+// programWait is how long the window stays for a program that is not ready yet. Programs open their first window late.
+const programWait = 30 * time.Second
+
+// isProgram reports whether the game is a program.
+func (s *setup) isProgram() bool {
+	return cmp.Or(s.opt.Kind, s.settings.Client.Kind) == settings.KindProgram
+}
+
+// moduleExt is the extension of the module's file.
+func (s *setup) moduleExt() string {
+	if s.isProgram() {
+		return product.DescriptionExt
+	}
+	return s.target.LibraryExt()
+}
+
+// errNoProgram says that no program of the game can be started: an update may deliver one.
+var errNoProgram = errors.New("the game can't be started from what is installed")
+
+// programRole are the arguments of the child's role that a description needs.
+func (g *game) programRole(description string) []string {
+	return []string{
+		"--resources=" + filepath.Join(filepath.Dir(description), filepath.FromSlash(g.settings.Baking.ClientResources)),
+		"--kept=" + filepath.Join(g.paths.data, install.StateDir, install.KeptFile),
+	}
+}
+
+// programArgs are the arguments of a program: those that the settings and the player name. The description has its own.
+func (g *game) programArgs() []string {
+	return slices.Concat([]string{filepath.Join(g.folder, g.base)}, packedArgs(packed{}, g.settings.Game), g.opt.linkArgs(), g.opt.Args)
+}
+
+// readyLimit is how long the window stays for a running game that does not report ready.
+func (g *game) readyLimit() time.Duration {
+	if g.isProgram() {
+		return programWait
+	}
+	return readyWait
+}
+
+// endKind classifies the end of the child. A program reports by itself that it has run for long enough, so its time does not count.
+func (g *game) endKind(exit supervise.Exit) supervise.End {
+	if g.isProgram() {
+		return supervise.Classify(exit, exit.Ready, 0)
+	}
+	return supervise.Classify(exit, exit.Ready, exit.Ran)
+}
+
+// proofTime is after how long a running game has proven itself without a report; 0 is never.
+func (g *game) proofTime() time.Duration {
+	if g.isProgram() {
+		return 0
+	}
+	return supervise.ProvenAfter
+}
+
+// seed copies the delivered set to the writable root, once, if they are two folders: a program runs in one folder only. The description
+// comes last, so an interrupted copy begins anew.
+func (s *setup) seed(ctx context.Context) error {
+	m := s.modules()
+	if !s.isProgram() || s.paths.portable() || exists(m.own()) || !exists(m.delivered()) {
+		return nil
+	}
+	s.log.Info().Str("from", s.paths.install).Str("to", s.paths.data).Msg("the delivered game is copied, so that it can be updated")
+	resources := filepath.FromSlash(s.settings.Baking.ClientResources)
+	from, to := filepath.Join(s.paths.install, resources), filepath.Join(s.paths.data, resources)
+	err := filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil || !e.Type().IsRegular() {
+			return cmp.Or(err, ctx.Err())
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		return copySynced(name, filepath.Join(to, rel))
+	})
+	if err == nil {
+		next := m.own() + install.StagingSuffix
+		if err = copySynced(m.delivered(), next); err == nil {
+			err = os.Rename(next, m.own())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("copy the delivered game: %w", err)
+	}
+	return nil
+}
+
+// copySynced copies a file with its permissions to the disk.
+func copySynced(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm()|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
+
+// prefetch fetches newer releases while a program runs, for the next start. It uses the install, so the game's goroutine leaves that
+// alone until stop has returned.
+type prefetch struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// startPrefetch starts work; nil work does nothing.
+func startPrefetch(ctx context.Context, work func(context.Context)) *prefetch {
+	p := &prefetch{}
+	inner, cancel := context.WithCancel(ctx)
+	p.cancel = cancel
+	if work != nil {
+		p.done.Go(func() { work(inner) })
+	}
+	return p
+}
+
+// stop ends the work and waits for it. It is nil-safe.
+func (p *prefetch) stop() {
+	if p != nil {
+		p.cancel()
+		p.done.Wait()
+	}
+}
+
+// whilePlaying looks for newer releases at the interval of Update.WhilePlaying until one is ready for the next start, and tells the game.
+// Nothing that is in use is changed.
+func (u *updates) whilePlaying(ctx context.Context) {
+	every, err := settings.ParseWhilePlaying(u.settings.Update.WhilePlaying)
+	if err != nil || every == 0 || !u.isProgram() || u.opt.Offline || u.dir == nil {
+		return
+	}
+	u.asks, u.renewal.leave = false, true
+	u.dir.Hold()
+	for interrupt.Sleep(ctx, every+rand.N(every/10)) == nil {
+		f := &silentView{}
+		status, err := u.update(ctx, f, u.meta.CompatibilityVersion)
+		if ctx.Err() != nil {
+			return
+		}
+		u.log.Info().Err(err).Stringer("outcome", status.Outcome).Int("files", status.Files).Msg("looked for a newer release while the game runs")
+		if u.dir.State() == install.Prepared {
+			version := cmp.Or(f.version, "newer")
+			u.log.Info().Str("release", version).Msg("a newer release is ready for the next start")
+			if err := u.child.TellUpdate(version); err != nil {
+				u.log.Debug().Err(err).Msg("game not told")
+			}
+			return
+		}
+	}
+}
+
+// silentView shows nothing, and remembers the version of the release.
+type silentView struct{ version string }
+
+func (v *silentView) Follow(context.Context, watcher) (wait func())   { return func() {} }
+func (v *silentView) Note(string)                                     {}
+func (v *silentView) ReleaseNotes(string)                             {}
+func (v *silentView) Report(r acquire.Report)                         { v.version = r.Release.Version }
+func (v *silentView) Toast(context.Context, splash.Toast) (more bool) { return false }
+func (v *silentView) Ask(context.Context, outcome) update.Action      { return update.Quit }
