@@ -68,6 +68,10 @@ type Options struct {
 	Language string            // of release notes
 	Notes    func(text string) // gets the notes of the release that is fetched, on a goroutine of Fetch; may be nil
 
+	// Reserve announces buffers of so many bytes to the owner of the garbage collector; the result is called when they are no longer
+	// used. Nil announces nothing.
+	Reserve func(bytes int64) (release func())
+
 	Fetch download.FetchOptions // its Log is replaced by Log
 	Link  Link                  // assumed link; zero fields are measured
 	Now   func() time.Time      // the wall clock, for the expiry of signatures; nil is time.Now
@@ -144,6 +148,9 @@ func NewSource(o Options) (*Source, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Reserve == nil {
+		o.Reserve = func(int64) func() { return func() {} }
 	}
 	o.Channel = cmp.Or(o.Channel, DefaultChannel)
 	o.Fetch.Log = o.Log

@@ -84,8 +84,10 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, 
 
 // runStart is Run; trial is the connection to the sponsor, or nil.
 func runStart(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
-	defer startFast()()
+	collector := startCollector()
+	defer collector.close()
 	h, err := newHost(opt)
+	h.collector = collector
 	defer func() {
 		if err := h.close(); err != nil {
 			fmt.Fprintf(stderr, "collet-client: %v\n", err)

@@ -35,6 +35,8 @@ type setup struct {
 	log      zerolog.Logger
 	logs     *logFile
 
+	collector *collector // nil leaves the garbage collector as it is
+
 	exe    string // absolute path of this program
 	folder string // absolute path of the install; paths.install
 	paths  paths  // install folder and writable root

@@ -1,0 +1,58 @@
+package host
+
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+)
+
+// collects reads the settings of the garbage collector.
+func collects() (percent int, limit int64) {
+	percent = debug.SetGCPercent(-1)
+	debug.SetGCPercent(percent)
+	return percent, debug.SetMemoryLimit(-1)
+}
+
+// TestCollector: the settings follow from the start and the reserved buffers, in any order of events, and those of the environment return.
+func TestCollector(t *testing.T) {
+	before, unlimited := collects()
+	if before < 0 || unlimited != math.MaxInt64 {
+		t.Skip("GOGC=off or GOMEMLIMIT is set")
+	}
+	want := func(when string, percent int, limit int64) {
+		t.Helper()
+		if p, l := collects(); p != percent || l != limit {
+			t.Errorf("%s: %d %%, up to %d bytes", when, p, l)
+		}
+	}
+	c := startCollector()
+	want("at the start", -1, fastMemory)
+	release := c.reserve(100 << 20)
+	want("with a buffer", -1, fastMemory+100<<20)
+	c.endStart()
+	want("with a buffer after the start", before, fastMemory+100<<20)
+	second := c.reserve(1 << 20)
+	release()
+	want("with another one", before, fastMemory+1<<20)
+	second()
+	want("without", before, unlimited)
+	c.endStart()
+	want("when the timer is late", before, unlimited)
+
+	c.close()
+	c = startCollector()
+	c.reserve(1 << 20)()
+	want("at the start, after a buffer", -1, fastMemory)
+	c.close()
+	want("at the end", before, unlimited)
+
+	debug.SetMemoryLimit(1 << 30)
+	defer debug.SetMemoryLimit(unlimited)
+	if c := startCollector(); c != nil {
+		t.Error("the limit of the environment was changed")
+	}
+	c = nil
+	c.reserve(1 << 20)()
+	c.close()
+	want("with a limit of the environment", before, 1<<30)
+}
