@@ -239,7 +239,7 @@ func (e *executing) situation(blobs []*blob) Situation {
 func (e *executing) blobFacts(b *blob) Blob {
 	n := Blob{
 		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Whole: Unknown, Chunks: Unknown,
-		Indexed: !b.source.Index.IsZero(), Older: e.hasOlder(b), Failed: map[Strategy]int{},
+		Indexed: !b.source.Index.IsZero(), Older: e.hasOlder(b),
 	}
 	if whole := b.source.Whole; !whole.IsZero() {
 		n.Whole, n.Packed = whole.Size-e.objects.countReceived(whole), b.source.Encoding != release.EncodedStored
@@ -248,6 +248,10 @@ func (e *executing) blobFacts(b *blob) Blob {
 		n.Chunks, n.Runs = b.chunks.missing, len(b.chunks.ranges)
 	}
 	n.Rebuilt, _ = e.expansion.find(b.sum)
+	if len(e.failures) == 0 {
+		return n // the usual case
+	}
+	n.Failed = map[Strategy]int{}
 	for _, s := range []Strategy{Copied, Patched, Expanded, Chunked, Solid, Entire} {
 		n.Failed[s] = e.failures.count(b.sum, s)
 	}
@@ -305,7 +309,7 @@ func (e *executing) stream(ctx context.Context, b *blob, by Strategy, write func
 	return w.giveUp()
 }
 
-// copyLocal copies contents from other files of the install.
+// copyLocal copies contents from other files of the install to all their wants.
 func (e *executing) copyLocal(ctx context.Context, list []*blob) error {
 	buffer := make([]byte, 1<<20)
 	for _, b := range list {
@@ -317,10 +321,12 @@ func (e *executing) copyLocal(ctx context.Context, list []*blob) error {
 			b.done = nil
 			continue
 		}
-		err = e.stream(ctx, b, Copied, func(w io.Writer) error {
-			_, err := io.CopyBuffer(struct{ io.Writer }{w}, interrupt.Reader(ctx, localReader{io.NewSectionReader(file, 0, b.size)}), buffer)
-			return err
-		})
+		for len(b.wants) > 0 && err == nil && e.failures.may(b.sum, Copied) {
+			err = e.stream(ctx, b, Copied, func(w io.Writer) error {
+				_, err := io.CopyBuffer(struct{ io.Writer }{w}, interrupt.Reader(ctx, localReader{io.NewSectionReader(file, 0, b.size)}), buffer)
+				return err
+			})
+		}
 		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}
