@@ -92,11 +92,12 @@ func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
 	f := &solidFetch{executing: e, parts: newPrefetcher(ctx, download.MaxInFlight), came: map[release.Object]int64{}}
 	defer f.parts.close()
 	var groups []solid.Group
+	largest := int64(0)
 	for g, group := range e.solid.form.Groups {
 		if !used[g] {
 			continue
 		}
-		groups = append(groups, group)
+		groups, largest = append(groups, group), max(largest, group.Size())
 		for _, p := range group.Parts {
 			before := e.objects.countReceived(p)
 			f.parts.addTask(1, func(ctx context.Context) (any, error) {
@@ -104,6 +105,12 @@ func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
 			})
 		}
 	}
+	release := e.o.Reserve(largest)
+	f.buffer = make([]byte, 0, largest)
+	defer func() {
+		f.buffer = nil
+		release()
+	}()
 	for _, group := range groups {
 		if err := f.unpack(ctx, group); err != nil {
 			return err
@@ -119,7 +126,7 @@ const partRequest = 2 << 20
 type solidFetch struct {
 	*executing
 	parts  *prefetcher
-	buffer []byte // of the decoder, for the next group
+	buffer []byte // of the decoders, as large as the largest group
 
 	mu   sync.Mutex
 	came map[release.Object]int64 // received bytes of each part
@@ -137,44 +144,70 @@ func (f *solidFetch) countReceived(p release.Object, bytes int64) {
 	f.progress.reportTraffic(sum)
 }
 
-// unpack decodes a group. A failure counts for all contents that it leaves.
+// unpack decodes a group, and writes its contents while the decoder goes on. A failure counts for all contents that it leaves.
 func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
-	d, fault := solid.NewDecoder(group.Size(), f.buffer)
+	decoded := make(chan []byte, decodedAhead)
+	var fault error // of the decoder, once decoded is closed
+	go func() {
+		defer close(decoded)
+		fault = f.decode(group, decoded)
+	}()
 	w := &solidWriter{e: f.executing, members: group.Members}
-	for range group.Parts {
-		result, err := f.parts.nextResult()
-		if err != nil && endsFetch(ctx, err) {
-			return errors.Join(err, w.open.giveUp())
-		}
-		if fault == nil && err != nil {
-			fault = err
-		}
-		if err != nil {
-			continue
-		}
-		part := result.(*download.Spooled)
-		if fault == nil {
-			if fault = d.Part(part, part.Size()); fault == nil {
-				fault = w.write(ctx, d.Data())
+	var err error // of the disk or the caller
+	for data := range decoded {
+		if err == nil {
+			if err = w.write(ctx, data); err != nil {
+				f.parts.cancel()
 			}
 		}
-		if err := part.Close(); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, w.open.giveUp())
-		}
 	}
-	if d != nil {
-		f.buffer = d.Data()
-	}
-	if fault != nil && endsFetch(ctx, fault) {
+	switch {
+	case err != nil:
+		return errors.Join(err, w.open.giveUp())
+	case fault == nil:
+		return f.discard(ctx, group)
+	case endsFetch(ctx, fault):
 		return errors.Join(fault, w.open.giveUp())
-	}
-	if fault != nil {
+	default:
 		return f.fail(ctx, w, group, fault)
 	}
-	return f.discard(ctx, group)
+}
+
+// decodedAhead is how many frames the decoder may be ahead of the writer.
+const decodedAhead = 32
+
+// decode decodes the parts of a group, and sends its contents so far after each frame.
+func (f *solidFetch) decode(group solid.Group, decoded chan<- []byte) error {
+	ctx := f.parts.ctx
+	d, fault := solid.NewDecoder(group.Size(), f.buffer)
+	send := func() error {
+		select {
+		case decoded <- d.Data():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for range group.Parts {
+		result, err := f.parts.nextResult()
+		if err == nil {
+			part := result.(*download.Spooled)
+			if fault == nil {
+				fault = d.Part(part, part.Size(), send)
+			}
+			err = part.Close()
+		}
+		if fault == nil {
+			fault = err
+		}
+		if fault != nil && endsFetch(ctx, fault) {
+			return fault
+		}
+	}
+	if fault == nil && !d.Done() {
+		fault = &solid.Error{What: "parts that end before their group"}
+	}
+	return fault
 }
 
 // discard removes the parts of a group.

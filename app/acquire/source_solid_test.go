@@ -1,7 +1,9 @@
 package acquire_test
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,8 +35,8 @@ func publishMany(t *testing.T) *publisher {
 	return p
 }
 
-// solidParts are the parts of a release's solid form.
-func (p *publisher) solidParts(number uint64) (parts []release.Object) {
+// solidForm reads the solid form of a release.
+func (p *publisher) solidForm(number uint64) solid.Form {
 	p.t.Helper()
 	h := p.head(number)
 	index, _ := h.Solid()
@@ -47,10 +49,54 @@ func (p *publisher) solidParts(number uint64) (parts []release.Object) {
 	must(p.t, err)
 	form, err := solid.OpenForm(data, listing)
 	must(p.t, err)
-	for _, g := range form.Groups {
+	return form
+}
+
+// solidParts are the parts of a release's solid form.
+func (p *publisher) solidParts(number uint64) (parts []release.Object) {
+	p.t.Helper()
+	for _, g := range p.solidForm(number).Groups {
 		parts = append(parts, g.Parts...)
 	}
 	return parts
+}
+
+// putObject adds an object to the release folder.
+func (p *publisher) putObject(data []byte) release.Object {
+	p.t.Helper()
+	o := release.ObjectOf(data)
+	must(p.t, p.disk.Plant(o.Path(), string(data)))
+	return o
+}
+
+// forgeSolid signs a release with another index as the one after a release, as a publisher with a bug does.
+func (p *publisher) forgeSolid(number uint64, index []byte) {
+	p.t.Helper()
+	h := p.head(number)
+	for i := range h.Patches {
+		if h.Patches[i].Announces() {
+			h.Patches[i].Object = p.putObject(index)
+		}
+	}
+	h.Number++ // a number stands for one head for ever
+	data, err := h.Encode()
+	must(p.t, err)
+	p.change(number, func(e *release.Entry) {
+		e.Number, e.Head = h.Number, release.ObjectOf(data)
+		must(p.t, p.disk.Plant(e.Head.HeadPath(), string(data)))
+	})
+}
+
+// content is what a file of a set holds, by its digest.
+func (p *publisher) content(number uint64, sum release.Digest) string {
+	p.t.Helper()
+	for _, content := range p.sets[number] {
+		if release.ObjectOf([]byte(content)).Sum == sum {
+			return content
+		}
+	}
+	p.t.Fatalf("no content %v", sum)
+	return ""
 }
 
 // usesSolid checks that every content came from the solid form.
@@ -131,6 +177,70 @@ func TestSolidIsWrong(t *testing.T) {
 			c.holds(1)
 			if r.report.Bytes[acquire.Entire] == 0 || c.spooled() != 0 {
 				t.Errorf("%v, %d files in the spool", r, c.spooled())
+			}
+		})
+	}
+}
+
+// TestSolidIsForged: a signed solid form that is well-formed and wrong costs the contents that it is wrong about, and no more.
+func TestSolidIsForged(t *testing.T) {
+	t.Parallel()
+	first := publishMany(t)
+	form := first.solidForm(1)
+	large := 0 // the group of the small files
+	for g := range form.Groups {
+		if len(form.Groups[g].Members) > len(form.Groups[large].Members) {
+			large = g
+		}
+	}
+	pack := func(change func(contents [][]byte)) []byte {
+		var contents [][]byte
+		for _, m := range form.Groups[large].Members {
+			contents = append(contents, []byte(first.content(1, form.Contents[m.Content].Sum)))
+		}
+		change(contents)
+		frames, err := solid.Encode(t.Context(), bytes.Join(contents, nil), solid.Fast, nil)
+		must(t, err)
+		return bytes.Join(frames, nil)
+	}
+	withPart := func(part []byte) func(p *publisher, g *solid.Group) {
+		return func(p *publisher, g *solid.Group) { g.Parts = []release.Object{p.putObject(part)} }
+	}
+	all := form.Groups[large].Members
+	for name, c := range map[string]struct {
+		spoil func(p *publisher, g *solid.Group)
+		whole []solid.Member // that come as whole objects
+	}{
+		"right":                       {withPart(pack(func([][]byte) {})), nil},
+		"a part with a wrong content": {withPart(pack(func(contents [][]byte) { contents[7][100] ^= 1 })), all[7:8]},
+		"a part that is too short":    {withPart(pack(func(contents [][]byte) { contents[len(contents)-1] = nil })), all[len(all)-1:]},
+		"a part that is too long":     {withPart(pack(func(contents [][]byte) { contents[0] = append(contents[0], 1) })), all},
+		"a part twice":                {func(_ *publisher, g *solid.Group) { g.Parts = append(slices.Clone(g.Parts), g.Parts...) }, nil},
+		"parts of another group":      {func(_ *publisher, g *solid.Group) { g.Parts = form.Groups[1-large].Parts }, all},
+		"an index in another order":   {func(_ *publisher, g *solid.Group) { g.Members[0], g.Members[1] = g.Members[1], g.Members[0] }, all[:2]},
+		"an index without contents": {func(_ *publisher, g *solid.Group) {
+			for i := range g.Members[:5] {
+				g.Members[i].Content = solid.Gone
+			}
+		}, all[:5]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := first.clone(t)
+			groups := slices.Clone(form.Groups)
+			groups[large].Members = slices.Clone(groups[large].Members)
+			c.spoil(p, &groups[large])
+			p.forgeSolid(1, solid.EncodeIndex(groups))
+			client := newClient(t, p, p.mirror())
+			r := client.run()
+			client.wantOutcome(r, update.BinariesStaged, update.NoCause)
+			client.holds(1)
+			want := int64(0)
+			for _, m := range c.whole {
+				want += m.Size
+			}
+			if n := r.report.Bytes[acquire.Entire]; n != want || r.report.Bytes[acquire.Solid] == 0 || client.spooled() != 0 {
+				t.Errorf("%d bytes came as whole objects, want %d; %d files in the spool\n%v\n%s", n, want, client.spooled(), r, client.log.String())
 			}
 		})
 	}

@@ -279,7 +279,7 @@ func verifyParts(parts [][]byte, data []byte) error {
 	d, err := solid.NewDecoder(int64(len(data)), nil)
 	for _, p := range parts {
 		if err == nil {
-			err = d.Part(bytes.NewReader(p), int64(len(p)))
+			err = d.Part(bytes.NewReader(p), int64(len(p)), nil)
 		}
 	}
 	if err == nil && !bytes.Equal(d.Data(), data) {

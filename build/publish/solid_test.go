@@ -65,7 +65,7 @@ func (s *stage) checkGroup(t *testing.T, form solid.Form, g solid.Group) (right 
 	for _, p := range g.Parts {
 		file, err := s.fs.OpenFile(p.Path(), 0, 0)
 		must(t, err)
-		must(t, d.Part(file, p.Size))
+		must(t, d.Part(file, p.Size, nil))
 		must(t, file.Close())
 	}
 	at := int64(0)

@@ -43,7 +43,9 @@ func (d *Decoder) Data() []byte { return d.data }
 func (d *Decoder) Done() bool { return len(d.data) == d.size }
 
 // Part unpacks the next part. The contents of a failed part are unusable. A malformed part is an *Error; errors of r are returned.
-func (d *Decoder) Part(r io.ReaderAt, size int64) error {
+// unpacked, which may be nil, is called when Data has grown; its error ends the part and is returned. What Data has returned stays as it
+// is, so another goroutine may read it while the part goes on.
+func (d *Decoder) Part(r io.ReaderAt, size int64, unpacked func() error) error {
 	in := &source{r: r}
 	for at := int64(0); at < size; {
 		if d.Done() {
@@ -57,7 +59,11 @@ func (d *Decoder) Part(r io.ReaderAt, size int64) error {
 		if err != nil {
 			return asError(err)
 		}
-		at += n
+		if at += n; unpacked != nil {
+			if err := unpacked(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func decode(parts [][]byte, size int) ([]byte, error) {
 		return nil, err
 	}
 	for _, p := range parts {
-		if err := d.Part(bytes.NewReader(p), int64(len(p))); err != nil {
+		if err := d.Part(bytes.NewReader(p), int64(len(p)), nil); err != nil {
 			return d.Data(), err
 		}
 	}
@@ -138,7 +138,7 @@ func TestEveryPartDecodes(t *testing.T) {
 	for i, f := range frames {
 		size, _ := binary.Uvarint(f)
 		before := len(d.Data())
-		if err := d.Part(bytes.NewReader(f), int64(len(f))); err != nil || len(d.Data()) != before+int(size) {
+		if err := d.Part(bytes.NewReader(f), int64(len(f)), nil); err != nil || len(d.Data()) != before+int(size) {
 			t.Fatalf("frame %d gave %d of %d bytes: %v", i, len(d.Data())-before, size, err)
 		}
 		if !bytes.Equal(d.Data(), data[:len(d.Data())]) {
@@ -260,7 +260,7 @@ func TestReaderFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Part(brokenReader{bytes.NewReader(part), after}, int64(len(part))); !errors.Is(err, errBroken) {
+		if err := d.Part(brokenReader{bytes.NewReader(part), after}, int64(len(part)), nil); !errors.Is(err, errBroken) {
 			t.Errorf("after %d bytes: %v", after, err)
 		}
 	}
