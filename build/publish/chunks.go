@@ -105,7 +105,7 @@ func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Dige
 		if err != nil {
 			return advice.Because(err, "", "indexes of chunks")
 		}
-		o, key := release.ObjectOf(data), setKey(cut, n)
+		o, key := release.ObjectOf(data), rowKey(cut, n)
 		if err := k.store.putAs(data, o, o.Path(), func() error { return k.ledger.addResult(key, result{object: o}) }); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Dige
 			places[sum] = place{o, uint32(i)}
 		}
 	}
-	return k.ledger.addResult(setKey(cut, n), result{})
+	return k.ledger.endObjects(cut, n)
 }
 
 // withoutClose ignores Close, because finish syncs and closes the file.

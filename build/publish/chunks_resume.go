@@ -23,28 +23,17 @@ func (k *chunker) chunksKey(list []indexed, known []*chunk.Index) string {
 	return "chunks " + release.SHA256.SumOf(h).String()
 }
 
-// setKey is the ledger's key of the nth set of indexes of a cut. Behind the last one is a result without an object.
-func setKey(cut string, n int) string { return fmt.Sprintf("%s/%d", cut, n) }
-
 // findCut looks up the sets of indexes of a cut that was finished before. It returns nil if the ledger lacks one, or if it or
 // one of its packs is gone or damaged.
 func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]place {
+	sets, complete := k.ledger.findObjects(cut)
+	if !complete {
+		return nil
+	}
 	places, packs := map[release.Digest]place{}, map[chunk.PackRef]bool{}
-	for n := 0; ; n++ {
-		m, known := k.ledger.findResult(setKey(cut, n))
-		switch {
-		case !known:
-			return nil
-		case m.object.IsZero():
-			for p := range packs {
-				k.store.touch(packObject(p))
-			}
-			return places
-		case !k.store.has(m.object):
-			return nil
-		}
-		data, err := platform.ReadFile(k.store.fs, m.object.Path(), m.object.Size)
-		if err != nil || m.object.Verify(data) != nil {
+	for _, o := range sets {
+		data, err := platform.ReadFile(k.store.fs, o.Path(), o.Size)
+		if err != nil || o.Verify(data) != nil {
 			return nil
 		}
 		set, err := chunk.ParseIndexSet(data)
@@ -65,9 +54,15 @@ func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]place {
 				}
 				packs[p] = true
 			}
-			places[list[0].sum] = place{m.object, entry}
+			places[list[0].sum] = place{o, entry}
 			list = list[1:]
 		}
-		k.store.touch(m.object)
 	}
+	for _, o := range sets {
+		k.store.touch(o)
+	}
+	for p := range packs {
+		k.store.touch(packObject(p))
+	}
+	return places
 }

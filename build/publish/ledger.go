@@ -110,4 +110,23 @@ func (l *ledger) addResult(key string, m result) error {
 	return nil
 }
 
+// rowKey is the key of the nth object of an operation that makes several. Behind the last one is a result without an object.
+func rowKey(operation string, n int) string { return operation + "/" + strconv.Itoa(n) }
+
+// findObjects looks up the objects of an operation that makes several. complete is false if it was interrupted, or is unknown.
+func (l *ledger) findObjects(operation string) (objects []release.Object, complete bool) {
+	for {
+		r, known := l.findResult(rowKey(operation, len(objects)))
+		if !known || r.object.IsZero() {
+			return objects, known
+		}
+		objects = append(objects, r.object)
+	}
+}
+
+// endObjects records that an operation made n objects, and no more.
+func (l *ledger) endObjects(operation string, n int) error {
+	return l.addResult(rowKey(operation, n), result{})
+}
+
 func (l *ledger) close() error { return l.out.Close() }

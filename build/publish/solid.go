@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"collet/build/advice"
 	"collet/netproto/release"
@@ -147,15 +146,16 @@ func (m *solidMaker) packAll(ctx context.Context, b *blobs, contents []solid.Con
 	for i, g := range fresh {
 		g.Parts = made[i]
 		if err == nil {
-			m.made[groupKey(contents, *g)] = made[i]
+			m.made[m.groupKey(contents, *g)] = made[i]
 		}
 	}
 	return err
 }
 
-// groupKey identifies a group by its contents.
-func groupKey(contents []solid.Content, g solid.Group) string {
+// groupKey identifies the parts of a group by all that they depend on: its contents and the effort.
+func (m *solidMaker) groupKey(contents []solid.Content, g solid.Group) string {
 	h := release.SHA256.NewHash()
+	fmt.Fprintln(h, "effort", m.effort)
 	for _, member := range g.Members {
 		io.WriteString(h, contents[member.Content].Sum.Hex())
 	}
@@ -164,7 +164,7 @@ func groupKey(contents []solid.Content, g solid.Group) string {
 
 // packGroup makes the parts of a new group, unless they were made before.
 func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.Content, g solid.Group) ([]release.Object, error) {
-	key := groupKey(contents, g)
+	key := m.groupKey(contents, g)
 	if parts := m.made[key]; parts != nil {
 		m.meter.addBytes(g.Size(), "")
 		return parts, nil
@@ -191,49 +191,25 @@ func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.C
 	}
 	var list []release.Object
 	for i, part := range parts {
-		o, err := m.putPart(part, key, i, i == len(parts)-1)
-		if err != nil {
+		o := release.ObjectOf(part)
+		if err := m.store.putAs(part, o, o.Path(), func() error { return m.ledger.addResult(rowKey(key, i), result{object: o}) }); err != nil {
 			return nil, err
 		}
 		list = append(list, o)
 	}
-	return list, nil
+	return list, m.ledger.endObjects(key, len(list))
 }
 
-// Encodings of the ledger's lines for the parts of a group.
-const (
-	partFollows = "more" // another part follows
-	partLast    = "last"
-)
-
-func partKey(group string, i int) string { return group + "." + strconv.Itoa(i) }
-
 // recorded are the parts of a group that the ledger has, if all of them exist.
-func (m *solidMaker) recorded(key string) (parts []release.Object) {
-	for i := 0; ; i++ {
-		r, known := m.ledger.findResult(partKey(key, i))
-		if !known || !m.store.has(r.object) {
-			return nil
-		}
-		parts = append(parts, r.object)
-		if r.encoding == partLast {
-			break
-		}
+func (m *solidMaker) recorded(key string) []release.Object {
+	parts, complete := m.ledger.findObjects(key)
+	if !complete || slices.ContainsFunc(parts, func(p release.Object) bool { return !m.store.has(p) }) {
+		return nil
 	}
 	for _, p := range parts {
 		m.store.touch(p)
 	}
 	return parts
-}
-
-// putPart writes a part and records it.
-func (m *solidMaker) putPart(data []byte, key string, i int, last bool) (release.Object, error) {
-	o := release.ObjectOf(data)
-	r := result{object: o, encoding: partFollows}
-	if last {
-		r.encoding = partLast
-	}
-	return o, m.store.putAs(data, o, o.Path(), func() error { return m.ledger.addResult(partKey(key, i), r) })
 }
 
 // readGroup reads the contents of a group and checks their digests.

@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -145,10 +146,16 @@ func TestSolid(t *testing.T) {
 	s.form(t, linux, 3)
 }
 
-// TestSolidIsReproducible: other workers, and a run after an interrupted one, make the same objects.
+// TestSolidIsReproducible: other workers, and a run after one that was interrupted at any report, make the same objects.
 func TestSolidIsReproducible(t *testing.T) {
 	t.Parallel()
 	var want []string
+	interrupted := 0
+	defer func() {
+		if interrupted < 3 {
+			t.Errorf("only %d runs were interrupted", interrupted)
+		}
+	}()
 	for _, workers := range []int{1, 3} {
 		s := newStage(t)
 		s.workers = workers
@@ -161,6 +168,42 @@ func TestSolidIsReproducible(t *testing.T) {
 			t.Errorf("other objects with %d workers", workers)
 		}
 	}
+	for at := 0; interrupted == at; at++ {
+		s := newStage(t)
+		s.workers = 1
+		if s.interrupt(game(t, manyFiles(1)), "pack together", at) {
+			interrupted++
+		}
+		s.publish(game(t, manyFiles(1)), publish.Request{})
+		if got := slices.Sorted(maps.Keys(s.filesBelow("objects"))); !slices.Equal(got, want) {
+			t.Errorf("other objects after a run that was interrupted at report %d", at)
+		}
+	}
+}
+
+// interrupt publishes, and is interrupted at a report of what it is doing. It reports whether it came so far.
+func (s *stage) interrupt(game platform.FS, doing string, at int) bool {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o, seen := s.options(), 0
+	o.Progress = func(p publish.Progress) {
+		if p.Doing != doing {
+			return
+		}
+		if seen == at {
+			cancel()
+		}
+		seen++
+	}
+	f, err := publish.Open(s.fs, o)
+	must(s.t, err)
+	_, err = f.Publish(ctx, game, publish.Request{}, s.keys.online())
+	if err != nil && !errors.Is(err, context.Canceled) {
+		s.t.Fatal(err)
+	}
+	must(s.t, f.Close())
+	return seen > at
 }
 
 // TestSolidIsWorthIt: small sets, and one small file, have no solid form.
