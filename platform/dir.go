@@ -16,6 +16,8 @@ type Dir struct {
 	root  *os.Root
 	names names  // for operations on many files
 	path  string // absolute
+
+	volume *volume // nil if it can't be synced as a whole
 }
 
 // names looks names up below a folder and never leaves it. *os.Root implements it.
@@ -40,7 +42,7 @@ func OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{root: root, names: openRootNames(root), path: abs}, nil
+	return &Dir{root: root, names: openRootNames(root), path: abs, volume: openVolume(root)}, nil
 }
 
 // OpenFile implements FS. It opens regular files and folders only: it never waits for the other end of a pipe, and never opens a
@@ -181,4 +183,4 @@ func sized(total uint64) error {
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
 // Close implements FS.
-func (d *Dir) Close() error { return d.names.Close() }
+func (d *Dir) Close() error { return errors.Join(d.volume.close(), d.names.Close()) }

@@ -29,13 +29,13 @@ func (w *transfer) parts(items []int) []string {
 	return names
 }
 
-// syncEarly starts to sync finished parts on a disk that can sync in parallel, unless a sync is in progress. The caller
-// must call endEarly before it drops the work. The error is that of the previous sync.
+// syncEarly starts to sync finished parts on a disk that can sync in parallel, unless a sync is in progress, or all are synced together at
+// the end. The caller must call endEarly before it drops the work. The error is that of the previous sync.
 func (w *transfer) syncEarly() error {
 	l := &w.loose
 	syncer, can := w.fs.(platform.Syncer)
 	busy := l.done != nil && len(l.done) == 0
-	if !can || len(l.items) < earlyBatch || busy {
+	if !can || syncer.SyncsTogether() || len(l.items) < earlyBatch || busy {
 		return nil
 	}
 	if err := w.endEarly(); err != nil {

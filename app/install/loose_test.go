@@ -19,10 +19,13 @@ import (
 // syncing is a disk that can sync in parallel and records the requests.
 type syncing struct {
 	platform.FS
-	mu     sync.Mutex
-	asked  [][]string
-	answer func(call int, names []string) error
+	together bool
+	mu       sync.Mutex
+	asked    [][]string
+	answer   func(call int, names []string) error
 }
+
+func (s *syncing) SyncsTogether() bool { return s.together }
 
 func (s *syncing) SyncFiles(names []string) error {
 	s.mu.Lock()
@@ -68,6 +71,15 @@ func TestSyncsMeanwhile(t *testing.T) {
 	}
 	if got := f.files()["Resources/042.txt"]; got != "text 42" {
 		t.Errorf("it is %q", got)
+	}
+}
+
+// TestSyncsTogether checks that a disk that syncs many files as fast as a few gets them all at once.
+func TestSyncsTogether(t *testing.T) {
+	f := newFolder(t)
+	disk := &syncing{FS: f.open(), together: true}
+	if _, err := (start{blobs: smallFiles(100)}).on(t, disk); err != nil || len(disk.asked) != 1 || len(disk.asked[0]) != 100 {
+		t.Errorf("%v; %d calls", err, len(disk.asked))
 	}
 }
 

@@ -42,6 +42,9 @@ func table() []mutant {
 		{id: "install-part-sync", pkg: "app/install", file: "part.go",
 			old: `} else if err := p.file.Sync(); err != nil {`, new: `} else if err := error(nil); err != nil {`,
 			why: "the journal promises bytes that a power cut takes away"},
+		{id: "install-small-parts-sync", pkg: "app/install", file: "loose.go",
+			old: `err := platform.SyncFiles(w.fs, w.parts(l.items))`, new: `err := error(nil)`,
+			why: "the journal promises small files that a power cut takes away"},
 		{id: "install-part-names-sync", pkg: "app/install", file: "part.go",
 			old: `return syncDirs(w.fs, folders)`, new: `return syncDirs(w.fs, nil)`,
 			why: "the journal promises names that a power cut takes away"},
@@ -72,6 +75,14 @@ func table() []mutant {
 		{id: "install-companion-trusted", pkg: "app/install", file: "compare.go",
 			old: `if c.entry.Kind == Pack {`, new: `if c.entry.Kind != Module {`,
 			why: "companions, which may be libraries, are taken without proof"},
+
+		// platform: what is on the disk when a sync returns.
+		{id: "platform-volume-sync", pkg: "platform", file: "sync.go",
+			old: `if err := d.volume.sync(); err != nil {`, new: `if err := error(nil); err != nil {`,
+			why: "thousands of files are believed to be on the disk that a power cut takes away"},
+		{id: "platform-other-volume", pkg: "platform", file: "sync.go",
+			old: `if err != nil || !d.volume.has(info) {`, new: `if err != nil {`,
+			why: "a file of another volume is believed to be on the disk"},
 
 		// netproto: what a peer may send.
 		{id: "netproto-frame-limit", pkg: "netproto", file: "inbound.go",
