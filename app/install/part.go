@@ -104,8 +104,9 @@ func (w *transfer) item(i int) (candidate, error) {
 }
 
 // syncAlone is the size in bytes from which a part is synced by itself when it is finished. Smaller parts are synced
-// together: that takes a tenth of the time, because the disk writes its journal once for several files.
-const syncAlone = 1 << 20
+// together: that takes a tenth of the time, because the disk writes its journal once for several files. Their writer need not wait, either:
+// of 100 MB in 1,900 files the 25 files above 1 MiB took two thirds of the writing when each was synced alone.
+const syncAlone = 16 << 20
 
 // sync makes all parts and their names durable.
 func (w *transfer) sync() error {

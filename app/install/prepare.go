@@ -114,25 +114,29 @@ func (p *preparation) resume(ctx context.Context, e, bound entry) (int64, error)
 		return 0, err
 	}
 	if same && info.Mode().IsRegular() && info.Size() <= e.Size {
-		if sound, err := p.isIntactPart(ctx, e, info.Size()); err != nil || sound {
+		if keep, err := p.isWorthKeeping(ctx, e, info.Size()); err != nil || keep {
 			return info.Size(), err
 		}
 	}
 	return 0, removeIfThere(p.fs, e.part())
 }
 
-// isIntactPart reports whether a part is intact after an unclean end. Small parts are synced only with the whole set, so a
-// power cut may have damaged them. A complete one must match its digest; an incomplete one is fetched again.
-func (p *preparation) isIntactPart(ctx context.Context, e entry, size int64) (bool, error) {
+// isWorthKeeping reports whether a part is worth keeping after an unclean end. All but large parts are synced only with the whole set, so a
+// power cut may have damaged them. A complete one must match its digest. The bytes of an incomplete one are believed until it is complete,
+// but a small one is fetched again.
+func (p *preparation) isWorthKeeping(ctx context.Context, e entry, size int64) (bool, error) {
 	if !p.unclean || e.Size >= syncAlone || size == 0 {
 		return true, nil
 	}
 	if size < e.Size {
-		return false, nil
+		return e.Size >= keptUnclean, nil
 	}
 	got, err := p.hash.digestFile(ctx, e.part(), e.Digest.Algorithm, nil)
 	return got == e.Digest, err
 }
+
+// keptUnclean is the size in bytes from which an incomplete part is kept after an unclean end.
+const keptUnclean = 1 << 20
 
 // removePart removes a part that is no longer needed. In the aside place an earlier set may have left a folder under its
 // name; that folder contains only parts and is removed too.
