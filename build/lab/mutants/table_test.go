@@ -73,7 +73,7 @@ func table() []mutant {
 			old: `case a != release.SHA256 && t != TrustFNV:`, new: `case a != release.SHA256 && t == TrustNothing:`,
 			why: "native code that only a forgeable checksum names is taken"},
 		{id: "install-companion-trusted", pkg: "app/install", file: "compare.go",
-			old: `if c.entry.Kind == Pack {`, new: `if c.entry.Kind != Module {`,
+			old: `if c.entry.Kind == Pack && !p.names.runsProgram() {`, new: `if c.entry.Kind != Module && !p.names.runsProgram() {`,
 			why: "companions, which may be libraries, are taken without proof"},
 
 		// platform: what is on the disk when a sync returns.
