@@ -80,7 +80,7 @@ var imports = map[string]row{
 	"netproto/chunk":                 {ours: []string{"platform/interrupt"}, others: []string{sha, brotli, zstd, group}},
 	"netproto/delta":                 {ours: []string{"netproto/chunk", "netproto/delta/predict", "netproto/release"}, others: []string{sha, brotli, zstd, group}},
 	"netproto/delta/predict":         {},
-	"netproto/solid":                 {ours: []string{"netproto/chunk", "netproto/release"}, others: []string{brotli, zstd}},
+	"netproto/solid":                 {ours: []string{"netproto/chunk", "netproto/deflate", "netproto/release"}, others: []string{brotli, zstd}},
 	"netproto/deflate":               {ours: []string{"netproto/chunk", "netproto/delta", "netproto/release", "platform/interrupt"}, others: []string{brotli, group}},
 	"netproto/predicttest":           {},
 	"netproto/release":               {others: []string{sha, zstd, words}},

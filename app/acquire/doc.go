@@ -19,7 +19,7 @@
 //     the expanded set patch makes it (execute_expanded.go), whichever takes less time. For the rest, missing chunks or whole objects
 //     are fetched, whichever takes less time.
 //   - Where much of a release is missing, groups of its solid form are fetched in place of many whole objects. Its parts are kept in the
-//     spool and decoded while the next ones are fetched.
+//     spool and decoded while the next ones are fetched. Deflated packs are in it inflated, and are compressed again.
 //   - A strategy that failed twice for a content is replaced by the next one. Received bytes stay.
 //   - A want gets its last byte only after its content was verified.
 //   - The release of a set is remembered under the install's own identity of the set, so a set that was rolled back to is recognized.

@@ -1,12 +1,14 @@
 package acquire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 
 	"collet/app/download"
+	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
 )
@@ -15,7 +17,7 @@ import (
 type solidForm struct {
 	asked  bool // the index was requested, or is not usable
 	form   solid.Form
-	groups map[release.Digest]int // by content
+	places map[release.Digest]solid.Place // by content
 }
 
 // wantsSolid reports whether the index of the solid form is worth fetching: a plan fetches much of the release as whole objects or chunks.
@@ -49,19 +51,19 @@ func (e *executing) readSolid(ctx context.Context) error {
 		e.o.Log.Warn().Err(err).Msg("the solid form of the release can't be read; it is fetched file by file")
 		return e.objects.discard(ctx, o)
 	}
-	e.solid.groups = e.solid.form.GroupOf()
+	e.solid.places = e.solid.form.Places()
 	return nil
 }
 
 // addGroups adds the groups of the solid form to the situation of all blobs. A group without room for its parts beside the contents can't
 // be used.
 func (e *executing) addGroups(s *Situation) {
-	if e.solid.groups == nil {
+	if e.solid.places == nil {
 		return
 	}
 	for i, b := range e.blobs {
-		if g, grouped := e.solid.groups[b.sum]; grouped {
-			s.Blobs[i].Group = g + 1
+		if at, grouped := e.solid.places[b.sum]; grouped {
+			s.Blobs[i].Group, s.Blobs[i].Form = at.Group+1, at.Form
 		}
 	}
 	free, err := e.o.FS.Free()
@@ -70,7 +72,7 @@ func (e *executing) addGroups(s *Situation) {
 		need += e.lacks(b)
 	}
 	for _, g := range e.solid.form.Groups {
-		n := SolidGroup{Size: g.Size(), Packed: g.Packed()}
+		n := SolidGroup{Size: g.Size(), Packed: g.Packed(), Deflated: g.Deflated()}
 		for _, p := range g.Parts {
 			if left := p.Size - e.objects.countReceived(p); left > 0 {
 				n.Bytes, n.Requests = n.Bytes+left, n.Requests+1
@@ -87,7 +89,7 @@ func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
 	list := choose(e.blobs, plan, Solid)
 	used := map[int]bool{}
 	for _, b := range list {
-		used[e.solid.groups[b.sum]] = true
+		used[e.solid.places[b.sum].Group] = true
 	}
 	f := &solidFetch{executing: e, parts: newPrefetcher(ctx, download.MaxInFlight), came: map[release.Object]int64{}}
 	defer f.parts.close()
@@ -260,26 +262,40 @@ const deliverStep = 256 << 10
 func (w *solidWriter) write(ctx context.Context, data []byte) error {
 	for len(w.members) > 0 && w.at+w.written < int64(len(data)) {
 		m := w.members[0]
-		b := w.wanted(m)
-		if w.written == 0 && b != nil {
-			w.open = w.e.fillNext(b, false)
-		}
 		end := min(w.at+m.Size, int64(len(data)))
-		for from := w.at + w.written; w.open != nil && from < end; from += deliverStep {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if _, err := w.open.Write(data[from:min(from+deliverStep, end)]); err != nil {
-				return err
-			}
-		}
-		if w.written = end - w.at; w.written < m.Size {
+		if m.IsForm() && end < w.at+m.Size {
 			return nil
 		}
-		if err := w.finish(ctx); err != nil {
+		if b := w.wanted(m); w.written == 0 && b != nil {
+			w.open = w.e.fillNext(b, false)
+		}
+		err := w.deliver(ctx, m, data[w.at+w.written:end])
+		if w.written = end - w.at; err == nil && w.written < m.Size {
+			return nil
+		}
+		if err := w.finish(ctx, err); err != nil {
 			return err
 		}
 		w.members, w.at, w.written = w.members[1:], w.at+m.Size, 0
+	}
+	return nil
+}
+
+// deliver writes bytes of a member to the open content, if there is one. Of a form these are all, and the content is made from it.
+func (w *solidWriter) deliver(ctx context.Context, m solid.Member, data []byte) error {
+	switch {
+	case w.open == nil:
+		return nil
+	case m.IsForm():
+		return deflate.Rebuild(ctx, w.open, bytes.NewReader(data), m.Size, w.open.blob.size, m.Recipe)
+	}
+	for from := 0; from < len(data); from += deliverStep {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := w.open.Write(data[from:min(from+deliverStep, len(data))]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -296,14 +312,19 @@ func (w *solidWriter) wanted(m solid.Member) *blob {
 	return b
 }
 
-// finish completes the open content. A wrong one is counted, and the others go on.
-func (w *solidWriter) finish(ctx context.Context) error {
+// finish completes the open content, unless delivering it has failed with err. A wrong one is counted, and the others go on.
+func (w *solidWriter) finish(ctx context.Context, err error) error {
 	open := w.open
+	if err != nil && endsFetch(ctx, err) {
+		return err
+	}
 	w.open = nil
 	if open == nil {
 		return nil
 	}
-	err := open.finish()
+	if err == nil {
+		err = open.finish()
+	}
 	if err == nil {
 		w.e.progress.countBlob(Solid, open.blob.size)
 		return nil

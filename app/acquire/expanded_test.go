@@ -21,6 +21,13 @@ import (
 
 // deflated is a pack of n texts, compressed as zlib does at its usual level. The texts of changed have a word more.
 func deflated(t testing.TB, n int, changed ...int) string {
+	return packOf(t, zip.Deflate, n, changed...)
+}
+
+// stored is the same pack stored.
+func stored(t testing.TB, n int, changed ...int) string { return packOf(t, zip.Store, n, changed...) }
+
+func packOf(t testing.TB, method uint16, n int, changed ...int) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -32,8 +39,12 @@ func deflated(t testing.TB, n int, changed ...int) string {
 			}
 		}
 		var packed bytes.Buffer
-		must(t, deflate.Encode(&packed, strings.NewReader(text), deflate.Params{Level: 6, MemLevel: 8}))
-		out, err := w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("scripts/%03d.lua", i), Method: zip.Deflate, CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(text))})
+		if method == zip.Deflate {
+			must(t, deflate.Encode(&packed, strings.NewReader(text), deflate.Params{Level: 6, MemLevel: 8}))
+		} else {
+			packed.WriteString(text)
+		}
+		out, err := w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("scripts/%03d.lua", i), Method: method, CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(text))})
 		must(t, err)
 		_, err = out.Write(packed.Bytes())
 		must(t, err)

@@ -122,6 +122,7 @@ type Blob struct {
 	Indexed bool  // an index exists
 	Older   bool  // the install has an older version, whose chunks are not known yet
 	Group   int   // number of its group in Situation.Groups, from 1; 0: none
+	Form    int64 // size of the form from which the group's content is compressed again; 0: the group has the content itself
 
 	Failed map[Strategy]int // number of failures of each strategy
 }
@@ -149,6 +150,7 @@ type SolidGroup struct {
 	Packed   int64 // of its parts
 	Bytes    int64 // missing of its parts
 	Requests int   // for these
+	Deflated int64 // of its forms, which are compressed again
 	Unusable bool
 }
 
@@ -225,7 +227,9 @@ func (s Situation) choose(by Strategy) Plan {
 	for i, c := range s.Blobs {
 		if c.Group > 0 && c.Whole == Unknown { // a group tells how well its contents can be compressed
 			g := s.Groups[c.Group-1]
-			c.Whole, c.Packed = int64(float64(c.Size)*float64(g.Packed)/float64(g.Size)), true
+			if c.Whole, c.Packed = c.Size, true; c.Form == 0 {
+				c.Whole = int64(float64(c.Size) * float64(g.Packed) / float64(g.Size))
+			}
 		}
 		plan.Strategy[i], costs[i] = s.cheapest(c, by)
 	}
@@ -275,7 +279,7 @@ func (s Situation) useGroups(plan *Plan, costs []Cost) {
 		for k, i := range sums[n].blobs {
 			plan.Strategy[i], costs[i] = Solid, Cost{}
 			if k == 0 {
-				costs[i] = s.Groups[n].cost()
+				costs[i] = s.group(s.Groups[n])
 			}
 		}
 	}
@@ -284,11 +288,11 @@ func (s Situation) useGroups(plan *Plan, costs []Cost) {
 	for n, g := range s.Groups {
 		switch {
 		case len(sums[n].blobs) == 0 || g.Unusable:
-		case sums[n].stuck || g.cost().better(sums[n].cost, s.Link):
+		case sums[n].stuck || s.group(g).better(sums[n].cost, s.Link):
 			use(n)
 		default:
 			left = append(left, n)
-			grouped, separate = grouped.plus(g.cost()), separate.plus(sums[n].cost)
+			grouped, separate = grouped.plus(s.group(g)), separate.plus(sums[n].cost)
 		}
 	}
 	if s.Sources == 0 || len(left) == 0 {
@@ -302,9 +306,9 @@ func (s Situation) useGroups(plan *Plan, costs []Cost) {
 	}
 }
 
-// cost is the cost of fetching and unpacking a group.
-func (g SolidGroup) cost() Cost {
-	return Cost{Bytes: g.Bytes, Requests: g.Requests, CPU: float64(g.Size) / solidRate}
+// group is the cost of fetching and unpacking a group.
+func (s Situation) group(g SolidGroup) Cost {
+	return Cost{Bytes: g.Bytes, Requests: g.Requests, CPU: float64(g.Size)/solidRate + float64(g.Deflated)/deflateRate/s.cores()}
 }
 
 // WorthSolid reports whether the index of the solid form is worth fetching. blobs contents of missing bytes together would be fetched one

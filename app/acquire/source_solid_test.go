@@ -2,6 +2,7 @@ package acquire_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -243,5 +244,44 @@ func TestSolidIsForged(t *testing.T) {
 				t.Errorf("%d bytes came as whole objects, want %d; %d files in the spool\n%v\n%s", n, want, client.spooled(), r, client.log.String())
 			}
 		})
+	}
+}
+
+// packedFiles is a set of small files with two packs.
+func packedFiles(pack func(n int, changed ...int) string) tree {
+	set := tree{"Lathe.so": prose(70, 30_000), "Core.zip": pack(60), "Maps.zip": pack(30, 2)}
+	for i := range 12 {
+		set[fmt.Sprintf("Note%02d.txt", i)] = prose(uint64(80+i), 3000)
+	}
+	return set
+}
+
+// TestFirstInstallOfPacks: deflated packs cost what they cost stored, and are rebuilt exactly.
+func TestFirstInstallOfPacks(t *testing.T) {
+	t.Parallel()
+	install := func(set tree) int64 {
+		p := newPublisher(t)
+		p.publish(1, set, publish.Request{})
+		c := newClient(t, p, p.mirror())
+		r := c.run()
+		c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+		c.holds(1)
+		c.usesSolid(r)
+		if c.spooled() != 0 {
+			t.Errorf("%d files in the spool", c.spooled())
+		}
+		p.with(func(f *publish.Folder) error {
+			findings, _, err := f.Verify(context.Background())
+			if len(findings) > 0 {
+				t.Errorf("verify finds %v", findings)
+			}
+			return err
+		})
+		return r.report.Fetched
+	}
+	packed := install(packedFiles(func(n int, changed ...int) string { return deflated(t, n, changed...) }))
+	twin := install(packedFiles(func(n int, changed ...int) string { return stored(t, n, changed...) }))
+	if packed > twin+twin/50+200 {
+		t.Errorf("deflated packs cost %d bytes, stored ones %d", packed, twin)
 	}
 }

@@ -54,7 +54,7 @@ func (c *chooser) choose(e *Estimate) error {
 			c.now.Patch = acquire.Unknown
 		}
 		for i := range c.now.Blobs {
-			c.now.Blobs[i].Group = 0
+			c.now.Blobs[i].Group, c.now.Blobs[i].Form = 0, 0
 			c.now.Blobs[i].Expands = c.now.Blobs[i].Expands && patched()
 		}
 		if err := c.addIndexes(); err != nil {
@@ -160,12 +160,12 @@ func (c *chooser) addSolid() error {
 	c.lists.Bytes += index.Size
 	c.lists.RoundTrips++
 	for _, g := range form.Groups {
-		c.now.Groups = append(c.now.Groups, acquire.SolidGroup{Size: g.Size(), Packed: g.Packed(), Bytes: g.Packed(), Requests: len(g.Parts)})
+		c.now.Groups = append(c.now.Groups, acquire.SolidGroup{Size: g.Size(), Packed: g.Packed(), Bytes: g.Packed(), Requests: len(g.Parts), Deflated: g.Deflated()})
 	}
-	groups := form.GroupOf()
+	places := form.Places()
 	for i, f := range c.files {
-		if g, grouped := groups[f.Sum]; grouped {
-			c.now.Blobs[i].Group = g + 1
+		if at, grouped := places[f.Sum]; grouped {
+			c.now.Blobs[i].Group, c.now.Blobs[i].Form = at.Group+1, at.Form
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (c *chooser) unpackSolid(e *Estimate) acquire.Plan {
 			b := &c.now.Blobs[i]
 			g := &c.now.Groups[b.Group-1]
 			c.lists.Bytes, c.lists.Requests = c.lists.Bytes+g.Bytes, c.lists.Requests+g.Requests
-			g.Bytes, g.Requests, b.Lacks = 0, 0, 0
+			g.Bytes, g.Requests, g.Deflated, b.Lacks = 0, 0, 0, 0
 			e.By[acquire.Solid] += c.files[i].Size
 		}
 	}

@@ -3,11 +3,13 @@ package publish
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"collet/build/advice"
+	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
 )
@@ -39,7 +41,14 @@ type solidMaker struct {
 	workers  int
 	memory   int64 // in bytes, at most, beside one group
 	effort   solid.Effort
-	made     map[string][]release.Object // parts by groupKey, of this process
+	made     map[string][]release.Object  // parts by groupKey, of this process
+	forms    map[release.Digest]expansion // of contents that were examined, of this process
+}
+
+// expansion is the form of a content. The size is 0 for a content without one.
+type expansion struct {
+	recipe deflate.Recipe
+	size   int64 // bytes
 }
 
 // SolidSummary is the solid form of a release. It is zero for a release without one.
@@ -65,7 +74,10 @@ func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to
 	case len(contents) == 1:
 		limit = whole / 100 * maxSingleShare
 	}
-	groups := solid.Plan(contents, m.earlier(to.entry))
+	groups, err := m.plan(ctx, b, contents, to)
+	if err != nil {
+		return s, advice.Because(err, room(err), "find what is deflated in release %d for %s", h.Number, h.Target)
+	}
 	if err := m.packAll(ctx, b, contents, groups, &s); err != nil {
 		return s, advice.Because(err, room(err), "pack the contents of release %d for %s together", h.Number, h.Target)
 	}
@@ -83,6 +95,45 @@ func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to
 	o, err := m.store.putObject(index)
 	h.Patches = append(h.Patches, release.PatchRef{From: release.SolidFrom(), Object: o})
 	return s, err
+}
+
+// plan plans the groups. The forms of an earlier release are known.
+func (m *solidMaker) plan(ctx context.Context, b *blobs, contents []solid.Content, to origin) ([]solid.Group, error) {
+	earlier := m.earlier(to.entry)
+	for _, g := range earlier.Groups {
+		for _, member := range g.Members {
+			if member.IsForm() {
+				m.forms[earlier.Contents[member.Content].Sum] = expansion{member.Recipe, member.Size}
+			}
+		}
+	}
+	return solid.Plan(contents, earlier, func(c solid.Content) (deflate.Recipe, int64, error) {
+		form, known := m.forms[c.Sum]
+		if !known && c.Resource {
+			var err error
+			if form, err = m.examine(ctx, b, c); err != nil {
+				return deflate.Recipe{}, 0, err
+			}
+			m.forms[c.Sum] = form
+		}
+		return form.recipe, form.size, nil
+	})
+}
+
+// minFormGain is by how much larger than its content a form is at least, in percent: below it inflating gains little.
+const minFormGain = 2
+
+// examine finds the form of a content.
+func (m *solidMaker) examine(ctx context.Context, b *blobs, c solid.Content) (form expansion, err error) {
+	in, err := b.openBlob(ctx, c.Sum)
+	if err != nil {
+		return form, err
+	}
+	form.recipe, form.size, err = deflate.AnalyzeForm(ctx, in, c.Size, solid.MaxGroup, m.workers)
+	if form.size < c.Size+c.Size*minFormGain/100 {
+		form = expansion{}
+	}
+	return form, errors.Join(err, in.Close())
 }
 
 // earlier is the solid form of the last release before an entry, as far as its parts exist. A damaged one is passed over.
@@ -152,12 +203,15 @@ func (m *solidMaker) packAll(ctx context.Context, b *blobs, contents []solid.Con
 	return err
 }
 
-// groupKey identifies the parts of a group by all that they depend on: its contents and the effort.
+// groupKey identifies the parts of a group by all that they depend on: its contents, their forms and the effort.
 func (m *solidMaker) groupKey(contents []solid.Content, g solid.Group) string {
 	h := release.SHA256.NewHash()
 	fmt.Fprintln(h, "effort", m.effort)
 	for _, member := range g.Members {
 		io.WriteString(h, contents[member.Content].Sum.Hex())
+		if member.IsForm() {
+			h.Write(member.Recipe.Append(nil))
+		}
 	}
 	return "solid " + release.SHA256.SumOf(h).Hex()
 }
@@ -222,16 +276,38 @@ func readGroup(ctx context.Context, b *blobs, contents []solid.Content, g solid.
 			return nil, err
 		}
 		at := len(data)
-		data = data[:at+int(c.Size)]
-		_, err = io.ReadFull(io.NewSectionReader(in, 0, c.Size), data[at:])
+		data = data[:at+int(member.Size)]
+		if member.IsForm() {
+			err = readForm(ctx, data[at:], in, c, member.Recipe)
+		} else if _, err = io.ReadFull(io.NewSectionReader(in, 0, c.Size), data[at:]); err == nil && release.ObjectOf(data[at:]).Sum != c.Sum {
+			err = errDiffers
+		}
 		if e := in.Close(); err == nil {
 			err = e
 		}
-		if err != nil || release.ObjectOf(data[at:]).Sum != c.Sum {
+		if err != nil {
 			return nil, advice.Because(fmt.Errorf("%s changed while it was packed: %v", b.name(c.Sum), err), "publish when nothing writes there", "read a content")
 		}
 	}
 	return data, nil
+}
+
+var errDiffers = errors.New("its digest is another one")
+
+// readForm fills a buffer with the form of a content, and checks that it makes the content again, as a client does.
+func readForm(ctx context.Context, form []byte, in io.ReaderAt, c solid.Content, recipe deflate.Recipe) error {
+	buffer := bytes.NewBuffer(form[:0:len(form)])
+	if err := deflate.Expand(ctx, buffer, in, c.Size, int64(len(form)), recipe); err != nil {
+		return err
+	}
+	h := release.SHA256.NewHash()
+	if err := deflate.Rebuild(ctx, h, bytes.NewReader(form), int64(len(form)), c.Size, recipe); err != nil {
+		return err
+	}
+	if buffer.Len() != len(form) || release.SHA256.SumOf(h) != c.Sum {
+		return errDiffers
+	}
+	return nil
 }
 
 // joinFrames joins the frames of a group to parts.

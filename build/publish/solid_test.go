@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"collet/build/publish"
+	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
 	"collet/platform"
@@ -74,6 +76,11 @@ func (s *stage) checkGroup(t *testing.T, form solid.Form, g solid.Group) (right 
 		data := d.Data()[at : at+m.Size]
 		if at += m.Size; m.Content == solid.Gone {
 			continue
+		}
+		if m.IsForm() {
+			var content bytes.Buffer
+			must(t, deflate.Rebuild(t.Context(), &content, bytes.NewReader(data), m.Size, form.Contents[m.Content].Size, m.Recipe))
+			data = content.Bytes()
 		}
 		if release.ObjectOf(data).Sum == form.Contents[m.Content].Sum {
 			right++
@@ -265,5 +272,34 @@ func TestSequelForNewPlayers(t *testing.T) {
 	})
 	if names := s.first(t); len(names) != 3 {
 		t.Errorf("offered to a half: %q", names)
+	}
+}
+
+// TestSolidForms: a deflated pack is in its group as its form. The next release keeps it, and one that packs it anew takes its form over.
+func TestSolidForms(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, workers := range []int{1, 3} {
+		s := newStage(t)
+		s.workers = workers
+		game1 := manyFiles(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
+		s.publish(game(t, game1), publish.Request{})
+		form := s.form(t, linux, 1)
+		if want == nil {
+			want = parts(form)
+		}
+		if got := parts(form); !slices.Equal(got, want) {
+			t.Errorf("%d workers make parts %v, not %v", workers, got, want)
+		}
+		if n := form.Groups[0].Deflated(); n < 200_000 || form.Groups[1].Deflated() > 0 {
+			t.Errorf("%d bytes are forms", n)
+		}
+		for i := range 20 {
+			game1[fmt.Sprintf("Resources/Code/Tool%02d.js", i)] = prose(uint64(900+i), 30_000)
+		}
+		s.publish(game(t, game1), publish.Request{})
+		if next := s.form(t, linux, 2); next.Groups[0].Deflated() != form.Groups[0].Deflated() {
+			t.Errorf("%d bytes are forms in the next release", next.Groups[0].Deflated())
+		}
 	}
 }

@@ -60,6 +60,19 @@ func Analyze(ctx context.Context, file io.ReaderAt, size int64, workers int) (Re
 	return r, err
 }
 
+// AnalyzeForm is Analyze with the size of the form. The size is 0 if no stream can be made again, or if the form would have more than most
+// bytes or be more than maxExpansion times the file.
+func AnalyzeForm(ctx context.Context, file io.ReaderAt, size, most int64, workers int) (r Recipe, form int64, err error) {
+	if r, err = Analyze(ctx, file, size, workers); err != nil || !r.Expands() {
+		return r, 0, err
+	}
+	form, err = FormSize(file, size, r)
+	if form > most || form/maxExpansion > size {
+		form = 0
+	}
+	return r, form, err
+}
+
 // samples selects streams, the largest first.
 func samples(list []stream) []int {
 	order := make([]int, len(list))

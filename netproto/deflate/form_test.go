@@ -28,8 +28,8 @@ func pack(t testing.TB, n int) []byte {
 
 func TestZip(t *testing.T) {
 	r, form := roundTrip(t, pack(t, 40))
-	if r.Streams() != 40 || r.count() != 40 || len(r.append(nil)) > 5 {
-		t.Errorf("%d of %d streams, a recipe of %d bytes", r.count(), r.Streams(), len(r.append(nil)))
+	if r.Streams() != 40 || r.count() != 40 || len(r.Append(nil)) > 5 {
+		t.Errorf("%d of %d streams, a recipe of %d bytes", r.count(), r.Streams(), len(r.Append(nil)))
 	}
 	if !bytes.Contains(form, sample("text", 39, 200+39*37%9000)) {
 		t.Error("the form does not have the plain content")
@@ -75,7 +75,7 @@ func foreign(t testing.TB) []byte {
 // TestForeign leaves streams of other encoders as they are, alone and beside ours.
 func TestForeign(t *testing.T) {
 	file := foreign(t)
-	if r, form := roundTrip(t, file); r.Streams() != 5 || r.expands() || !bytes.Equal(form, file) {
+	if r, form := roundTrip(t, file); r.Streams() != 5 || r.Expands() || !bytes.Equal(form, file) {
 		t.Errorf("%d of %d streams are inflated", r.count(), r.Streams())
 	}
 	entry := file[:bytes.LastIndex(file, []byte("PK\x01\x02"))]
@@ -206,7 +206,7 @@ func TestGzip(t *testing.T) {
 	if r.count() != 1 || len(form) != len(head)+len(data)+8 {
 		t.Errorf("%d streams, a form of %d bytes", r.count(), len(form))
 	}
-	if r, _ := roundTrip(t, append(slices.Clone(file), file...)); r.expands() {
+	if r, _ := roundTrip(t, append(slices.Clone(file), file...)); r.Expands() {
 		t.Error("a file with two members is expanded")
 	}
 }
@@ -269,7 +269,7 @@ func TestBomb(t *testing.T) {
 		if err := Expand(t.Context(), io.Discard, bytes.NewReader(lie), int64(len(lie)), 1<<40, r); !errors.As(err, &wrong) {
 			t.Errorf("a stream that claims %d bytes gives %v", size, err)
 		}
-		if got, _ := roundTrip(t, lie); got.expands() {
+		if got, _ := roundTrip(t, lie); got.Expands() {
 			t.Errorf("a stream that claims %d bytes is expanded", size)
 		}
 	}
@@ -345,7 +345,7 @@ func TestAnalyzeWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if coded := r.append(nil); first == nil {
+		if coded := r.Append(nil); first == nil {
 			first = coded
 		} else if !bytes.Equal(coded, first) {
 			t.Errorf("%d workers make another recipe", workers)
@@ -366,9 +366,9 @@ func FuzzFile(f *testing.F) {
 func FuzzRebuild(f *testing.F) {
 	file := pack(f, 3)
 	r, form := roundTrip(f, file)
-	f.Add(form, r.append(nil), len(file))
+	f.Add(form, r.Append(nil), len(file))
 	f.Fuzz(func(t *testing.T, form, recipe []byte, size int) {
-		r, _, err := readRecipe(recipe)
+		r, _, err := ReadRecipe(recipe)
 		if err != nil || r.Streams() > 1000 {
 			return
 		}

@@ -94,9 +94,9 @@ func roundTrip(t testing.TB, file []byte) (Recipe, []byte) {
 	if r.Streams() == 0 {
 		return r, file
 	}
-	coded := r.append(nil)
-	got, rest, err := readRecipe(coded)
-	if err != nil || len(rest) > 0 || !bytes.Equal(got.append(nil), coded) {
+	coded := r.Append(nil)
+	got, rest, err := ReadRecipe(coded)
+	if err != nil || len(rest) > 0 || !bytes.Equal(got.Append(nil), coded) {
 		t.Fatalf("the recipe does not survive: %v", err)
 	}
 	var form, again bytes.Buffer

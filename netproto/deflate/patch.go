@@ -76,12 +76,12 @@ func (h *header) encode() []byte {
 	before := -1
 	for _, f := range h.olds {
 		b = binary.AppendUvarint(b, uint64(f.file-before-1))
-		b = f.recipe.append(sum(binary.AppendUvarint(b, uint64(f.size)), f.sum))
+		b = f.recipe.Append(sum(binary.AppendUvarint(b, uint64(f.size)), f.sum))
 		before = f.file
 	}
 	b = binary.AppendUvarint(b, uint64(len(h.news)))
 	for _, f := range h.news {
-		b = f.recipe.append(sum(binary.AppendUvarint(b, uint64(f.size)), f.sum))
+		b = f.recipe.Append(sum(binary.AppendUvarint(b, uint64(f.size)), f.sum))
 	}
 	return b
 }
@@ -215,7 +215,7 @@ func (f *form) parse(b []byte, most uint64) (rest []byte, err error) {
 	if f.sum, b, err = readSum(b); err != nil {
 		return nil, err
 	}
-	f.recipe, b, err = readRecipe(b)
+	f.recipe, b, err = ReadRecipe(b)
 	return b, err
 }
 

@@ -157,12 +157,8 @@ func (m *maker) expand(ctx context.Context, side delta.SetSide, i int) (made for
 		return made, nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	r, err := Analyze(ctx, file, f.Size, m.workers)
-	if err != nil || !r.expands() {
-		return made, nil, err
-	}
-	size, err := FormSize(file, f.Size, r)
-	if err != nil || size > MaxForm || size/maxExpansion > f.Size {
+	r, size, err := AnalyzeForm(ctx, file, f.Size, MaxForm, m.workers)
+	if err != nil || size == 0 {
 		return made, nil, err
 	}
 	if out, err = m.scratch.Create(); err != nil {

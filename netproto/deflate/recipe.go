@@ -90,8 +90,8 @@ func (r Recipe) Streams() int {
 	return r.next[len(r.next)-1]
 }
 
-// expands reports whether any stream is inflated.
-func (r Recipe) expands() bool {
+// Expands reports whether any stream is inflated.
+func (r Recipe) Expands() bool {
 	for _, n := range r.runs {
 		if n.params != (Params{}) {
 			return true
@@ -111,8 +111,8 @@ func (r Recipe) params() []Params {
 	return list
 }
 
-// append appends the coded recipe: the number of runs, then the length and the parameters of each.
-func (r Recipe) append(b []byte) []byte {
+// Append appends the coded recipe: the number of runs, then the length and the parameters of each.
+func (r Recipe) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.runs)))
 	for _, n := range r.runs {
 		b = append(binary.AppendUvarint(b, uint64(n.streams)), n.params.code())
@@ -122,8 +122,8 @@ func (r Recipe) append(b []byte) []byte {
 
 var errCutOff = errors.New("it is cut off")
 
-// readRecipe reads a coded recipe and returns the bytes behind it.
-func readRecipe(b []byte) (r Recipe, rest []byte, err error) {
+// ReadRecipe reads a coded recipe, which is untrusted, and returns the bytes behind it. Its memory is in proportion to the bytes read.
+func ReadRecipe(b []byte) (r Recipe, rest []byte, err error) {
 	count, b, err := readNumber(b, maxStreams)
 	for range count {
 		var streams uint64

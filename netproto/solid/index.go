@@ -8,12 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"collet/netproto/deflate"
 	"collet/netproto/release"
 )
 
 const (
-	// indexMagic begins an index; its last byte is the version. A client that does not know it ignores the solid form.
-	indexMagic = "CI\x01"
+	// indexMagic begins an index; a byte with the version follows. A client that does not know it ignores the solid form.
+	indexMagic = "CI"
+	// plainVersion is the version of an index without forms, and formVersion of one with forms of deflated contents.
+	plainVersion = 1
+	formVersion  = 2
 	// MaxIndex is the size of the largest index in bytes: 300 000 parts or runs. It is held in memory.
 	MaxIndex = 12 << 20
 	// maxGroups is the largest number of groups: 2 TiB of contents.
@@ -62,11 +66,16 @@ func Contents(set release.Listing) []Content {
 	return contents
 }
 
-// Member is a stretch of a group: a content, or bytes of contents that the set no longer has.
+// Member is a stretch of a group: a content, its form, or bytes of contents that the set no longer has.
 type Member struct {
 	Content int   // its place in Contents, or Gone
-	Size    int64 // bytes
+	Size    int64 // bytes of the stretch
+	// Recipe makes the content from its form, if the stretch is that; see package deflate. The zero value: it is the content itself.
+	Recipe deflate.Recipe
 }
+
+// IsForm reports whether the stretch is the form of a content.
+func (m Member) IsForm() bool { return m.Recipe.Expands() }
 
 // Gone is the Content of a stretch that belongs to no content of the set.
 const Gone = -1
@@ -77,7 +86,7 @@ type Group struct {
 	Parts   []release.Object // in the order in which they are decoded
 }
 
-// Size is the size of the group's contents in bytes, with those that are gone.
+// Size is the size of the group's stretches in bytes, with those that are gone.
 func (g Group) Size() (n int64) {
 	for _, m := range g.Members {
 		n += m.Size
@@ -85,7 +94,7 @@ func (g Group) Size() (n int64) {
 	return n
 }
 
-// Live is the size of the contents that the set has.
+// Live is the size of the stretches of contents that the set has.
 func (g Group) Live() (n int64) {
 	for _, m := range g.Members {
 		if m.Content != Gone {
@@ -103,9 +112,19 @@ func (g Group) Packed() (n int64) {
 	return n
 }
 
+// Deflated is the size of the forms, which are compressed again, in bytes.
+func (g Group) Deflated() (n int64) {
+	for _, m := range g.Members {
+		if m.IsForm() {
+			n += m.Size
+		}
+	}
+	return n
+}
+
 // EncodeIndex writes the index of groups. Each content is in one group at most.
 func EncodeIndex(groups []Group) []byte {
-	b := binary.AppendUvarint([]byte(indexMagic), uint64(len(groups)))
+	b := binary.AppendUvarint(appendForms([]byte(indexMagic), groups), uint64(len(groups)))
 	next := 0 // the content that follows the last one
 	for _, g := range groups {
 		runs := runsOf(g.Members)
@@ -124,6 +143,30 @@ func EncodeIndex(groups []Group) []byte {
 			sum, _ := p.Sum.SHA256()
 			b = binary.AppendUvarint(append(b, sum[:]...), uint64(p.Size))
 		}
+	}
+	return b
+}
+
+// appendForms appends the version, and the forms if there are any, in the order of their contents.
+func appendForms(b []byte, groups []Group) []byte {
+	var forms []Member
+	for _, g := range groups {
+		for _, m := range g.Members {
+			if m.IsForm() {
+				forms = append(forms, m)
+			}
+		}
+	}
+	if len(forms) == 0 {
+		return append(b, plainVersion)
+	}
+	slices.SortFunc(forms, func(a, b Member) int { return cmp.Compare(a.Content, b.Content) })
+	b = binary.AppendUvarint(append(b, formVersion), uint64(len(forms)))
+	before := -1
+	for _, m := range forms {
+		b = binary.AppendUvarint(b, uint64(m.Content-before-1))
+		b = m.Recipe.Append(binary.AppendUvarint(b, uint64(m.Size)))
+		before = m.Content
 	}
 	return b
 }
@@ -154,10 +197,19 @@ func runsOf(members []Member) (runs []run) {
 
 // ParseIndex reads an index for the contents of a set. A malformed one, or one of another version, is an *Error.
 func ParseIndex(data []byte, contents []Content) ([]Group, error) {
-	if len(data) > MaxIndex || !bytes.HasPrefix(data, []byte(indexMagic)) {
+	rest, known := bytes.CutPrefix(data, []byte(indexMagic))
+	if len(data) > MaxIndex || !known || len(rest) == 0 || rest[0] != plainVersion && rest[0] != formVersion {
 		return nil, fault("an index that this version doesn't know")
 	}
-	p := &indexReader{r: bytes.NewReader(data[len(indexMagic):]), contents: contents, taken: make([]bool, len(contents))}
+	p := &indexReader{contents: contents, taken: make([]bool, len(contents)), forms: map[int]Member{}}
+	version, rest := rest[0], rest[1:]
+	if version == formVersion {
+		var err error
+		if rest, err = p.readForms(rest); err != nil {
+			return nil, err
+		}
+	}
+	p.r = bytes.NewReader(rest)
 	count, err := number(p.r, "number of groups", maxGroups)
 	if err != nil {
 		return nil, err
@@ -173,6 +225,11 @@ func ParseIndex(data []byte, contents []Content) ([]Group, error) {
 	if p.r.Len() > 0 {
 		return nil, fault("bytes behind the end of an index")
 	}
+	for content := range p.forms {
+		if !p.taken[content] {
+			return nil, fault("a form of a content that is in no group")
+		}
+	}
 	return groups, nil
 }
 
@@ -180,7 +237,37 @@ type indexReader struct {
 	r        *bytes.Reader
 	contents []Content
 	taken    []bool
+	forms    map[int]Member // by content
 	next     int
+}
+
+// readForms reads the forms and returns the bytes behind them.
+func (p *indexReader) readForms(b []byte) ([]byte, error) {
+	r := bytes.NewReader(b)
+	count, err := number(r, "number of forms", int64(len(p.contents)))
+	if err == nil && count == 0 {
+		err = fault("no forms in an index with forms")
+	}
+	before := int64(-1)
+	for ; count > 0 && err == nil; count-- {
+		var gap, size int64
+		if gap, err = number(r, "content of a form", int64(len(p.contents))); err != nil {
+			break
+		}
+		if before += gap + 1; before >= int64(len(p.contents)) {
+			return nil, fault("a form of a content that the set does not have")
+		}
+		if size, err = number(r, "size of a form", MaxGroup); err != nil {
+			break
+		}
+		recipe, rest, bad := deflate.ReadRecipe(b[len(b)-r.Len():])
+		if bad != nil || !recipe.Expands() || size == 0 {
+			return nil, &Error{What: "a form", Err: bad}
+		}
+		p.forms[int(before)] = Member{int(before), size, recipe}
+		r = bytes.NewReader(rest)
+	}
+	return b[len(b)-r.Len():], err
 }
 
 func (p *indexReader) group() (g Group, err error) {
@@ -195,7 +282,7 @@ func (p *indexReader) group() (g Group, err error) {
 			return g, err
 		}
 		if v&1 == 1 {
-			g.Members = append(g.Members, Member{Gone, v >> 1})
+			g.Members = append(g.Members, Member{Content: Gone, Size: v >> 1})
 			left -= v >> 1
 		} else if left, err = p.run(&g, v>>1, left); err != nil {
 			return g, err
@@ -225,8 +312,12 @@ func (p *indexReader) run(g *Group, count, left int64) (int64, error) {
 			return left, fault("a content that is in two places")
 		}
 		p.taken[i] = true
-		g.Members = append(g.Members, Member{i, p.contents[i].Size})
-		if left -= p.contents[i].Size; left < 0 {
+		m, expanded := p.forms[i]
+		if !expanded {
+			m = Member{Content: i, Size: p.contents[i].Size}
+		}
+		g.Members = append(g.Members, m)
+		if left -= m.Size; left < 0 {
 			return left, nil
 		}
 	}
@@ -272,15 +363,26 @@ func OpenForm(index []byte, set release.Listing) (f Form, err error) {
 	return f, err
 }
 
-// GroupOf is the place in Groups of each content that the set has.
-func (f Form) GroupOf() map[release.Digest]int {
-	groups := make(map[release.Digest]int, len(f.Contents))
+// Place is where a content is.
+type Place struct {
+	Group int   // in Groups
+	Form  int64 // size in bytes of the form from which it is made; 0: the group has the content itself
+}
+
+// Places is the place of each content that the set has.
+func (f Form) Places() map[release.Digest]Place {
+	places := make(map[release.Digest]Place, len(f.Contents))
 	for g, group := range f.Groups {
 		for _, m := range group.Members {
-			if m.Content != Gone {
-				groups[f.Contents[m.Content].Sum] = g
+			if m.Content == Gone {
+				continue
 			}
+			at := Place{Group: g}
+			if m.IsForm() {
+				at.Form = m.Size
+			}
+			places[f.Contents[m.Content].Sum] = at
 		}
 	}
-	return groups
+	return places
 }

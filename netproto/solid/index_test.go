@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
 )
@@ -53,8 +54,8 @@ func TestIndexRoundTrip(t *testing.T) {
 	t.Parallel()
 	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": 30, "d": 40, ":m": 50}))
 	groups := []solid.Group{
-		{Members: []solid.Member{{1, 20}, {2, 30}, {solid.Gone, 7}, {0, 10}}, Parts: parts(3, 4)},
-		{Members: []solid.Member{{solid.Gone, 5}, {4, 50}}, Parts: parts(9)},
+		{Members: []solid.Member{{Content: 1, Size: 20}, {Content: 2, Size: 30}, {Content: solid.Gone, Size: 7}, {Content: 0, Size: 10}}, Parts: parts(3, 4)},
+		{Members: []solid.Member{{Content: solid.Gone, Size: 5}, {Content: 4, Size: 50}}, Parts: parts(9)},
 	}
 	data := solid.EncodeIndex(groups)
 	got, err := solid.ParseIndex(data, contents)
@@ -76,13 +77,89 @@ func TestIndexRoundTrip(t *testing.T) {
 	}
 }
 
+// TestIndexForms has forms of two contents in place of these. Their index has another version.
+func TestIndexForms(t *testing.T) {
+	t.Parallel()
+	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": 30}))
+	recipe := func(text string) deflate.Recipe {
+		r, rest, err := deflate.ReadRecipe([]byte(text))
+		if err != nil || len(rest) > 0 {
+			t.Fatal(err)
+		}
+		return r
+	}
+	groups := []solid.Group{
+		{Members: []solid.Member{{Content: 2, Size: 90, Recipe: recipe("\x02\x03\x06\x01\x00")}, {Content: 1, Size: 20}}, Parts: parts(3)},
+		{Members: []solid.Member{{Content: 0, Size: 11, Recipe: recipe("\x01\x01\x19")}, {Content: solid.Gone, Size: 7}}, Parts: parts(9)},
+	}
+	data := solid.EncodeIndex(groups)
+	want := "434902" + "02" + "00" + "0b" + "010119" + "01" + "5a" + "0203060100" + "02" + "02"
+	if got := fmt.Sprintf("%x", data[:18]); got != want {
+		t.Errorf("the index begins with %s, want %s", got, want)
+	}
+	got, err := solid.ParseIndex(data, contents)
+	if err != nil || !reflect.DeepEqual(got, groups) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if g := got[0]; g.Size() != 110 || g.Deflated() != 90 {
+		t.Errorf("sizes %d %d", g.Size(), g.Deflated())
+	}
+	places := solid.Form{Contents: contents, Groups: got}.Places()
+	if len(places) != 3 || places[contents[0].Sum] != (solid.Place{Group: 1, Form: 11}) || places[contents[1].Sum] != (solid.Place{Group: 0}) {
+		t.Errorf("%v", places)
+	}
+	for at := range data {
+		var own *solid.Error
+		if _, err := solid.ParseIndex(data[:at], contents); !errors.As(err, &own) {
+			t.Errorf("cut at %d: %v", at, err)
+		}
+	}
+	// A kept group keeps its forms; what is gone has none.
+	kept := plan(t, contents[1:], solid.Form{Contents: contents, Groups: got})
+	if len(kept) != 1 || !reflect.DeepEqual(kept[0].Members, []solid.Member{{Content: 1, Size: 90, Recipe: recipe("\x02\x03\x06\x01\x00")}, {Content: 0, Size: 20}}) {
+		t.Errorf("%+v", kept)
+	}
+}
+
+// TestPlanForms: forms count with their own size, and an error ends the plan.
+func TestPlanForms(t *testing.T) {
+	t.Parallel()
+	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": 30}))
+	recipe, _, err := deflate.ReadRecipe([]byte("\x01\x01\x16"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expand := func(c solid.Content) (deflate.Recipe, int64, error) {
+		if c.Size == 20 {
+			return recipe, solid.MaxGroup - 30, nil
+		}
+		return deflate.Recipe{}, 0, nil
+	}
+	groups, err := solid.Plan(contents, solid.Form{}, expand)
+	if err != nil || len(groups) != 2 || groups[0].Size() != solid.MaxGroup-20 || !groups[0].Members[1].IsForm() {
+		t.Errorf("%+v, %v", groups, err)
+	}
+	broken := errors.New("a broken disk")
+	if _, err := solid.Plan(contents, solid.Form{}, func(solid.Content) (deflate.Recipe, int64, error) { return deflate.Recipe{}, 0, broken }); err != broken {
+		t.Error(err)
+	}
+}
+
 func TestIndexRejects(t *testing.T) {
 	t.Parallel()
 	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": solid.MaxGroup - 1}))
 	hash := string(make([]byte, 32))
 	for name, text := range map[string]string{
-		"another version":       "CI\x02\x00",
+		"another version":       "CI\x03\x00",
 		"bytes behind":          "CI\x01\x00\x00",
+		"no version":            "CI",
+		"no forms":              "CI\x02\x00\x00",
+		"a form of content 3":   "CI\x02\x01\x03\x05\x01\x01\x16\x00",
+		"a form in no group":    "CI\x02\x01\x00\x05\x01\x01\x16\x00",
+		"an empty form":         "CI\x02\x01\x00\x00\x01\x01\x16\x01\x01\x02\x00\x01" + hash + "\x01",
+		"a recipe for nothing":  "CI\x02\x01\x00\x05\x01\x01\x00\x01\x01\x02\x00\x01" + hash + "\x01",
+		"unknown parameters":    "CI\x02\x01\x00\x05\x01\x01\xff\x01\x01\x02\x00\x01" + hash + "\x01",
+		"too large with forms":  "CI\x02\x01\x00\x0b\x01\x01\x16\x01\x01\x06\x00\x01" + hash + "\x01",
 		"no parts":              "CI\x01\x01\x01\x02\x00\x00",
 		"no members":            "CI\x01\x01\x00\x01" + hash + "\x01",
 		"empty run":             "CI\x01\x01\x01\x00\x00\x01" + hash + "\x01",
@@ -106,7 +183,7 @@ func TestIndexRejects(t *testing.T) {
 
 func FuzzIndex(f *testing.F) {
 	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": 30}))
-	f.Add(solid.EncodeIndex([]solid.Group{{Members: []solid.Member{{0, 10}, {solid.Gone, 4}, {2, 30}}, Parts: parts(5)}}))
+	f.Add(solid.EncodeIndex([]solid.Group{{Members: []solid.Member{{Content: 0, Size: 10}, {Content: solid.Gone, Size: 4}, {Content: 2, Size: 30}}, Parts: parts(5)}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		groups, err := solid.ParseIndex(data, contents)
 		var own *solid.Error
@@ -121,6 +198,16 @@ func FuzzIndex(f *testing.F) {
 			t.Fatalf("%+v became %+v: %v", groups, again, err)
 		}
 	})
+}
+
+// plan plans without forms.
+func plan(t *testing.T, contents []solid.Content, old solid.Form) []solid.Group {
+	t.Helper()
+	groups, err := solid.Plan(contents, old, func(solid.Content) (deflate.Recipe, int64, error) { return deflate.Recipe{}, 0, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups
 }
 
 // made gives the new groups of a plan a part, as a publisher does.
@@ -172,7 +259,7 @@ func TestPlan(t *testing.T) {
 	}
 	files[":module"] = 1 << 20
 	contents := solid.Contents(set(files))
-	groups := solid.Plan(contents, solid.Form{})
+	groups := plan(t, contents, solid.Form{})
 	checkComplete(t, contents, groups)
 	if len(groups) != 5 || len(groups[4].Members) != 1 {
 		t.Fatalf("%d groups, the last with %d members", len(groups), len(groups[len(groups)-1].Members))
@@ -185,7 +272,7 @@ func TestPlan(t *testing.T) {
 		name := fmt.Sprintf("f%03d", i)
 		files[name]++
 		next := solid.Contents(set(files))
-		now := solid.Plan(next, solid.Form{Contents: contents, Groups: groups})
+		now := plan(t, next, solid.Form{Contents: contents, Groups: groups})
 		checkComplete(t, next, now)
 		if n := fresh(now); i == 0 && n != files[name] {
 			t.Errorf("release %d packs %d bytes, the file has %d", i, n, files[name])
@@ -206,14 +293,14 @@ func TestPlan(t *testing.T) {
 		delete(files, fmt.Sprintf("f%03d", i))
 	}
 	next := solid.Contents(set(files))
-	now := solid.Plan(next, solid.Form{Contents: contents, Groups: groups})
+	now := plan(t, next, solid.Form{Contents: contents, Groups: groups})
 	checkComplete(t, next, now)
 	for _, g := range now {
 		if g.Live()*4 < g.Size()*3 {
 			t.Errorf("a group of %d bytes with %d live is kept", g.Size(), g.Live())
 		}
 	}
-	if !reflect.DeepEqual(now, solid.Plan(next, solid.Form{Contents: contents, Groups: groups})) {
+	if !reflect.DeepEqual(now, plan(t, next, solid.Form{Contents: contents, Groups: groups})) {
 		t.Error("two plans differ")
 	}
 }

@@ -1,6 +1,9 @@
 package solid
 
-import "collet/netproto/release"
+import (
+	"collet/netproto/deflate"
+	"collet/netproto/release"
+)
 
 const (
 	// keptShare is the share of a group, in percent of its bytes, that a set must still have for the group to be kept.
@@ -10,9 +13,10 @@ const (
 	maxSmall   = 8
 )
 
-// Plan is the groups of a set's contents. Resources have groups of their own, which targets can share. old is the form of an earlier release, or the zero value. Kept groups have their
-// parts, new ones have none. The result depends on the arguments alone.
-func Plan(contents []Content, old Form) []Group {
+// Plan is the groups of a set's contents. Resources have groups of their own, which targets can share. old is the form of an earlier release,
+// or the zero value. Kept groups have their parts, new ones have none. expand finds the form of a content that is in no kept group, of at
+// most MaxGroup bytes; size is 0 for a content without one. Its errors are returned.
+func Plan(contents []Content, old Form, expand func(c Content) (recipe deflate.Recipe, size int64, err error)) ([]Group, error) {
 	at := make(map[release.Digest]int, len(contents))
 	for i, c := range contents {
 		at[c.Sum] = i
@@ -35,16 +39,26 @@ func Plan(contents []Content, old Form) []Group {
 		open, size = Group{}, 0
 	}
 	for i, c := range contents {
-		if i > 0 && c.Resource != contents[i-1].Resource || size+c.Size > MaxGroup {
+		m := Member{Content: i, Size: c.Size}
+		if !taken[i] {
+			recipe, n, err := expand(c)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				m.Size, m.Recipe = n, recipe
+			}
+		}
+		if i > 0 && c.Resource != contents[i-1].Resource || size+m.Size > MaxGroup {
 			end()
 		}
 		if !taken[i] {
-			open.Members = append(open.Members, Member{i, c.Size})
-			size += c.Size
+			open.Members = append(open.Members, m)
+			size += m.Size
 		}
 	}
 	end()
-	return groups
+	return groups, nil
 }
 
 // keep selects the groups of an earlier release that are kept.
@@ -53,13 +67,13 @@ func keep(at map[release.Digest]int, old Form) (kept []Group) {
 	for _, g := range old.Groups {
 		now := Group{Parts: g.Parts}
 		for _, m := range g.Members {
-			content := Gone
+			kept := Member{Content: Gone, Size: m.Size}
 			if m.Content != Gone {
 				if i, stays := at[old.Contents[m.Content].Sum]; stays {
-					content = i
+					kept.Content, kept.Recipe = i, m.Recipe
 				}
 			}
-			now.Members = append(now.Members, Member{content, m.Size})
+			now.Members = append(now.Members, kept)
 		}
 		if now.Live()*100 < now.Size()*keptShare {
 			continue
