@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 	"sync"
 
 	"collet/app/download"
@@ -222,7 +221,7 @@ func (e *executing) situation(blobs []*blob) Situation {
 	o, found := e.expanded(e.failures)
 	expands := found && e.expansion != nil
 	if expands {
-		s.Expanded, s.Inflated, s.Cores = o.Size-e.objects.countReceived(o), e.expansion.work.Inflated, runtime.GOMAXPROCS(0)
+		s.Expanded, s.Inflated, s.Rates = o.Size-e.objects.countReceived(o), e.expansion.work.Inflated, e.measured()
 	}
 	if e.sources == nil {
 		s.Sources = e.index.sourcesLeft(e.connected)

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"collet/app/download"
 	"collet/netproto/deflate"
@@ -23,19 +25,34 @@ const formFolder = "expanded"
 
 // expansion is what the beginning of an expanded set patch says.
 type expansion struct {
-	forms map[release.Digest]int64 // of each content that it makes: the size of the form that is compressed again; 0 without one
-	work  deflate.Work
+	rebuilt map[release.Digest]deflate.Rebuilt // of each content that it makes
+	work    deflate.Work
 }
 
-func expansionOf(p *deflate.Patch) *expansion { return &expansion{forms: p.Forms(), work: p.Work()} }
+func expansionOf(p *deflate.Patch) *expansion {
+	return &expansion{rebuilt: p.Rebuilt(), work: p.Work()}
+}
 
-// find reports whether a content is made, and the size of the form that is compressed again for it. A nil expansion makes none.
-func (x *expansion) find(sum release.Digest) (form int64, made bool) {
-	if x == nil {
-		return 0, false
+// find reports whether a content is made, and from which form. A nil expansion makes none.
+func (x *expansion) find(sum release.Digest) (r deflate.Rebuilt, made bool) {
+	if x != nil {
+		r, made = x.rebuilt[sum]
 	}
-	form, made = x.forms[sum]
-	return form, made
+	return r, made
+}
+
+// measured is how fast this machine inflates and deflates. It is measured once, when it is needed first.
+func (r *resources) measured() Rates {
+	if r.rates == (Rates{}) {
+		inflated, deflated, err := deflate.MeasureRates(time.Now)
+		if err != nil {
+			return Rates{} // the usual ones
+		}
+		cores := float64(runtime.GOMAXPROCS(0))
+		r.rates = Rates{Inflate: inflated * cores, Deflate: deflated * cores}
+		r.o.Log.Debug().Float64("inflate", r.rates.Inflate).Float64("deflate", r.rates.Deflate).Msg("processing rates measured, in bytes a second")
+	}
+	return r.rates
 }
 
 // expanded is the expanded set patch for the installed release, unless it has failed too often.

@@ -78,6 +78,9 @@ func (e *executing) addGroups(s *Situation) {
 				n.Bytes, n.Requests = n.Bytes+left, n.Requests+1
 			}
 		}
+		if n.Deflated > 0 {
+			s.Rates = e.measured()
+		}
 		n.Unusable = err == nil && free < uint64(need+n.Bytes)
 		s.Groups = append(s.Groups, n)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"collet/app/download"
+	"collet/netproto/deflate"
 	"collet/netproto/solid"
 )
 
@@ -50,12 +51,27 @@ const (
 	requestTime = 1e-3
 	copyRate    = 1.2e9 // read, hashed and written; SHA-256 runs at 1.3 to 1.9 GB/s
 
-	inflateRate = 120e6 // go test -bench . ./netproto/deflate
-	deflateRate = 25e6  // 36 MB/s at level 6, 14 at level 9
+	formRate = 400e6 // of a form beside its streams: most of it is copied
 )
 
-// usualCores is the assumed number of cores of a machine that is not known. Inflating and deflating use all of them.
-const usualCores = 4
+// Rates are how many plain bytes a second this machine inflates, and compresses at level 6, on all its cores. Zero fields are unknown.
+type Rates struct{ Inflate, Deflate float64 }
+
+// The assumptions for an unknown machine: four cores with 200 and 36 MB/s.
+const (
+	usualInflate = 800e6
+	usualDeflate = 144e6
+)
+
+func (r Rates) known() Rates {
+	if r.Inflate <= 0 {
+		r.Inflate = usualInflate
+	}
+	if r.Deflate <= 0 {
+		r.Deflate = usualDeflate
+	}
+	return r
+}
 
 // Link is the known properties of the network link. Zero fields are unknown.
 type Link struct {
@@ -111,18 +127,18 @@ type Blob struct {
 	Size  int64
 	Lacks int64 // missing bytes of all files with this content; 0: complete
 
-	Local   bool  // a file of the install has exactly this content
-	InPatch bool  // the set patch makes it, and its old contents are intact
-	Expands bool  // the expanded set patch makes it, and its old contents are intact
-	Rebuilt int64 // then, size of the form from which it is compressed again; 0: it is not
-	Whole   int64 // size of the whole object; Unknown before the sources are known
-	Packed  bool  // the whole object has to be unpacked
-	Chunks  int64 // size of the missing chunks; Unknown without an index
-	Runs    int   // number of ranges of the missing chunks
-	Indexed bool  // an index exists
-	Older   bool  // the install has an older version, whose chunks are not known yet
-	Group   int   // number of its group in Situation.Groups, from 1; 0: none
-	Form    int64 // size of the form from which the group's content is compressed again; 0: the group has the content itself
+	Local   bool            // a file of the install has exactly this content
+	InPatch bool            // the set patch makes it, and its old contents are intact
+	Expands bool            // the expanded set patch makes it, and its old contents are intact
+	Rebuilt deflate.Rebuilt // then, the form from which it is compressed again; zero: it is not
+	Whole   int64           // size of the whole object; Unknown before the sources are known
+	Packed  bool            // the whole object has to be unpacked
+	Chunks  int64           // size of the missing chunks; Unknown without an index
+	Runs    int             // number of ranges of the missing chunks
+	Indexed bool            // an index exists
+	Older   bool            // the install has an older version, whose chunks are not known yet
+	Group   int             // number of its group in Situation.Groups, from 1; 0: none
+	Form    int64           // size of the form from which the group's content is compressed again; 0: the group has the content itself
 
 	Failed map[Strategy]int // number of failures of each strategy
 }
@@ -138,8 +154,8 @@ type Situation struct {
 	Blobs   []Blob
 
 	Expanded int64 // missing bytes of the expanded set patch, if it makes a content
-	Inflated int64 // bytes of the old forms that it needs
-	Cores    int   // of this machine; 0: unknown
+	Inflated int64 // bytes of old streams that it needs
+	Rates    Rates // of this machine
 
 	Groups []SolidGroup // of the solid form; nil before its index is known
 }
@@ -150,7 +166,7 @@ type SolidGroup struct {
 	Packed   int64 // of its parts
 	Bytes    int64 // missing of its parts
 	Requests int   // for these
-	Deflated int64 // of its forms, which are compressed again
+	Deflated int64 // what its forms take to be compressed again, as bytes at level 6
 	Unusable bool
 }
 
@@ -246,7 +262,7 @@ func (s Situation) choose(by Strategy) Plan {
 		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Patch, RoundTrips: 1})
 	}
 	if plan.Uses(Expanded) > 0 {
-		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Expanded, RoundTrips: 1, CPU: float64(s.Inflated) / inflateRate / s.cores()})
+		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Expanded, RoundTrips: 1, CPU: float64(s.Inflated) / s.Rates.known().Inflate})
 	}
 	if sources && s.Sources > 0 {
 		plan.Cost = plan.Cost.plus(Cost{Bytes: s.Sources, RoundTrips: 1})
@@ -308,7 +324,7 @@ func (s Situation) useGroups(plan *Plan, costs []Cost) {
 
 // group is the cost of fetching and unpacking a group.
 func (s Situation) group(g SolidGroup) Cost {
-	return Cost{Bytes: g.Bytes, Requests: g.Requests, CPU: float64(g.Size)/solidRate + float64(g.Deflated)/deflateRate/s.cores()}
+	return Cost{Bytes: g.Bytes, Requests: g.Requests, CPU: float64(g.Size)/solidRate + float64(g.Deflated)/s.Rates.known().Deflate}
 }
 
 // WorthSolid reports whether the index of the solid form is worth fetching. blobs contents of missing bytes together would be fetched one
@@ -320,13 +336,6 @@ func WorthSolid(blobs int, missing, total int64) bool {
 // worthSolidShare is the divisor for the share of a set, or of a full group, that must be missing for the solid form: an eighth.
 const worthSolidShare = 8
 
-func (s Situation) cores() float64 {
-	if s.Cores <= 0 {
-		return usualCores
-	}
-	return float64(s.Cores)
-}
-
 // cheapest is the cheapest strategy for a content and its cost, with one of the set patches.
 func (s Situation) cheapest(c Blob, by Strategy) (Strategy, Cost) {
 	switch {
@@ -337,7 +346,10 @@ func (s Situation) cheapest(c Blob, by Strategy) (Strategy, Cost) {
 	case by == Patched && c.InPatch && c.may(Patched):
 		return Patched, Cost{CPU: float64(c.Size) / patchRate}
 	case by == Expanded && c.Expands && c.may(Expanded):
-		return Expanded, Cost{CPU: float64(max(c.Rebuilt, c.Size))/patchRate + float64(c.Rebuilt)/deflateRate/s.cores()}
+		if c.Rebuilt.Form == 0 {
+			return Expanded, Cost{CPU: float64(c.Size) / patchRate}
+		}
+		return Expanded, Cost{CPU: float64(c.Rebuilt.Form)/formRate + float64(c.Rebuilt.Deflated)/s.Rates.known().Deflate}
 	}
 	entire, chunked := c.entire(), c.chunked()
 	if c.may(Chunked) && c.Chunks >= 0 && (!c.may(Entire) || chunked.Time(s.Link) < entire.Time(s.Link)) {

@@ -17,6 +17,10 @@ func TestChooseSolid(t *testing.T) {
 	}
 	small := Blob{Size: 10_000, Lacks: 10_000, Whole: 4000, Packed: true, Chunks: Unknown, Group: 1}
 	group := SolidGroup{Size: 10_000_000, Packed: 2_000_000, Bytes: 2_000_000, Requests: 2}
+	// A pack of 20 MB whose form has 100: its whole object is as large as the pack.
+	packed := Blob{Size: 20_000_000, Lacks: 20_000_000, Whole: Unknown, Chunks: Unknown, Group: 1, Form: 100_000_000}
+	formed := SolidGroup{Size: 100_000_000, Packed: 8_000_000, Bytes: 8_000_000, Requests: 4, Deflated: 100_000_000}
+	quick := Link{Rate: 20e6, RoundTrip: 10 * time.Millisecond, InFlight: 8}
 	with := func(b Blob, change func(*Blob)) Blob { change(&b); return b }
 	for _, test := range []struct {
 		name string
@@ -26,6 +30,9 @@ func TestChooseSolid(t *testing.T) {
 		{"many small files", Situation{Blobs: blobs(1000, small), Groups: []SolidGroup{group}}, Solid},
 		{"a few of them", Situation{Blobs: blobs(8, small), Groups: []SolidGroup{group}}, Entire},
 		{"most of its parts are here", Situation{Blobs: blobs(8, small), Groups: []SolidGroup{{Size: 1_000_000, Packed: 2_000_000, Bytes: 10_000, Requests: 1}}}, Solid},
+		{"a deflated pack", Situation{Blobs: blobs(1, packed), Groups: []SolidGroup{formed}}, Solid},
+		{"a deflated pack on a fast line", Situation{Link: quick, Blobs: blobs(1, packed), Groups: []SolidGroup{formed}}, Entire},
+		{"a deflated pack on a fast line and machine", Situation{Link: quick, Rates: Rates{1e10, 1e10}, Blobs: blobs(1, packed), Groups: []SolidGroup{formed}}, Solid},
 		{"no room", Situation{Blobs: blobs(1000, small), Groups: []SolidGroup{{Size: 10_000_000, Packed: 1, Bytes: 1, Requests: 1, Unusable: true}}}, Entire},
 		{"it failed twice", Situation{Blobs: blobs(1000, with(small, func(b *Blob) { b.Failed = map[Strategy]int{Solid: 2} })), Groups: []SolidGroup{group}}, Entire},
 		{"all others failed", Situation{Blobs: blobs(1, with(small, func(b *Blob) { b.Failed = map[Strategy]int{Entire: 2} })), Groups: []SolidGroup{group}}, Solid},

@@ -74,6 +74,7 @@ type Options struct {
 
 	Fetch download.FetchOptions // its Log is replaced by Log
 	Link  Link                  // assumed link; zero fields are measured
+	Rates Rates                 // assumed rates of this machine; the zero value: they are measured
 	Now   func() time.Time      // the wall clock, for the expiry of signatures; nil is time.Now
 	Log   zerolog.Logger
 }
@@ -100,6 +101,7 @@ type resources struct {
 	lists    *trustedLists
 	index    *deltaIndexReader
 	failures failures     // over all attempts
+	rates    Rates        // zero until they are known
 	scratch  *scratchFile // contents that a set patch made while the listing was computed; nil if none
 }
 
@@ -159,6 +161,7 @@ func NewSource(o Options) (*Source, error) {
 	o.Fetch.Count = p.countFetched
 	r := resources{
 		o: o, progress: p, mirrors: newMirrorPool(o), memory: &installMemory{fs: o.FS, folder: o.Folder, log: o.Log}, failures: failures{},
+		rates: o.Rates,
 	}
 	r.objects = &objectStore{fs: o.FS, folder: o.Folder, log: o.Log, mirrors: r.mirrors, small: download.NewPieces(o.FS, o.Folder, o.Log)}
 	r.lists = &trustedLists{o: o, memory: r.memory, mirrors: r.mirrors, objects: r.objects, came: p.answered}

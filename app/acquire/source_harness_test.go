@@ -421,7 +421,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	o := acquire.Options{
 		Mirrors: c.mirrors, Server: c.server, FS: fsys, Folder: "Cache/release", Disk: stage, Root: c.p.root, Target: target, HostABI: 1,
 		Now: func() time.Time { return c.p.clock }, Log: log, Notes: func(text string) { c.notes = text }, Language: "en",
-		Link: acquire.Link{Rate: 6e6, RoundTrip: 20 * time.Millisecond},
+		Link: acquire.Link{Rate: 6e6, RoundTrip: 20 * time.Millisecond}, Rates: acquire.Rates{Inflate: 400e6, Deflate: 70e6},
 	}
 	if c.change != nil {
 		c.change(&o)

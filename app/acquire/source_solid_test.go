@@ -15,6 +15,7 @@ import (
 	"collet/netproto/solid"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/testlevel"
 )
 
 // smallFiles is a set of small files, two of them the same, with a module.
@@ -245,6 +246,15 @@ func TestSolidIsForged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFirstInstallOfPacksStops stops the client while it fetches and rebuilds deflated packs.
+func TestFirstInstallOfPacksStops(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	p := newPublisher(t)
+	p.publish(1, packedFiles(func(n int, changed ...int) string { return deflated(t, n, changed...) }), publish.Request{})
+	stopEverywhere(t, p, newClient(t, p, p.mirror()), 1, testlevel.Stride(11, 40))
 }
 
 // packedFiles is a set of small files with two packs.

@@ -134,7 +134,7 @@ func (c *chooser) addExpanded() error {
 	if err != nil {
 		return advice.Because(err, "run collet release verify", "expanded patch %s", o.Path())
 	}
-	forms := p.Forms()
+	forms := p.Rebuilt()
 	for i, f := range c.files {
 		n := &c.now.Blobs[i]
 		n.Rebuilt, n.Expands = forms[f.Sum]

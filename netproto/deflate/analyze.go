@@ -33,15 +33,25 @@ func candidates() (list []Params) {
 // Analyze makes the recipe of a file: it finds the parameters that make each stream again, bit for bit. The result is the same for any
 // number of workers. A file without such streams gives a recipe that does not expand anything. Errors are those of ctx and of the file.
 func Analyze(ctx context.Context, file io.ReaderAt, size int64, workers int) (Recipe, error) {
-	file = &lockedReader{r: file}
 	list, err := scan(file, size, size, nil)
 	if err != nil || len(list) == 0 {
 		return Recipe{}, err
 	}
+	return analyze(ctx, &lockedReader{r: file}, list, make([]bool, len(list)), workers)
+}
+
+// analyze makes the recipe of a file with these streams. It allows concurrent reads. Those in keep stay as they are.
+func analyze(ctx context.Context, file *lockedReader, list []stream, keep []bool, workers int) (Recipe, error) {
 	found := make([]Params, len(list))
+	var todo []int
+	for i := range list {
+		if !keep[i] {
+			todo = append(todo, i)
+		}
+	}
 	var likely []Params
 	e := newEncoder()
-	for _, i := range samples(list) {
+	for _, i := range samples(list, todo) {
 		p, err := e.find(ctx, file, list[i], append(slices.Clone(likely), candidates()...))
 		if err != nil {
 			return Recipe{}, err
@@ -50,8 +60,9 @@ func Analyze(ctx context.Context, file io.ReaderAt, size int64, workers int) (Re
 			likely = append(likely, p)
 		}
 	}
+	var err error
 	if len(likely) > 0 {
-		err = findAll(ctx, file, list, found, likely, workers)
+		err = findAll(ctx, file, list, todo, found, likely, workers)
 	}
 	var r Recipe
 	for _, p := range found {
@@ -66,36 +77,35 @@ func AnalyzeForm(ctx context.Context, file io.ReaderAt, size, most int64, worker
 	if r, err = Analyze(ctx, file, size, workers); err != nil || !r.Expands() {
 		return r, 0, err
 	}
-	form, err = FormSize(file, size, r)
-	if form > most || form/maxExpansion > size {
+	if form, err = FormSize(file, size, r); !fits(form, size, most) {
 		form = 0
 	}
 	return r, form, err
 }
 
-// samples selects streams, the largest first.
-func samples(list []stream) []int {
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
+// fits reports whether a form of a file has at most most bytes, and not many times those of the file.
+func fits(form, size, most int64) bool { return form <= most && form/maxExpansion <= size }
+
+// samples selects streams of those in todo, the largest first.
+func samples(list []stream, todo []int) []int {
+	order := slices.Clone(todo)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].plain, list[a].plain) })
 	chosen := slices.Clone(order[:min(len(order), sampleLargest)])
-	for n := range sampleSpread {
-		if i := n * len(list) / sampleSpread; !slices.Contains(chosen, i) {
+	for n := range min(sampleSpread, len(todo)) {
+		if i := todo[n*len(todo)/sampleSpread]; !slices.Contains(chosen, i) {
 			chosen = append(chosen, i)
 		}
 	}
 	return chosen
 }
 
-// findAll finds the parameters of the streams that have none yet.
-func findAll(ctx context.Context, file io.ReaderAt, list []stream, found, likely []Params, workers int) error {
+// findAll finds the parameters of the streams in open that have none yet.
+func findAll(ctx context.Context, file io.ReaderAt, list []stream, open []int, found, likely []Params, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	todo := make(chan int)
 	group.Go(func() error {
 		defer close(todo)
-		for i := range list {
+		for _, i := range open {
 			if found[i] != (Params{}) {
 				continue
 			}

@@ -13,7 +13,7 @@
 // program has a recipe of five bytes.
 //
 // An expanded set patch (MakePatch, OpenPatch) is a set patch between sets with forms in place of files, with the recipes (patch*.go). It
-// makes exactly the files of the new set.
+// makes exactly the files of the new set. Streams that did not change stay compressed in these forms, so the work is that of what changed.
 //
 // All input is untrusted: it is read within named caps, sizes are claims until a stream was inflated, and memory does not depend on them.
 // The encoder has no state between streams, so every system and every number of cores gives the same bytes. docs/RELEASE-FORMAT.md has

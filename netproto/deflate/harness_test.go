@@ -59,8 +59,20 @@ type member struct {
 	params Params
 }
 
-// archive makes a zip archive with data descriptors, as archive/zip writes them.
+// zipDescribed is the flag of an entry with a data descriptor.
+const zipDescribed = 1 << 3
+
+// described gives every entry a data descriptor behind its stream, as programs do that can't seek.
+func described(h *zip.FileHeader) { h.Flags |= zipDescribed }
+
+// archive makes a zip archive without data descriptors.
 func archive(t testing.TB, members ...member) []byte {
+	t.Helper()
+	return archiveWith(t, func(*zip.FileHeader) {}, members...)
+}
+
+// archiveWith makes a zip archive whose headers are changed.
+func archiveWith(t testing.TB, change func(*zip.FileHeader), members ...member) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -70,6 +82,7 @@ func archive(t testing.TB, members ...member) []byte {
 		if m.method == zip.Store {
 			packed, h.CompressedSize64 = m.data, uint64(len(m.data))
 		}
+		change(h)
 		out, err := w.CreateRaw(h)
 		if err != nil {
 			t.Fatal(err)

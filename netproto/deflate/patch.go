@@ -234,10 +234,6 @@ func isForm(path string) bool { return strings.HasSuffix(path, FormSuffix) }
 // expandOld is the expanded old listing. at says which form each of its entries is, −1 for a file; file is the place of a file, or of the
 // form's file, in the old listing.
 func (h *header) expandOld(old release.Listing) (list release.Listing, at, file []int) {
-	type entry struct {
-		release.ListedFile
-		form, file int
-	}
 	var all []entry
 	for i, f := range old {
 		all = append(all, entry{f, -1, i})
@@ -247,6 +243,17 @@ func (h *header) expandOld(old release.Listing) (list release.Listing, at, file 
 		e.Path, e.Size, e.Sum = e.Path+FormSuffix, f.size, f.sum
 		all = append(all, e)
 	}
+	return sortEntries(all)
+}
+
+// entry is a file or a form of an expanded listing.
+type entry struct {
+	release.ListedFile
+	form, file int // as expandOld returns them
+}
+
+// sortEntries sorts the entries of an expanded listing by their paths.
+func sortEntries(all []entry) (list release.Listing, at, file []int) {
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
 	for _, e := range all {
 		list, at, file = append(list, e.ListedFile), append(at, e.form), append(file, e.file)

@@ -97,53 +97,46 @@ func (p *Patch) Contents() []delta.SetContent { return p.contents }
 
 // Work is what applying a patch takes beside the work of its set patch, in bytes.
 type Work struct {
-	Inflated int64 // of old forms
-	Deflated int64 // of new forms, to be compressed again
+	Inflated int64 // of old streams, as estimated
 	Scratch  int64 // the most that is in scratch at once
 }
 
 // Work returns the work of applying all of it.
 func (p *Patch) Work() (w Work) {
 	for _, f := range p.header.olds {
-		w.Inflated += f.size
+		w.Inflated += streamBytes(f.size, p.old[f.file].Size)
+		w.Scratch += f.size
 	}
 	largest := int64(0)
 	for _, f := range p.header.news {
-		w.Deflated += p.set.Listing()[f.file].Size
 		largest = max(largest, p.set.Listing()[f.file].Size)
 	}
-	w.Scratch = w.Inflated + largest
+	w.Scratch += largest
 	return w
 }
 
-// Forms has each new content, with the size of the form from which it is compressed again; 0 for a content of the set patch itself.
-func (p *Patch) Forms() map[release.Digest]int64 {
-	forms := make(map[release.Digest]int64, len(p.contents))
-	for i, c := range p.contents {
-		forms[c.Sum] = 0
-		if n := p.made[i]; n >= 0 {
-			forms[c.Sum] = p.set.Listing()[p.header.news[n].file].Size
-		}
-	}
-	return forms
+// streamBytes estimates how many bytes of a form are inflated streams: by how much the form is larger than the file, and half of that for the
+// compressed streams. Deflate makes text three to five times smaller.
+func streamBytes(form, file int64) int64 { return min(max(form-file, 0)*3/2, form) }
+
+// Rebuilt is how a content is made from its form. Sizes are in bytes.
+type Rebuilt struct {
+	Form     int64 // 0 for a content of the set patch itself
+	Deflated int64 // of the form, to be compressed again: as many bytes at level 6 as take as long, as estimated
 }
 
-// Reads returns the files of the old set that Apply reads, by their index in the old listing, each once.
-func (p *Patch) Reads() (list []int) {
-	seen := map[int]bool{}
-	add := func(i int) {
-		if !seen[i] {
-			seen[i] = true
-			list = append(list, i)
+// Rebuilt has each new content.
+func (p *Patch) Rebuilt() map[release.Digest]Rebuilt {
+	all := make(map[release.Digest]Rebuilt, len(p.contents))
+	for i, c := range p.contents {
+		all[c.Sum] = Rebuilt{}
+		if n := p.made[i]; n >= 0 {
+			f := p.header.news[n]
+			form := p.set.Listing()[f.file].Size
+			all[c.Sum] = Rebuilt{form, f.recipe.Time(streamBytes(form, c.Size))}
 		}
 	}
-	for _, i := range p.set.Reads() {
-		add(p.file[i])
-	}
-	for _, content := range slices.Sorted(maps.Keys(p.kept)) {
-		add(p.file[p.kept[content]])
-	}
-	return list
+	return all
 }
 
 // ApplySome reads the rest of the patch and writes the wanted contents of Contents to sink. Old forms are made when they are first read; they

@@ -11,6 +11,7 @@ import (
 
 	"collet/netproto/delta"
 	"collet/netproto/release"
+	"collet/platform/interrupt"
 )
 
 // Scratch makes files for forms. It is safe for concurrent use.
@@ -89,57 +90,138 @@ func (m *maker) close() (err error) {
 	return err
 }
 
-// expandAll makes the forms of new files that are worth it, and of the old files from which they may derive.
+// expandAll makes the forms of new files that are worth it, and of the old files from which they may derive. Streams that a file and its
+// old version have stay compressed in both, because the set patch copies them.
 func (m *maker) expandAll(ctx context.Context) error {
 	for _, f := range slices.Concat(m.old.Listing, m.fresh.Listing) {
 		if isForm(f.Path) {
 			return ErrNothingDeflated
 		}
 	}
-	there := map[release.Digest]bool{}
-	for _, f := range m.old.Listing {
-		there[f.Sum] = true
+	news, olds := changed(m.fresh.Listing, m.old.Listing), changed(m.old.Listing, m.fresh.Listing)
+	newStreams, err := sumStreams(ctx, m.fresh, news, m.old)
+	if err != nil {
+		return err
 	}
-	plain, files := int64(0), int64(0)
+	oldStreams, err := sumStreams(ctx, m.old, olds, m.fresh)
+	if err != nil {
+		return err
+	}
+	plain, packed := int64(0), int64(0)
 	added := map[string]bool{} // extensions of new files without an old version
-	for i, f := range m.fresh.Listing {
-		if there[f.Sum] || f.Use != release.UseResource || len(f.Path)+len(FormSuffix) > release.MaxPath || len(m.news) == MaxForms {
-			continue
+	for _, i := range news {
+		if len(m.news) == MaxForms {
+			break
 		}
-		made, out, err := m.expand(ctx, m.fresh, i)
+		made, out, err := m.expand(ctx, m.fresh, i, oldStreams[partner(m.fresh.Listing[i].Path, m.old)])
 		if err != nil {
 			return err
 		}
 		if out == nil {
 			continue
 		}
-		plain, files, m.newPaths[f.Path] = plain+made.size, files+f.Size, true
-		m.news, m.newFiles = append(m.news, out), append(m.newFiles, i)
+		f := m.fresh.Listing[i]
+		m.news, m.newFiles, m.newPaths[f.Path] = append(m.news, out), append(m.newFiles, i), true
+		plain, packed = plain+made.plain, packed+made.packed
 		m.newSizes, m.newSums = append(m.newSizes, made.size), append(m.newSums, made.sum)
 		m.header.news = append(m.header.news, form{size: f.Size, sum: f.Sum, recipe: made.recipe})
 		if _, found := m.old.Listing.Find(f.Path); !found {
 			added[strings.ToLower(path.Ext(f.Path))] = true
 		}
 	}
-	if plain*100 < files*(100+leastGain) || len(m.news) == 0 {
+	if plain*100 < packed*(100+leastGain) || len(m.news) == 0 {
 		return ErrNothingDeflated
 	}
-	for i, f := range m.old.Listing {
-		if f.Use != release.UseResource || len(f.Path)+len(FormSuffix) > release.MaxPath || len(m.olds) == MaxForms || !m.mayDerive(f, added) {
+	for _, i := range olds {
+		if len(m.olds) == MaxForms || !m.mayDerive(m.old.Listing[i], added) {
 			continue
 		}
-		made, out, err := m.expand(ctx, m.old, i)
+		made, out, err := m.expand(ctx, m.old, i, newStreams[partner(m.old.Listing[i].Path, m.fresh)])
 		if err != nil {
 			return err
 		}
 		if out != nil {
-			m.header.olds, m.olds = append(m.header.olds, made), append(m.olds, out)
+			m.header.olds, m.olds = append(m.header.olds, made.form), append(m.olds, out)
 		}
 	}
 	if len(m.olds) == 0 {
 		return ErrNothingDeflated
 	}
 	return nil
+}
+
+// changed are the files of a set that may get a form: resources whose content the other set does not have.
+func changed(set, other release.Listing) (list []int) {
+	there := map[release.Digest]bool{}
+	for _, f := range other {
+		there[f.Sum] = true
+	}
+	for i, f := range set {
+		if !there[f.Sum] && f.Use == release.UseResource && len(f.Path)+len(FormSuffix) <= release.MaxPath {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// streamSum is the beginning of the SHA-256 of a compressed stream.
+type streamSum [16]byte
+
+// partner names the file of the other set that a file is compared with: its path, or nothing if the other set has no such file. All these are
+// compared together, because files change their names.
+func partner(name string, other delta.SetSide) string {
+	if _, found := other.Listing.Find(name); found {
+		return name
+	}
+	return ""
+}
+
+// sumStreams is the sums of all streams of some files, by partner.
+func sumStreams(ctx context.Context, side delta.SetSide, files []int, other delta.SetSide) (map[string]map[streamSum]bool, error) {
+	all := map[string]map[streamSum]bool{}
+	for _, i := range files {
+		name := partner(side.Listing[i].Path, other)
+		sums := all[name]
+		if sums == nil {
+			sums = map[streamSum]bool{}
+			all[name] = sums
+		}
+		err := withFile(side, i, func(file *lockedReader, size int64) error {
+			list, err := scan(file, size, size, nil)
+			if err != nil {
+				return err
+			}
+			for _, s := range list {
+				sum, err := s.sum(ctx, file)
+				if err != nil {
+					return err
+				}
+				sums[sum] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// sum reads the stream of a file.
+func (s stream) sum(ctx context.Context, file io.ReaderAt) (sum streamSum, err error) {
+	h := release.SHA256.NewHash()
+	_, err = io.Copy(h, interrupt.Reader(ctx, io.NewSectionReader(file, s.start, s.size)))
+	copy(sum[:], h.Sum(nil))
+	return sum, err
+}
+
+// withFile opens a file of a set for a call of do.
+func withFile(side delta.SetSide, i int, do func(file *lockedReader, size int64) error) error {
+	file, err := side.Source.Open(i)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(&lockedReader{r: file}, side.Listing[i].Size), file.Close())
 }
 
 // mayDerive reports whether a rebuilt file may derive from an old file: it has its path, or the old file is gone and an added one has its
@@ -149,57 +231,83 @@ func (m *maker) mayDerive(old release.ListedFile, added map[string]bool) bool {
 	return m.newPaths[old.Path] || !stays && added[strings.ToLower(path.Ext(old.Path))]
 }
 
-// expand makes the form of a file; out is nil if the file has no stream that can be made again.
-func (m *maker) expand(ctx context.Context, side delta.SetSide, i int) (made form, out ScratchFile, err error) {
-	f := side.Listing[i]
-	file, err := side.Source.Open(i)
+// expanded is a form that was made.
+type expanded struct {
+	form
+	plain, packed int64 // bytes of its inflated streams, and of these streams in the file
+}
+
+// expand makes the form of a file; out is nil if the file has no stream that can be made again, beside those in keep.
+func (m *maker) expand(ctx context.Context, side delta.SetSide, i int, keep map[streamSum]bool) (made expanded, out ScratchFile, err error) {
+	err = withFile(side, i, func(file *lockedReader, size int64) error {
+		if made, err = m.analyze(ctx, file, size, keep); err != nil || made.plain == 0 {
+			return err
+		}
+		if out, err = m.scratch.Create(); err != nil {
+			return err
+		}
+		sum := release.SHA256.NewHash()
+		if err = Expand(ctx, io.MultiWriter(out, sum), file, size, made.size, made.recipe); err == nil {
+			err = out.Flush()
+		}
+		made.file, made.sum = i, release.SHA256.SumOf(sum)
+		return err
+	})
+	if err != nil && out != nil {
+		err = errors.Join(fmt.Errorf("expand %q: %w", side.Listing[i].Path, err), out.Close())
+	}
+	return made, out, err
+}
+
+// analyze finds the recipe of a file and the size of its form; plain is 0 for a file without a form. Streams in keep stay as they are.
+func (m *maker) analyze(ctx context.Context, file *lockedReader, size int64, keep map[streamSum]bool) (made expanded, err error) {
+	list, err := scan(file, size, size, nil)
 	if err != nil {
-		return made, nil, err
+		return made, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	r, size, err := AnalyzeForm(ctx, file, f.Size, MaxForm, m.workers)
-	if err != nil || size == 0 {
-		return made, nil, err
+	kept := make([]bool, len(list))
+	for i, s := range list {
+		sum, err := s.sum(ctx, file)
+		if err != nil {
+			return made, err
+		}
+		kept[i] = keep[sum]
 	}
-	if out, err = m.scratch.Create(); err != nil {
-		return made, nil, err
+	if made.recipe, err = analyze(ctx, file, list, kept, m.workers); err != nil {
+		return made, err
 	}
-	sum := release.SHA256.NewHash()
-	if err = Expand(ctx, io.MultiWriter(out, sum), file, f.Size, size, r); err == nil {
-		err = out.Flush()
+	for i, p := range made.recipe.params() {
+		if p != (Params{}) {
+			made.plain, made.packed = made.plain+list[i].plain, made.packed+list[i].size
+		}
 	}
-	if err != nil {
-		return made, nil, errors.Join(fmt.Errorf("expand %q: %w", f.Path, err), out.Close())
+	if made.size = size + made.plain - made.packed; !fits(made.size, size, MaxForm) {
+		made = expanded{}
 	}
-	return form{i, size, release.SHA256.SumOf(sum), r}, out, nil
+	return made, nil
 }
 
 // expandNew is the expanded new listing, as expandOld is the old one. It sorts the forms by their paths in it.
 func (m *maker) expandNew() (list release.Listing, at, file []int) {
-	type entry struct {
-		release.ListedFile
-		form, file int
-	}
-	var all []entry
 	formOf := map[int]int{}
 	for n, i := range m.newFiles {
 		formOf[i] = n
 	}
+	var all []entry
 	for i, f := range m.fresh.Listing {
-		e := entry{f, -1, i}
-		if n, rebuilt := formOf[i]; rebuilt {
-			e.form = n
+		n, rebuilt := formOf[i]
+		if !rebuilt {
+			n = -1
+		} else {
+			f.Path, f.Size, f.Sum = f.Path+FormSuffix, m.newSizes[n], m.newSums[n]
 		}
-		if e.form >= 0 {
-			e.Path, e.Size, e.Sum = e.Path+FormSuffix, m.newSizes[e.form], m.newSums[e.form]
-		}
-		all = append(all, e)
+		all = append(all, entry{f, n, i})
 	}
-	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
+	list, at, file = sortEntries(all)
 	var news []form
-	for _, e := range all {
-		if list, at, file = append(list, e.ListedFile), append(at, e.form), append(file, e.file); e.form >= 0 {
-			news = append(news, m.header.news[e.form])
+	for _, n := range at {
+		if n >= 0 {
+			news = append(news, m.header.news[n])
 		}
 	}
 	m.header.news = news

@@ -112,12 +112,10 @@ func (g Group) Packed() (n int64) {
 	return n
 }
 
-// Deflated is the size of the forms, which are compressed again, in bytes.
+// Deflated is how long compressing the forms again takes, as bytes at level 6.
 func (g Group) Deflated() (n int64) {
 	for _, m := range g.Members {
-		if m.IsForm() {
-			n += m.Size
-		}
+		n += m.Recipe.Time(m.Size)
 	}
 	return n
 }
