@@ -143,7 +143,7 @@ var imports = map[string]row{
 	"build/pack/bundle":              {ours: []string{"netproto/product", "netproto/release", "platform"}},
 	"build/pack/pe":                  {others: []string{"github.com/tc-hib/winres"}},
 	"build/pack/sign":                {ours: []string{"build/advice", "build/pack/pe", "platform/text"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
-	"build/pack/archive":             {ours: []string{"build/pack/bundle"}, others: []string{zstd}},
+	"build/pack/archive":             {ours: []string{"build/pack/bundle", "netproto/deflate"}, others: []string{zstd}},
 	"build/pack/verify":              {ours: []string{"platform/interrupt"}, others: []string{zstd}},
 	"build/pack/windows":             {ours: []string{"app/install", "build/pack/bundle", "build/pack/pe", "netproto/product", "netproto/release"}, others: []string{image}},
 	"build/pack/icon":                {others: []string{image}},

@@ -57,7 +57,7 @@ type Resources struct {
 type Pack struct {
 	Name       string `toml:"name"`        // Name without `.zip`. Required.
 	From       string `toml:"from"`        // Folder with the pack's files, or a finished `.zip`, which is taken as it is. Required. What version control and systems leave behind stays out: `.git` and its like, `.DS_Store`, `Thumbs.db`, `desktop.ini`. Links are refused.
-	Deflate    bool   `toml:"deflate"`     // Compress it. Not compressed, updates take less time: those of a compressed pack are as small, but clients inflate and compress it again.
+	Deflate    bool   `toml:"deflate"`     // Compress it as zlib does at level 6. Not compressed, updates take less time: those of a compressed pack are as small, but clients inflate what changed and compress it again.
 	ServerOnly bool   `toml:"server-only"` // Players don't get it: it goes to `ServerResources` of server packages.
 }
 

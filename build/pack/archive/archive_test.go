@@ -8,19 +8,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"collet/build/pack/archive"
 	"collet/build/pack/bundle"
+	"collet/netproto/deflate"
 )
 
 // when is a time that has odd seconds and another day in most time zones.
@@ -103,8 +107,9 @@ func TestBytes(t *testing.T) {
 func TestGolden(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for ext, want := range map[string]string{
-		"zip": "5459be4f7e0c9aa7a1d78f4ae5b341356847b3ca92f3ccf57b21add197a5eb5f",
-		"tar": "1bcf239b82271e7c084818468dd0188a79bda055bf70c0b5845d62e638112735",
+		"zip":          "5459be4f7e0c9aa7a1d78f4ae5b341356847b3ca92f3ccf57b21add197a5eb5f",
+		"deflated.zip": "439511e7171e16581a083a1a04e9bf0644afa30c4915446b4296e3f552cad2e0",
+		"tar":          "1bcf239b82271e7c084818468dd0188a79bda055bf70c0b5845d62e638112735",
 	} {
 		if err := makers[ext](t.Context(), tree(t, sample(t, t.TempDir())), out, archive.Options{Time: when}); err != nil {
 			t.Fatal(err)
@@ -116,10 +121,54 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestDeflatedIsMadeAgain: a publisher finds how to make every entry of a compressed zip again, bit for bit.
+func TestDeflatedIsMadeAgain(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.zip")
+	var text []byte
+	for i := range 9000 {
+		text = fmt.Appendf(text, "line %d of a file. ", i*i)
+	}
+	var files []bundle.Entry
+	for i, size := range []int{1, 40_000, len(text)} {
+		files = append(files, bundle.Entry{Path: fmt.Sprint(i), Mode: 0o644, Data: text[:size]})
+	}
+	if err := archive.Zip(t.Context(), tree(t, files), out, archive.Options{Deflate: true}); err != nil {
+		t.Fatal(err)
+	}
+	data := read(t, out)
+	recipe, _, err := deflate.AnalyzeForm(t.Context(), bytes.NewReader(data), int64(len(data)), 1<<20, 1)
+	if got, want := fmt.Sprintf("%x", recipe.Append(nil)), "010306"; err != nil || got != want {
+		t.Errorf("the recipe is %s, want %s: %v", got, want, err)
+	}
+}
+
+// TestDeflateFails: an error of the output ends the compression, and no goroutine stays.
+func TestDeflateFails(t *testing.T) {
+	noise := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	files := tree(t, []bundle.Entry{{Path: "noise", Mode: 0o644, Data: noise}})
+	full := errors.New("the disk is full")
+	synctest.Test(t, func(t *testing.T) {
+		if err := archive.EncodeZip(t.Context(), files, failing{full}, archive.Options{Deflate: true}); !errors.Is(err, full) {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := archive.EncodeZip(ctx, files, io.Discard, archive.Options{Deflate: true}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// failing is a full disk.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
 func TestZipEntries(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.zip")
-	for _, deflate := range []bool{false, true} {
-		if err := archive.Zip(t.Context(), tree(t, sample(t, t.TempDir())), out, archive.Options{Deflate: deflate}); err != nil {
+	for _, compressed := range []bool{false, true} {
+		if err := archive.Zip(t.Context(), tree(t, sample(t, t.TempDir())), out, archive.Options{Deflate: compressed}); err != nil {
 			t.Fatal(err)
 		}
 		r, err := zip.OpenReader(out)
@@ -128,7 +177,7 @@ func TestZipEntries(t *testing.T) {
 		}
 		defer r.Close()
 		for _, f := range r.File {
-			deflated := deflate && f.UncompressedSize64 > 0 && f.Mode()&fs.ModeSymlink == 0
+			deflated := compressed && f.UncompressedSize64 > 0 && f.Mode()&fs.ModeSymlink == 0
 			if (f.Method == zip.Deflate) != deflated || (f.Flags&8 != 0) != deflated {
 				t.Errorf("%s: method %d, flags %#x", f.Name, f.Method, f.Flags)
 			}

@@ -2,8 +2,9 @@
 //
 // The bytes of an archive depend only on the tree and the Options, not on the clock, the time zone, the user, the umask, the locale, or the
 // order in which files are found. Entries are sorted by path, have one time, the permissions of the tree, and no owner (0/0 without names
-// in a tar). Compressed bytes also depend on the version of the compression library, which go.mod pins. The standard library's is not used,
-// because it would change them with the toolchain.
+// in a tar). Compressed bytes of a zip are those of zlib at level 6 (package deflate), so publishers and clients of releases can make them again.
+// Those of a tar also depend on the version of the compression library, which go.mod pins. The standard library's is not used, because it
+// would change them with the toolchain.
 //
 // A zip stores files unless Options.Deflate is set: stored files have the same chunks in every release, so that updates stay small. Sizes
 // and checksums of stored files precede the data, so that the zip can be read sequentially. Zip64 is used only where a number needs it.

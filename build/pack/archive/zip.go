@@ -11,17 +11,19 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
-	"github.com/klauspost/compress/flate"
-
 	"collet/build/pack/bundle"
+	"collet/netproto/deflate"
 )
 
 // Numbers of the zip format (APPNOTE.TXT 6.3, sections 4.4 and 4.5).
 const (
 	zipUTF8      = 1 << 11     // flag: the name is UTF-8
 	zipLater     = 1 << 3      // flag: sizes and checksum follow the data
+	zipLevel     = 6           // of compression: level 9 takes clients three times as long and saves half a percent
+	zipMemLevel  = 8           // zlib's usual one
 	zipVersion10 = 10          // needed for what is stored
 	zipVersion20 = 20          // needed for deflate
 	zipVersion45 = 45          // needed for sizes of 4 GiB and more
@@ -49,9 +51,11 @@ func EncodeZip(ctx context.Context, tree bundle.Tree, out io.Writer, o Options) 
 		return fmt.Errorf("a zip can't say the year %d: want %d to %d", year, firstYear, lastYear)
 	}
 	buffered := bufio.NewWriterSize(out, copyBuffer)
-	z := zipper{zip.NewWriter(buffered), newCopier(ctx, o), o}
+	z := zipper{w: zip.NewWriter(buffered), copier: newCopier(ctx, o), o: o}
+	defer func() { z.open.stop() }()
 	z.w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestCompression)
+		z.open = startEncoder(w)
+		return z.open, nil
 	})
 	for _, e := range tree {
 		if err := z.addEntry(e); err != nil {
@@ -64,7 +68,42 @@ func EncodeZip(ctx context.Context, tree bundle.Tree, out io.Writer, o Options) 
 type zipper struct {
 	w *zip.Writer
 	*copier
-	o Options
+	o    Options
+	open *encoder // of the last compressed entry; nil before
+}
+
+// encoder compresses what is written to it, as zlib does. So a publisher finds how to make the same bytes again, and an update of a compressed
+// pack costs what its changes cost. It is not safe for concurrent use.
+type encoder struct {
+	*io.PipeWriter
+	run sync.WaitGroup
+	err error // of the compression
+}
+
+// startEncoder starts the goroutine that compresses to out. Close and stop wait for it.
+func startEncoder(out io.Writer) *encoder {
+	in, pipe := io.Pipe()
+	e := &encoder{PipeWriter: pipe}
+	e.run.Go(func() {
+		e.err = deflate.Encode(out, in, deflate.Params{Level: zipLevel, MemLevel: zipMemLevel})
+		in.CloseWithError(e.err)
+	})
+	return e
+}
+
+// Close ends the entry.
+func (e *encoder) Close() error {
+	e.PipeWriter.Close()
+	e.run.Wait()
+	return e.err
+}
+
+// stop ends an entry that failed; it does nothing after Close.
+func (e *encoder) stop() {
+	if e != nil {
+		e.CloseWithError(io.ErrUnexpectedEOF)
+		e.run.Wait()
+	}
 }
 
 // addEntry writes one entry. Empty files and links are stored in any case.
