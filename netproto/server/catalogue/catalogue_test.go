@@ -123,6 +123,8 @@ func TestCatalogueFaults(t *testing.T) {
 			"sub", "is a folder; only files that lie directly in the target's folder can be offered"},
 		{"file beside targets", map[string]string{"Resources/A.zip": "", "PlatformBinaries/FoGame.so": ""}, nil,
 			"FoGame.so", "into a folder named after their target"},
+		{"a program", map[string]string{"Resources/A.zip": "", "PlatformBinaries/Linux-x64/FoGame.program": "{}"}, nil,
+			"FoGame.program", "is the description of a program, of which every file can be code; publish the game"},
 		{"unfinished file", map[string]string{"Resources/A.zip": "", "PlatformBinaries/Linux-x64/~x.so": ""}, nil,
 			"Linux-x64", "marks unfinished files"},
 		{"names that differ by case", map[string]string{"Resources/A.zip": "", "PlatformBinaries/Linux-x64/a.zip": ""}, nil,
@@ -202,7 +204,7 @@ func TestOddOffersAreWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.has(t, "warn", "Linux-64", "No client asks for this target; did you mean Linux-x64?")
-	log.has(t, "warn", "macOS-arm64", "none ends in .dylib")
+	log.has(t, "warn", "macOS-arm64", "none ends in .dylib, and none in .program")
 	if strings.Contains(log.String(), "Nothing is offered") {
 		t.Error("warned of an empty offer")
 	}

@@ -15,7 +15,8 @@ type Offer struct {
 	target     string // empty for the common-only offer
 	folder     string // of a payload of another logic version; empty otherwise
 	files      []*File
-	hasModule  bool                  // a native module is among them
+	hasModule  bool                  // a native module is among them, or the description of a program
+	isProgram  bool                  // a description is among them
 	descriptor []byte                // engine: the list as it goes into InitData
 	list       []netproto.ListedFile // C1: the list
 }
@@ -23,9 +24,16 @@ type Offer struct {
 // addFile appends one of the target's own files.
 func (o *Offer) addFile(f *File) {
 	o.files = append(o.files, f)
-	if strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
+	if f.isModule(o.target) {
 		o.hasModule = true
+		o.isProgram = o.isProgram || strings.HasSuffix(f.Path, product.DescriptionExt)
 	}
+}
+
+// isModule reports whether a file is what clients of a target start: a native module, or the description of a program.
+func (f *File) isModule(target string) bool {
+	_, is := product.Target(target).HostOf(f.Path)
+	return is && f.Role == release.Binary
 }
 
 // checkRules applies the clients' rules for a list.
@@ -57,13 +65,14 @@ func (o *Offer) hosts() map[string]bool {
 }
 
 // encodeLists encodes the list once, for the engine's clients and for C1. An engine's client takes every file whose name begins with
-// that of its module and a dot, including its own program, and has only a checksum to verify it: its list leaves programs out.
+// that of its module and a dot, including its own program, and has only a checksum to verify it: its list leaves programs out. It can't run
+// a game that is a program at all, and every file of such a game can be code: then its list is empty.
 func (o *Offer) encodeLists() error {
 	entries, hosts := make([]netproto.Entry, 0, len(o.files)), o.hosts()
 	o.list = make([]netproto.ListedFile, len(o.files))
 	for i, f := range o.files {
 		sum, _ := f.Digest.SHA256()
-		if f.Role != release.Binary || !hosts[f.Path] {
+		if !o.isProgram && (f.Role != release.Binary || !hosts[f.Path]) {
 			entries = append(entries, netproto.Entry{Name: f.Path, Size: uint64(f.Size), Hash: f.FNV, Role: uint8(f.Role), Index: f.Index})
 		}
 		o.list[i] = netproto.ListedFile{Path: f.Path, Size: uint64(f.Size), SHA256: sum, Role: uint8(f.Role), Index: f.Index}
@@ -95,7 +104,7 @@ func (o *Offer) totalBytes() int64 {
 func (o *Offer) moduleBases() (bases []string) {
 	target := product.Target(o.target)
 	for _, f := range o.files {
-		if base := target.PayloadBase(f.Path); f.Role == release.Binary && base != "" && target.LibraryName(base) == f.Path {
+		if base := target.PayloadBase(f.Path); base != "" && f.isModule(o.target) {
 			bases = append(bases, base)
 		}
 	}
@@ -105,7 +114,7 @@ func (o *Offer) moduleBases() (bases []string) {
 // unmatched are the target's own files that are not named after a variant of the game.
 func (o *Offer) unmatched(game string) (names []string) {
 	for _, f := range o.files {
-		if _, is := product.ParseVariant(game, product.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" {
+		if _, is := product.ParseVariant(game, product.Target(o.target).PayloadBase(f.Path)); !is && f.Target != "" && f.Role == release.Binary {
 			names = append(names, f.Path)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/netproto/server/config"
 	"collet/platform"
@@ -199,6 +200,10 @@ func findTarget(folder, target string) ([]*File, error) {
 		if err := f.mustBeReadable(); err != nil {
 			faults = append(faults, &Error{Subject: "platform binary", Path: f.path, Err: err,
 				Hint: "only files that lie directly in the target's folder can be offered"})
+		}
+		if strings.HasSuffix(f.Path, product.DescriptionExt) {
+			faults = append(faults, &Error{Subject: "platform binary", Path: f.path, Err: errors.New("is the description of a program, of which every file can be code"),
+				Hint: "publish the game with collet release publish, and set Release.Folder"})
 		}
 		found = append(found, f)
 	}

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"collet/netproto/compat"
-	"collet/netproto/product"
-	"collet/netproto/release"
 	"collet/netproto/server/config"
 	"collet/platform"
 	"collet/platform/text"
@@ -147,7 +145,7 @@ func (d *declaration) newestModule(target string, h compat.Hello) *Offer {
 func payloadOf(o *Offer, editions []edition) payload {
 	p := undeclaredPayload(o, "")
 	for _, f := range o.files {
-		if f.Role != release.Binary || !strings.HasSuffix(f.Path, product.Target(o.target).LibraryExt()) {
+		if !f.isModule(o.target) {
 			continue
 		}
 		one, err := f.readSidecar(o)

@@ -26,10 +26,12 @@ func warnMistakes(c *Catalogue, log zerolog.Logger) {
 		case !slices.Contains(targetNames(), o.target):
 			log.Warn().Str("target", o.target).Msg("No client asks for this target" + config.DidYouMean(o.target, targetNames()))
 		case target.CanSelfUpdate() && !o.hasModule:
-			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s", target.LibraryExt())
+			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s, and none in %s", target.LibraryExt(), product.DescriptionExt)
 		}
 	}
-	warnFolders(c.files, log)
+	if !slices.ContainsFunc(c.offers.ofTargets(), func(o *Offer) bool { return o.isProgram }) {
+		warnFolders(c.files, log)
+	}
 	warnVariants(c.offers, log)
 }
 
