@@ -124,6 +124,7 @@ func (p *publication) addDescriptions(ctx context.Context) error {
 			}
 		}
 	}
+	p.game.findHosts() // a host may lie beside a description that was just added
 	return nil
 }
 
@@ -171,6 +172,7 @@ func (g *game) checkDescription(target string, file *found) error {
 		return advice.Wrong(fmt.Sprintf("put it into %s/%s", platformResources, target), "%s names the executable %s, which is not there", name, d.Program)
 	}
 	set[d.Program].mode = release.ProgramMode
+	g.compatibility[target] = d.Compatibility
 	for _, k := range d.Keep {
 		if set[k.Shipped()] == nil {
 			return advice.Wrong(fmt.Sprintf("put it into %s/%s", platformResources, target), "%s names the file %s, which is not there", name, k.Shipped())

@@ -376,6 +376,9 @@ func (p *publication) newHead(to *origin) (release.Head, error) {
 		HostBuild: s.HostBuild, Published: p.options.Now().UTC().Truncate(time.Second), Bytes: to.listing.Bytes(),
 		Count: len(to.listing), Mirrors: s.Mirrors,
 	}
+	if h.Compatibility == "" {
+		h.Compatibility = p.game.compatibility[to.entry.Target]
+	}
 	if h.Version == "" {
 		h.Version = strconv.FormatUint(h.Number, 10)
 	}

@@ -52,13 +52,15 @@ type game struct {
 	common  []*found            // resources
 	targets map[string][]*found // binaries by target
 	notes   map[string][]byte   // text by language
-	ignored []string            // names that do not belong to a release
+
+	compatibility map[string]string // what descriptions of programs say, by target
+	ignored       []string          // names that do not belong to a release
 }
 
 // readGame lists a game folder. It accepts the layout of a server package, with PlatformBinaries/<target>, and, if target is set, that of
 // an install: the module and the files named after it beside Resources.
 func readGame(fsys platform.FS, target string) (*game, error) {
-	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}}
+	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}, compatibility: map[string]string{}}
 	if err := errors.Join(g.readResources(), g.readBinaries(), g.readPlatformResources()); err != nil {
 		return nil, err
 	}
