@@ -55,6 +55,12 @@ func (p *Project) outside(out string) error {
 			return fmt.Errorf("%s lies in %s, of which the pack %s is made; choose another folder for packages with --out", out, k.From, k.Name)
 		}
 	}
+	for _, t := range p.Targets {
+		rel, err := filepath.Rel(t.Folder, full)
+		if t.Folder != "" && err == nil && filepath.IsLocal(rel) && !p.Files.leavesOut(p.Dir, t.Folder, filepath.ToSlash(rel)) {
+			return fmt.Errorf("%s lies in %s, whose files players get; choose another folder for packages with --out, or leave it out with files.exclude", out, t.Folder)
+		}
+	}
 	return nil
 }
 

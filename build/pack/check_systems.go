@@ -150,6 +150,10 @@ type serverChecker struct {
 func (c *serverChecker) check() {
 	s := c.server
 	c.checkWords("server.formats", s.Formats, serverFormats)
+	if c.isProgram && len(s.Formats) > 0 {
+		c.add("server.formats", "leave it out, run collet release publish, and name the release folder in the server's Release.Folder",
+			"is for modules: a server offers a program only by signed releases")
+	}
 	c.resolve("server.settings", &s.Settings, aFile)
 	if len(s.Formats) > 0 && len(s.Programs) == 0 {
 		c.addMissing("server.program", "add a table [[server.program]] with target and from")

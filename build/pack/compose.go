@@ -12,6 +12,7 @@ import (
 	"collet/app/settings"
 	"collet/build/pack/bundle"
 	"collet/netproto/product"
+	"collet/netproto/release"
 )
 
 // composition holds the finished input of all packages: every program filled in and signed, every pack written, each once. Packages for
@@ -24,7 +25,9 @@ type composition struct {
 	server  []bundle.Entry // additional packs for servers
 	builds  []composed
 
-	companions map[string]string // signed companions, by the path of the unsigned ones
+	resources  map[product.Target][]bundle.Entry // of targets that are programs, below the folder of resources
+	companions map[string]string                 // signed companions, by the path of the unsigned ones
+	offerOnly  bool                              // hosts that are not updated, and descriptions of programs, are left out
 }
 
 // composed is a build with finished files.
@@ -36,21 +39,29 @@ type composed struct {
 
 // compose fills an empty folder. wanted selects the targets; nil is all.
 func (p *Project) compose(ctx context.Context, dir string, wanted func(product.Target) bool, s signers) (*composition, error) {
-	c := &composition{project: p, dir: dir, sign: s, companions: map[string]string{}}
+	c := newComposition(p, dir, s)
+	return c, c.fill(ctx, wanted)
+}
+
+func newComposition(p *Project, dir string, s signers) *composition {
+	return &composition{project: p, dir: dir, sign: s, resources: map[product.Target][]bundle.Entry{}, companions: map[string]string{}}
+}
+
+func (c *composition) fill(ctx context.Context, wanted func(product.Target) bool) error {
 	if err := c.writePacks(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	for _, b := range p.Builds() {
+	for _, b := range c.project.Builds() {
 		if wanted != nil && !wanted(b.Target) {
 			continue
 		}
 		made, err := c.build(ctx, b)
 		if err != nil {
-			return nil, fmt.Errorf("%s for %s: %w", b.Base, b.Target, err)
+			return fmt.Errorf("%s for %s: %w", b.Base, b.Target, err)
 		}
 		c.builds = append(c.builds, made)
 	}
-	return c, nil
+	return nil
 }
 
 func (c *composition) writePacks(ctx context.Context) error {
@@ -80,24 +91,27 @@ func (c *composition) build(ctx context.Context, b Build) (composed, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return made, err
 	}
-	module, err := c.program(ctx, program{Build: b, from: b.Module, to: filepath.Join(folder, b.ModuleName()), pdb: b.ModulePDB, symbols: b.ModulePDBName()})
-	if err != nil {
-		return made, fmt.Errorf("module: %w", err)
+	if b.Program != "" {
+		if err := c.addProgram(ctx, &made); err != nil {
+			return made, err
+		}
+	} else {
+		module, err := c.program(ctx, program{Build: b, from: b.Module, to: filepath.Join(folder, b.ModuleName()), pdb: b.ModulePDB, symbols: b.ModulePDBName()})
+		if err != nil {
+			return made, fmt.Errorf("module: %w", err)
+		}
+		made.payload = append(made.payload, symbols(b.ModulePDBName(), b.ModulePDB)...)
+		made.payload = append(append(made.payload, symbols(b.HostPDBName(), b.HostPDB)...), module)
 	}
-	made.payload = append(symbols(b.ModulePDBName(), b.ModulePDB), symbols(b.HostPDBName(), b.HostPDB)...)
-	made.payload = append(made.payload, module)
-	if b.Host == "" {
-		return made, nil
+	updated, err := updatesHost(b)
+	if err != nil || b.Host == "" || c.offerOnly && !updated {
+		return made, err
 	}
 	host, err := c.program(ctx, program{Build: b, from: b.Host, to: filepath.Join(c.dir, string(b.Target), b.Base, b.HostName()), pdb: b.HostPDB, symbols: b.HostPDBName(), host: true})
 	if err != nil {
 		return made, fmt.Errorf("host: %w", err)
 	}
 	made.programs = append([]bundle.Entry{host}, made.payload...)
-	updated, err := updatesHost(b)
-	if err != nil {
-		return made, err
-	}
 	if updated {
 		made.payload = append(made.payload, host)
 	}
@@ -136,17 +150,23 @@ func (c *composition) companion(ctx context.Context, b Build, from string) (bund
 	if wanted, err := c.sign.wants(b.Target, from); err != nil || !wanted {
 		return e, err
 	}
-	if signed, known := c.companions[from]; known {
-		e.From = signed
-		return e, nil
-	}
-	e.From = filepath.Join(c.dir, "companions", fmt.Sprint(len(c.companions)), e.Path)
-	err := errors.Join(os.MkdirAll(filepath.Dir(e.From), 0o755), copyFile(ctx, e.From, from, bundle.Program, nil))
-	if err == nil {
-		err = c.sign.program(ctx, b.Target, e.From)
-	}
-	c.companions[from] = e.From
+	var err error
+	e.From, err = c.signedCopy(ctx, b.Target, from)
 	return e, err
+}
+
+// signedCopy returns the signed copy of a file that came unsigned.
+func (c *composition) signedCopy(ctx context.Context, target product.Target, from string) (string, error) {
+	if signed, known := c.companions[from]; known {
+		return signed, nil
+	}
+	to := filepath.Join(c.dir, "companions", fmt.Sprint(len(c.companions)), filepath.Base(from))
+	err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), copyFile(ctx, to, from, bundle.Program, nil))
+	if err == nil {
+		err = c.sign.program(ctx, target, to)
+	}
+	c.companions[from] = to
+	return to, err
 }
 
 // clientName returns the base name of a client package's file: "Lathe-Client-Windows-win64_OpenGL".
@@ -161,7 +181,12 @@ func (c *composition) bundle(of Build) (bundle.Bundle, error) {
 		if b.Target != of.Target || b.Base != of.Base {
 			continue
 		}
-		tree, err := bundle.NewTree(slices.Concat(b.programs, c.client)...)
+		entries := slices.Concat(b.programs, c.client)
+		for _, e := range c.resources[b.Target] {
+			e.Path = path.Join(resourcesFolder, e.Path)
+			entries = append(entries, e)
+		}
+		tree, err := bundle.NewTree(entries...)
 		return bundle.Bundle{
 			Product: c.project.Product(), Target: b.Target, Name: c.clientName(b.Build), Base: b.Base, Tree: tree,
 		}, err
@@ -175,6 +200,12 @@ func (c *composition) payload() (bundle.Tree, error) {
 	for _, b := range c.builds {
 		for _, e := range b.payload {
 			e.Path = path.Join(binariesFolder, string(b.Target), e.Path)
+			entries = append(entries, e)
+		}
+	}
+	for target, list := range c.resources {
+		for _, e := range list {
+			e.Path = path.Join(release.PlatformResourcesFolder, string(target), e.Path)
 			entries = append(entries, e)
 		}
 	}

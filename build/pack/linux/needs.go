@@ -29,8 +29,15 @@ type needs struct {
 	bits   string                     // "()(64bit)" without its first part, as rpm has it: "(64bit)" or nothing
 }
 
+// resources begins the paths of a game's resources.
+const resources = "Resources/"
+
+// foreignError says that a file is no program for the package's processor.
+type foreignError struct{ error }
+
 // needsOf reads the ELF files of a tree: what the loader has to find for them, and what GLFW and SDL inside them open. Libraries that
-// the tree has itself are not wanted. A file for another processor is an error: it could not be started.
+// the tree has itself are not wanted. A file for another processor is an error: it could not be started. Among the resources it is data: games
+// that are programs can have libraries of all systems there.
 func needsOf(tree bundle.Tree, p processor) (needs, error) {
 	n := needs{needed: map[string]map[string]bool{}, opened: map[string]bool{}}
 	if p.class == elf.ELFCLASS64 {
@@ -40,7 +47,9 @@ func needsOf(tree bundle.Tree, p processor) (needs, error) {
 		if e.Link != "" {
 			continue
 		}
-		if err := n.addFile(e, p); err != nil {
+		if err := n.addFile(e, p); errors.As(err, new(foreignError)) && strings.HasPrefix(e.Path, resources) {
+			continue
+		} else if err != nil {
 			return needs{}, fmt.Errorf("%s: %w", e.Path, err)
 		}
 	}
@@ -79,10 +88,10 @@ func (n *needs) addFile(e bundle.Entry, p processor) (err error) {
 func (n *needs) readLibraries(text []byte, p processor) error {
 	f, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("looks like a program, but: %w", err)
+		return foreignError{fmt.Errorf("looks like a program, but: %w", err)}
 	}
 	if f.Machine != p.machine || f.Class != p.class {
-		return fmt.Errorf("is for %v (%v), the package for %v (%v); is it the file of another target?", f.Machine, f.Class, p.machine, p.class)
+		return foreignError{fmt.Errorf("is for %v (%v), the package for %v (%v); is it the file of another target?", f.Machine, f.Class, p.machine, p.class)}
 	}
 	libraries, err := f.ImportedLibraries()
 	if err != nil {

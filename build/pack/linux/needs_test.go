@@ -144,6 +144,9 @@ func TestBrokenPrograms(t *testing.T) {
 		if _, err := needsOf(tree, cpu); err == nil || !strings.Contains(err.Error(), "Lathe: looks like a program") {
 			t.Errorf("%s: %v", name, err)
 		}
+		if _, err := needsOf(tree.Below("Resources"), cpu); err != nil {
+			t.Errorf("%s among the resources of a program: %v", name, err)
+		}
 	}
 	missing := bundle.Tree{{Path: "Lathe", Mode: bundle.Program, From: filepath.Join(t.TempDir(), "none")}}
 	if _, err := needsOf(missing, cpu); !os.IsNotExist(unwrapped(err)) {

@@ -8,6 +8,7 @@ import (
 
 	"collet/app/install"
 	"collet/build/pack/bundle"
+	"collet/netproto/product"
 )
 
 // cacheFolder is where a client keeps what it may lose, unless its settings say otherwise (docs/ON-DISK.md).
@@ -61,8 +62,12 @@ func removals(tree bundle.Tree, base string) []removal {
 	for _, name := range []string{base + ".log", base + ".log.old"} {
 		list = append(list, removal{name, file})
 	}
-	for _, name := range ownFiles(base + ".dll") {
-		list = append(list, removal{name, file})
+	for _, ext := range []string{".dll", product.DescriptionExt} {
+		for _, name := range ownFiles(base + ext) {
+			if one := (removal{name, file}); !slices.Contains(list, one) {
+				list = append(list, one)
+			}
+		}
 	}
 	for _, dir := range ownFolders() {
 		list = append(list, removal{dir, folder})
