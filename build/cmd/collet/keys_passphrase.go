@@ -26,7 +26,7 @@ func (k keyFlags) passphrase(file string) ([]byte, error) {
 		line, _, _ := bytes.Cut(data[:min(len(data), maxPassphrase)], []byte("\n"))
 		return bytes.TrimSuffix(line, []byte("\r")), nil
 	}
-	if !isTerminal(os.Stdin) {
+	if k.ci || !isTerminal(os.Stdin) {
 		return nil, fmt.Errorf("key %s needs a passphrase: set COLLET_PASSPHRASE, or name a file with --passphrase-file", file)
 	}
 	text, err := promptPassphrase("Passphrase of " + file)

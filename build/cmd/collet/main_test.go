@@ -21,6 +21,7 @@ func TestCommandLine(t *testing.T) {
 		{nil, 2, "", "collet --help tells more"},
 		{[]string{"nonsense"}, 2, "", "nonsense"},
 		{[]string{"demo", "--screen", "wall"}, 2, "", "--screen"},
+		{[]string{"release", "publish"}, 2, "", "there is no collet.toml: name the folder of the game"},
 		{[]string{"release", "publish"}, 2, "", "\ncollet release publish --help tells more\n"},
 		{[]string{"release"}, 2, "", "\ncollet release --help tells more\n"},
 		{[]string{"release", "rollout", "3", "101"}, 2, "", "\ncollet release rollout --help tells more\n"},

@@ -50,6 +50,7 @@ type folderFlags struct {
 // keyFlags say where keys are. Embed it.
 type keyFlags struct {
 	Keys           string `group:"folder" env:"COLLET_KEYS" placeholder:"DIR" help:"The folder of the keys (default: the one in the settings of the release folder)."`
+	ci             bool   // no terminal: nothing is asked for, and keys may come from the environment
 	PassphraseFile string `group:"folder" env:"COLLET_PASSPHRASE_FILE" placeholder:"FILE" help:"File with the passphrase of the keys (default: $$COLLET_PASSPHRASE, or a prompt on the terminal)."`
 }
 
@@ -155,6 +156,11 @@ func (e *stepETA) format(now time.Time, p publish.Progress) string {
 
 // signers opens the keys of roles.
 func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
+	if k.ci {
+		if keys, err := k.keysFromEnvironment(os.Getenv, roles...); err != nil || keys != nil {
+			return keys, err
+		}
+	}
 	ring, done, err := w.ring(k)
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func relativeKeys(folder, keys string) (string, error) {
 
 // releasePublishCommand is `collet release publish`.
 type releasePublishCommand struct {
-	Game string `arg:"" placeholder:"GAME" help:"Folder with Resources and PlatformBinaries/<target>, or, with --target, an install."`
+	Game string `arg:"" optional:"" placeholder:"GAME" help:"Folder with Resources and PlatformBinaries/<target>, or, with --target, an install (default: what collet.toml describes)."`
 	folderFlags
 	keyFlags
 	allowFlags
@@ -116,6 +116,10 @@ type releasePublishCommand struct {
 	Channel string `group:"who" placeholder:"NAME" help:"Channel of the release (default: the one in the settings)."`
 	Percent *int   `group:"who" placeholder:"P" help:"Percentage of players who are offered it (default: the one in the settings)."`
 	Hold    bool   `group:"who" help:"Do not offer it until collet release hold --off."`
+
+	File    string `group:"what" short:"f" default:"collet.toml" placeholder:"FILE" help:"Without GAME: the description of the project (default: ${default})."`
+	CI      bool   `name:"ci" group:"out" help:"Run in a build job: ask for nothing, and take keys from the environment if they are there."`
+	Summary string `group:"out" placeholder:"FILE" help:"Append a summary in Markdown: files added, changed and removed, and what players of the last five releases fetch."`
 }
 
 // Help is what --help adds to the flags.
@@ -124,9 +128,14 @@ func (releasePublishCommand) Help() string {
 read again. Players always see the previous release or this one, complete. Run the same command again after an interruption:
 it continues where it stopped.
 
+  collet release publish                              # the project of collet.toml
   collet release publish ./game
   collet release publish ./game --number 8 --channel beta --percent 10 --notes en=notes.md
-  collet release publish ./install --target Windows-win64 --to 's3://games/lathe?endpoint=s3.example.org'`
+  collet release publish ./install --target Windows-win64 --to 's3://games/lathe?endpoint=s3.example.org'
+  collet release publish --ci --summary "$GITHUB_STEP_SUMMARY"
+
+With --ci the texts of the key files can be in $COLLET_KEY_TARGETS, $COLLET_KEY_SNAPSHOT and $COLLET_KEY_TIMESTAMP, and their
+passphrase in $COLLET_PASSPHRASE. docs/RELEASING.md has examples for GitHub and GitLab.`
 }
 
 // Run publishes.
@@ -135,16 +144,19 @@ func (r releasePublishCommand) Run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	game, err := openDir(r.Game, "name the folder of the game")
+	r.keyFlags.ci = r.CI
+	game, done, err := r.openGame(ctx, c, &request)
 	if err != nil {
-		return err
+		return interrupted(ctx, err)
 	}
 	var s publish.Summary
 	err = changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
-		s, err = w.Folder.Publish(ctx, game, request, keys)
+		if s, err = w.Folder.Publish(ctx, game, request, keys); err == nil && r.Summary != "" {
+			err = appendSummary(ctx, w, r.Summary, s)
+		}
 		return err
 	})
-	if err = errors.Join(err, game.Close()); err != nil {
+	if err = errors.Join(err, done()); err != nil {
 		return err
 	}
 	for _, name := range s.Ignored {
@@ -154,6 +166,43 @@ func (r releasePublishCommand) Run(ctx context.Context, c console) error {
 		return printJSON(c.out, publishedJSON(s))
 	}
 	return printPublished(c.out, s)
+}
+
+// openGame opens the folder of the game, or composes it as collet.toml describes. done closes it.
+func (r releasePublishCommand) openGame(ctx context.Context, c console, q *publish.Request) (game platform.FS, done func() error, err error) {
+	if r.Game != "" {
+		dir, err := openDir(r.Game, "name the folder of the game")
+		if err != nil {
+			return nil, nil, err
+		}
+		return dir, dir.Close, nil
+	}
+	if _, err := os.Stat(r.File); errors.Is(err, os.ErrNotExist) {
+		return nil, nil, usageError{fmt.Errorf("there is no %s: name the folder of the game, or make a description with collet wrap or collet pack init", r.File)}
+	}
+	project, err := descriptionFlag{r.File}.load(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	made, err := os.MkdirTemp("", "collet-publish-")
+	if err != nil {
+		return nil, nil, err
+	}
+	offer, err := project.Offer(ctx, made)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(made))
+	}
+	q.Describe = offer.Describe
+	if q.Version == "" {
+		q.Version = project.Game.Version
+	}
+	q.Head = func(h *release.Head) {
+		if h.Compatibility == "" {
+			h.Compatibility = project.Server.Compatibility
+		}
+		r.head(h)
+	}
+	return offer, func() error { return os.RemoveAll(made) }, nil
 }
 
 // request is what the flags ask for.

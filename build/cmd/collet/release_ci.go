@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"collet/app/acquire"
+	"collet/build/publish"
+	"collet/netproto/release/trust"
+	"collet/platform/text"
+)
+
+// keyVariables begin with this; the role follows in capitals: COLLET_KEY_TARGETS.
+const keyVariables = "COLLET_KEY_"
+
+// keysFromEnvironment reads keys of these roles whose files' texts are in the environment, as secrets of a build job are. Without any it
+// returns nil; one of several that is missing is an error.
+func (k keyFlags) keysFromEnvironment(getenv func(string) string, roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
+	var keys []*trust.PrivateKey
+	var missing []string
+	for _, role := range roles {
+		name := keyVariables + strings.ToUpper(string(role))
+		data := []byte(getenv(name))
+		if len(data) == 0 {
+			missing = append(missing, name)
+			continue
+		}
+		var passphrase []byte
+		var err error
+		if trust.NeedsPassphrase(data) {
+			if passphrase, err = k.passphrase("$" + name); err != nil {
+				return nil, err
+			}
+		}
+		key, err := trust.ParsePrivateKey(data, passphrase)
+		if err != nil {
+			return nil, fmt.Errorf("$%s: %w; want the whole text of the key file", name, err)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) > 0 && len(missing) > 0 {
+		return nil, fmt.Errorf("there is no $%s; set it too, or none of them and --keys", strings.Join(missing, " and no $"))
+	}
+	return keys, nil
+}
+
+const (
+	// summaryReleases is how many earlier releases a summary has.
+	summaryReleases = 5
+	// summaryFiles is how many files a summary names; a page of a build job holds 1 MiB.
+	summaryFiles = 100
+)
+
+// appendSummary appends what was published to a file in Markdown.
+func appendSummary(ctx context.Context, w *workshop, name string, s publish.Summary) (err error) {
+	var page strings.Builder
+	for _, r := range s.Releases {
+		u, err := w.Update(ctx, r.Entry, summaryReleases, acquire.Link{})
+		if err != nil {
+			return err
+		}
+		printUpdate(&page, r, u)
+	}
+	out, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("summary: %w", err)
+	}
+	_, err = io.WriteString(out, page.String())
+	return errors.Join(err, out.Close())
+}
+
+// printUpdate writes the part of one target.
+func printUpdate(page *strings.Builder, r publish.ReleaseSummary, u publish.Update) {
+	e := r.Entry
+	fmt.Fprintf(page, "## Release %d of %s for %s\n\n", e.Number, markdown(e.Channel), markdown(e.Target))
+	if r.Already {
+		page.WriteString("It was published before, and did not change.\n\n")
+	} else if who := offered(e); who != "" {
+		fmt.Fprintf(page, "Offered to: %s.\n\n", who)
+	}
+	fmt.Fprintf(page, "%d files, %s.", r.Files, text.Bytes(r.Bytes))
+	if r.Solid.Bytes > 0 {
+		fmt.Fprintf(page, " A new player fetches %s.", text.Bytes(r.Solid.Bytes))
+	} else if r.Whole > 0 {
+		fmt.Fprintf(page, " A new player fetches %s.", text.Bytes(r.Whole))
+	}
+	page.WriteString("\n\n")
+	if u.Before == 0 {
+		page.WriteString("It is the first release of this channel and target.\n\n")
+		return
+	}
+	page.WriteString("| A player of release | fetches | by |\n|---|---|---|\n")
+	for _, from := range u.From {
+		fmt.Fprintf(page, "| %d | %s | %s |\n", from.Old, text.Bytes(from.Cost.Bytes), from.Takes)
+	}
+	page.WriteString("\n")
+	printChanges(page, u)
+}
+
+// printChanges writes which files differ from those of the release before.
+func printChanges(page *strings.Builder, u publish.Update) {
+	count := map[string]int{}
+	for _, c := range u.Files {
+		count[c.Kind]++
+	}
+	fmt.Fprintf(page, "Since release %d: %d files added, %d changed, %d removed.\n\n", u.Before, count[publish.Added], count[publish.Changed], count[publish.Removed])
+	if len(u.Files) == 0 {
+		return
+	}
+	page.WriteString("| File | | Size |\n|---|---|---|\n")
+	for _, c := range u.Files[:min(len(u.Files), summaryFiles)] {
+		fmt.Fprintf(page, "| %s | %s | %s |\n", markdown(c.Path), c.Kind, text.Bytes(c.Size))
+	}
+	if more := len(u.Files) - summaryFiles; more > 0 {
+		fmt.Fprintf(page, "| … and %d more | | |\n", more)
+	}
+	page.WriteString("\n")
+}
+
+// markdown makes a line of foreign text that has no meaning in Markdown or HTML.
+func markdown(foreign string) string {
+	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "|", `\|`, "[", `\[`, "]", `\]`, "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "!", `\!`, "~", `\~`).Replace(clean(foreign))
+}
