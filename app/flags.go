@@ -19,6 +19,8 @@ import (
 // flags is the command line.
 type flags struct {
 	start
+	Adopt      string        `group:"Other" placeholder:"DIR" help:"Make an install of a folder that holds the game already: its files move into DIR/Resources, this program is copied to DIR, and the next start fetches only what differs. Shows the plan and asks."`
+	Yes        bool          `group:"Other" help:"With --adopt: do not ask."`
 	Version    bool          `group:"Other" help:"Print the version and exit."`
 	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
 	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end on a signal."`
@@ -146,6 +148,8 @@ func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 // check rejects invalid values and combinations that would be ignored silently.
 func (f flags) check() error {
 	switch {
+	case f.Yes && f.Adopt == "":
+		return errors.New("--yes goes with --adopt")
 	case f.JSON && !f.Headless:
 		return errors.New("--json goes with --headless")
 	case f.Run && !f.Headless:
