@@ -67,6 +67,7 @@ var imports = map[string]row{
 	"runtime/area":                   {},
 	"runtime/embedded":               {ours: []string{"runtime/abi", "runtime/area", "runtime/sample"}},
 	"runtime/host":                   {ours: []string{"runtime/abi"}, others: []string{purego, sys}},
+	"runtime/program/helper":         {},
 	"runtime/program":                {ours: []string{"netproto/release", "platform", "platform/text", "platform/window", "runtime/abi"}},
 	"netproto":                       {ours: []string{"netproto/compat", "netproto/product", "netproto/wire"}},
 	"netproto/session":               {ours: []string{"netproto", "netproto/compat", "netproto/dial", "netproto/wire"}},
