@@ -108,6 +108,7 @@ func (c *client) commit() error {
 	return c.dir.Commit(context.Background())
 }
 
+func (c *client) hold() error     { c.dir.Hold(); return nil }
 func (c *client) promote() error  { return c.dir.Promote(context.Background()) }
 func (c *client) starting() error { return c.dir.Starting() }
 func (c *client) confirm() error  { return c.dir.Confirm() }
@@ -159,6 +160,7 @@ func (c *client) wantNothing(set string) error {
 func opening(may ...string) step   { return step{(*client).openInstall, may} }
 func promoting(may ...string) step { return step{(*client).promote, may} }
 func starting(may ...string) step  { return step{(*client).starting, may} }
+func holding(may ...string) step   { return step{(*client).hold, may} }
 func failing(may ...string) step   { return step{(*client).fail, may} }
 func proving(may ...string) step   { return step{(*client).confirm, may} }
 func closing(may ...string) step   { return step{(*client).close, may} }

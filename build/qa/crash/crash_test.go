@@ -54,7 +54,29 @@ func TestCrash(t *testing.T) {
 	r, n := played(t, o)
 	wantNoViolations(t, r)
 	t.Logf("%s; %s", n, r.Count())
-	if n.Stories != 30 || n.Operations < 2000 || n.Stops < 1500/share || n.Recoveries < 1500/share || n.States < 1500/share {
+	if n.Stories != 32 || n.Operations < 2000 || n.Stops < 1500/share || n.Recoveries < 1500/share || n.States < 1500/share {
+		t.Errorf("%s: too little to tell anything", n)
+	}
+}
+
+// TestCrashProgram plays every story with a game that is a program, whose executables get the right to be run.
+func TestCrashProgram(t *testing.T) {
+	o := releases()
+	o.Names = crash.Names("Lathe.program")
+	for _, set := range []crash.Set{o.Old, o.New} {
+		for _, name := range []string{"Lathe.so", "Lathe.so.pdb"} {
+			set[strings.Replace(name, ".so", ".program", 1)] = set[name]
+			delete(set, name)
+		}
+		set["Resources/Art.zip"] = "\x7fELF" + set["Resources/Art.zip"]
+		set["Resources/run.sh"] = "#!/bin/sh\n" + set["Resources/Core.zip"]
+	}
+	share := testlevel.Stride(10, 60)
+	o.Sparse = 12 * share
+	r, n := played(t, o)
+	wantNoViolations(t, r)
+	t.Logf("%s; %s", n, r.Count())
+	if n.Stories != 32 || n.Operations < 2000 || n.Stops < 1500/share || n.Recoveries < 1500/share || n.States < 1500/share {
 		t.Errorf("%s: too little to tell anything", n)
 	}
 }

@@ -51,7 +51,7 @@ func ReadSets(oldDir, newDir string) (o Options, comments []string, err error) {
 	}
 	library := cmp.Or(libraries...)
 	if library == "" {
-		return o, nil, fmt.Errorf("%s and %s: no module (a file .so, .dll or .dylib) in either", oldDir, newDir)
+		return o, nil, fmt.Errorf("%s and %s: no module (a file .so, .dll, .dylib or .program) in either", oldDir, newDir)
 	}
 	if libraries[0] != "" && libraries[1] != "" && libraries[0] != libraries[1] {
 		return o, nil, fmt.Errorf("%s has the module %s, %s has %s: want one name", oldDir, libraries[0], newDir, libraries[1])
@@ -68,7 +68,7 @@ func readSet(dir string) (set Set, library string, err error) {
 		return nil, "", err
 	}
 	for _, e := range top {
-		if slices.Contains([]string{".so", ".dll", ".dylib"}, path.Ext(e.Name())) && e.Type().IsRegular() {
+		if slices.Contains([]string{".so", ".dll", ".dylib", ".program"}, path.Ext(e.Name())) && e.Type().IsRegular() {
 			if library != "" {
 				return nil, "", fmt.Errorf("%s: %s and %s are two modules: want one", dir, library, e.Name())
 			}

@@ -84,6 +84,8 @@ func updateStories() []story {
 		{name: "unproven", about: "a new release over one that has not proven itself",
 			before: slices.Concat(oldIn, leaving("old", "mid")),
 			act:    updating("mid", "new"), again: updating("", "new"), end: "new"},
+		{name: "playing", about: "a release arrives while the set is in use, and waits for the next start", needs: func(s namedSets) bool { return s["old"].module() != "" },
+			before: oldIn, act: whilePlaying(), again: updating("", "new"), end: "new", dropped: "old"},
 		{name: "drop", about: "a release that has fewer files", needs: func(s namedSets) bool { return len(s["old"].missing(s["new"])) > 0 },
 			before: updating("nothing", "new"), act: updating("new", "old"), again: updating("", "old"), end: "old", dropped: "new"},
 		{name: "swap", about: "two packs change their names", needs: func(s namedSets) bool { return len(s["swapped"].diff(s["old"])) > 0 },
@@ -102,6 +104,12 @@ func updateStories() []story {
 func packsOnly() []step {
 	return []step{opening("old"), fetching("packs", "old"), committing("old", "packs"), promoting("packs"),
 		starting("packs"), proving("packs"), closing("packs")}
+}
+
+// whilePlaying is an update whose set becomes live by the next start alone.
+func whilePlaying() []step {
+	return []step{opening("old"), starting("old"), proving("old"), holding("old"), fetching("new", "old"), committing("old", "new"), closing("new"),
+		opening("new"), starting("new"), proving("new"), closing("new")}
 }
 
 func backStories() []story {

@@ -232,6 +232,9 @@ func (d *Diagnosis) readSettings(fsys platform.FS, names *install.Names) {
 		return
 	}
 	d.Signed = s.signed()
+	if s.Client.Kind == kindProgram {
+		names.Ext = product.DescriptionExt
+	}
 	d.DataAt = writableRoot(fsys, s.Client.UserWritablePath, cmp.Or(s.Client.GameName, d.Packaged, names.Runtime))
 	for to, value := range map[*string]string{&names.Resources: s.Baking.ClientResources, &names.Cache: s.Baking.CacheResources} {
 		if value != "" {

@@ -148,6 +148,7 @@ func TestHostsIn(t *testing.T) {
 		{[]string{"Lathe*", "helper*", "Lathe.toml"}, []string{"Lathe"}},
 		{[]string{"Lathe.so.bak"}, []string{"Lathe"}},
 		{[]string{"~Lathe.dll", "Lathe.dll-staging"}, []string{"Lathe"}},
+		{[]string{"Lathe.program"}, []string{"Lathe"}},
 		{[]string{"Lathe.so", "Other.so"}, []string{"Lathe", "Other"}},
 		{[]string{"ClientRuntimeHost/Lathe.so.path"}, []string{"Lathe"}},
 	}
@@ -281,6 +282,25 @@ func TestRoomThatIsNotKnownIsNotZero(t *testing.T) {
 		var out bytes.Buffer
 		if err := (&Diagnosis{Volume: "/games", Install: found}).Summary(&out); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("says %v, without %q:\n%s", err, want, out.String())
+		}
+	}
+}
+
+// TestDoctorOfAGameThatIsAProgram finds the description by its name, and by the settings where it is missing.
+func TestDoctorOfAGameThatIsAProgram(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"Lathe": "code", "Lathe.toml": "Client.Kind = 'program'", "Lathe.program": "{}"} {
+			if name == "Lathe.program" && !there {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := Diagnose(t.Context(), Options{Dir: dir})
+		if err != nil || d.Install.Names.Library() != "Lathe.program" || d.Install.Module != there {
+			t.Errorf("description %t: %v, %+v", there, err, d.Install)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"collet/app/install"
 	"collet/build/qa/fileset"
+	"collet/netproto/product"
 	"collet/platform"
 )
 
@@ -17,7 +18,7 @@ import (
 const InstalledMark = "INSTALLED"
 
 // ModuleExts are the extensions of modules on all systems.
-func ModuleExts() []string { return []string{".so", ".dll", ".dylib"} }
+func ModuleExts() []string { return []string{".so", ".dll", ".dylib", product.DescriptionExt} }
 
 // writableRoot returns the client's writable root if it is another folder: the one in the settings, or this user's folder if an installer's
 // marker is present. Empty: the same folder, or unknown.

@@ -18,7 +18,7 @@ const maxHost = 256 << 20
 // HostSettings are the host's settings about file locations.
 type HostSettings struct {
 	Baking struct{ ClientResources, CacheResources string }
-	Client struct{ UserWritablePath, GameName string }
+	Client struct{ UserWritablePath, GameName, Kind string }
 
 	Release struct {
 		Urls              []string
@@ -26,6 +26,9 @@ type HostSettings struct {
 	}
 	Update struct{ Trust string }
 }
+
+// kindProgram is the Client.Kind of a game that is a program.
+const kindProgram = "program"
 
 // signed reports whether updates come as signed releases, according to the settings. A program may also have an embedded root.
 func (s *HostSettings) signed() bool {

@@ -159,7 +159,7 @@ func (p *sheet) setText() string {
 		}
 	}
 	if len(i.Files) == 0 {
-		return fmt.Sprintf("not known; the module %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
+		return fmt.Sprintf("not known; the file %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
 	}
 	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), text.Bytes(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
 	if n := found["unchecked"]; n > 0 {
