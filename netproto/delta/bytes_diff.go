@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"bufio"
 	"encoding/binary"
 	"io"
 )
@@ -53,7 +52,7 @@ func (d *diffWriter) endRun() {
 
 // diffReader applies a difference to expected bytes.
 type diffReader struct {
-	zeros, wrongs *bufio.Reader
+	zeros, wrongs *numbers
 	bytes         io.Reader
 	buf, have     []byte
 	zero, run     uint64
@@ -100,13 +99,13 @@ func (d *diffReader) nextRun() (err error) {
 		d.zero = 1 << 62
 		return nil
 	}
-	if d.zero, err = binary.ReadUvarint(d.zeros); err == io.EOF {
+	if d.zero, err = d.zeros.next(); err == io.EOF {
 		d.ended, d.zero = true, 1<<62
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if d.run, err = binary.ReadUvarint(d.wrongs); err == io.EOF {
+	if d.run, err = d.wrongs.next(); err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	d.run++

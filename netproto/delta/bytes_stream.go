@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"io"
@@ -74,8 +73,38 @@ func (e *exactly) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// newNumbers buffers a stream of numbers, for binary.ReadUvarint. A number that is cut off is io.ErrUnexpectedEOF there.
-func newNumbers(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 8<<10) }
+// numbers reads a stream of numbers that binary.AppendUvarint wrote.
+type numbers struct {
+	r       io.Reader
+	buf     []byte
+	at, end int // of the unread part of buf
+}
+
+func newNumbers(r io.Reader) *numbers { return &numbers{r: r, buf: make([]byte, 8<<10)} }
+
+// next reads a number. The end of the stream is io.EOF, or io.ErrUnexpectedEOF inside a number.
+func (n *numbers) next() (uint64, error) {
+	if n.at < n.end {
+		if v := n.buf[n.at]; v < 0x80 { // the usual case, without a call
+			n.at++
+			return uint64(v), nil
+		}
+	}
+	return binary.ReadUvarint(n)
+}
+
+// ReadByte implements io.ByteReader.
+func (n *numbers) ReadByte() (byte, error) {
+	if n.at == n.end {
+		got, err := io.ReadAtLeast(n.r, n.buf, 1)
+		if got == 0 {
+			return 0, err
+		}
+		n.at, n.end = 0, got
+	}
+	n.at++
+	return n.buf[n.at-1], nil
+}
 
 // signed encodes a signed number as an unsigned one with small absolute values first (zigzag).
 func signed(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }

@@ -7,9 +7,12 @@ import (
 )
 
 const (
-	// aheadFrom is the size in bytes from which a frame's extra bytes are decoded in a separate goroutine. Between two
-	// minor versions of a program the extra bytes are a fifth of it, and decoding them takes longer than all other work.
+	// aheadFrom is the size in bytes from which a frame's extra bytes are decoded in a separate goroutine, and the old bytes of
+	// its matches are read in another one. Between two minor versions of a program the extra bytes are a fifth of it, and
+	// decoding them takes longer than all other work. Reading is a quarter of the work on a module.
 	aheadFrom = 1 << 20
+	// diffAheadFrom is the same for the streams of a difference: decoding them is an eighth of the work on a module.
+	diffAheadFrom = 64 << 10
 	// aheadBlocks is how many pieces are prefetched: half a MiB of memory.
 	aheadBlocks = 8
 )

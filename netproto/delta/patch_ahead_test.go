@@ -3,6 +3,7 @@ package delta
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -118,5 +119,66 @@ func TestApplyAhead(t *testing.T) {
 		if _, err := apply(patch.Bytes()[:at]); !errors.As(err, &fault) {
 			t.Errorf("cut off at byte %d: %v", at, err)
 		}
+	}
+}
+
+// failingAt is old contents that can't be read from an offset on.
+type failingAt struct {
+	data []byte
+	from int64
+}
+
+func (f failingAt) ReadAt(b []byte, at int64) (int, error) {
+	if at+int64(len(b)) > f.from {
+		return 0, errStream
+	}
+	return bytes.NewReader(f.data).ReadAt(b, at)
+}
+
+// TestOldBytesAhead: the old bytes of a large frame are prefetched, and an error of reading them comes out unchanged.
+func TestOldBytesAhead(t *testing.T) {
+	old := noise(1, 2*aheadFrom)
+	fresh := bytes.Clone(old)
+	for i := 1000; i < len(fresh); i += 50_000 {
+		fresh[i]++
+	}
+	var patch bytes.Buffer
+	size := int64(len(fresh))
+	_, err := MakePatch(t.Context(), &patch, []Old{{bytes.NewReader(old), size}}, []New{{ReaderAt: bytes.NewReader(fresh), Size: size}}, PatchOptions{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int64{0, aheadFrom / 2, size - 1, size} {
+		var got bytes.Buffer
+		err := ApplyPatch(t.Context(), bytes.NewReader(patch.Bytes()), []Old{{failingAt{old, from}, size}}, []int64{size}, func(int) (io.Writer, error) { return &got, nil })
+		if from == size && (err != nil || !bytes.Equal(got.Bytes(), fresh)) || from < size && !errors.Is(err, errStream) {
+			t.Errorf("readable up to %d: %d bytes, %v", from, got.Len(), err)
+		}
+		if n := got.Len(); !bytes.Equal(got.Bytes(), fresh[:n]) {
+			t.Errorf("readable up to %d: the first %d bytes are wrong", from, n)
+		}
+	}
+}
+
+// TestNumbers: numbers of every length come out, and an end inside one is unexpected.
+func TestNumbers(t *testing.T) {
+	var data []byte
+	want := []uint64{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 40, 1<<64 - 1, 5}
+	for _, v := range want {
+		data = binary.AppendUvarint(data, v)
+	}
+	for _, r := range []io.Reader{bytes.NewReader(data), iotest.OneByteReader(bytes.NewReader(data)), iotest.DataErrReader(bytes.NewReader(data))} {
+		n := newNumbers(r)
+		for _, v := range want {
+			if got, err := n.next(); got != v || err != nil {
+				t.Errorf("%d, %v; want %d", got, err, v)
+			}
+		}
+		if _, err := n.next(); err != io.EOF {
+			t.Errorf("behind the last one: %v", err)
+		}
+	}
+	if _, err := newNumbers(bytes.NewReader([]byte{0x80})).next(); err != io.ErrUnexpectedEOF {
+		t.Errorf("cut off: %v", err)
 	}
 }

@@ -143,13 +143,28 @@ type appliedFrame struct {
 	matches     []predict.Match
 	raw         [streamCount]uint64
 	streams     [streamCount]io.Reader
-	rest        io.Reader  // undecoded part of the last stream
-	ahead       *readAhead // prefetches the last stream, if it is long
+	rest        io.Reader    // undecoded part of the last stream
+	ahead       []*readAhead // prefetch long streams, the last one among them
+}
+
+// prefetch decodes a stream in a separate goroutine until closeAhead, if it has at least so many bytes.
+func (f *appliedFrame) prefetch(stream int, least uint64) {
+	if f.raw[stream] >= least {
+		a := newReadAhead(f.streams[stream])
+		f.ahead, f.streams[stream] = append(f.ahead, a), a
+	}
+}
+
+// closeAhead stops the goroutines. It may be called again.
+func (f *appliedFrame) closeAhead() {
+	for _, a := range f.ahead {
+		a.close()
+	}
 }
 
 // wrong is a fault of the patch, found while a frame is applied.
 func (a *applier) wrong(f *appliedFrame, what string, err error) error {
-	f.ahead.close() // it reads the source
+	f.closeAhead() // one may read the source
 	return a.src.wrong(what, err)
 }
 
@@ -278,9 +293,9 @@ func (a *applier) readMatches(f *appliedFrame) error {
 	var recent recentShifts
 	at := uint64(0)
 	for range f.count {
-		gap, err1 := binary.ReadUvarint(gaps)
-		size, err2 := binary.ReadUvarint(sizes)
-		change, err3 := binary.ReadUvarint(shifts)
+		gap, err1 := gaps.next()
+		size, err2 := sizes.next()
+		change, err3 := shifts.next()
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return a.src.wrong("the matches are damaged", err)
 		}
@@ -301,15 +316,20 @@ func (a *applier) readMatches(f *appliedFrame) error {
 
 // applyFrame produces the new bytes of a frame.
 func (a *applier) applyFrame(ctx context.Context, f *appliedFrame) error {
+	defer f.closeAhead()
+	for _, i := range []int{streamZeros, streamWrongs, streamBytes} {
+		f.prefetch(i, diffAheadFrom)
+	}
 	diff := newDiffReader(f.streams[streamZeros], f.streams[streamWrongs], f.streams[streamBytes])
 	p, err := a.readPredictor(f)
 	if err != nil {
 		return err
 	}
-	if f.raw[streamExtra] >= aheadFrom {
-		f.ahead = newReadAhead(f.streams[streamExtra])
-		f.streams[streamExtra] = f.ahead
-		defer f.ahead.close()
+	f.prefetch(streamExtra, aheadFrom)
+	var old io.Reader = &matchedReader{old: a.old, matches: f.matches}
+	if f.size >= aheadFrom {
+		ahead := newReadAhead(old)
+		f.ahead, old = append(f.ahead, ahead), ahead
 	}
 	at := uint32(0)
 	for _, m := range f.matches {
@@ -321,7 +341,7 @@ func (a *applier) applyFrame(ctx context.Context, f *appliedFrame) error {
 			if err != nil {
 				return err
 			}
-			if err := a.old.readAt(b, int64(m.Old+done)); err != nil {
+			if _, err := io.ReadFull(old, b); err != nil {
 				return err
 			}
 			if p == nil {
@@ -339,7 +359,7 @@ func (a *applier) applyFrame(ctx context.Context, f *appliedFrame) error {
 	if err := a.copyExtra(ctx, f, int64(f.size)-int64(at)); err != nil || f.rest == nil {
 		return err
 	}
-	f.ahead.close()
+	f.closeAhead()
 	// A decoder may leave the end mark of its stream unread.
 	if n, err := io.CopyN(io.Discard, f.rest, maxRest+1); err != io.EOF || n > maxRest {
 		return a.src.wrong("the extra bytes go on behind their end", err)

@@ -1,5 +1,37 @@
 package delta
 
+import (
+	"io"
+
+	"collet/netproto/delta/predict"
+)
+
+// matchedReader reads the old bytes of a frame's matches, one after the other.
+type matchedReader struct {
+	old     *oldPages
+	matches []predict.Match
+	done    uint32 // bytes of the first match that are read
+}
+
+// Read implements io.Reader.
+func (r *matchedReader) Read(b []byte) (n int, err error) {
+	for n < len(b) && len(r.matches) > 0 {
+		m := r.matches[0]
+		part := b[n:][:min(len(b)-n, int(m.Size-r.done))]
+		if err := r.old.readAt(part, int64(m.Old)+int64(r.done)); err != nil {
+			return n, err
+		}
+		n += len(part)
+		if r.done += uint32(len(part)); r.done == m.Size {
+			r.matches, r.done = r.matches[1:], 0
+		}
+	}
+	if n == 0 && len(b) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
 // oldPages is a page cache for positioned reads of old contents: matches are short and close together, and a system call
 // for each would dominate the time.
 type oldPages struct {
