@@ -11,6 +11,11 @@ const (
 	hashWidth = 24
 	// hashStep is the distance in bytes between the places in the table.
 	hashStep = 2
+	// lookStride is the distance in bytes between the groups of hashStep places that are looked up in the table, which misses the
+	// processor's cache. A match of minNew bytes has several of them, and is extended to its beginning.
+	lookStride = 8
+	// lookAll is how many bytes behind a match are all looked up: there the next one often begins.
+	lookAll = 64
 	// maxTableBits is the largest table of places, as a power of two: 64 MiB.
 	maxTableBits = 24
 	// minNew is the smallest match at a new shift in bytes, minRepeat the smallest at one of the last shifts. Brotli codes shorter ones in
@@ -87,8 +92,10 @@ func (m *matcher) step() {
 func (m *matcher) next(from int) (match, bool) {
 	for ; m.at+hashWidth <= len(m.data); m.step() {
 		found, ok := m.repeat()
-		if better, is := m.lookUp(from); is && (!ok || better.size > found.size+hashWidth) {
-			found, ok = better, true
+		if m.at%lookStride < hashStep || m.at-from < lookAll {
+			if better, is := m.lookUp(from); is && (!ok || better.size > found.size+hashWidth) {
+				found, ok = better, true
+			}
 		}
 		if ok {
 			m.take(found)
