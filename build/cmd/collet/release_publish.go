@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"collet/build/pack"
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -180,6 +182,9 @@ func (r releasePublishCommand) openGame(ctx context.Context, c console, q *publi
 	if _, err := os.Stat(r.File); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, usageError{fmt.Errorf("there is no %s: name the folder of the game, or make a description with collet wrap or collet pack init", r.File)}
 	}
+	if err := r.setUp(ctx, c); err != nil {
+		return nil, nil, err
+	}
 	project, err := descriptionFlag{r.File}.load(c)
 	if err != nil {
 		return nil, nil, err
@@ -203,6 +208,30 @@ func (r releasePublishCommand) openGame(ctx context.Context, c console, q *publi
 		r.head(h)
 	}
 	return offer, func() error { return os.RemoveAll(made) }, nil
+}
+
+// setUp makes what a project lacks before its first release: the release folder, and the trusted root that the client is packed with. Both
+// follow from the description and the keys.
+func (r releasePublishCommand) setUp(ctx context.Context, c console) error {
+	first, err := pack.LoadFirst(r.File)
+	if err != nil || first.Product == "" {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, publish.SettingsFile)); errors.Is(err, fs.ErrNotExist) {
+		begin := releaseInitCommand{folderFlags: r.folderFlags, keyFlags: r.keyFlags, allowFlags: r.allowFlags, Product: first.Product}
+		if err := begin.Run(ctx, console{io.Discard, c.err, c.args}); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "made the release folder %s\n", r.Dir)
+	}
+	if _, err := os.Stat(first.Root); first.Root != "" && errors.Is(err, fs.ErrNotExist) {
+		export := keysExportCommand{File: first.Root, folderFlags: r.folderFlags, allowFlags: r.allowFlags}
+		if err := export.Run(console{io.Discard, c.err, c.args}); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "wrote %s, which packed clients trust\n", first.Root)
+	}
+	return nil
 }
 
 // request is what the flags ask for.
