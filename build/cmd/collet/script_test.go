@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,17 +19,31 @@ import (
 //	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed
 //	damage FILE            change one byte in the middle of each file that the pattern names
 //	picture FILE W H       write a PNG of that many pixels
+//	web DIR                serve a folder by HTTP and set WEB to its address
+//	templated FILE         write FILE from FILE.in, with the variables in it
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Dir(testprograms.Collet(t))
+	testprograms.Client(t) // pack finds it beside collet
 	testscript.Run(t, testscript.Params{
 		Dir:  filepath.Join("testdata", "script"),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},
 	})
+}
+
+func serveFolder(ts *testscript.TestScript, neg bool, args []string) {
+	server := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	ts.Defer(server.Close)
+	ts.Setenv("WEB", server.URL)
+}
+
+func writeTemplated(ts *testscript.TestScript, neg bool, args []string) {
+	text := os.Expand(ts.ReadFile(args[0]+".in"), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
 }
 
 func writeNoise(ts *testscript.TestScript, neg bool, args []string) {
