@@ -94,5 +94,5 @@ func (s *setup) logTail() string {
 	if s.logs == nil {
 		return s.texts.Get("details.empty")
 	}
-	return s.logs.tail()
+	return s.logs.Tail()
 }

@@ -140,3 +140,10 @@ func TestRingAtAStranger(t *testing.T) {
 		listener.Close()
 	}
 }
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -96,8 +96,8 @@ func runStart(ctx context.Context, opt Options, trial *sponsored, stdout, stderr
 	if err != nil {
 		return h.refuse(ctx, err, stderr), nil
 	}
-	if err := h.logs.fault(); err != nil {
-		fmt.Fprintf(stderr, "collet-client: the log %s can't be written: %v\nThe game starts without it, and the log goes on once it can be.\n", h.logs.path(), err)
+	if err := h.logs.Err(); err != nil {
+		fmt.Fprintf(stderr, "collet-client: the log %s can't be written: %v\nThe game starts without it, and the log goes on once it can be.\n", h.logs.Path(), err)
 	}
 	h.renewal.sponsored = trial
 	if opt.RemoteLauncher != "" {

@@ -16,6 +16,7 @@ import (
 
 	"collet"
 	"collet/app/install"
+	"collet/app/logfile"
 	"collet/app/settings"
 	"collet/app/splash"
 	"collet/app/update"
@@ -33,7 +34,7 @@ type setup struct {
 	texts    assets.Texts
 	locale   string // the player's language as a tag
 	log      zerolog.Logger
-	logs     *logFile
+	logs     *logfile.File
 
 	collector *collector // nil leaves the garbage collector as it is
 
@@ -92,8 +93,17 @@ func (s *setup) startLog(server string) {
 
 // openLog opens the log in the writable root.
 func (s *setup) openLog() {
-	s.logs = openLog(s.paths.data, s.base+".log")
+	s.logs = logfile.Open(s.paths.data, s.base+".log")
 	s.log = zerolog.New(text.NewJSONWriter(s.logs)).Level(logLevel(s.opt.LogLevel)).With().Timestamp().Logger()
+}
+
+// logLevel parses a level's name, which kong has checked.
+func logLevel(name string) zerolog.Level {
+	level, err := zerolog.ParseLevel(name)
+	if err != nil {
+		return zerolog.InfoLevel
+	}
+	return level
 }
 
 // names are the names of the game's files in the install.

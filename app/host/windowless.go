@@ -24,7 +24,7 @@ func (s *setup) refuse(ctx context.Context, problem error, stderr io.Writer) int
 	s.log.Error().Err(problem).Msg("the client can't start")
 	fmt.Fprintf(stderr, "collet-client: %v\n", problem)
 	if s.logged() {
-		fmt.Fprintln(stderr, s.texts.Get("refused.log", "path", s.logs.path()))
+		fmt.Fprintln(stderr, s.texts.Get("refused.log", "path", s.logs.Path()))
 	}
 	s.showMessage(ctx, s.texts.Get("refused.title"), problem.Error())
 	return exitUsage
@@ -36,7 +36,7 @@ func (s *setup) showMessage(ctx context.Context, paragraphs ...string) {
 		return
 	}
 	if s.logged() {
-		paragraphs = append(paragraphs, s.texts.Get("refused.log", "path", s.logs.path()))
+		paragraphs = append(paragraphs, s.texts.Get("refused.log", "path", s.logs.Path()))
 	}
 	said := text.Shorten(text.Lines(strings.Join(paragraphs, "\n\n")), maxMessage)
 	if err := platform.ShowMessage(ctx, text.Line(s.title()), said); err != nil {
@@ -48,7 +48,7 @@ func (s *setup) showMessage(ctx context.Context, paragraphs ...string) {
 const maxMessage = 1500
 
 // logged reports whether the log is written to a file.
-func (s *setup) logged() bool { return s.logs != nil && s.logs.fault() == nil }
+func (s *setup) logged() bool { return s.logs != nil && s.logs.Err() == nil }
 
 // logAnywhere opens a log for a failed start: in the writable root, else in the per-user data folder.
 func (s *setup) logAnywhere() {

@@ -56,7 +56,7 @@ func Open(getenv func(string) string) (*Finder, error) {
 		conn, err = net.DialTimeout("unix", socket, answerTime)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("X display %s: %w", display, err)
+		return nil, fmt.Errorf("display %s: %w", display, err)
 	}
 	f := &Finder{conn: conn}
 	if err = f.handshake(cookie(getenv, display)); err == nil {
@@ -64,7 +64,7 @@ func Open(getenv func(string) string) (*Finder, error) {
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("X display %s: %w", display, err)
+		return nil, fmt.Errorf("display %s: %w", display, err)
 	}
 	return f, nil
 }

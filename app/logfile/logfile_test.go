@@ -1,4 +1,4 @@
-package host
+package logfile
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 func TestLogRotates(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "Lathe.log")
-	l := openLog(filepath.Split(name))
+	l := Open(filepath.Split(name))
 	line := []byte(strings.Repeat("x", 1<<20-1) + "\n")
 	for range 6 {
 		if _, err := l.Write(line); err != nil {
@@ -34,7 +34,7 @@ func TestLogRotates(t *testing.T) {
 func TestLogContinues(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "Lathe.log")
 	for _, text := range []string{"one\n", "two\n"} {
-		l := openLog(filepath.Split(name))
+		l := Open(filepath.Split(name))
 		if _, err := l.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestLogContinues(t *testing.T) {
 }
 
 func TestLogTail(t *testing.T) {
-	l := openLog(t.TempDir(), "Lathe.log")
+	l := Open(t.TempDir(), "Lathe.log")
 	defer l.Close()
 	log := zerolog.New(l)
 	var writers sync.WaitGroup
@@ -61,7 +61,7 @@ func TestLogTail(t *testing.T) {
 	}
 	writers.Wait()
 	log.Warn().Str("file", "Core.zip").Msg("the last one")
-	tail := l.tail()
+	tail := l.Tail()
 	if len(tail) > 2*maxTail || !strings.HasSuffix(tail, "the last one file=Core.zip\n") {
 		t.Errorf("tail of %d bytes ends in %q", len(tail), tail[max(0, len(tail)-80):])
 	}
@@ -80,18 +80,18 @@ func TestReadableKeepsForeignLines(t *testing.T) {
 func TestLogWaitsForItsFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "Lathe.log")
 	must(t, os.Mkdir(name, 0o755))
-	l := openLog(filepath.Split(name))
-	if l.fault() == nil {
+	l := Open(filepath.Split(name))
+	if l.Err() == nil {
 		t.Error("no fault is told")
 	}
 	put(t, l, "one\n", "two\n")
-	if got := l.tail(); !strings.Contains(got, "one\ntwo\n") || l.fault() == nil {
-		t.Errorf("the tail says %q; fault %v", got, l.fault())
+	if got := l.Tail(); !strings.Contains(got, "one\ntwo\n") || l.Err() == nil {
+		t.Errorf("the tail says %q; fault %v", got, l.Err())
 	}
 	must(t, os.Remove(name))
 	put(t, l, "three\n")
-	if data, err := os.ReadFile(name); string(data) != "one\ntwo\nthree\n" || l.fault() != nil {
-		t.Errorf("the file holds %q, %v; fault %v", data, err, l.fault())
+	if data, err := os.ReadFile(name); string(data) != "one\ntwo\nthree\n" || l.Err() != nil {
+		t.Errorf("the file holds %q, %v; fault %v", data, err, l.Err())
 	}
 	must(t, l.Close())
 	put(t, l, "after the end\n")
@@ -104,7 +104,7 @@ func TestLogWaitsForItsFile(t *testing.T) {
 func TestLogTellsWhatWaitedTooLong(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "Lathe.log")
 	must(t, os.Mkdir(name, 0o755))
-	l := openLog(filepath.Split(name))
+	l := Open(filepath.Split(name))
 	line := strings.Repeat("x", 1<<10-1) + "\n"
 	for range 100 {
 		put(t, l, line)
@@ -121,7 +121,7 @@ func TestLogSurvivesAFailedRotation(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "Lathe.log")
 	blocker := filepath.Join(name+oldLog, "mine")
 	must(t, os.MkdirAll(blocker, 0o755))
-	l := openLog(filepath.Split(name))
+	l := Open(filepath.Split(name))
 	size := func(file string) int64 {
 		info, err := os.Stat(file)
 		must(t, err)
@@ -137,8 +137,8 @@ func TestLogSurvivesAFailedRotation(t *testing.T) {
 			t.Errorf("line %d is lost", n)
 		}
 	}
-	if !strings.Contains(string(data), "can't be put aside") || l.fault() != nil {
-		t.Errorf("nothing is said of the rotation; fault %v", l.fault())
+	if !strings.Contains(string(data), "can't be put aside") || l.Err() != nil {
+		t.Errorf("nothing is said of the rotation; fault %v", l.Err())
 	}
 	for range 20 {
 		put(t, l, strings.Repeat("y", 512<<10)+"\n")
@@ -156,7 +156,7 @@ func TestLogSurvivesAFailedRotation(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, l *logFile, lines ...string) {
+func put(t *testing.T, l *File, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
 		if n, err := l.Write([]byte(line)); n != len(line) || err != nil {

@@ -1,4 +1,7 @@
-package host
+// Package logfile is the client's log: a file that is rotated by size, with the lines of zerolog. Writing never fails, because a full or
+// broken disk must not stop a game: while the file can't be opened or written, the last lines wait in memory, and each new line tries
+// again.
+package logfile
 
 import (
 	"bytes"
@@ -27,9 +30,8 @@ const (
 	oldLog = ".old"
 )
 
-// logFile is the host's log, rotated by size: <exe>.log and the older <exe>.log.old. Writing never fails: while the file can't be
-// opened or written, the last lines wait in memory, and each new line tries again. It is safe for concurrent use.
-type logFile struct {
+// File is a log, rotated by size: <name> and the older <name>.old. It is safe for concurrent use.
+type File struct {
 	mu       sync.Mutex
 	folder   string
 	name     string        // in folder
@@ -43,15 +45,15 @@ type logFile struct {
 	closed   bool
 }
 
-// openLog opens or creates the log of a folder for appending. fault returns the error.
-func openLog(folder, name string) *logFile {
-	l := &logFile{folder: folder, name: name}
+// Open opens or creates the log of a folder for appending. Err returns the error.
+func Open(folder, name string) *File {
+	l := &File{folder: folder, name: name}
 	l.trouble = l.openFolder()
 	return l
 }
 
 // openFolder opens the folder and the file.
-func (l *logFile) openFolder() (err error) {
+func (l *File) openFolder() (err error) {
 	if l.dir == nil {
 		if l.dir, err = platform.OpenDir(l.folder); err != nil {
 			l.dir = nil
@@ -66,7 +68,7 @@ func (l *logFile) openFolder() (err error) {
 }
 
 // openFile opens the file, with the additional flags more.
-func (l *logFile) openFile(more int) error {
+func (l *File) openFile(more int) error {
 	f, err := l.dir.OpenFile(l.name, os.O_CREATE|os.O_APPEND|os.O_RDWR|more, 0o644)
 	if err != nil {
 		return err
@@ -80,7 +82,7 @@ func (l *logFile) openFile(more int) error {
 }
 
 // Write appends one line, and rotates the file first if the line would make it too long. It never fails.
-func (l *logFile) Write(line []byte) (int, error) {
+func (l *File) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
@@ -91,7 +93,7 @@ func (l *logFile) Write(line []byte) (int, error) {
 }
 
 // wait queues a line. The oldest lines are dropped beyond maxTail bytes.
-func (l *logFile) wait(line []byte) {
+func (l *File) wait(line []byte) {
 	l.waiting = append(l.waiting, line...)
 	for len(l.waiting) > maxTail {
 		end := bytes.IndexByte(l.waiting, '\n') + 1
@@ -104,7 +106,7 @@ func (l *logFile) wait(line []byte) {
 }
 
 // flush writes the queued lines, or records why it can't.
-func (l *logFile) flush() {
+func (l *File) flush() {
 	if l.file == nil {
 		if l.trouble = l.openFolder(); l.trouble != nil {
 			return
@@ -132,7 +134,7 @@ func (l *logFile) flush() {
 }
 
 // rotate renames the file and opens a new one. If renaming fails, the file grows further and is truncated at maxStuckLog.
-func (l *logFile) rotate() {
+func (l *File) rotate() {
 	l.closeFile()
 	err := l.dir.Rename(l.name, l.name+oldLog)
 	full := err != nil && l.size >= maxStuckLog
@@ -151,7 +153,7 @@ func (l *logFile) rotate() {
 }
 
 // closeFile closes the file and ignores the error: the next write reports it.
-func (l *logFile) closeFile() {
+func (l *File) closeFile() {
 	_ = l.file.Close()
 	l.file = nil
 }
@@ -164,18 +166,18 @@ func event(message string, err error) []byte {
 	return line.Bytes()
 }
 
-// path is the path of the log.
-func (l *logFile) path() string { return filepath.Join(l.folder, l.name) }
+// Path is the path of the log.
+func (l *File) Path() string { return filepath.Join(l.folder, l.name) }
 
-// fault is why the log can't be written now; nil while it can.
-func (l *logFile) fault() error {
+// Err is why the log can't be written now; nil while it can.
+func (l *File) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.trouble
 }
 
 // Close tries once more to write the queued lines, and closes the file.
-func (l *logFile) Close() error {
+func (l *File) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) > 0 {
@@ -192,8 +194,8 @@ func (l *logFile) Close() error {
 	return err
 }
 
-// tail returns the end of the log as readable text, whole lines only.
-func (l *logFile) tail() string {
+// Tail returns the end of the log as readable text, whole lines only.
+func (l *File) Tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var data []byte
@@ -219,13 +221,4 @@ func readable(data []byte) string {
 		}
 	}
 	return out.String()
-}
-
-// logLevel parses a level's name, which kong has checked.
-func logLevel(name string) zerolog.Level {
-	level, err := zerolog.ParseLevel(name)
-	if err != nil {
-		return zerolog.InfoLevel
-	}
-	return level
 }
