@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/soak"
 )
 
@@ -53,27 +54,27 @@ far. The table goes to standard output, progress to standard error.`
 }
 
 // Run runs it.
-func (s benchSoakCommand) Run(ctx context.Context, c console) error {
+func (s benchSoakCommand) Run(ctx context.Context, c console.Console) error {
 	o, err := s.options()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.err, "soak of %v, seed %d\n", o.Time, o.Seed)
-	shows := newProgress(c.err)
+	fmt.Fprintf(c.Err, "soak of %v, seed %d\n", o.Time, o.Seed)
+	shows := console.NewProgress(c.Err)
 	o.Tell = func(now soak.Status) {
-		shows.showCount(int(now.Elapsed.Seconds()), int(now.Time.Seconds()), now.Faults, fmt.Sprintf("%d goroutines, %d files, heap %.1f MB",
+		shows.ShowCount(int(now.Elapsed.Seconds()), int(now.Time.Seconds()), now.Faults, fmt.Sprintf("%d goroutines, %d files, heap %.1f MB",
 			int(now.Latest.Goroutines), int(now.Latest.Descriptors), now.Latest.Heap/(1<<20)))
 	}
 	result, err := soak.Run(ctx, o)
-	shows.clearLine()
+	shows.ClearLine()
 	if err != nil {
 		return err
 	}
-	if err := result.Table(c.out); err != nil {
+	if err := result.Table(c.Out); err != nil {
 		return err
 	}
 	if !result.Holds() {
-		return told{errors.New("the soak does not hold")}
+		return console.Printed(errors.New("the soak does not hold"))
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (s benchSoakCommand) options() (soak.Options, error) {
 		err = o.Check()
 	}
 	if err != nil {
-		return o, usageError{err}
+		return o, console.Usage(err)
 	}
 	return o, nil
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/operator"
@@ -118,7 +119,7 @@ func (f apiFlags) openAPI(ctx context.Context) (*api, error) {
 	}
 	base, err := url.Parse(strings.TrimSuffix(f.Server, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" || base.User != nil {
-		return nil, usageError{fmt.Errorf("--server %q: want http://HOST:PORT or https://HOST:PORT", f.Server)}
+		return nil, console.Usage(fmt.Errorf("--server %q: want http://HOST:PORT or https://HOST:PORT", f.Server))
 	}
 	token := os.Getenv("COLLET_TOKEN")
 	if f.TokenFile != "" {
@@ -133,12 +134,12 @@ func (f apiFlags) openAPI(ctx context.Context) (*api, error) {
 		return nil, errors.New("the token has characters that no token has")
 	}
 	if token != "" && base.Scheme == "http" && !isLocal(base.Hostname()) && !f.Plain {
-		return nil, usageError{fmt.Errorf("--server %s: the token would travel unencrypted; use https://, a tunnel to the machine, or --plain", f.Server)}
+		return nil, console.Usage(fmt.Errorf("--server %s: the token would travel unencrypted; use https://, a tunnel to the machine, or --plain", f.Server))
 	}
 	return &api{base: base, name: base.Host, token: token, client: &http.Client{
 		Timeout: answerTime,
 		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-			return fmt.Errorf("it redirects to %s, which is not followed; name that server with --server if it is the right one", clean(r.URL.Host))
+			return fmt.Errorf("it redirects to %s, which is not followed; name that server with --server if it is the right one", console.Clean(r.URL.Host))
 		},
 	}}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 )
@@ -31,7 +32,7 @@ type compatVerdictCommand struct {
 	Updater       string `group:"hello" placeholder:"older|same|newer" enum:",older,same,newer" default:"" help:"Version of its updater, compared with the server's."`
 	Flags         uint32 `group:"hello" placeholder:"BITS" help:"Sum of: 1 developer's build, 2 shows components, 4 was redirected, 8 after an update."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -42,7 +43,7 @@ func (compatVerdictCommand) Help() string {
 }
 
 // Run asks.
-func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
+func (v compatVerdictCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := v.openAPI(ctx)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console) (err error) {
 	if answer.Verdict == nil {
 		return fmt.Errorf("%s answers without a verdict", a.name)
 	}
-	return v.print(c.out, answer.Verdict, func(out io.Writer) error { return printVerdict(out, *answer.Verdict) })
+	return v.Print(c.Out, answer.Verdict, func(out io.Writer) error { return printVerdict(out, *answer.Verdict) })
 }
 
 // hello is the client that is asked for.
@@ -68,7 +69,7 @@ func (v compatVerdictCommand) hello() (*admin.HelloRequest, error) {
 	if v.Hash != "" {
 		sum, err := strconv.ParseUint(v.Hash, 16, 64)
 		if err != nil || len(v.Hash) != 16 {
-			return nil, usageError{fmt.Errorf("--hash %q: want 16 hex digits", v.Hash)}
+			return nil, console.Usage(fmt.Errorf("--hash %q: want 16 hex digits", v.Hash))
 		}
 		if v.Logic != nil {
 			version = cmp.Or(version, compat.Derived(*v.Logic, sum))
@@ -98,8 +99,8 @@ var warnings = []struct {
 
 // printVerdict prints a verdict with everything that explains it.
 func printVerdict(out io.Writer, v admin.VerdictAnswer) error {
-	t := newTable(out)
-	fmt.Fprintf(t, "%s\tby R%d: %s\n", clean(v.Verdict), v.Rule, cmp.Or(rules[v.Rule], "unknown"))
+	t := console.NewTable(out)
+	fmt.Fprintf(t, "%s\tby R%d: %s\n", console.Clean(v.Verdict), v.Rule, cmp.Or(rules[v.Rule], "unknown"))
 	for _, r := range v.Reasons {
 		if r != v.Rule {
 			fmt.Fprintf(t, "also\tR%d: %s\n", r, cmp.Or(rules[r], "unknown"))
@@ -111,7 +112,7 @@ func printVerdict(out io.Writer, v admin.VerdictAnswer) error {
 		}
 	}
 	if v.Age != "" && v.Age != compat.AgeUnknown.String() {
-		fmt.Fprintf(t, "age\t%s\n", clean(strings.ReplaceAll(v.Age, "_", " ")))
+		fmt.Fprintf(t, "age\t%s\n", console.Clean(strings.ReplaceAll(v.Age, "_", " ")))
 	}
 	if v.MinPatch > 0 {
 		fmt.Fprintf(t, "needs\tpatch %d\n", v.MinPatch)
@@ -123,16 +124,16 @@ func printVerdict(out io.Writer, v admin.VerdictAnswer) error {
 		fmt.Fprintf(t, "gets\t%s\n", payloadText(*p))
 	}
 	if r := v.Redirect; r != nil {
-		fmt.Fprintf(t, "goes to\t%s:%d\n", clean(r.Host), r.Port)
+		fmt.Fprintf(t, "goes to\t%s:%d\n", console.Clean(r.Host), r.Port)
 	}
 	if v.StoreURL != "" {
-		fmt.Fprintf(t, "store\t%s\n", clean(v.StoreURL))
+		fmt.Fprintf(t, "store\t%s\n", console.Clean(v.StoreURL))
 	}
 	if v.RetryAfter > 0 {
 		fmt.Fprintf(t, "asks again\tafter %d s\n", v.RetryAfter)
 	}
 	if v.Message != "" {
-		fmt.Fprintf(t, "%s\t%s\n", clean(v.MessageKey), clean(v.Message))
+		fmt.Fprintf(t, "%s\t%s\n", console.Clean(v.MessageKey), console.Clean(v.Message))
 	}
 	fmt.Fprintf(t, "revision\t%d\n", v.Revision)
 	return t.Flush()
@@ -142,7 +143,7 @@ func printVerdict(out io.Writer, v admin.VerdictAnswer) error {
 type compatHistoryCommand struct {
 	Limit int `group:"out" default:"20" placeholder:"N" help:"Number of records, newest first (default: ${default}; 0: all)."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -154,9 +155,9 @@ func (compatHistoryCommand) Help() string {
 }
 
 // Run lists records.
-func (h compatHistoryCommand) Run(ctx context.Context, c console) (err error) {
+func (h compatHistoryCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if h.Limit < 0 {
-		return usageError{fmt.Errorf("--limit %d: want 0 or more", h.Limit)}
+		return console.Usage(fmt.Errorf("--limit %d: want 0 or more", h.Limit))
 	}
 	a, err := h.openAPI(ctx)
 	if err != nil {
@@ -169,17 +170,17 @@ func (h compatHistoryCommand) Run(ctx context.Context, c console) (err error) {
 	}
 	if h.JSON {
 		for i := len(records) - 1; i >= 0; i-- {
-			if _, err := c.out.Write(records[i].Line()); err != nil {
+			if _, err := c.Out.Write(records[i].Line()); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	t := newTable(c.out)
+	t := console.NewTable(c.Out)
 	fmt.Fprintln(t, "number\ttime\twho\tfrom\tchanged\tconnected\tfloors\tcomment")
 	for _, r := range records {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", r.Seq, r.Time.Format("2006-01-02 15:04:05Z"), clean(r.Actor), clean(r.Source),
-			clean(strings.Join(r.Keys, ", ")), r.Impact.Sessions, r.Impact.Floors, clean(r.Comment))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", r.Seq, r.Time.Format("2006-01-02 15:04:05Z"), console.Clean(r.Actor), console.Clean(r.Source),
+			console.Clean(strings.Join(r.Keys, ", ")), r.Impact.Sessions, r.Impact.Floors, console.Clean(r.Comment))
 	}
 	return t.Flush()
 }
@@ -216,7 +217,7 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 type compatVerifyCommand struct {
 	File string `arg:"" optional:"" type:"existingfile" placeholder:"FILE" help:"An exported history (default: the server's own, checked there)."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -229,18 +230,18 @@ elsewhere to detect missing records at the end.
 }
 
 // Run checks.
-func (v compatVerifyCommand) Run(ctx context.Context, c console) error {
+func (v compatVerifyCommand) Run(ctx context.Context, c console.Console) error {
 	answer, last, err := v.check(ctx)
 	if err != nil {
 		return err
 	}
 	if v.JSON {
-		err = printJSON(c.out, answer)
+		err = console.PrintJSON(c.Out, answer)
 	} else if answer.Good {
-		_, err = fmt.Fprintf(c.out, "%d records, as they were written%s\n", answer.Records, last)
+		_, err = fmt.Fprintf(c.Out, "%d records, as they were written%s\n", answer.Records, last)
 	}
 	if err == nil && !answer.Good {
-		err = errors.New(clean(answer.Why))
+		err = errors.New(console.Clean(answer.Why))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/operator"
@@ -54,7 +55,7 @@ type compatSetCommand struct {
 	settingsFlags
 	consentFlags
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -66,7 +67,7 @@ func (compatSetCommand) Help() string {
 }
 
 // Run changes the settings.
-func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
+func (s compatSetCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if err := s.check(); err != nil { // before the server is asked
 		return err
 	}
@@ -84,7 +85,7 @@ func (s compatSetCommand) Run(ctx context.Context, c console) (err error) {
 	if err := a.request(ctx, http.MethodPut, "/api/compat", ask, s.of(state), &out); err != nil {
 		return err
 	}
-	return s.print(c.out, out, func(w io.Writer) error { return printOutcome(w, out) })
+	return s.Print(c.Out, out, func(w io.Writer) error { return printOutcome(w, out) })
 }
 
 // printOutcome prints the result of a change.
@@ -93,7 +94,7 @@ func printOutcome(out io.Writer, o operator.Outcome) error {
 		_, err := fmt.Fprintf(out, "nothing to change: the settings are like that already, at revision %d\n", o.Settings.Revision)
 		return err
 	}
-	fmt.Fprintf(out, "revision %d: changed %s\n", o.Settings.Revision, clean(strings.Join(o.Changed, ", ")))
+	fmt.Fprintf(out, "revision %d: changed %s\n", o.Settings.Revision, console.Clean(strings.Join(o.Changed, ", ")))
 	printImpact(out, o.Impact)
 	printHints(out, o.Hints)
 	return nil
@@ -107,7 +108,7 @@ func printImpact(out io.Writer, i compat.Impact) {
 
 func printHints(out io.Writer, hints []compat.Mistake) {
 	for _, h := range hints {
-		fmt.Fprintf(out, "note: %s\n", clean(h.String()))
+		fmt.Fprintf(out, "note: %s\n", console.Clean(h.String()))
 	}
 }
 
@@ -115,7 +116,7 @@ func printHints(out io.Writer, hints []compat.Mistake) {
 type compatDryRunCommand struct {
 	settingsFlags
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -126,7 +127,7 @@ func (compatDryRunCommand) Help() string {
 }
 
 // Run asks what would happen.
-func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
+func (d compatDryRunCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if err := d.check(); err != nil { // before the server is asked
 		return err
 	}
@@ -146,7 +147,7 @@ func (d compatDryRunCommand) Run(ctx context.Context, c console) (err error) {
 	if answer.Forecast == nil {
 		return fmt.Errorf("%s answers without a forecast", a.name)
 	}
-	return d.print(c.out, answer.Forecast, func(out io.Writer) error { return printForecast(out, *answer.Forecast) })
+	return d.Print(c.Out, answer.Forecast, func(out io.Writer) error { return printForecast(out, *answer.Forecast) })
 }
 
 // printForecast prints the verdicts of the connected clients, before and after.
@@ -154,7 +155,7 @@ func printForecast(out io.Writer, f operator.Forecast) error {
 	if len(f.Changed) == 0 {
 		fmt.Fprintln(out, "nothing would change")
 	} else {
-		fmt.Fprintf(out, "would change %s\n", clean(strings.Join(f.Changed, ", ")))
+		fmt.Fprintf(out, "would change %s\n", console.Clean(strings.Join(f.Changed, ", ")))
 	}
 	verdicts := map[string]bool{}
 	for _, counts := range []map[string]int{f.Now, f.Then} {
@@ -163,10 +164,10 @@ func printForecast(out io.Writer, f operator.Forecast) error {
 		}
 	}
 	for _, v := range slices.Sorted(maps.Keys(verdicts)) {
-		fmt.Fprintf(out, "%-20s %6d now, %6d then\n", clean(v), f.Now[v], f.Then[v])
+		fmt.Fprintf(out, "%-20s %6d now, %6d then\n", console.Clean(v), f.Now[v], f.Then[v])
 	}
 	for _, g := range f.Groups {
-		fmt.Fprintf(out, "  %d of logic %s on %s: %s, not %s\n", g.Count, clean(g.Logic), clean(g.Target), clean(g.Then), clean(g.Now))
+		fmt.Fprintf(out, "  %d of logic %s on %s: %s, not %s\n", g.Count, console.Clean(g.Logic), console.Clean(g.Target), console.Clean(g.Then), console.Clean(g.Now))
 	}
 	printImpact(out, f.Impact)
 	if f.Lowers {
@@ -181,7 +182,7 @@ type compatRollbackCommand struct {
 	To uint64 `arg:"" name:"revision" placeholder:"REV" help:"The revision to go back to."`
 	consentFlags
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -193,7 +194,7 @@ revision, as with collet compat set.
 }
 
 // Run goes back.
-func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
+func (r compatRollbackCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := r.openAPI(ctx)
 	if err != nil {
 		return err
@@ -208,5 +209,5 @@ func (r compatRollbackCommand) Run(ctx context.Context, c console) (err error) {
 	if err := a.request(ctx, http.MethodPost, "/api/compat/rollback", ask, revision, &out); err != nil {
 		return err
 	}
-	return r.print(c.out, out, func(w io.Writer) error { return printOutcome(w, out) })
+	return r.Print(c.Out, out, func(w io.Writer) error { return printOutcome(w, out) })
 }

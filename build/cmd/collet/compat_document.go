@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 )
@@ -70,7 +71,7 @@ func (f settingsFlags) document(now time.Time, current compat.Settings) (map[str
 	if f.Active != "" {
 		r, err := parseRange(f.Active)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, console.Usage(err)
 		}
 		doc["active_min"], doc["active_max"] = r.Min, r.Max
 	}
@@ -82,14 +83,14 @@ func (f settingsFlags) document(now time.Time, current compat.Settings) (map[str
 		func(doc map[string]any) error { return f.texts(doc, current) },
 	} {
 		if err := part(doc); err != nil {
-			return nil, usageError{err}
+			return nil, console.Usage(err)
 		}
 	}
 	if len(f.Developers) > 0 {
 		doc["developers"] = unlessNone(f.Developers)
 	}
 	if len(doc) == 0 {
-		return nil, usageError{errors.New("nothing is to be changed; --help lists what can be")}
+		return nil, console.Usage(errors.New("nothing is to be changed; --help lists what can be"))
 	}
 	return doc, nil
 }

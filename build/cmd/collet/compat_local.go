@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
@@ -37,9 +38,9 @@ func (f localFlags) given() bool { return f.Config != "" || f.Control != "" || f
 func (f localFlags) openLocal(ctx context.Context) (*api, error) {
 	switch {
 	case f.Config == "" && f.SubConfig != "":
-		return nil, usageError{errors.New("--sub-config goes with --config")}
+		return nil, console.Usage(errors.New("--sub-config goes with --config"))
 	case f.Config != "" && f.Control != "":
-		return nil, usageError{errors.New("--config and --control: name one of them; the settings have the socket")}
+		return nil, console.Usage(errors.New("--config and --control: name one of them; the settings have the socket"))
 	case f.Control != "":
 		return overSocket(f.Control), nil
 	}
@@ -98,7 +99,7 @@ func overStore(o *operator.Operator, path string) *api {
 func person() string {
 	name := "local"
 	if u, err := user.Current(); err == nil && u.Username != "" {
-		name = clean(u.Username)
+		name = console.Clean(u.Username)
 	}
 	return name[:min(len(name), operator.MaxActor)]
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/operator"
@@ -24,7 +25,7 @@ const ofServer = "server"
 type compatManifestCommand struct {
 	File string `arg:"" placeholder:"FILE" help:"Manifest written by compatgen, or the word server for the manifest of the server."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -36,7 +37,7 @@ func (compatManifestCommand) Help() string {
 }
 
 // Run lists components.
-func (m compatManifestCommand) Run(ctx context.Context, c console) error {
+func (m compatManifestCommand) Run(ctx context.Context, c console.Console) error {
 	manifest, err := readManifest(ctx, m.File, m.apiFlags)
 	if err != nil {
 		return err
@@ -44,16 +45,16 @@ func (m compatManifestCommand) Run(ctx context.Context, c console) error {
 	if m.JSON {
 		text, err := compat.EncodeManifest(&manifest)
 		if err == nil {
-			_, err = c.out.Write(text)
+			_, err = c.Out.Write(text)
 		}
 		return err
 	}
 	b := manifest.Build
-	fmt.Fprintf(c.out, "%s, %d components, build %s\n", compat.Derived(b.Logic, b.Components), len(manifest.Entries), madeFrom(b))
-	t := newTable(c.out)
+	fmt.Fprintf(c.Out, "%s, %d components, build %s\n", compat.Derived(b.Logic, b.Components), len(manifest.Entries), madeFrom(b))
+	t := console.NewTable(c.Out)
 	fmt.Fprintln(t, "name\tid\thash\tchanged\tsince")
 	for _, e := range manifest.Entries {
-		fmt.Fprintf(t, "%s\t%d\t%016x\t%s\t%d\n", clean(e.Name), e.WireID, e.Hash, dayText(e.ChangedAt), e.Since)
+		fmt.Fprintf(t, "%s\t%d\t%016x\t%s\t%d\n", console.Clean(e.Name), e.WireID, e.Hash, dayText(e.ChangedAt), e.Since)
 	}
 	return t.Flush()
 }
@@ -108,7 +109,7 @@ type compatDiffCommand struct {
 	A string `arg:"" placeholder:"A" help:"Manifest of the client's build, or the word server."`
 	B string `arg:"" placeholder:"B" help:"Manifest of the server's build, or the word server."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -122,7 +123,7 @@ func (compatDiffCommand) Help() string {
 var errDiffer = errors.New("the builds differ")
 
 // Run compares.
-func (d compatDiffCommand) Run(ctx context.Context, c console) error {
+func (d compatDiffCommand) Run(ctx context.Context, c console.Console) error {
 	a, err := readManifest(ctx, d.A, d.apiFlags)
 	if err != nil {
 		return err
@@ -132,9 +133,9 @@ func (d compatDiffCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	differences := compat.DiffManifests(&b, &a)
-	err = d.print(c.out, diffJSON(differences), func(out io.Writer) error { return printDifferences(out, differences) })
+	err = d.Print(c.Out, diffJSON(differences), func(out io.Writer) error { return printDifferences(out, differences) })
 	if err == nil && !differences.Equal() {
-		err = told{errDiffer}
+		err = console.Printed(errDiffer)
 	}
 	return err
 }
@@ -198,7 +199,7 @@ type compatFloorCommand struct {
 	Lower   bool   `group:"consent" help:"Allow lowering it: an older version can lose data that it does not know."`
 	Comment string `group:"consent" placeholder:"TEXT" help:"Reason, for the history."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -210,7 +211,7 @@ func (compatFloorCommand) Help() string {
 }
 
 // Run tells or raises.
-func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
+func (f compatFloorCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := f.openAPI(ctx)
 	if err != nil {
 		return err
@@ -227,16 +228,16 @@ func (f compatFloorCommand) Run(ctx context.Context, c console) (err error) {
 		return err
 	}
 	if f.JSON {
-		return printJSON(c.out, answer)
+		return console.PrintJSON(c.Out, answer)
 	}
-	text := fmt.Sprintf("%s needs logic version %d", clean(answer.Account), answer.Floor)
+	text := fmt.Sprintf("%s needs logic version %d", console.Clean(answer.Account), answer.Floor)
 	if answer.Floor <= 0 {
-		text = clean(answer.Account) + " may play with any version"
+		text = console.Clean(answer.Account) + " may play with any version"
 	}
 	if f.Floor != nil && answer.Was != answer.Floor {
 		text += fmt.Sprintf("; before it was %d", answer.Was)
 	}
-	_, err = fmt.Fprintln(c.out, text)
+	_, err = fmt.Fprintln(c.Out, text)
 	return err
 }
 
@@ -246,7 +247,7 @@ type compatTokenCommand struct {
 	Role string `group:"consent" default:"edit" enum:"view,edit" placeholder:"view|edit" help:"Role of the token (default: ${default})."`
 	Drop bool   `group:"consent" help:"Revoke the token instead."`
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -260,7 +261,7 @@ control socket, or with --config while the server does not run.
 }
 
 // Run lists, makes or takes away.
-func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
+func (k compatTokenCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := k.openAPI(ctx)
 	if err != nil {
 		return err
@@ -268,20 +269,20 @@ func (k compatTokenCommand) Run(ctx context.Context, c console) (err error) {
 	defer a.close(&err)
 	switch {
 	case k.Drop && k.Name == "":
-		return usageError{errors.New("--drop needs the name of a token")}
+		return console.Usage(errors.New("--drop needs the name of a token"))
 	case k.Drop:
 		return a.request(ctx, http.MethodDelete, "/api/compat/tokens/"+url.PathEscape(k.Name), nil, 0, nil)
 	case k.Name == "":
-		return k.list(ctx, a, c.out)
+		return k.list(ctx, a, c.Out)
 	}
 	var made admin.TokenAnswer
 	if err := a.request(ctx, http.MethodPost, "/api/compat/tokens", admin.TokenRequest{Name: k.Name, Role: operator.Role(k.Role)}, 0, &made); err != nil {
 		return err
 	}
 	if k.JSON {
-		return printJSON(c.out, made)
+		return console.PrintJSON(c.Out, made)
 	}
-	_, err = fmt.Fprintln(c.out, clean(made.Secret))
+	_, err = fmt.Fprintln(c.Out, console.Clean(made.Secret))
 	return err
 }
 
@@ -293,10 +294,10 @@ func (k compatTokenCommand) list(ctx context.Context, a *api, out io.Writer) err
 		return err
 	}
 	if k.JSON {
-		return printJSON(out, answer.Tokens)
+		return console.PrintJSON(out, answer.Tokens)
 	}
 	for _, token := range answer.Tokens {
-		fmt.Fprintf(out, "%-20s %s\n", clean(token.Name), cmp.Or(clean(string(token.Role)), "view"))
+		fmt.Fprintf(out, "%-20s %s\n", console.Clean(token.Name), cmp.Or(console.Clean(string(token.Role)), "view"))
 	}
 	return nil
 }

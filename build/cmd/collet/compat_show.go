@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 )
@@ -17,7 +18,7 @@ import (
 // compatShowCommand is `collet compat show`.
 type compatShowCommand struct {
 	apiFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -28,7 +29,7 @@ func (compatShowCommand) Help() string {
 }
 
 // Run prints the state.
-func (s compatShowCommand) Run(ctx context.Context, c console) (err error) {
+func (s compatShowCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := s.openAPI(ctx)
 	if err != nil {
 		return err
@@ -39,23 +40,23 @@ func (s compatShowCommand) Run(ctx context.Context, c console) (err error) {
 		if err := a.request(ctx, "GET", "/api/compat", nil, 0, &text); err != nil {
 			return err
 		}
-		_, err := c.out.Write(text)
+		_, err := c.Out.Write(text)
 		return err
 	}
 	state, err := a.state(ctx)
 	if err != nil {
 		return err
 	}
-	return showState(c.out, state, time.Now())
+	return showState(c.Out, state, time.Now())
 }
 
 // showState prints everything, one table after the other, without those that are empty.
 func showState(out io.Writer, s operator.State, now time.Time) error {
-	t := newTable(out)
+	t := console.NewTable(out)
 	showSettings(t, s.Settings)
-	fmt.Fprintf(t, "serves\t%s\n", clean(s.Compatibility))
+	fmt.Fprintf(t, "serves\t%s\n", console.Clean(s.Compatibility))
 	if s.Content != "" {
-		fmt.Fprintf(t, "packs\t%s\n", clean(s.Content))
+		fmt.Fprintf(t, "packs\t%s\n", console.Clean(s.Content))
 	}
 	fmt.Fprintf(t, "supported\t%s\n", rangeText(s.Supported, s.Versioned))
 	fmt.Fprintf(t, "build\t%s\n", buildText(s.Build))
@@ -69,10 +70,10 @@ func showState(out io.Writer, s operator.State, now time.Time) error {
 	showTargets(t, s)
 	showClients(t, s)
 	for _, h := range s.Hints {
-		fmt.Fprintf(t, "note\t%s\n", clean(h.String()))
+		fmt.Fprintf(t, "note\t%s\n", console.Clean(h.String()))
 	}
 	for _, b := range s.Boot {
-		fmt.Fprintf(t, "start\t%s: %s\n", clean(b.Step), clean(b.Why))
+		fmt.Fprintf(t, "start\t%s: %s\n", console.Clean(b.Step), console.Clean(b.Why))
 	}
 	return t.Flush()
 }
@@ -81,26 +82,26 @@ func showState(out io.Writer, s operator.State, now time.Time) error {
 func showSettings(out io.Writer, s compat.Settings) {
 	fmt.Fprintf(out, "revision\t%d\n", s.Revision)
 	fmt.Fprintf(out, "active\t%s\n", rangeText(s.Active(), s.ActiveMax != compat.NoLogic))
-	fmt.Fprintf(out, "components\t%s, manifest %s\n", clean(string(s.Components)), clean(string(s.Manifest)))
+	fmt.Fprintf(out, "components\t%s, manifest %s\n", console.Clean(string(s.Components)), console.Clean(string(s.Manifest)))
 	fmt.Fprintf(out, "auto-upgrade\t%s\n", onOff(s.AutoUpgrade))
 	for _, r := range s.PatchRules {
-		fmt.Fprintf(out, "patch rule\tlogic %d on %s needs patch %d\n", r.Logic, cmp.Or(clean(r.Target), "every target"), r.MinPatch)
+		fmt.Fprintf(out, "patch rule\tlogic %d on %s needs patch %d\n", r.Logic, cmp.Or(console.Clean(r.Target), "every target"), r.MinPatch)
 	}
 	if r := s.Redirect; r.Enabled {
 		scheme := "tcp"
 		if r.TLS {
 			scheme = "tls"
 		}
-		fmt.Fprintf(out, "redirect\ttoo new clients to %s://%s:%d %s\n", scheme, clean(r.Host), r.Port, clean(r.BaseURL))
+		fmt.Fprintf(out, "redirect\ttoo new clients to %s://%s:%d %s\n", scheme, console.Clean(r.Host), r.Port, console.Clean(r.BaseURL))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.StoreURLs)) {
-		fmt.Fprintf(out, "store\t%s: %s\n", clean(name), clean(s.StoreURLs[name]))
+		fmt.Fprintf(out, "store\t%s: %s\n", console.Clean(name), console.Clean(s.StoreURLs[name]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Messages)) {
-		fmt.Fprintf(out, "message\t%s: %s\n", clean(key), clean(s.Messages[key]))
+		fmt.Fprintf(out, "message\t%s: %s\n", console.Clean(key), console.Clean(s.Messages[key]))
 	}
 	if len(s.Developers) > 0 {
-		fmt.Fprintf(out, "developers\t%s\n", clean(strings.Join(s.Developers, ", ")))
+		fmt.Fprintf(out, "developers\t%s\n", console.Clean(strings.Join(s.Developers, ", ")))
 	}
 }
 
@@ -110,7 +111,7 @@ func showMaintenance(out io.Writer, m compat.MaintenanceSettings, now time.Time)
 	}
 	text := "on"
 	if len(m.Targets) > 0 {
-		text += " for " + clean(strings.Join(m.Targets, ", "))
+		text += " for " + console.Clean(strings.Join(m.Targets, ", "))
 	}
 	if !m.Until.IsZero() {
 		text += fmt.Sprintf(", until %s (in %.0f min)", m.Until.Format("2006-01-02 15:04Z"), max(m.Until.Sub(now), 0).Minutes())
@@ -128,12 +129,12 @@ func showTargets(out io.Writer, s operator.State) {
 	for _, target := range s.Targets {
 		switch {
 		case target.Store:
-			fmt.Fprintf(out, "%s\ta store replaces the module\n", clean(target.Name))
+			fmt.Fprintf(out, "%s\ta store replaces the module\n", console.Clean(target.Name))
 		case target.NoBinary:
-			fmt.Fprintf(out, "%s\tNOTHING that fits the active range\n", clean(target.Name))
+			fmt.Fprintf(out, "%s\tNOTHING that fits the active range\n", console.Clean(target.Name))
 		}
 		for _, p := range target.Payloads {
-			fmt.Fprintf(out, "%s\t%s\n", clean(target.Name), payloadText(p))
+			fmt.Fprintf(out, "%s\t%s\n", console.Clean(target.Name), payloadText(p))
 		}
 	}
 }
@@ -147,7 +148,7 @@ func payloadText(p operator.PayloadState) string {
 		text += ", not offered"
 	}
 	if p.Why != "" {
-		text += ": " + clean(p.Why)
+		text += ": " + console.Clean(p.Why)
 	}
 	return text
 }
@@ -158,7 +159,7 @@ func showClients(out io.Writer, s operator.State) {
 		groups []operator.Group
 	}{{"connected", s.Connected}, {"last hour", s.LastHour}} {
 		for _, g := range list.groups {
-			fmt.Fprintf(out, "%s\t%d of logic %s on %s %s\n", list.name, g.Count, clean(g.Logic), clean(g.Target), clean(g.Verdict))
+			fmt.Fprintf(out, "%s\t%d of logic %s on %s %s\n", list.name, g.Count, console.Clean(g.Logic), console.Clean(g.Target), console.Clean(g.Verdict))
 		}
 	}
 	for _, f := range s.Floors {
@@ -188,7 +189,7 @@ func buildText(b operator.BuildState) string {
 	}
 	for _, word := range []string{b.Components, b.ID, b.Branch} {
 		if word != "" {
-			words = append(words, clean(word))
+			words = append(words, console.Clean(word))
 		}
 	}
 	if b.Seq != 0 {

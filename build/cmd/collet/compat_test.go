@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/build/cmd/collet/console"
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/server"
@@ -194,13 +195,13 @@ func TestCompatUsage(t *testing.T) {
 		{"set", "--until", "soon"}, {"set", "--message", "P-NEWER"}, {"set", "--components", "maybe"}, {"verdict", "--hash", "12"},
 		{"history", "--limit", "-1"}, {"token", "--drop"}, {"rollback"}, {"diff", "server"},
 	} {
-		if code, out, errs := g.collet(args...); code != exitUsage || errs == "" {
+		if code, out, errs := g.collet(args...); code != console.ExitUsage || errs == "" {
 			t.Errorf("%q ends with %d: %s%s", args, code, out, errs)
 		}
 	}
 	for _, url := range []string{"localhost:1", "ftp://x", "http://", "http://u:p@x", "http://x?y"} {
 		var out, errs bytes.Buffer
-		if code := run([]string{"compat", "show", "--server", url}, &out, &errs); code != exitUsage {
+		if code := run([]string{"compat", "show", "--server", url}, &out, &errs); code != console.ExitUsage {
 			t.Errorf("--server %s ends with %d: %s", url, code, errs.String())
 		}
 	}
@@ -336,7 +337,7 @@ func TestCompatTokens(t *testing.T) {
 func TestCompatTokenStaysAtHome(t *testing.T) {
 	t.Setenv("COLLET_TOKEN", "secret")
 	var out, errs bytes.Buffer
-	if code := run([]string{"compat", "show", "--server", "http://192.0.2.1:9400"}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "unencrypted") {
+	if code := run([]string{"compat", "show", "--server", "http://192.0.2.1:9400"}, &out, &errs); code != console.ExitUsage || !strings.Contains(errs.String(), "unencrypted") {
 		t.Errorf("%d: %s", code, errs.String())
 	}
 	asked := 0
@@ -366,7 +367,7 @@ func TestCompatStrangeAnswers(t *testing.T) {
 		g := &governed{t: t, url: web.URL}
 		for _, args := range [][]string{{"show"}, {"verdict", "--logic", "1"}, {"history"}, {"set", "--active", "6-7"}} {
 			code, out, errs := g.collet(args...)
-			if code != exitFailed || errs == "" || strings.Contains(out+errs, "\x1b") {
+			if code != console.ExitFailed || errs == "" || strings.Contains(out+errs, "\x1b") {
 				t.Errorf("%s, %q: %d %q", what, args, code, out+errs)
 			}
 		}

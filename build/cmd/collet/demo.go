@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/demo"
 )
 
@@ -50,7 +51,7 @@ func (c demoCommand) Run(ctx context.Context, out io.Writer) error {
 	default:
 		fmt.Fprintf(out, "demo: failed: %s\n", strings.ReplaceAll(err.Error(), "\n", " | "))
 	}
-	return told{err}
+	return console.Printed(err)
 }
 
 func (c demoCommand) play(ctx context.Context, out io.Writer) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/qa/doctor"
 	"collet/build/qa/report"
 )
@@ -32,29 +33,29 @@ can't be read; 2 wrong usage.`
 }
 
 // Run runs it.
-func (d doctorCommand) Run(ctx context.Context, c console) error {
+func (d doctorCommand) Run(ctx context.Context, c console.Console) error {
 	if err := report.Writable(d.Report); err != nil {
-		return usageError{err}
+		return console.Usage(err)
 	}
 	found, err := doctor.Diagnose(ctx, doctor.Options{Dir: d.Dir, Name: d.Name, Base: d.Base, Hash: d.Hash})
 	var which *doctor.WhichHostError
 	if errors.As(err, &which) || errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
+		return console.Usage(err)
 	}
 	if err != nil {
 		return err
 	}
-	if err := found.Summary(c.out); err != nil {
+	if err := found.Summary(c.Out); err != nil {
 		return err
 	}
 	if d.Report != "" {
 		if err := found.Save(d.Report); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "  report      %s\n", d.Report)
+		fmt.Fprintf(c.Out, "  report      %s\n", d.Report)
 	}
 	if found.NeedsAttention() {
-		return told{errors.New("the install needs attention")}
+		return console.Printed(errors.New("the install needs attention"))
 	}
 	return nil
 }

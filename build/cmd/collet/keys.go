@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -37,7 +38,7 @@ type roleFlag string
 
 func (r roleFlag) role() (trust.KeyRole, error) {
 	if !slices.Contains(trust.KeyRoles(), trust.KeyRole(r)) {
-		return "", usageError{fmt.Errorf("role %q: want root, targets, snapshot or timestamp", string(r))}
+		return "", console.Usage(fmt.Errorf("role %q: want root, targets, snapshot or timestamp", string(r)))
 	}
 	return trust.KeyRole(r), nil
 }
@@ -60,9 +61,9 @@ func (keysInitCommand) Help() string {
 }
 
 // Run makes the keys.
-func (k keysInitCommand) Run(c console) (err error) {
+func (k keysInitCommand) Run(c console.Console) (err error) {
 	if k.Roots < 1 || k.Roots > 9 {
-		return usageError{fmt.Errorf("--roots %d: want 1 to 9", k.Roots)}
+		return console.Usage(fmt.Errorf("--roots %d: want 1 to 9", k.Roots))
 	}
 	ring, done, err := k.makeRing()
 	if err != nil {
@@ -74,7 +75,7 @@ func (k keysInitCommand) Run(c console) (err error) {
 		return err
 	}
 	for _, f := range list {
-		printKey(c.out, f)
+		printKey(c.Out, f)
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (keysAddCommand) Help() string {
 }
 
 // Run makes one key.
-func (k keysAddCommand) Run(c console) (err error) {
+func (k keysAddCommand) Run(c console.Console) (err error) {
 	role, err := k.Role.role()
 	if err != nil {
 		return err
@@ -116,8 +117,8 @@ func (k keysAddCommand) Run(c console) (err error) {
 	if err != nil {
 		return err
 	}
-	printKey(c.out, f)
-	fmt.Fprintf(c.out, "it counts after: collet keys rotate %s\n", role)
+	printKey(c.Out, f)
+	fmt.Fprintf(c.Out, "it counts after: collet keys rotate %s\n", role)
 	return nil
 }
 
@@ -146,12 +147,12 @@ The keys of the old root and of the new one have to sign. Run the same command a
 }
 
 // Run does one of the three steps.
-func (k keysRotateCommand) Run(ctx context.Context, c console) error {
+func (k keysRotateCommand) Run(ctx context.Context, c console.Console) error {
 	switch {
 	case k.Sign && (k.Install || len(k.Roles) > 0):
-		return usageError{errors.New("--sign goes alone")}
+		return console.Usage(errors.New("--sign goes alone"))
 	case k.Install && len(k.Roles) > 0:
-		return usageError{errors.New("--install installs the draft as it is; leave the roles out")}
+		return console.Usage(errors.New("--install installs the draft as it is; leave the roles out"))
 	case k.Sign:
 		return k.sign(c)
 	default:
@@ -160,7 +161,7 @@ func (k keysRotateCommand) Run(ctx context.Context, c console) error {
 }
 
 // sign is the step of a holder of a root key.
-func (k keysRotateCommand) sign(c console) (err error) {
+func (k keysRotateCommand) sign(c console.Console) (err error) {
 	draft, err := readDraft(k.Draft)
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func (k keysRotateCommand) sign(c console) (err error) {
 	if err != nil {
 		return err
 	}
-	describe(c.out, info)
+	describe(c.Out, info)
 	keys, err := ring.Open(trust.RoleRoot)
 	if err != nil {
 		return err
@@ -190,7 +191,7 @@ func (k keysRotateCommand) sign(c console) (err error) {
 		if draft, err = trust.SignRoot(draft, key); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "signed with root key %s\n", key.Public().ID())
+		fmt.Fprintf(c.Out, "signed with root key %s\n", key.Public().ID())
 	}
 	return writeDraft(k.Draft, draft)
 }
@@ -204,7 +205,7 @@ func describe(out io.Writer, info trust.RootInfo) {
 	}
 }
 
-func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
+func (k keysRotateCommand) rotate(ctx context.Context, c console.Console) (err error) {
 	w, ring, done, err := k.openWithKeys(c, k.keyFlags, publish.Options{Allow: k.allow()})
 	if err != nil {
 		return err
@@ -233,10 +234,10 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console) (err error) {
 		if k.Install || errors.As(err, &lacking) || !errors.As(err, &untrusted) || untrusted.Fault != trust.FaultUnsigned {
 			return fmt.Errorf("%w; the draft stays in %s", err, k.Draft)
 		}
-		fmt.Fprintf(c.out, "the signatures do not suffice yet. Take %s to another holder of a root key:\n  collet keys rotate --sign --keys FOLDER --draft %s\nand install it here afterwards:\n  collet keys rotate --install\n", k.Draft, k.Draft)
+		fmt.Fprintf(c.Out, "the signatures do not suffice yet. Take %s to another holder of a root key:\n  collet keys rotate --sign --keys FOLDER --draft %s\nand install it here afterwards:\n  collet keys rotate --install\n", k.Draft, k.Draft)
 		return nil
 	}
-	describe(c.out, info)
+	describe(c.Out, info)
 	if err := os.Remove(k.Draft); err != nil {
 		return err
 	}
@@ -304,7 +305,7 @@ export.
 }
 
 // Run writes the root.
-func (k keysExportCommand) Run(c console) (err error) {
+func (k keysExportCommand) Run(c console.Console) (err error) {
 	w, err := k.openFolder(c, publish.Options{ReadOnly: true, Allow: k.allow()})
 	if err != nil {
 		return err
@@ -317,7 +318,7 @@ func (k keysExportCommand) Run(c console) (err error) {
 	if err := writeDraft(k.File, data); err != nil {
 		return err
 	}
-	describe(c.out, info)
+	describe(c.Out, info)
 	return nil
 }
 
@@ -338,7 +339,7 @@ the current root follows. Do it once a year with the holders of the keys, who co
 }
 
 // Run rehearses.
-func (k keysDrillCommand) Run(ctx context.Context, c console) (err error) {
+func (k keysDrillCommand) Run(ctx context.Context, c console.Console) (err error) {
 	w, ring, done, err := k.openWithKeys(c, k.keyFlags, publish.Options{ReadOnly: true, Allow: k.allow()})
 	if err != nil {
 		return err
@@ -362,7 +363,7 @@ func (k keysDrillCommand) Run(ctx context.Context, c console) (err error) {
 		if s.Err != nil {
 			state = "FAILED"
 		}
-		fmt.Fprintf(c.out, "%-6s %s\n", state, s.What)
+		fmt.Fprintf(c.Out, "%-6s %s\n", state, s.What)
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"collet/build/cmd/collet/console"
 )
 
 // maxPassphrase is how many bytes of a passphrase file are read, more than a person types.
@@ -26,7 +28,7 @@ func (k keyFlags) passphrase(file string) ([]byte, error) {
 		line, _, _ := bytes.Cut(data[:min(len(data), maxPassphrase)], []byte("\n"))
 		return bytes.TrimSuffix(line, []byte("\r")), nil
 	}
-	if k.ci || !isTerminal(os.Stdin) {
+	if k.ci || !console.IsTerminal(os.Stdin) {
 		return nil, fmt.Errorf("key %s needs a passphrase: set COLLET_PASSPHRASE, or name a file with --passphrase-file", file)
 	}
 	text, err := promptPassphrase("Passphrase of " + file)

@@ -16,12 +16,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"collet"
+	"collet/build/cmd/collet/console"
 	"collet/platform/text"
-)
-
-const (
-	exitFailed = 1
-	exitUsage  = 2
 )
 
 // commands is the command line.
@@ -44,24 +40,6 @@ type commands struct {
 const description = `Publishes, packages, operates and tests games that Collet keeps up to date.`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-// console is where a command talks, and what it was told.
-type console struct {
-	out, err io.Writer
-	args     []string // the command line, without the program
-}
-
-// usageError says that the command line makes no sense in a way that the parser can't know.
-type usageError struct{ error }
-
-// Unwrap gives the reason.
-func (e usageError) Unwrap() error { return e.error }
-
-// told is an error that the command has printed itself.
-type told struct{ error }
-
-// Unwrap gives the reason.
-func (e told) Unwrap() error { return e.error }
 
 // ended carries the exit code of --help and --version out of the parser.
 type ended struct{ code int }
@@ -108,14 +86,14 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 			command = innermost(fault.Context)
 		}
 		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command.FullPath())
-		return exitUsage
+		return console.ExitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends at once
 	chosen.BindTo(ctx, (*context.Context)(nil))
 	chosen.BindTo(stdout, (*io.Writer)(nil))
-	chosen.Bind(console{stdout, stderr, args})
+	chosen.Bind(console.Console{Out: stdout, Err: stderr, Args: args})
 	return exitCode(chosen.Run(), chosen.Selected().FullPath(), stderr)
 }
 
@@ -132,21 +110,21 @@ func innermost(c *kong.Context) *kong.Node {
 
 // exitCode tells what was not told yet. command is the full name of the command that ended.
 func exitCode(err error, command string, stderr io.Writer) int {
-	var usage usageError
+	var usage console.UsageError
 	var own coded
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &own):
-		if !errors.As(err, &told{}) {
+		if !errors.As(err, &console.PrintedError{}) {
 			fmt.Fprintf(stderr, "collet: %v\n", err)
 		}
 		return own.code
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command)
-		return exitUsage
-	case !errors.As(err, &told{}):
+		return console.ExitUsage
+	case !errors.As(err, &console.PrintedError{}):
 		fmt.Fprintf(stderr, "collet: %v\n", err)
 	}
-	return exitFailed
+	return console.ExitFailed
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/pack"
 )
 
@@ -38,12 +39,12 @@ type descriptionFlag struct {
 }
 
 // load reads the description and tells its mistakes.
-func (d descriptionFlag) load(c console) (*pack.Project, error) {
+func (d descriptionFlag) load(c console.Console) (*pack.Project, error) {
 	p, err := pack.Load(d.File, os.Getenv)
 	var list pack.Mistakes
 	if errors.As(err, &list) {
-		printMistakes(c.err, d.File, list)
-		return nil, told{err}
+		printMistakes(c.Err, d.File, list)
+		return nil, console.Printed(err)
 	}
 	return p, err
 }
@@ -51,7 +52,7 @@ func (d descriptionFlag) load(c console) (*pack.Project, error) {
 // printMistakes prints one a line, as compilers do.
 func printMistakes(out io.Writer, file string, list pack.Mistakes) {
 	for _, m := range list {
-		fmt.Fprintln(out, clean(m.String()))
+		fmt.Fprintln(out, console.Clean(m.String()))
 	}
 	noun := "mistakes"
 	if len(list) == 1 {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/pack"
 	"collet/platform/text"
 )
@@ -39,7 +40,7 @@ signatures with a timestamp differ.
 }
 
 // Run makes everything.
-func (p packAllCommand) Run(ctx context.Context, c console) error {
+func (p packAllCommand) Run(ctx context.Context, c console.Console) error {
 	return p.makePackages(ctx, c, true, true)
 }
 
@@ -52,7 +53,7 @@ func (packClientCommand) Help() string {
 }
 
 // Run makes the packages for players.
-func (p packClientCommand) Run(ctx context.Context, c console) error {
+func (p packClientCommand) Run(ctx context.Context, c console.Console) error {
 	return p.makePackages(ctx, c, true, false)
 }
 
@@ -69,13 +70,13 @@ packed from the same project is up to date with both. See collet pack all.
 }
 
 // Run makes the packages for operators.
-func (p packServerCommand) Run(ctx context.Context, c console) error {
+func (p packServerCommand) Run(ctx context.Context, c console.Console) error {
 	return p.makePackages(ctx, c, false, true)
 }
 
-func (p packMakeFlags) makePackages(ctx context.Context, c console, clients, servers bool) error {
+func (p packMakeFlags) makePackages(ctx context.Context, c console.Console, clients, servers bool) error {
 	if p.Jobs < 0 {
-		return usageError{fmt.Errorf("--jobs %d: want 1 or more", p.Jobs)}
+		return console.Usage(fmt.Errorf("--jobs %d: want 1 or more", p.Jobs))
 	}
 	jobs := p.Jobs
 	if jobs == 0 {
@@ -88,18 +89,18 @@ func (p packMakeFlags) makePackages(ctx context.Context, c console, clients, ser
 	begun := time.Now()
 	made, err := project.Make(ctx, pack.MakeOptions{
 		Out: p.Out, Clients: clients, Servers: servers, Only: p.Only, Jobs: jobs, TestSigning: p.TestSigning,
-		Report: func(a pack.Artefact) { printArtefact(c.out, a) },
-		Note:   func(text string) { fmt.Fprintf(c.err, "note: %s\n", clean(text)) },
+		Report: func(a pack.Artefact) { printArtefact(c.Out, a) },
+		Note:   func(text string) { fmt.Fprintf(c.Err, "note: %s\n", console.Clean(text)) },
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "%d artefacts in %s; digests in %s; done in %v\n",
+	_, err = fmt.Fprintf(c.Out, "%d artefacts in %s; digests in %s; done in %v\n",
 		len(made), p.Out, filepath.Join(p.Out, pack.SumsFile), time.Since(begun).Round(10*time.Millisecond))
 	return err
 }
 
 // printArtefact tells of one that is done.
 func printArtefact(out io.Writer, a pack.Artefact) {
-	fmt.Fprintf(out, "%-60s %10s  %6.1f s\n", clean(a.Name), text.Bytes(a.Size), a.Took.Seconds())
+	fmt.Fprintf(out, "%-60s %10s  %6.1f s\n", console.Clean(a.Name), text.Bytes(a.Size), a.Took.Seconds())
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/pack"
 	"collet/platform/text"
 )
@@ -28,7 +29,7 @@ then 1. Without mistakes it lists what would be packed.
 }
 
 // Run checks.
-func (p packCheckCommand) Run(c console) error {
+func (p packCheckCommand) Run(c console.Console) error {
 	if p.JSON {
 		return p.asJSON(c)
 	}
@@ -37,15 +38,15 @@ func (p packCheckCommand) Run(c console) error {
 		return err
 	}
 	summary := project.Summary()
-	fmt.Fprintf(c.out, "%s is fine: %s %s (%s), dated %s\n", p.File, summary.NiceName, summary.Version, summary.ID, summary.Time)
+	fmt.Fprintf(c.Out, "%s is fine: %s %s (%s), dated %s\n", p.File, summary.NiceName, summary.Version, summary.ID, summary.Time)
 	for _, b := range summary.Builds {
-		fmt.Fprintf(c.out, "  %-14s %-30s %-20s %s\n", b.Target, b.Name, b.Variant, orNone(b.Formats, "for servers only"))
+		fmt.Fprintf(c.Out, "  %-14s %-30s %-20s %s\n", b.Target, b.Name, b.Variant, orNone(b.Formats, "for servers only"))
 	}
-	printPacks(c.out, summary.Packs)
+	printPacks(c.Out, summary.Packs)
 	for _, s := range summary.Servers {
-		fmt.Fprintf(c.out, "  %-14s %-30s %-20s %s\n", s.Target, summary.Name+"-Server", "server", orNone(s.Formats, "no packages"))
+		fmt.Fprintf(c.Out, "  %-14s %-30s %-20s %s\n", s.Target, summary.Name+"-Server", "server", orNone(s.Formats, "no packages"))
 	}
-	fmt.Fprintf(c.out, "  signed: %s\n", orNone(summary.Signed, "nothing"))
+	fmt.Fprintf(c.Out, "  signed: %s\n", orNone(summary.Signed, "nothing"))
 	return nil
 }
 
@@ -74,7 +75,7 @@ type packCheckAnswer struct {
 	Summary  *pack.Summary `json:"summary,omitempty"`
 }
 
-func (p packCheckCommand) asJSON(c console) error {
+func (p packCheckCommand) asJSON(c console.Console) error {
 	project, err := pack.Load(p.File, os.Getenv)
 	answer := packCheckAnswer{Mistakes: pack.Mistakes{}}
 	if err != nil && !errors.As(err, &answer.Mistakes) {
@@ -84,9 +85,9 @@ func (p packCheckCommand) asJSON(c console) error {
 		summary := project.Summary()
 		answer.OK, answer.Summary = true, &summary
 	} else {
-		err = told{err}
+		err = console.Printed(err)
 	}
-	encoder := json.NewEncoder(text.NewJSONWriter(c.out))
+	encoder := json.NewEncoder(text.NewJSONWriter(c.Out))
 	encoder.SetIndent("", "  ")
 	return errors.Join(encoder.Encode(answer), err)
 }

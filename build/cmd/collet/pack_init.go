@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/pack"
 )
 
@@ -32,7 +33,7 @@ the icon, a splash, a root of signed releases, the server. It never replaces an 
 }
 
 // Run writes the description.
-func (p packInitCommand) Run(c console) error {
+func (p packInitCommand) Run(c console.Console) error {
 	found, err := pack.Look(p.Dir)
 	if err != nil {
 		return err
@@ -49,9 +50,9 @@ func (p packInitCommand) Run(c console) error {
 	if err := writeNew(file, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "wrote %s\n", file)
-	printFound(c.out, found)
-	fmt.Fprintf(c.out, "go through it, then: collet pack check%s\n", fileFlag(file))
+	fmt.Fprintf(c.Out, "wrote %s\n", file)
+	printFound(c.Out, found)
+	fmt.Fprintf(c.Out, "go through it, then: collet pack check%s\n", fileFlag(file))
 	return nil
 }
 

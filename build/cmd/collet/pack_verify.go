@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/pack/verify"
 )
 
@@ -24,18 +25,18 @@ The exit code is 0 without a difference, and 1 with one.`
 }
 
 // errDiffers is told by the line that was printed.
-var errDiffers = told{errors.New("they differ")}
+var errDiffers = console.Printed(errors.New("they differ"))
 
 // Run compares.
-func (p packVerifyCommand) Run(ctx context.Context, c console) error {
+func (p packVerifyCommand) Run(ctx context.Context, c console.Console) error {
 	d, err := verify.Compare(ctx, p.A, p.B)
 	if err != nil {
 		return err
 	}
 	if d == nil {
-		_, err = fmt.Fprintln(c.out, "no difference")
+		_, err = fmt.Fprintln(c.Out, "no difference")
 		return err
 	}
-	fmt.Fprintln(c.out, clean(d.String()))
+	fmt.Fprintln(c.Out, console.Clean(d.String()))
 	return errDiffers
 }

@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"io"
-
+	"collet/build/cmd/collet/console"
 	"collet/build/qa/report"
-	"collet/platform/text"
 )
 
 // qaCommand is `collet qa`: one line for each kit. A kit is a struct with qaFlags in it and a method
-// Run(ctx context.Context, c console) error that hands its work to qaFlags.run.
+// Run(ctx context.Context, c console.Console) error that hands its work to qaFlags.run.
 type qaCommand struct {
 	Net       qaNetCommand       `cmd:"" help:"Disturb the network: cuts, resets, stalls, and lost, doubled or damaged bytes."`
 	Crash     qaCrashCommand     `cmd:"" help:"Stop an update at every disk operation, in memory, or kill a real client (--real)."`
@@ -46,7 +43,7 @@ type qaFlags struct {
 type qaRun struct {
 	mu     sync.Mutex
 	report *report.Report
-	shows  *progress
+	shows  *console.Progress
 }
 
 // addCase takes one case. The order of calls is the order in the reports: report.Spread makes it that of the cases.
@@ -82,23 +79,23 @@ func (r *qaRun) progress(done, total int, what string) {
 	r.mu.Lock()
 	broken := r.report.Count().Violations
 	r.mu.Unlock()
-	r.shows.showCount(done, total, broken, what)
+	r.shows.ShowCount(done, total, broken, what)
 }
 
 // runKit does the work of a kit and reports it: progress while it lasts, the files that were asked for, the table at the
-// end. What work returns besides the end of ctx is told and makes the exit code 1; a usageError makes it 2 and leaves no
+// end. What work returns besides the end of ctx is told and makes the exit code 1; a console.UsageError makes it 2 and leaves no
 // report. When ctx ends, what was found up to then is reported, marked as interrupted.
-func (f qaFlags) runKit(ctx context.Context, c console, title string, work func(ctx context.Context, r *qaRun) error) error {
+func (f qaFlags) runKit(ctx context.Context, c console.Console, title string, work func(ctx context.Context, r *qaRun) error) error {
 	if err := f.check(); err != nil {
 		return err
 	}
 	started := time.Now()
-	r := &qaRun{shows: newProgress(c.err), report: &report.Report{
-		Title: title, Target: report.ThisTarget(), Command: commandLine(c.args), Started: started,
+	r := &qaRun{shows: console.NewProgress(c.Err), report: &report.Report{
+		Title: title, Target: report.ThisTarget(), Command: commandLine(c.Args), Started: started,
 	}}
 	err := work(ctx, r)
-	r.shows.clearLine()
-	var usage usageError
+	r.shows.ClearLine()
+	var usage console.UsageError
 	if errors.As(err, &usage) {
 		return err
 	}
@@ -112,9 +109,9 @@ func (f qaFlags) runKit(ctx context.Context, c console, title string, work func(
 	if err != nil {
 		r.comment("Not complete: %v.", err)
 	}
-	err = errors.Join(err, r.report.Table(c.out), r.report.Save(f.Report, f.JUnit))
+	err = errors.Join(err, r.report.Table(c.Out), r.report.Save(f.Report, f.JUnit))
 	if n := r.report.Count().Violations; err == nil && n > 0 {
-		err = told{fmt.Errorf("violations: %d", n)} // by the table
+		err = console.Printed(fmt.Errorf("violations: %d", n)) // by the table
 	}
 	return err
 }
@@ -122,11 +119,11 @@ func (f qaFlags) runKit(ctx context.Context, c console, title string, work func(
 // check finds out before hours of work that a report can't be written.
 func (f qaFlags) check() error {
 	if f.Jobs < 0 {
-		return usageError{fmt.Errorf("--jobs %d: want 1 or more", f.Jobs)}
+		return console.Usage(fmt.Errorf("--jobs %d: want 1 or more", f.Jobs))
 	}
 	for _, path := range []string{f.Report, f.JUnit} {
 		if err := report.Writable(path); err != nil {
-			return usageError{err}
+			return console.Usage(err)
 		}
 	}
 	return nil
@@ -150,19 +147,4 @@ func commandLine(args []string) string {
 		quoted = append(quoted, a)
 	}
 	return strings.Join(quoted, " ")
-}
-
-// terminalOf is the terminal below a writer of console, for cursor movements, and whether there is one.
-func terminalOf(w io.Writer) (raw io.Writer, terminal bool) {
-	if harmless, is := w.(*text.Writer); is {
-		w = harmless.Raw()
-	}
-	f, is := w.(*os.File)
-	return w, is && isTerminal(f)
-}
-
-// isTerminal reports whether lines can be rewritten there.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/qa"
 	"collet/build/qa/report"
 )
@@ -96,9 +97,9 @@ other.`
 }
 
 // Run runs it.
-func (q qaCrashCommand) Run(ctx context.Context, c console) error {
+func (q qaCrashCommand) Run(ctx context.Context, c console.Console) error {
 	if q.Kills < 0 {
-		return usageError{fmt.Errorf("--kills %d: want 0 or more", q.Kills)}
+		return console.Usage(fmt.Errorf("--kills %d: want 0 or more", q.Kills))
 	}
 	if !q.Real {
 		return q.runMatrix(ctx, c)

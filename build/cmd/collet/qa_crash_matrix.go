@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/demo"
 	"collet/build/qa/crash"
 )
@@ -27,7 +28,7 @@ type matrixFlags struct {
 func (f *matrixFlags) unused() error {
 	for flag, value := range map[string]string{"--old": f.Old, "--new": f.New, "--story": f.Story, "--only": f.Only, "--mutant": f.Mutant} {
 		if value != "" {
-			return usageError{fmt.Errorf("%s is about the matrix in memory, and not about --real", flag)}
+			return console.Usage(fmt.Errorf("%s is about the matrix in memory, and not about --real", flag))
 		}
 	}
 	return nil
@@ -37,7 +38,7 @@ func (f *matrixFlags) unused() error {
 const listName = "list"
 
 // list prints what was asked for; done tells whether there was something.
-func (f *matrixFlags) list(c console) (done bool, err error) {
+func (f *matrixFlags) list(c console.Console) (done bool, err error) {
 	var lines []string
 	switch {
 	case f.Story == listName:
@@ -49,24 +50,24 @@ func (f *matrixFlags) list(c console) (done bool, err error) {
 	default:
 		return false, nil
 	}
-	_, err = fmt.Fprintln(c.out, strings.Join(lines, "\n"))
+	_, err = fmt.Fprintln(c.Out, strings.Join(lines, "\n"))
 	return true, err
 }
 
 // runMatrix plays stories in memory.
-func (q qaCrashCommand) runMatrix(ctx context.Context, c console) error {
+func (q qaCrashCommand) runMatrix(ctx context.Context, c console.Console) error {
 	if done, err := q.list(c); done {
 		return err
 	}
 	switch {
 	case (q.Old == "") != (q.New == ""):
-		return usageError{errors.New("--old and --new go together")}
+		return console.Usage(errors.New("--old and --new go together"))
 	case len(q.given()) > 0 || q.Points != "":
-		return usageError{errors.New("--client and what goes with it, and --points, need --real")}
+		return console.Usage(errors.New("--client and what goes with it, and --points, need --real"))
 	case q.Seeds < 1:
-		return usageError{fmt.Errorf("--seeds %d: want 1 or more", q.Seeds)}
+		return console.Usage(fmt.Errorf("--seeds %d: want 1 or more", q.Seeds))
 	case q.Only != "" && q.Story == "":
-		return usageError{errors.New("--only needs --story: a point is one of one story")}
+		return console.Usage(errors.New("--only needs --story: a point is one of one story"))
 	}
 	return q.qaFlags.runKit(ctx, c, "An install that is stopped at every operation", func(ctx context.Context, r *qaRun) error {
 		o, err := q.sets(ctx, r)
@@ -130,7 +131,7 @@ func (q *qaCrashCommand) play(ctx context.Context, r *qaRun, o crash.Options) er
 	o.Jobs, o.Progress, o.Sets = q.jobs(runtime.NumCPU()), r.progress, q.setFlags()
 	count, err := crash.Run(ctx, o, r.addCase)
 	if errors.Is(err, crash.ErrUsage) {
-		return usageError{err}
+		return console.Usage(err)
 	}
 	r.comment("%s.", count)
 	if q.Mutant != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/build/cmd/collet/console"
 	"collet/platform/testlevel"
 )
 
@@ -100,7 +101,7 @@ func TestQACrashUsage(t *testing.T) {
 		{append(twoReleases(t), "--mutant", "nobody"), "no mutant"},
 	} {
 		var errs bytes.Buffer
-		if code := run(append([]string{"qa", "crash"}, test.args...), io.Discard, &errs); code != exitUsage || !strings.Contains(errs.String(), test.want) {
+		if code := run(append([]string{"qa", "crash"}, test.args...), io.Discard, &errs); code != console.ExitUsage || !strings.Contains(errs.String(), test.want) {
 			t.Errorf("%v: code %d, %s", test.args, code, errs.String())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/demo"
 	"collet/build/qa/fileset"
 	"collet/build/testprograms"
@@ -171,7 +172,7 @@ func TestQALabUsage(t *testing.T) {
 		{[]string{"qa", "crash", "--real", "--depth", "3"}, "--depth"},
 	} {
 		var errs bytes.Buffer
-		if code := run(test.args, io.Discard, &errs); code != exitUsage || !strings.Contains(errs.String(), test.want) {
+		if code := run(test.args, io.Discard, &errs); code != console.ExitUsage || !strings.Contains(errs.String(), test.want) {
 			t.Errorf("%v: code %d, %s", test.args, code, errs.String())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/qa"
 )
 
@@ -30,9 +31,9 @@ skipped and listed. Everything is unmounted at the end, also after Ctrl-C.`
 }
 
 // Run runs it.
-func (q qaDiskCommand) Run(ctx context.Context, c console) error {
+func (q qaDiskCommand) Run(ctx context.Context, c console.Console) error {
 	if min(q.Sizes, q.Cuts, q.Faults) < 0 {
-		return usageError{errors.New("--sizes, --cuts and --faults: want 0 or more")}
+		return console.Usage(errors.New("--sizes, --cuts and --faults: want 0 or more"))
 	}
 	return q.qaFlags.runKit(ctx, c, "A client on failing disks", func(ctx context.Context, r *qaRun) error {
 		r.columns("fs", "lost")

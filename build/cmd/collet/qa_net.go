@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/qa"
 )
 
@@ -33,7 +34,7 @@ docs/QA.md describes scenario files.`
 }
 
 // Run runs it.
-func (q qaNetCommand) Run(ctx context.Context, c console) error {
+func (q qaNetCommand) Run(ctx context.Context, c console.Console) error {
 	return q.qaFlags.runKit(ctx, c, "Faults of the network", q.play)
 }
 
@@ -74,13 +75,13 @@ func (q *qaNetCommand) scenarios() ([]qa.Scenario, error) {
 	for _, dir := range q.Scenarios {
 		own, err := qa.ReadScenarios(os.DirFS(dir))
 		if err != nil {
-			return nil, usageError{fmt.Errorf("scenarios in %s:\n%w", dir, err)}
+			return nil, console.Usage(fmt.Errorf("scenarios in %s:\n%w", dir, err))
 		}
 		all = append(all, own...)
 	}
 	all = slices.DeleteFunc(all, func(s qa.Scenario) bool { return !strings.Contains(s.Name, q.Only) })
 	if len(all) == 0 {
-		return nil, usageError{fmt.Errorf("no scenario has %q in its name", q.Only)}
+		return nil, console.Usage(fmt.Errorf("no scenario has %q in its name", q.Only))
 	}
 	return all, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/qa/scenario"
 )
 
@@ -28,12 +29,12 @@ docs/QA.md describes the format; begin with --write-examples.`
 }
 
 // Run runs it.
-func (q qaScenariosCommand) Run(ctx context.Context, c console) error {
+func (q qaScenariosCommand) Run(ctx context.Context, c console.Console) error {
 	if q.Examples != "" {
 		if err := scenario.WriteExamples(q.Examples); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(c.out, "scenarios are in %s; play them with: collet qa scenarios %s\n", q.Examples, q.Examples)
+		_, err := fmt.Fprintf(c.Out, "scenarios are in %s; play them with: collet qa scenarios %s\n", q.Examples, q.Examples)
 		return err
 	}
 	read := scenario.Standard
@@ -42,7 +43,7 @@ func (q qaScenariosCommand) Run(ctx context.Context, c console) error {
 	}
 	scenarios, err := read()
 	if err != nil {
-		return usageError{err}
+		return console.Usage(err)
 	}
 	return q.runKit(ctx, c, "Folders before and after an update", func(ctx context.Context, r *qaRun) error {
 		r.columns("volume", "direction")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/demo"
 	"collet/build/qa"
 	"collet/build/qa/fileset"
@@ -49,11 +50,11 @@ func (f *subjectFlags) given() (names []string) {
 func (f *subjectFlags) check() error {
 	switch {
 	case f.Server != "" && f.Settings != "":
-		return usageError{errors.New("--server and --server-settings exclude each other")}
+		return console.Usage(errors.New("--server and --server-settings exclude each other"))
 	case f.Client != "" && f.Server == "" && f.Settings == "":
-		return usageError{errors.New("--client goes with --server or --server-settings")}
+		return console.Usage(errors.New("--client goes with --server or --server-settings"))
 	case f.Client == "" && f.Install+f.Server+f.Settings+f.NewSet != "":
-		return usageError{errors.New("--install, --server, --server-settings and --new-set go with --client")}
+		return console.Usage(errors.New("--install, --server, --server-settings and --new-set go with --client"))
 	}
 	var err error
 	if f.Programs != "" {
@@ -109,14 +110,14 @@ func (f *subjectFlags) withLab(ctx context.Context, r *qaRun, o qa.LabOptions, w
 func (f *subjectFlags) own(_ context.Context, o *qa.LabOptions) (settings string, err error) {
 	var install string
 	if o.Client, install, err = qa.FindClient(f.Client); err != nil {
-		return "", usageError{err}
+		return "", console.Usage(err)
 	}
 	if o.Install, o.Server = install, f.Server; f.Install != "" {
 		o.Install = f.Install
 	}
 	if f.NewSet != "" {
 		if o.New, err = fileset.Read(f.NewSet); err != nil {
-			return "", usageError{err}
+			return "", console.Usage(err)
 		}
 	}
 	if f.Settings == "" {

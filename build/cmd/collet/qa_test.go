@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/qa/report"
 )
 
 // kit runs qaFlags with some work and gives the exit code and what was printed.
 func kit(ctx context.Context, f qaFlags, work func(context.Context, *qaRun) error) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	err := f.runKit(ctx, console{&o, &e, []string{"qa", "test", "it's", "--x=1"}}, "A test", work)
+	err := f.runKit(ctx, console.Console{Out: &o, Err: &e, Args: []string{"qa", "test", "it's", "--x=1"}}, "A test", work)
 	return exitCode(err, "collet qa", &e), o.String(), e.String()
 }
 
@@ -51,7 +51,7 @@ func TestKitsEndWithTheirCodes(t *testing.T) {
 		{"a skip", t.Context(), qaFlags{}, one(report.Skipped), 0, "skipped 1: what was seen", "", false},
 		{"nothing", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return nil }, 1, "Not complete: there was nothing to try.", "nothing to try", false},
 		{"a fault of ours", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return fs.ErrNotExist }, 1, "Not complete: file does not exist", "collet: file does not exist", false},
-		{"wrong usage", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return usageError{errors.New("no way")} }, 2, "", "collet: no way\ncollet qa --help tells more", true},
+		{"wrong usage", t.Context(), qaFlags{}, func(context.Context, *qaRun) error { return console.Usage(errors.New("no way")) }, 2, "", "collet: no way\ncollet qa --help tells more", true},
 		{"interrupted", interrupted, qaFlags{}, one(report.OK), 1, "Not complete: interrupted", "interrupted", false},
 		{"interrupted and a violation", interrupted, qaFlags{}, one(report.Violation), 1, "violations 1", "interrupted", false},
 		{"too few jobs", t.Context(), qaFlags{Jobs: -1}, one(report.OK), 2, "", "--jobs -1", true},
@@ -87,36 +87,5 @@ func TestCommandLineCanBeTypedAgain(t *testing.T) {
 	got := commandLine([]string{"qa", "net", "--only=a b", "it's", "", "$HOME", "plain/path"})
 	if want := `collet qa net '--only=a b' 'it'\''s' '' '$HOME' plain/path`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
-func TestProgress(t *testing.T) {
-	var out bytes.Buffer
-	p := newProgress(&out)
-	now := p.began
-	p.now = func() time.Time { return now }
-	p.showCount(1, 100, 0, "too early")
-	if out.Len() > 0 {
-		t.Errorf("%q", out.String())
-	}
-	now = now.Add(10 * time.Second)
-	p.showCount(25, 100, 2, "cut\x1b[2J\n")
-	p.showCount(26, 100, 2, "too soon")
-	p.clearLine()
-	if got, want := out.String(), "25 of 100 (25 %), 10s, about 30s left, violations 2: cut\uFFFD[2J \n"; got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	out.Reset()
-	p.terminal = true
-	now = now.Add(time.Minute)
-	p.showCount(7, 0, 0, strings.Repeat("long ", 100))
-	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[K7, 1m10s: long") || strings.Contains(got, "\n") || len(got) != len("\r\x1b[K")+progressWidth {
-		t.Errorf("%q", got)
-	}
-	out.Reset()
-	p.clearLine()
-	p.clearLine()
-	if got := out.String(); got != "\r\x1b[K" {
-		t.Errorf("%q", got)
 	}
 }

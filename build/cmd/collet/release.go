@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -72,20 +73,20 @@ type outputFlags struct {
 // workshop is a release folder that a command works on.
 type workshop struct {
 	*publish.Folder
-	console console
+	console console.Console
 	dir     *platform.Dir
 	flags   folderFlags
-	shows   *progress
+	shows   *console.Progress
 	eta     stepETA
 }
 
 // openFolder opens the folder. The caller closes it.
-func (f folderFlags) openFolder(c console, o publish.Options) (*workshop, error) {
+func (f folderFlags) openFolder(c console.Console, o publish.Options) (*workshop, error) {
 	dir, err := openDir(f.Dir, "make it with collet release init, or name another one with --dir")
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{console: c, dir: dir, flags: f, shows: newProgress(c.err)}
+	w := &workshop{console: c, dir: dir, flags: f, shows: console.NewProgress(c.Err)}
 	o.Progress = w.step
 	if w.Folder, err = publish.Open(dir, o); err != nil {
 		return nil, errors.Join(err, dir.Close())
@@ -108,14 +109,14 @@ func openDir(name, next string) (*platform.Dir, error) {
 
 // close lets go of the folder.
 func (w *workshop) close() error {
-	w.shows.clearLine()
+	w.shows.ClearLine()
 	return errors.Join(w.Folder.Close(), w.dir.Close())
 }
 
 // step shows progress.
 func (w *workshop) step(p publish.Progress) {
-	w.eta.note(w.shows.now(), p)
-	w.shows.show(func(now time.Time) string { return w.eta.format(now, p) })
+	w.eta.note(time.Now(), p)
+	w.shows.Show(func(now time.Time) string { return w.eta.format(now, p) })
 }
 
 // stepETA estimates when a step ends.
@@ -149,7 +150,7 @@ func (e *stepETA) format(now time.Time, p publish.Progress) string {
 		line += fmt.Sprintf(", about %v left", time.Duration(float64(elapsed)*float64(p.Total-p.Done)/float64(p.Done)).Round(time.Second))
 	}
 	if p.What != "" {
-		line += ": " + clean(p.What)
+		line += ": " + console.Clean(p.What)
 	}
 	return line
 }
@@ -170,7 +171,7 @@ func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.Private
 }
 
 // openWithKeys opens the release folder and that of its keys. done closes both.
-func (f folderFlags) openWithKeys(c console, k keyFlags, o publish.Options) (w *workshop, ring *publish.Keyring, done func() error, err error) {
+func (f folderFlags) openWithKeys(c console.Console, k keyFlags, o publish.Options) (w *workshop, ring *publish.Keyring, done func() error, err error) {
 	if w, err = f.openFolder(c, o); err != nil {
 		return nil, nil, nil, err
 	}
@@ -251,13 +252,13 @@ func (w *workshop) mirror(ctx context.Context, o outputFlags, remove bool) error
 	if err = errors.Join(err, closer.Close()); err != nil {
 		return err
 	}
-	w.shows.clearLine()
-	fmt.Fprintf(w.console.err, "%v is up to date: %d files written (%s), %d removed\n", out, s.Files, text.Bytes(s.Bytes), s.Removed)
+	w.shows.ClearLine()
+	fmt.Fprintf(w.console.Err, "%v is up to date: %d files written (%s), %d removed\n", out, s.Files, text.Bytes(s.Bytes), s.Removed)
 	return nil
 }
 
 // changing opens a folder and its keys, does some work and brings the other place up to date.
-func changing(ctx context.Context, c console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
+func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
 	w, err := f.openFolder(c, publish.Options{Allow: a.allow()})
 	if err != nil {
 		return err
@@ -282,7 +283,7 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // reading opens a folder without changing it.
-func reading(c console, f folderFlags, work func(*workshop) error) (err error) {
+func reading(c console.Console, f folderFlags, work func(*workshop) error) (err error) {
 	w, err := f.openFolder(c, publish.Options{ReadOnly: true})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -18,7 +19,7 @@ type releasePromoteCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
-	jsonFlags
+	console.JSONFlags
 	whichFlags
 	Into     string `required:"" group:"who" placeholder:"NAME" help:"The channel to offer it in."`
 	AsNumber uint64 `group:"who" placeholder:"N" help:"Its number there (default: the same)."`
@@ -33,9 +34,9 @@ func (releasePromoteCommand) Help() string {
 }
 
 // Run promotes.
-func (r releasePromoteCommand) Run(ctx context.Context, c console) error {
+func (r releasePromoteCommand) Run(ctx context.Context, c console.Console) error {
 	if r.Percent < 0 || r.Percent > 100 {
-		return usageError{fmt.Errorf("--percent %d: want 0 to 100", r.Percent)}
+		return console.Usage(fmt.Errorf("--percent %d: want 0 to 100", r.Percent))
 	}
 	var s publish.Summary
 	err := changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
@@ -46,9 +47,9 @@ func (r releasePromoteCommand) Run(ctx context.Context, c console) error {
 	case err != nil:
 		return err
 	case r.JSON:
-		return printJSON(c.out, publishedJSON(s))
+		return console.PrintJSON(c.Out, publishedJSON(s))
 	default:
-		return printPublished(c.out, s)
+		return printPublished(c.Out, s)
 	}
 }
 
@@ -62,7 +63,7 @@ type changeFlags struct {
 }
 
 // change changes the lines and tells what became of them.
-func (f changeFlags) change(ctx context.Context, c console, number uint64, change func(*release.Entry)) error {
+func (f changeFlags) change(ctx context.Context, c console.Console, number uint64, change func(*release.Entry)) error {
 	return changing(ctx, c, f.folderFlags, f.keyFlags, f.allowFlags, f.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		changed, err := w.Change(ctx, f.which(number), keys, change)
 		if err != nil {
@@ -73,14 +74,14 @@ func (f changeFlags) change(ctx context.Context, c console, number uint64, chang
 			return err
 		}
 		if !changed {
-			fmt.Fprintln(c.out, "nothing to change")
+			fmt.Fprintln(c.Out, "nothing to change")
 		}
 		for _, l := range list {
 			text := offered(l.Entry)
 			if text == "" {
 				text = "everybody"
 			}
-			fmt.Fprintf(c.out, "%s: %s\n", l.Entry.Path(), text)
+			fmt.Fprintf(c.Out, "%s: %s\n", l.Entry.Path(), text)
 		}
 		return nil
 	})
@@ -102,9 +103,9 @@ the release keep it when the percentage falls.
 }
 
 // Run changes the share.
-func (r releaseRolloutCommand) Run(ctx context.Context, c console) error {
+func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error {
 	if r.Percent < 0 || r.Percent > 100 {
-		return usageError{fmt.Errorf("%d percent: want 0 to 100", r.Percent)}
+		return console.Usage(fmt.Errorf("%d percent: want 0 to 100", r.Percent))
 	}
 	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Percent = uint8(r.Percent) })
 }
@@ -117,7 +118,7 @@ type releaseHoldCommand struct {
 }
 
 // Run holds a release, or lets it go.
-func (r releaseHoldCommand) Run(ctx context.Context, c console) error {
+func (r releaseHoldCommand) Run(ctx context.Context, c console.Console) error {
 	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Hold = !r.Off })
 }
 
@@ -138,9 +139,9 @@ nothing, use collet release hold.
 }
 
 // Run kills.
-func (r releaseKillCommand) Run(ctx context.Context, c console) error {
+func (r releaseKillCommand) Run(ctx context.Context, c console.Console) error {
 	if !r.Yes {
-		return usageError{errors.New("kill takes a release back for ever; say --yes if you mean it, or use hold")}
+		return console.Usage(errors.New("kill takes a release back for ever; say --yes if you mean it, or use hold"))
 	}
 	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Killed = true })
 }
@@ -161,13 +162,13 @@ play, and their clients warn that they can't check for updates.`
 }
 
 // Run refreshes.
-func (r releaseRefreshCommand) Run(ctx context.Context, c console) error {
+func (r releaseRefreshCommand) Run(ctx context.Context, c console.Console) error {
 	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		if err := w.Refresh(ctx, keys); err != nil {
 			return err
 		}
 		for _, role := range trust.KeyRoles() {
-			fmt.Fprintf(c.out, "%s is signed until %s\n", role, w.Expiries()[role].Format("2006-01-02 15:04"))
+			fmt.Fprintf(c.Out, "%s is signed until %s\n", role, w.Expiries()[role].Format("2006-01-02 15:04"))
 		}
 		return nil
 	})
@@ -194,9 +195,9 @@ Then deletes every file that no release refers to: objects of removed releases, 
 }
 
 // Run shows or removes.
-func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
+func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if r.Keep < 0 {
-		return usageError{fmt.Errorf("--keep %d: want 1 or more", r.Keep)}
+		return console.Usage(fmt.Errorf("--keep %d: want 1 or more", r.Keep))
 	}
 	w, err := r.openFolder(c, publish.Options{Allow: r.allow()})
 	if err != nil {
@@ -208,16 +209,16 @@ func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
 		return interrupted(ctx, err)
 	}
 	for _, e := range p.Drop {
-		fmt.Fprintf(c.out, "release %s\n", e.Path())
+		fmt.Fprintf(c.Out, "release %s\n", e.Path())
 	}
 	if r.Names {
 		for _, f := range p.Remove {
-			fmt.Fprintf(c.out, "%s\t%d\n", f.Name, f.Size)
+			fmt.Fprintf(c.Out, "%s\t%d\n", f.Name, f.Size)
 		}
 	}
-	fmt.Fprintf(c.out, "%d releases, %d files, %s\n", len(p.Drop), len(p.Remove), text.Bytes(p.Bytes))
+	fmt.Fprintf(c.Out, "%d releases, %d files, %s\n", len(p.Drop), len(p.Remove), text.Bytes(p.Bytes))
 	if !r.Apply {
-		fmt.Fprintln(c.out, "nothing was removed; --apply removes it")
+		fmt.Fprintln(c.Out, "nothing was removed; --apply removes it")
 		return nil
 	}
 	var keys []*trust.PrivateKey
@@ -235,17 +236,17 @@ func (r releaseGCCommand) Run(ctx context.Context, c console) (err error) {
 // releaseVerifyCommand is `collet release verify`.
 type releaseVerifyCommand struct {
 	folderFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Run reads everything again.
-func (r releaseVerifyCommand) Run(ctx context.Context, c console) error {
+func (r releaseVerifyCommand) Run(ctx context.Context, c console.Console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
 		findings, checked, err := w.Verify(ctx)
 		if err != nil {
 			return err
 		}
-		w.shows.clearLine()
+		w.shows.ClearLine()
 		type row struct {
 			Name string `json:"name"`
 			What string `json:"what"`
@@ -255,18 +256,18 @@ func (r releaseVerifyCommand) Run(ctx context.Context, c console) error {
 			rows = append(rows, row{f.Name, f.Err.Error()})
 		}
 		if r.JSON {
-			err = printJSON(c.out, struct {
+			err = console.PrintJSON(c.Out, struct {
 				Bytes    int64 `json:"bytes"`
 				Findings []row `json:"findings"`
 			}{checked, rows})
 		} else {
 			for _, f := range rows {
-				fmt.Fprintf(c.out, "%s: %s\n", clean(f.Name), clean(f.What))
+				fmt.Fprintf(c.Out, "%s: %s\n", console.Clean(f.Name), console.Clean(f.What))
 			}
-			_, err = fmt.Fprintf(c.out, "%s read, %d findings\n", text.Bytes(checked), len(rows))
+			_, err = fmt.Fprintf(c.Out, "%s read, %d findings\n", text.Bytes(checked), len(rows))
 		}
 		if err == nil && len(rows) > 0 {
-			err = told{fmt.Errorf("%d findings", len(rows))}
+			err = console.Printed(fmt.Errorf("%d findings", len(rows)))
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"collet/app/acquire"
+	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 	"collet/platform/text"
@@ -123,5 +124,5 @@ func printChanges(page *strings.Builder, u publish.Update) {
 
 // markdown makes a line of foreign text that has no meaning in Markdown or HTML.
 func markdown(foreign string) string {
-	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "|", `\|`, "[", `\[`, "]", `\]`, "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "!", `\!`, "~", `\~`).Replace(clean(foreign))
+	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "|", `\|`, "[", `\[`, "]", `\]`, "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "!", `\!`, "~", `\~`).Replace(console.Clean(foreign))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/pack"
 	"collet/build/publish"
 	"collet/netproto/release"
@@ -38,7 +39,7 @@ root keys and one key of each other role. Afterwards give each root key to anoth
 }
 
 // Run sets the folder up.
-func (r releaseInitCommand) Run(ctx context.Context, c console) (err error) {
+func (r releaseInitCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if r.Keys == "" {
 		r.Keys = filepath.Join(r.Dir, publish.DefaultSettings().Keys)
 	}
@@ -70,7 +71,7 @@ func (r releaseInitCommand) Run(ctx context.Context, c console) (err error) {
 	if err := publish.Init(dir, r.Product, keysFolder, plan, keys, publish.Options{Allow: r.allow()}); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "release folder %s is set up for %s\nsettings: %s\nnext: collet keys export root.json, which the client is built with, and collet release publish GAME\n",
+	fmt.Fprintf(c.Out, "release folder %s is set up for %s\nsettings: %s\nnext: collet keys export root.json, which the client is built with, and collet release publish GAME\n",
 		r.Dir, r.Product, filepath.Join(r.Dir, publish.SettingsFile))
 	return nil
 }
@@ -99,7 +100,7 @@ type releasePublishCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
-	jsonFlags
+	console.JSONFlags
 
 	Number    uint64            `group:"what" placeholder:"N" help:"Number of the release (default: the highest plus one)."`
 	Label     string            `group:"what" placeholder:"TEXT" help:"Version that players see (default: the number)."`
@@ -141,7 +142,7 @@ passphrase in $COLLET_PASSPHRASE. docs/RELEASING.md has examples for GitHub and 
 }
 
 // Run publishes.
-func (r releasePublishCommand) Run(ctx context.Context, c console) error {
+func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error {
 	request, err := r.request()
 	if err != nil {
 		return err
@@ -162,16 +163,16 @@ func (r releasePublishCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	for _, name := range s.Ignored {
-		fmt.Fprintf(c.err, "not in the release: %s\n", clean(name))
+		fmt.Fprintf(c.Err, "not in the release: %s\n", console.Clean(name))
 	}
 	if r.JSON {
-		return printJSON(c.out, publishedJSON(s))
+		return console.PrintJSON(c.Out, publishedJSON(s))
 	}
-	return printPublished(c.out, s)
+	return printPublished(c.Out, s)
 }
 
 // openGame opens the folder of the game, or composes it as collet.toml describes. done closes it.
-func (r releasePublishCommand) openGame(ctx context.Context, c console, q *publish.Request) (game platform.FS, done func() error, err error) {
+func (r releasePublishCommand) openGame(ctx context.Context, c console.Console, q *publish.Request) (game platform.FS, done func() error, err error) {
 	if r.Game != "" {
 		dir, err := openDir(r.Game, "name the folder of the game")
 		if err != nil {
@@ -180,7 +181,7 @@ func (r releasePublishCommand) openGame(ctx context.Context, c console, q *publi
 		return dir, dir.Close, nil
 	}
 	if _, err := os.Stat(r.File); errors.Is(err, os.ErrNotExist) {
-		return nil, nil, usageError{fmt.Errorf("there is no %s: name the folder of the game, or make a description with collet wrap or collet pack init", r.File)}
+		return nil, nil, console.Usage(fmt.Errorf("there is no %s: name the folder of the game, or make a description with collet wrap or collet pack init", r.File))
 	}
 	if err := r.setUp(ctx, c); err != nil {
 		return nil, nil, err
@@ -212,24 +213,24 @@ func (r releasePublishCommand) openGame(ctx context.Context, c console, q *publi
 
 // setUp makes what a project lacks before its first release: the release folder, and the trusted root that the client is packed with. Both
 // follow from the description and the keys.
-func (r releasePublishCommand) setUp(ctx context.Context, c console) error {
+func (r releasePublishCommand) setUp(ctx context.Context, c console.Console) error {
 	first, err := pack.LoadFirst(r.File)
 	if err != nil || first.Product == "" {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, publish.SettingsFile)); errors.Is(err, fs.ErrNotExist) {
 		begin := releaseInitCommand{folderFlags: r.folderFlags, keyFlags: r.keyFlags, allowFlags: r.allowFlags, Product: first.Product}
-		if err := begin.Run(ctx, console{io.Discard, c.err, c.args}); err != nil {
+		if err := begin.Run(ctx, console.Console{Out: io.Discard, Err: c.Err, Args: c.Args}); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "made the release folder %s\n", r.Dir)
+		fmt.Fprintf(c.Out, "made the release folder %s\n", r.Dir)
 	}
 	if _, err := os.Stat(first.Root); first.Root != "" && errors.Is(err, fs.ErrNotExist) {
 		export := keysExportCommand{File: first.Root, folderFlags: r.folderFlags, allowFlags: r.allowFlags}
-		if err := export.Run(console{io.Discard, c.err, c.args}); err != nil {
+		if err := export.Run(console.Console{Out: io.Discard, Err: c.Err, Args: c.Args}); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "wrote %s, which packed clients trust\n", first.Root)
+		fmt.Fprintf(c.Out, "wrote %s, which packed clients trust\n", first.Root)
 	}
 	return nil
 }
@@ -241,10 +242,10 @@ func (r releasePublishCommand) request() (publish.Request, error) {
 		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head, Effort: r.Effort,
 	}
 	if r.Percent != nil && (*r.Percent < 0 || *r.Percent > 100) {
-		return q, usageError{fmt.Errorf("--percent %d: want 0 to 100", *r.Percent)}
+		return q, console.Usage(fmt.Errorf("--percent %d: want 0 to 100", *r.Percent))
 	}
 	if r.Patches < -1 || r.Patches > release.MaxPatches {
-		return q, usageError{fmt.Errorf("--patches %d: want 0 to %d", r.Patches, release.MaxPatches)}
+		return q, console.Usage(fmt.Errorf("--patches %d: want 0 to %d", r.Patches, release.MaxPatches))
 	}
 	if r.Patches >= 0 {
 		q.Patches = &r.Patches
@@ -285,7 +286,7 @@ const wordless = "note: without a compatibility version web servers and buckets 
 
 // printPublished prints one row for each target and one for each patch.
 func printPublished(out io.Writer, s publish.Summary) error {
-	t := newTable(out)
+	t := console.NewTable(out)
 	fmt.Fprintln(t, "release\ttarget\tfiles\tsize\tto fetch\tsaved")
 	for _, r := range s.Releases {
 		e := r.Entry

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/acquire"
+	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
 	"collet/platform/text"
@@ -70,13 +71,13 @@ func rowsOf(list []publish.Listed) []releaseRow {
 // releaseListCommand is `collet release list`.
 type releaseListCommand struct {
 	folderFlags
-	jsonFlags
+	console.JSONFlags
 	Channel string `group:"who" placeholder:"NAME" help:"Only releases of this channel."`
 	Target  string `group:"who" placeholder:"TARGET" help:"Only releases for this target."`
 }
 
 // Run prints the table, and when signatures end.
-func (r releaseListCommand) Run(c console) error {
+func (r releaseListCommand) Run(c console.Console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
 		list, err := w.List()
 		if err != nil {
@@ -86,19 +87,19 @@ func (r releaseListCommand) Run(c console) error {
 			return r.Channel != "" && l.Entry.Channel != r.Channel || r.Target != "" && l.Entry.Target != r.Target
 		})
 		if r.JSON {
-			return printJSON(c.out, rowsOf(list))
+			return console.PrintJSON(c.Out, rowsOf(list))
 		}
-		t := newTable(c.out)
+		t := console.NewTable(c.Out)
 		fmt.Fprintln(t, "channel\ttarget\tnumber\tversion\tpublished\tfiles\tsize\tpatches\toffered to")
 		for _, l := range list {
 			e, h := l.Entry, l.Head
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", e.Channel, e.Target, e.Number, clean(h.Version),
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", e.Channel, e.Target, e.Number, console.Clean(h.Version),
 				h.Published.Format("2006-01-02 15:04"), h.Count, text.Bytes(h.Bytes), h.PatchCount(), cmp.Or(offered(e), "everybody"))
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		return printExpiries(c.out, w, time.Now())
+		return printExpiries(c.Out, w, time.Now())
 	})
 }
 
@@ -137,21 +138,21 @@ type releaseShowCommand struct {
 	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
 	folderFlags
 	whichFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Run prints what a release says of itself.
-func (r releaseShowCommand) Run(c console) error {
+func (r releaseShowCommand) Run(c console.Console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
 		list, err := w.Show(r.which(r.Number))
 		if err != nil {
 			return err
 		}
 		if r.JSON {
-			return printJSON(c.out, rowsOf(list))
+			return console.PrintJSON(c.Out, rowsOf(list))
 		}
 		for _, l := range list {
-			if err := printRelease(c.out, l); err != nil {
+			if err := printRelease(c.Out, l); err != nil {
 				return err
 			}
 		}
@@ -161,9 +162,9 @@ func (r releaseShowCommand) Run(c console) error {
 
 func printRelease(out io.Writer, l publish.Listed) error {
 	e, h := l.Entry, l.Head
-	t := newTable(out)
+	t := console.NewTable(out)
 	fmt.Fprintf(t, "release\t%s\n", e.Path())
-	fmt.Fprintf(t, "version\t%s\n", clean(h.Version))
+	fmt.Fprintf(t, "version\t%s\n", console.Clean(h.Version))
 	fmt.Fprintf(t, "offered to\t%s\n", cmp.Or(offered(e), "everybody"))
 	fmt.Fprintf(t, "published\t%s\n", h.Published.Format(time.RFC3339))
 	fmt.Fprintf(t, "set\t%d files, %s, %v\n", h.Count, text.Bytes(h.Bytes), h.Listing.Sum)
@@ -198,7 +199,7 @@ type releaseEstimateCommand struct {
 	New uint64 `arg:"" placeholder:"NEW" help:"Number of the new release."`
 	folderFlags
 	whichFlags
-	jsonFlags
+	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
@@ -211,19 +212,19 @@ command assumes a usual home connection. Signed lists and the head, about 3 kB, 
 }
 
 // Run prints one row for each target.
-func (r releaseEstimateCommand) Run(ctx context.Context, c console) error {
+func (r releaseEstimateCommand) Run(ctx context.Context, c console.Console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
 		list, err := w.Estimate(ctx, r.Channel, r.Target, r.Old, r.New, acquire.Link{})
 		if err != nil {
 			return err
 		}
-		return r.print(c.out, estimateJSON(list), func(out io.Writer) error { return printEstimates(out, list) })
+		return r.Print(c.Out, estimateJSON(list), func(out io.Writer) error { return printEstimates(out, list) })
 	})
 }
 
 // printEstimates prints one row for each target.
 func printEstimates(out io.Writer, list []publish.Estimate) error {
-	t := newTable(out)
+	t := console.NewTable(out)
 	fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tsaved")
 	for _, e := range list {
 		patch := "none"

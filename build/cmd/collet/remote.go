@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/remote"
 	"collet/netproto/launcher/wire"
 )
@@ -89,7 +90,7 @@ func (f gameFlags) launch() (*remote.Launch, error) {
 	}
 	text, _, err := remote.GameConfig("", f.Game)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, console.Usage(err)
 	}
 	l.Config = text
 	return l, nil
@@ -124,9 +125,9 @@ command at once. The game then keeps running, and the device's window has a butt
 }
 
 // Run pushes.
-func (p remotePushCommand) Run(ctx context.Context, c console) error {
+func (p remotePushCommand) Run(ctx context.Context, c console.Console) error {
 	if (p.Detach || p.LeaveRunning) && !p.Start {
-		return usageError{errors.New("--detach and --leave-running go with --start")}
+		return console.Usage(errors.New("--detach and --leave-running go with --start"))
 	}
 	r := p.request(remote.VerbPush)
 	r.DeleteIgnored = p.DeleteIgnored
@@ -160,7 +161,7 @@ change tries again. Ctrl-C ends the command; a game that it started is stopped, 
 }
 
 // Run watches.
-func (w remoteWatchCommand) Run(ctx context.Context, c console) error {
+func (w remoteWatchCommand) Run(ctx context.Context, c console.Console) error {
 	r := w.request(remote.VerbWatch)
 	r.DeleteIgnored = w.DeleteIgnored
 	if w.Start || w.Restart {
@@ -186,7 +187,7 @@ type remoteStartCommand struct {
 }
 
 // Run starts the game.
-func (s remoteStartCommand) Run(ctx context.Context, c console) error {
+func (s remoteStartCommand) Run(ctx context.Context, c console.Console) error {
 	r := s.request(remote.VerbStart)
 	launch, err := s.launch()
 	if err != nil {
@@ -205,7 +206,7 @@ type remoteStopCommand struct {
 }
 
 // Run stops the game.
-func (s remoteStopCommand) Run(ctx context.Context, c console) error {
+func (s remoteStopCommand) Run(ctx context.Context, c console.Console) error {
 	r := s.request(remote.VerbStop)
 	r.Force = s.Force
 	return s.perform(ctx, c, s.copyFlags, "", r)
@@ -221,7 +222,7 @@ type remoteLogsCommand struct {
 }
 
 // Run shows logs.
-func (l remoteLogsCommand) Run(ctx context.Context, c console) error {
+func (l remoteLogsCommand) Run(ctx context.Context, c console.Console) error {
 	r := l.request(remote.VerbLogs)
 	r.Follow, r.Tail = l.Follow, l.Tail
 	return l.perform(ctx, c, l.copyFlags, "", r)
@@ -262,7 +263,7 @@ func absolute(dir string) (string, error) {
 
 // terminalInput is standard input where a person sits at it, else nil.
 func terminalInput() *os.File {
-	if !isTerminal(os.Stdin) {
+	if !console.IsTerminal(os.Stdin) {
 		return nil
 	}
 	in, errIn := os.Stdin.Stat()

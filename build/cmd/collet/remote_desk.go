@@ -12,11 +12,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/remote"
 )
 
 // perform does a request with the desk that runs, or else with one of its own that serves dir, and shows what happens.
-func (f deskFlags) perform(ctx context.Context, c console, copy copyFlags, dir string, r remote.Request) error {
+func (f deskFlags) perform(ctx context.Context, c console.Console, copy copyFlags, dir string, r remote.Request) error {
 	home, err := remote.OpenHome(f.State)
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (f deskFlags) perform(ctx context.Context, c console, copy copyFlags, dir s
 }
 
 // findDesk finds the desk that runs, or opens one.
-func (f deskFlags) findDesk(c console, home remote.Home, copy copyFlags, r remote.Request, show *show) (remote.Doer, func() error, error) {
+func (f deskFlags) findDesk(c console.Console, home remote.Home, copy copyFlags, r remote.Request, show *show) (remote.Doer, func() error, error) {
 	socket, err := home.Socket(f.Listen)
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +54,7 @@ func (f deskFlags) findDesk(c console, home remote.Home, copy copyFlags, r remot
 	root := r.Root
 	switch {
 	case root == "" && (r.Do == remote.VerbPush || r.Do == remote.VerbWatch):
-		return nil, nil, usageError{fmt.Errorf("no desk serves %s: name the working copy, or start collet remote serve DIR", f.Listen)}
+		return nil, nil, console.Usage(fmt.Errorf("no desk serves %s: name the working copy, or start collet remote serve DIR", f.Listen))
 	case root == "":
 		root = "."
 	}
@@ -65,13 +66,13 @@ func (f deskFlags) findDesk(c console, home remote.Home, copy copyFlags, r remot
 }
 
 // openStation opens a desk in this process.
-func (f deskFlags) openStation(c console, home remote.Home, copy copyFlags, root string, show *show, own bool) (*remote.Station, error) {
+func (f deskFlags) openStation(c console.Console, home remote.Home, copy copyFlags, root string, show *show, own bool) (*remote.Station, error) {
 	o := remote.Options{
 		Root: root, Home: home, Address: f.Listen, Network: f.Network, Own: own, Dialect: copy.dialect(),
 		ReleasedOnly: copy.ReleasedOnly, Ignore: copy.Ignore, Note: show.printNote, Log: zerolog.Nop(),
 	}
 	if f.Verbose {
-		o.Log = zerolog.New(zerolog.ConsoleWriter{Out: c.err, NoColor: true, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
+		o.Log = zerolog.New(zerolog.ConsoleWriter{Out: c.Err, NoColor: true, TimeFormat: "15:04:05.000"}).With().Timestamp().Logger()
 	}
 	if in := terminalInput(); in != nil && !f.JSON {
 		o.Ask = (&gatekeeper{in: in, show: show}).confirmDevice
@@ -124,18 +125,18 @@ func (e coded) Unwrap() error { return e.error }
 // codeOf is the exit code of a failed request.
 func codeOf(err error) int {
 	var f *remote.Failure
-	var usage usageError
+	var usage console.UsageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
-		return exitUsage
+		return console.ExitUsage
 	case !errors.As(err, &f):
-		return exitFailed
+		return console.ExitFailed
 	}
 	switch f.Fault {
 	case remote.FaultUsage:
-		return exitUsage
+		return console.ExitUsage
 	case remote.FaultNoDevice:
 		return exitNoDevice
 	case remote.FaultNotStarted:
@@ -143,7 +144,7 @@ func codeOf(err error) int {
 	case remote.FaultGame:
 		return exitGame
 	}
-	return exitFailed
+	return console.ExitFailed
 }
 
 // remoteServeCommand is `collet remote serve`.
@@ -162,7 +163,7 @@ Ctrl-C ends the connections. Games keep running on the devices; use collet remot
 }
 
 // Run serves.
-func (s remoteServeCommand) Run(ctx context.Context, c console) error {
+func (s remoteServeCommand) Run(ctx context.Context, c console.Console) error {
 	home, err := remote.OpenHome(s.State)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/remote"
 )
 
@@ -19,7 +20,7 @@ type remoteDevicesCommand struct {
 }
 
 // Run lists devices.
-func (d remoteDevicesCommand) Run(ctx context.Context, c console) error {
+func (d remoteDevicesCommand) Run(ctx context.Context, c console.Console) error {
 	home, err := remote.OpenHome(d.State)
 	if err != nil {
 		return err
@@ -58,28 +59,28 @@ func (d remoteDevicesCommand) Run(ctx context.Context, c console) error {
 }
 
 // print prints both lists.
-func (d remoteDevicesCommand) print(c console, there []remote.Device, pairs []remote.Pair) error {
+func (d remoteDevicesCommand) print(c console.Console, there []remote.Device, pairs []remote.Pair) error {
 	if d.JSON {
-		return printJSON(c.out, struct {
+		return console.PrintJSON(c.Out, struct {
 			Devices []remote.Device `json:"devices"`
 			Paired  []remote.Pair   `json:"paired"`
 		}{append([]remote.Device{}, there...), append([]remote.Pair{}, pairs...)})
 	}
 	if len(there) == 0 {
-		fmt.Fprintln(c.out, "No device is there. On a device: collet-client --remote-launcher ADDRESS --name NAME")
+		fmt.Fprintln(c.Out, "No device is there. On a device: collet-client --remote-launcher ADDRESS --name NAME")
 	}
-	table := newTable(c.out)
+	table := console.NewTable(c.Out)
 	if len(there) > 0 {
 		fmt.Fprintln(table, "DEVICE\tSTATE\tGAME\tPROFILES")
 	}
 	for _, t := range there {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", clean(t.ID), stateText(t), gameText(t), profilesText(t))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", console.Clean(t.ID), stateText(t), gameText(t), profilesText(t))
 	}
 	if len(pairs) > 0 {
 		fmt.Fprintln(table, "PAIRED\tADDRESS\tSINCE\t")
 	}
 	for _, p := range pairs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t\n", clean(p.Name), p.Address, p.Since.Local().Format(time.DateTime))
+		fmt.Fprintf(table, "%s\t%s\t%s\t\n", console.Clean(p.Name), p.Address, p.Since.Local().Format(time.DateTime))
 	}
 	return table.Flush()
 }
@@ -94,7 +95,7 @@ func stateText(d remote.Device) string {
 func gameText(d remote.Device) string {
 	switch {
 	case !d.Running && d.End != "":
-		return clean(d.End) // "shut down after 3 s"
+		return console.Clean(d.End) // "shut down after 3 s"
 	case !d.Running:
 		return "stopped"
 	}
@@ -104,7 +105,7 @@ func gameText(d remote.Device) string {
 func profilesText(d remote.Device) string {
 	names := make([]string, len(d.Profiles))
 	for i, name := range d.Profiles {
-		names[i] = clean(name)
+		names[i] = console.Clean(name)
 		if name == d.DefaultProfile {
 			names[i] += "*"
 		}
@@ -120,15 +121,15 @@ type remotePairCommand struct {
 }
 
 // Run remembers a device.
-func (p remotePairCommand) Run(c console) error {
+func (p remotePairCommand) Run(c console.Console) error {
 	home, err := remote.OpenHome(p.State)
 	if err != nil {
 		return err
 	}
 	if err := remote.OpenPairs(home.Pairs()).Add(p.Name, p.Address); err != nil {
-		return usageError{err}
+		return console.Usage(err)
 	}
-	fmt.Fprintf(c.out, "%q at %s may come.\n", clean(p.Name), p.Address)
+	fmt.Fprintf(c.Out, "%q at %s may come.\n", console.Clean(p.Name), p.Address)
 	return nil
 }
 
@@ -140,7 +141,7 @@ type remoteUnpairCommand struct {
 }
 
 // Run forgets a device.
-func (u remoteUnpairCommand) Run(c console) error {
+func (u remoteUnpairCommand) Run(c console.Console) error {
 	home, err := remote.OpenHome(u.State)
 	if err != nil {
 		return err
@@ -152,6 +153,6 @@ func (u remoteUnpairCommand) Run(c console) error {
 	if removed == 0 {
 		return fmt.Errorf("no device %q was paired; collet remote devices lists those that are", u.Name)
 	}
-	fmt.Fprintf(c.out, "%q may come no longer. One that is connected stays until it goes.\n", clean(u.Name))
+	fmt.Fprintf(c.Out, "%q may come no longer. One that is connected stays until it goes.\n", console.Clean(u.Name))
 	return nil
 }

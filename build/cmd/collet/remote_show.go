@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/remote"
 	"collet/netproto/launcher/desk"
 	"collet/netproto/launcher/wire"
@@ -23,8 +24,8 @@ const barWidth = 16
 // show shows the events of a request: as text, on a terminal with a bar for each device below everything else, or as JSON.
 // Logs of games go to standard output, everything else to standard error. It is safe for concurrent use.
 type show struct {
-	console  console
-	raw      io.Writer // below console.err, for cursor movements
+	console  console.Console
+	raw      io.Writer // below console.Err, for cursor movements
 	json     bool
 	terminal bool // bars can be drawn anew
 	now      func() time.Time
@@ -43,8 +44,8 @@ type bar struct {
 	moved time.Time // when a line about it was printed, where bars can't be drawn
 }
 
-func newShow(c console, json bool) *show {
-	raw, terminal := terminalOf(c.err)
+func newShow(c console.Console, json bool) *show {
+	raw, terminal := console.TerminalOf(c.Err)
 	return &show{console: c, json: json, raw: raw, terminal: terminal, now: time.Now, bars: map[string]*bar{}, known: map[string]remote.Device{}}
 }
 
@@ -58,23 +59,23 @@ func (s *show) event(e remote.Event) {
 	}
 	switch e.Kind {
 	case remote.KindDesk:
-		s.printLine("%s is served on %s", clean(e.Desk.Root), e.Desk.Address)
+		s.printLine("%s is served on %s", console.Clean(e.Desk.Root), e.Desk.Address)
 	case remote.KindDevice:
 		s.device(*e.Info)
 	case remote.KindProgress:
 		s.progress(e.Device, *e.Progress)
 	case remote.KindProblem:
-		s.printLine("left out: %s: %s", clean(e.Path), clean(e.Error))
+		s.printLine("left out: %s: %s", console.Clean(e.Path), console.Clean(e.Error))
 	case remote.KindResult:
 		s.result(e)
 	case remote.KindPushed:
 		if e.Error != "" {
-			s.printLine("push: %s", clean(e.Error))
+			s.printLine("push: %s", console.Clean(e.Error))
 		}
 	case remote.KindLog:
 		s.log(e)
 	case remote.KindNote:
-		s.printLine("%s", clean(e.Text))
+		s.printLine("%s", console.Clean(e.Text))
 	}
 }
 
@@ -110,7 +111,7 @@ func (s *show) finish(err error) error {
 		if err == nil {
 			return nil
 		}
-		return coded{told{err}, code}
+		return coded{console.Printed(err), code}
 	}
 	if err == nil {
 		return nil
@@ -127,13 +128,13 @@ func (s *show) object(v any) {
 	if err != nil {
 		object = fmt.Appendf(nil, `{"event":"end","error":%q}`, err)
 	}
-	fmt.Fprintf(text.NewJSONWriter(s.console.out), "%s\n", object)
+	fmt.Fprintf(text.NewJSONWriter(s.console.Out), "%s\n", object)
 }
 
 // printLine prints a line above the bars. It needs mu, as all below.
 func (s *show) printLine(format string, args ...any) {
 	s.erase()
-	fmt.Fprintf(s.console.err, format+"\n", args...)
+	fmt.Fprintf(s.console.Err, format+"\n", args...)
 	s.draw()
 }
 
@@ -142,17 +143,17 @@ func (s *show) device(d remote.Device) {
 	s.known[d.ID] = d
 	switch {
 	case !d.Connected:
-		s.printLine("%s went away", clean(d.ID))
+		s.printLine("%s went away", console.Clean(d.ID))
 	case d.Collet && (!known || !before.Connected):
-		s.printLine("%s is here", clean(d.ID))
+		s.printLine("%s is here", console.Clean(d.ID))
 	case !known || !before.Connected:
-		s.printLine("%s is here (plain protocol)", clean(d.ID))
+		s.printLine("%s is here (plain protocol)", console.Clean(d.ID))
 	}
 	switch {
 	case d.Connected && d.Running && !before.Running:
-		s.printLine("%s: the game runs", clean(d.ID))
+		s.printLine("%s: the game runs", console.Clean(d.ID))
 	case d.Connected && !d.Running && before.Running:
-		s.printLine("%s: the game has ended", clean(d.ID))
+		s.printLine("%s: the game has ended", console.Clean(d.ID))
 	}
 }
 
@@ -162,7 +163,7 @@ func (s *show) result(e remote.Event) {
 	if e.Error == "" && e.Result.Do == remote.VerbStart {
 		return
 	}
-	s.printLine("%s: %s", clean(e.Device), resultText(e))
+	s.printLine("%s: %s", console.Clean(e.Device), resultText(e))
 }
 
 func (s *show) log(e remote.Event) {
@@ -172,9 +173,9 @@ func (s *show) log(e remote.Event) {
 	}
 	s.erase()
 	defer s.draw()
-	begin := fmt.Sprintf("%s %s | ", e.Time.Local().Format("15:04:05.000"), clean(nameOf(e.Device)))
+	begin := fmt.Sprintf("%s %s | ", e.Time.Local().Format("15:04:05.000"), console.Clean(nameOf(e.Device)))
 	if e.Log.Lost > 0 { // among the lines, also in a file
-		fmt.Fprintf(s.console.out, "%swarning: lines that came too fast and are lost: %d\n", begin, e.Log.Lost)
+		fmt.Fprintf(s.console.Out, "%swarning: lines that came too fast and are lost: %d\n", begin, e.Log.Lost)
 	}
 	if own || e.Log.Source == "" && e.Log.Text == "" {
 		return
@@ -183,11 +184,11 @@ func (s *show) log(e remote.Event) {
 	if e.Log.Level != wire.LevelInfo.String() {
 		level = e.Log.Level + ": "
 	}
-	source := clean(e.Log.Source)
+	source := console.Clean(e.Log.Source)
 	if source != "" {
 		source += " "
 	}
-	fmt.Fprintf(s.console.out, "%s%s%s%s\n", begin, source, level, clean(e.Log.Text))
+	fmt.Fprintf(s.console.Out, "%s%s%s%s\n", begin, source, level, console.Clean(e.Log.Text))
 }
 
 // nameOf is the name in an id, which is name@address.
@@ -213,10 +214,10 @@ func (s *show) progress(device string, p remote.Progress) {
 		return
 	}
 	switch now := s.now(); {
-	case !s.terminal && now.Sub(b.moved) >= lineEvery:
+	case !s.terminal && now.Sub(b.moved) >= console.LineEvery:
 		b.moved = now
-		fmt.Fprintln(s.console.err, b.line(now))
-	case s.terminal && (changed || now.Sub(s.last) >= rewriteEvery):
+		fmt.Fprintln(s.console.Err, b.line(now))
+	case s.terminal && (changed || now.Sub(s.last) >= console.RewriteEvery):
 		s.last = now
 		s.erase()
 		s.draw()
@@ -243,18 +244,18 @@ func (s *show) draw() {
 	slices.SortFunc(bars, func(a, b *bar) int { return cmp.Compare(a.name, b.name) })
 	for _, b := range bars {
 		line := []rune(b.line(s.now()))
-		fmt.Fprintln(s.console.err, string(line[:min(len(line), progressWidth)]))
+		fmt.Fprintln(s.console.Err, string(line[:min(len(line), console.LineWidth)]))
 	}
 	s.drawn = len(bars)
 }
 
 // text is the bar in one line.
 func (b *bar) line(now time.Time) string {
-	line := fmt.Sprintf("%-12s ", clean(b.name))
+	line := fmt.Sprintf("%-12s ", console.Clean(b.name))
 	switch b.p.Phase {
 	case desk.PushWriting:
 	case desk.PushWaiting:
-		return line + "waits: " + clean(cmp.Or(b.p.Problem, "for the device to come back"))
+		return line + "waits: " + console.Clean(cmp.Or(b.p.Problem, "for the device to come back"))
 	default:
 		line += string(b.p.Phase)
 		if b.p.HashTotal > 0 && b.p.Hashed < b.p.HashTotal {
@@ -271,7 +272,7 @@ func (b *bar) line(now time.Time) string {
 	if passed := now.Sub(b.p.Began).Seconds(); !b.p.Began.IsZero() && passed >= 1 {
 		line += fmt.Sprintf(", %s/s", text.Bytes(int64(float64(b.p.Bytes)/passed)))
 	}
-	return line + fmt.Sprintf(", file %d of %d %s", min(b.p.Files+1, b.p.FilesTotal), b.p.FilesTotal, clean(b.p.Current))
+	return line + fmt.Sprintf(", file %d of %d %s", min(b.p.Files+1, b.p.FilesTotal), b.p.FilesTotal, console.Clean(b.p.Current))
 }
 
 // resultText says how something ended on one device.
@@ -279,7 +280,7 @@ func resultText(e remote.Event) string {
 	r := e.Result
 	switch {
 	case e.Error != "":
-		return clean(e.Error)
+		return console.Clean(e.Error)
 	case r.Do == remote.VerbStop:
 		return "the game is stopped"
 	}

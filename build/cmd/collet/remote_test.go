@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/remote"
 	"collet/netproto/launcher/desk"
 )
@@ -26,7 +27,7 @@ type shown struct {
 
 func newShown(json, terminal bool) *shown {
 	s := &shown{at: time.Unix(1000, 0)}
-	s.show = newShow(console{out: &s.out, err: &s.err}, json)
+	s.show = newShow(console.Console{Out: &s.out, Err: &s.err}, json)
 	s.show.terminal, s.show.now = terminal, func() time.Time { return s.at }
 	return s
 }
@@ -109,7 +110,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	for line := range strings.Lines(strings.ReplaceAll(s.err.String(), up, "")) {
-		if len([]rune(line)) > progressWidth+1 {
+		if len([]rune(line)) > console.LineWidth+1 {
 			t.Errorf("%q is too wide", line)
 		}
 	}
@@ -146,7 +147,7 @@ func TestEndsAndTheirCodes(t *testing.T) {
 	}{
 		{nil, 0, ""}, {failure(remote.FaultOther), 1, "because"}, {failure(remote.FaultDevice), 1, "because"}, {failure(remote.FaultUsage), 2, "because"},
 		{failure(remote.FaultNoDevice), 3, "because"}, {failure(remote.FaultNotStarted), 4, "because"}, {failure(remote.FaultGame), 5, "because"},
-		{failure(remote.FaultCancelled), 1, "the next push goes on from there"}, {errors.New("plain"), 1, "plain"}, {usageError{errors.New("usage")}, 2, "usage"},
+		{failure(remote.FaultCancelled), 1, "the next push goes on from there"}, {errors.New("plain"), 1, "plain"}, {console.Usage(errors.New("usage")), 2, "usage"},
 	} {
 		var told bytes.Buffer
 		if code := exitCode(newShown(false, false).finish(test.err), "collet remote push", &told); code != test.code || !strings.Contains(told.String(), test.says) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"collet/assets"
+	"collet/build/cmd/collet/console"
 	"collet/build/pack"
 	"collet/build/wrap"
 	"collet/netproto/product"
@@ -49,7 +50,7 @@ players change. It prints each finding with the key that changes it. It needs no
 }
 
 // Run writes the description.
-func (w wrapCommand) Run(ctx context.Context, c console) error {
+func (w wrapCommand) Run(ctx context.Context, c console.Console) error {
 	project, folder, err := w.places()
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (w wrapCommand) Run(ctx context.Context, c console) error {
 	if _, err := os.Lstat(file); err == nil && !w.Force {
 		return fmt.Errorf("%s is there already, and its upgrade code must not change; edit it, or replace it with --force", file)
 	}
-	ask := &questions{Yes: w.Yes || !platform.IsTerminal(os.Stdin), in: bufio.NewReader(interrupt.Reader(ctx, os.Stdin)), out: c.out}
+	ask := &questions{Yes: w.Yes || !platform.IsTerminal(os.Stdin), in: bufio.NewReader(interrupt.Reader(ctx, os.Stdin)), out: c.Out}
 	game, err := w.detect(ask, project, folder)
 	if err != nil {
 		return err
@@ -85,9 +86,9 @@ func (w wrapCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 	for _, l := range lines {
-		fmt.Fprintf(c.out, "%-14s %s%s\n", l.What, clean(l.Found), after("   [change: ", l.Change+closed(l.Change)))
+		fmt.Fprintf(c.Out, "%-14s %s%s\n", l.What, console.Clean(l.Found), after("   [change: ", l.Change+closed(l.Change)))
 	}
-	fmt.Fprintf(c.out, "wrote %s\nnext:%s collet keys init && collet release publish && collet pack all\n", file, changeInto(project))
+	fmt.Fprintf(c.Out, "wrote %s\nnext:%s collet keys init && collet release publish && collet pack all\n", file, changeInto(project))
 	return nil
 }
 
@@ -207,7 +208,7 @@ func (q *questions) text(question, standard string) string {
 // choose asks for one of several, by its number. ok is false without a good answer.
 func (q *questions) choose(question string, list []string) (one string, ok bool) {
 	for i, one := range list {
-		fmt.Fprintf(q.out, "  %d  %s\n", i+1, clean(one))
+		fmt.Fprintf(q.out, "  %d  %s\n", i+1, console.Clean(one))
 	}
 	n, err := strconv.Atoi(q.text(question, "none"))
 	if err != nil || n < 1 || n > len(list) {
