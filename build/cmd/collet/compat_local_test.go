@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,8 +120,12 @@ func TestCompatWithoutAServer(t *testing.T) {
 	}
 	s.says(2, "set --message P-NEWER", "want NAME=TEXT, or NAME= to take it away")
 	s.says(0, "rollback 1 --comment back --yes", "revision 8")
-	s.says(0, "history", "moving", person()+" ", " cli ")
-	s.says(0, "history --json --limit 0", `"source":"cli"`, `"actor":"`+person()+`"`)
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.says(0, "history", "moving", u.Username+" ", " cli ")
+	s.says(0, "history --json --limit 0", `"source":"cli"`, `"actor":"`+u.Username+`"`)
 	s.says(0, "verify", " records, as they were written")
 	s.says(0, "verify --json", `"good": true`)
 	if out := s.says(0, "token ops --role edit"); !strings.Contains(out, "collet_") {

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"collet"
+	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
 	"collet/platform/text"
 )
@@ -29,7 +30,7 @@ type commands struct {
 	Release releaseCommand `cmd:"" group:"release" help:"Publish releases of a game, and choose which players get them."`
 	Pack    packCommand    `cmd:"" group:"release" help:"Make packages for players and server operators."`
 	Keys    keysCommand    `cmd:"" group:"release" help:"Make and rotate the keys that sign releases, and rehearse their loss."`
-	Compat  compatCommand  `cmd:"" group:"operate" help:"Set which versions of a game may connect, and find out why one is rejected."`
+	Compat  compat.Command `cmd:"" group:"operate" help:"Set which versions of a game may connect, and find out why one is rejected."`
 	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Examine an install: its state, the cause, and what the next start will do. Changes nothing."`
 	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break updates on purpose, and check what remains."`
 	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure a server under load."`

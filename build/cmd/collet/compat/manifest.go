@@ -1,4 +1,4 @@
-package main
+package compat
 
 import (
 	"cmp"
@@ -21,15 +21,15 @@ import (
 // ofServer is the word for the manifest of the server that is asked.
 const ofServer = "server"
 
-// compatManifestCommand is `collet compat manifest`.
-type compatManifestCommand struct {
+// manifestCommand is `collet compat manifest`.
+type manifestCommand struct {
 	File string `arg:"" placeholder:"FILE" help:"Manifest written by compatgen, or the word server for the manifest of the server."`
 	apiFlags
 	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
-func (compatManifestCommand) Help() string {
+func (manifestCommand) Help() string {
 	return `Examples:
 
   collet compat manifest manifest.json
@@ -37,7 +37,7 @@ func (compatManifestCommand) Help() string {
 }
 
 // Run lists components.
-func (m compatManifestCommand) Run(ctx context.Context, c console.Console) error {
+func (m manifestCommand) Run(ctx context.Context, c console.Console) error {
 	manifest, err := readManifest(ctx, m.File, m.apiFlags)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func manifestOfServer(ctx context.Context, f apiFlags) (m compat.Manifest, err e
 	return compat.ParseManifest(text)
 }
 
-// compatDiffCommand is `collet compat diff`.
-type compatDiffCommand struct {
+// diffCommand is `collet compat diff`.
+type diffCommand struct {
 	A string `arg:"" placeholder:"A" help:"Manifest of the client's build, or the word server."`
 	B string `arg:"" placeholder:"B" help:"Manifest of the server's build, or the word server."`
 	apiFlags
@@ -113,7 +113,7 @@ type compatDiffCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (compatDiffCommand) Help() string {
+func (diffCommand) Help() string {
 	return `The exit code is 1 if they differ. A is the client's build and B the server's.
 
   collet compat diff client/manifest.json server`
@@ -123,7 +123,7 @@ func (compatDiffCommand) Help() string {
 var errDiffer = errors.New("the builds differ")
 
 // Run compares.
-func (d compatDiffCommand) Run(ctx context.Context, c console.Console) error {
+func (d diffCommand) Run(ctx context.Context, c console.Console) error {
 	a, err := readManifest(ctx, d.A, d.apiFlags)
 	if err != nil {
 		return err
@@ -192,8 +192,8 @@ func hashText(sum uint64) string {
 	return fmt.Sprintf("%016x", sum)
 }
 
-// compatFloorCommand is `collet compat floor`.
-type compatFloorCommand struct {
+// floorCommand is `collet compat floor`.
+type floorCommand struct {
 	Account string `arg:"" placeholder:"ACCOUNT" help:"The player's account."`
 	Floor   *int32 `arg:"" optional:"" placeholder:"N" help:"New minimum logic version of this account (default: only show it)."`
 	Lower   bool   `group:"consent" help:"Allow lowering it: an older version can lose data that it does not know."`
@@ -203,7 +203,7 @@ type compatFloorCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (compatFloorCommand) Help() string {
+func (floorCommand) Help() string {
 	return `Examples:
 
   collet compat floor ada
@@ -211,7 +211,7 @@ func (compatFloorCommand) Help() string {
 }
 
 // Run tells or raises.
-func (f compatFloorCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (f floorCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := f.openAPI(ctx)
 	if err != nil {
 		return err
@@ -241,8 +241,8 @@ func (f compatFloorCommand) Run(ctx context.Context, c console.Console) (err err
 	return err
 }
 
-// compatTokenCommand is `collet compat token`.
-type compatTokenCommand struct {
+// tokenCommand is `collet compat token`.
+type tokenCommand struct {
 	Name string `arg:"" optional:"" placeholder:"NAME" help:"Name of the token to make (default: list all tokens)."`
 	Role string `group:"consent" default:"edit" enum:"view,edit" placeholder:"view|edit" help:"Role of the token (default: ${default})."`
 	Drop bool   `group:"consent" help:"Revoke the token instead."`
@@ -251,7 +251,7 @@ type compatTokenCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (compatTokenCommand) Help() string {
+func (tokenCommand) Help() string {
 	return `A new token is printed once; the server stores only a digest. The first token must have the role edit. Make it over the
 control socket, or with --config while the server does not run.
 
@@ -261,7 +261,7 @@ control socket, or with --config while the server does not run.
 }
 
 // Run lists, makes or takes away.
-func (k compatTokenCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (k tokenCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := k.openAPI(ctx)
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func (k compatTokenCommand) Run(ctx context.Context, c console.Console) (err err
 	return err
 }
 
-func (k compatTokenCommand) list(ctx context.Context, a *api, out io.Writer) error {
+func (k tokenCommand) list(ctx context.Context, a *api, out io.Writer) error {
 	var answer struct {
 		Tokens []operator.Token `json:"tokens"`
 	}

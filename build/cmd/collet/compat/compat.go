@@ -1,4 +1,7 @@
-package main
+// Package compat is `collet compat`: the commands that show and change which versions of a game may connect. Each command asks a server: over
+// its HTTP port with a token, over its control socket, or by its store while the server does not run. It prints the answer as a table or JSON.
+// The rules themselves are in netproto/compat, and the settings in netproto/server/operator.
+package compat
 
 import (
 	"bytes"
@@ -23,23 +26,23 @@ import (
 	"collet/platform/text"
 )
 
-// compatCommand is `collet compat`.
-type compatCommand struct {
-	Show     compatShowCommand     `cmd:"" help:"Show which versions may connect, the files on offer, and the connected clients."`
-	Set      compatSetCommand      `cmd:"" help:"Change the settings."`
-	DryRun   compatDryRunCommand   `cmd:"" help:"Show what a change would do to connected clients. Changes nothing."`
-	Verdict  compatVerdictCommand  `cmd:"" help:"Show the verdict that a client would get, and the reasons."`
-	History  compatHistoryCommand  `cmd:"" help:"List changes of the settings: time, author, reason."`
-	Verify   compatVerifyCommand   `cmd:"" help:"Check that the history was not altered."`
-	Rollback compatRollbackCommand `cmd:"" help:"Go back to the settings of an earlier revision."`
-	Manifest compatManifestCommand `cmd:"" help:"List the components of a build."`
-	Diff     compatDiffCommand     `cmd:"" help:"List the components in which two builds differ, and show which build is older."`
-	Floor    compatFloorCommand    `cmd:"" help:"Show or raise the minimum version of a player."`
-	Token    compatTokenCommand    `cmd:"" help:"List, make and revoke access tokens."`
+// Command is `collet compat`.
+type Command struct {
+	Show     showCommand     `cmd:"" help:"Show which versions may connect, the files on offer, and the connected clients."`
+	Set      setCommand      `cmd:"" help:"Change the settings."`
+	DryRun   dryRunCommand   `cmd:"" help:"Show what a change would do to connected clients. Changes nothing."`
+	Verdict  verdictCommand  `cmd:"" help:"Show the verdict that a client would get, and the reasons."`
+	History  historyCommand  `cmd:"" help:"List changes of the settings: time, author, reason."`
+	Verify   verifyCommand   `cmd:"" help:"Check that the history was not altered."`
+	Rollback rollbackCommand `cmd:"" help:"Go back to the settings of an earlier revision."`
+	Manifest manifestCommand `cmd:"" help:"List the components of a build."`
+	Diff     diffCommand     `cmd:"" help:"List the components in which two builds differ, and show which build is older."`
+	Floor    floorCommand    `cmd:"" help:"Show or raise the minimum version of a player."`
+	Token    tokenCommand    `cmd:"" help:"List, make and revoke access tokens."`
 }
 
 // Help is what --help adds to the list of commands.
-func (compatCommand) Help() string {
+func (Command) Help() string {
 	return `Uses the HTTP port of a running collet-server, with a token (Compat.Store in its settings turns this on). Over the control
 socket, from --control or the settings file --config, the server's own user and root need no token; so they make the first
 one. If the server of --config does not run, its store is opened instead, under the lock that a running server holds:

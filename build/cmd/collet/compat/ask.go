@@ -1,4 +1,4 @@
-package main
+package compat
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"collet/netproto/server/admin"
 )
 
-// compatVerdictCommand is `collet compat verdict`.
-type compatVerdictCommand struct {
+// verdictCommand is `collet compat verdict`.
+type verdictCommand struct {
 	Logic         *int32 `group:"hello" placeholder:"N" help:"Logic version."`
 	Hash          string `group:"hello" placeholder:"HEX" help:"Hash over all components, 16 hex digits."`
 	Patch         uint32 `group:"hello" placeholder:"N" help:"Client patch."`
@@ -36,14 +36,14 @@ type compatVerdictCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (compatVerdictCommand) Help() string {
+func (verdictCommand) Help() string {
 	return `The server judges as it does for a connection. All rules that apply are printed, not only the first.
 
   collet compat verdict --logic 6 --target Windows-win64 --hash 4c37681f163b1204`
 }
 
 // Run asks.
-func (v compatVerdictCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (v verdictCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := v.openAPI(ctx)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (v compatVerdictCommand) Run(ctx context.Context, c console.Console) (err e
 }
 
 // hello is the client that is asked for.
-func (v compatVerdictCommand) hello() (*admin.HelloRequest, error) {
+func (v verdictCommand) hello() (*admin.HelloRequest, error) {
 	version := v.Compatibility
 	if v.Hash != "" {
 		sum, err := strconv.ParseUint(v.Hash, 16, 64)
@@ -139,15 +139,15 @@ func printVerdict(out io.Writer, v admin.VerdictAnswer) error {
 	return t.Flush()
 }
 
-// compatHistoryCommand is `collet compat history`.
-type compatHistoryCommand struct {
+// historyCommand is `collet compat history`.
+type historyCommand struct {
 	Limit int `group:"out" default:"20" placeholder:"N" help:"Number of records, newest first (default: ${default}; 0: all)."`
 	apiFlags
 	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
-func (compatHistoryCommand) Help() string {
+func (historyCommand) Help() string {
 	return `With --json each record is one line, exactly as it is stored, the oldest first. collet compat verify FILE checks such a file.
 
   collet compat history
@@ -155,7 +155,7 @@ func (compatHistoryCommand) Help() string {
 }
 
 // Run lists records.
-func (h compatHistoryCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (h historyCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if h.Limit < 0 {
 		return console.Usage(fmt.Errorf("--limit %d: want 0 or more", h.Limit))
 	}
@@ -213,15 +213,15 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 	}
 }
 
-// compatVerifyCommand is `collet compat verify`.
-type compatVerifyCommand struct {
+// verifyCommand is `collet compat verify`.
+type verifyCommand struct {
 	File string `arg:"" optional:"" type:"existingfile" placeholder:"FILE" help:"An exported history (default: the server's own, checked there)."`
 	apiFlags
 	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
-func (compatVerifyCommand) Help() string {
+func (verifyCommand) Help() string {
 	return `Each record has the hash of the previous one, so an altered, missing or moved record is detected. Keep the last hash
 elsewhere to detect missing records at the end.
 
@@ -230,7 +230,7 @@ elsewhere to detect missing records at the end.
 }
 
 // Run checks.
-func (v compatVerifyCommand) Run(ctx context.Context, c console.Console) error {
+func (v verifyCommand) Run(ctx context.Context, c console.Console) error {
 	answer, last, err := v.check(ctx)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (v compatVerifyCommand) Run(ctx context.Context, c console.Console) error {
 }
 
 // check asks the server, or reads the file.
-func (v compatVerifyCommand) check(ctx context.Context) (answer admin.VerifyAnswer, last string, err error) {
+func (v verifyCommand) check(ctx context.Context) (answer admin.VerifyAnswer, last string, err error) {
 	if v.File == "" {
 		a, fault := v.openAPI(ctx)
 		if fault != nil {

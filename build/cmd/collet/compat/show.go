@@ -1,4 +1,4 @@
-package main
+package compat
 
 import (
 	"cmp"
@@ -15,21 +15,21 @@ import (
 	"collet/netproto/server/operator"
 )
 
-// compatShowCommand is `collet compat show`.
-type compatShowCommand struct {
+// showCommand is `collet compat show`.
+type showCommand struct {
 	apiFlags
 	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
-func (compatShowCommand) Help() string {
+func (showCommand) Help() string {
 	return `Example:
 
   collet compat show`
 }
 
 // Run prints the state.
-func (s compatShowCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (s showCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := s.openAPI(ctx)
 	if err != nil {
 		return err

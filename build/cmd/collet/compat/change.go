@@ -1,4 +1,4 @@
-package main
+package compat
 
 import (
 	"context"
@@ -50,8 +50,8 @@ func (f consentFlags) base(ctx context.Context, a *api) (uint64, error) {
 	return f.of(s), err
 }
 
-// compatSetCommand is `collet compat set`.
-type compatSetCommand struct {
+// setCommand is `collet compat set`.
+type setCommand struct {
 	settingsFlags
 	consentFlags
 	apiFlags
@@ -59,7 +59,7 @@ type compatSetCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (compatSetCommand) Help() string {
+func (setCommand) Help() string {
 	return `Running sessions stay. The new settings apply to the next client that connects.
 
   collet compat set --active 6-7 --comment "7 is out"
@@ -67,7 +67,7 @@ func (compatSetCommand) Help() string {
 }
 
 // Run changes the settings.
-func (s compatSetCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (s setCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if err := s.check(); err != nil { // before the server is asked
 		return err
 	}
@@ -112,22 +112,22 @@ func printHints(out io.Writer, hints []compat.Mistake) {
 	}
 }
 
-// compatDryRunCommand is `collet compat dry-run`.
-type compatDryRunCommand struct {
+// dryRunCommand is `collet compat dry-run`.
+type dryRunCommand struct {
 	settingsFlags
 	apiFlags
 	console.JSONFlags
 }
 
 // Help is what --help adds to the flags.
-func (compatDryRunCommand) Help() string {
+func (dryRunCommand) Help() string {
 	return `Example:
 
   collet compat dry-run --active 7-7`
 }
 
 // Run asks what would happen.
-func (d compatDryRunCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (d dryRunCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if err := d.check(); err != nil { // before the server is asked
 		return err
 	}
@@ -177,8 +177,8 @@ func printForecast(out io.Writer, f operator.Forecast) error {
 	return nil
 }
 
-// compatRollbackCommand is `collet compat rollback`.
-type compatRollbackCommand struct {
+// rollbackCommand is `collet compat rollback`.
+type rollbackCommand struct {
 	To uint64 `arg:"" name:"revision" placeholder:"REV" help:"The revision to go back to."`
 	consentFlags
 	apiFlags
@@ -186,7 +186,7 @@ type compatRollbackCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (compatRollbackCommand) Help() string {
+func (rollbackCommand) Help() string {
 	return `Makes a new revision with the settings of an earlier one; the history keeps all revisions. The --revision flag is the current
 revision, as with collet compat set.
 
@@ -194,7 +194,7 @@ revision, as with collet compat set.
 }
 
 // Run goes back.
-func (r compatRollbackCommand) Run(ctx context.Context, c console.Console) (err error) {
+func (r rollbackCommand) Run(ctx context.Context, c console.Console) (err error) {
 	a, err := r.openAPI(ctx)
 	if err != nil {
 		return err
