@@ -12,6 +12,7 @@ import (
 
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
+	"collet/build/publish/keyring"
 	"collet/netproto/release/trust"
 	"collet/platform"
 )
@@ -80,7 +81,7 @@ func (k keysInitCommand) Run(c console.Console) (err error) {
 	return nil
 }
 
-func printKey(out io.Writer, f publish.KeyFile) {
+func printKey(out io.Writer, f keyring.File) {
 	note := ""
 	if f.Development {
 		note = "  development, in the clear"
@@ -245,7 +246,7 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console.Console) (err e
 }
 
 // draft makes, signs and keeps a draft.
-func (k keysRotateCommand) draft(w *workshop, ring *publish.Keyring, keys []*trust.PrivateKey) ([]byte, error) {
+func (k keysRotateCommand) draft(w *workshop, ring *keyring.Keyring, keys []*trust.PrivateKey) ([]byte, error) {
 	plan := trust.RootPlan{}
 	if len(k.Roles) > 0 {
 		var roles []trust.KeyRole
@@ -349,7 +350,7 @@ func (k keysDrillCommand) Run(ctx context.Context, c console.Console) (err error
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(f publish.KeyFile) bool { return f.Name == k.Lost })
+	i := slices.IndexFunc(list, func(f keyring.File) bool { return f.Name == k.Lost })
 	if i < 0 {
 		return fmt.Errorf("%s has no %s.pub; --lost names a root key", ring.Path("."), k.Lost)
 	}

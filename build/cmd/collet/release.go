@@ -10,6 +10,7 @@ import (
 
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
+	"collet/build/publish/keyring"
 	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/text"
@@ -171,7 +172,7 @@ func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.Private
 }
 
 // openWithKeys opens the release folder and that of its keys. done closes both.
-func (f folderFlags) openWithKeys(c console.Console, k keyFlags, o publish.Options) (w *workshop, ring *publish.Keyring, done func() error, err error) {
+func (f folderFlags) openWithKeys(c console.Console, k keyFlags, o publish.Options) (w *workshop, ring *keyring.Keyring, done func() error, err error) {
 	if w, err = f.openFolder(c, o); err != nil {
 		return nil, nil, nil, err
 	}
@@ -183,7 +184,7 @@ func (f folderFlags) openWithKeys(c console.Console, k keyFlags, o publish.Optio
 }
 
 // ring opens the folder of the keys.
-func (w *workshop) ring(k keyFlags) (*publish.Keyring, func() error, error) {
+func (w *workshop) ring(k keyFlags) (*keyring.Keyring, func() error, error) {
 	name := k.Keys
 	if name == "" {
 		name = w.Settings().Keys
@@ -194,16 +195,16 @@ func (w *workshop) ring(k keyFlags) (*publish.Keyring, func() error, error) {
 	return k.openRing(name)
 }
 
-func (k keyFlags) openRing(name string) (*publish.Keyring, func() error, error) {
+func (k keyFlags) openRing(name string) (*keyring.Keyring, func() error, error) {
 	dir, err := openDir(name, "name the folder of the keys with --keys, or make one with collet keys init")
 	if err != nil {
 		return nil, nil, err
 	}
-	return publish.OpenKeyring(dir, k.passphrase), dir.Close, nil
+	return keyring.Open(dir, k.passphrase), dir.Close, nil
 }
 
 // makeRing opens a folder of keys. One that is not there is made when there is something to put into it.
-func (k keyFlags) makeRing() (*publish.Keyring, func() error, error) {
+func (k keyFlags) makeRing() (*keyring.Keyring, func() error, error) {
 	name := k.Keys
 	if name == "" {
 		name = keysFolder
@@ -227,7 +228,7 @@ func (k keyFlags) makeRing() (*publish.Keyring, func() error, error) {
 		done = dir.Close
 		return dir, nil
 	}
-	return publish.NewKeyring(full, create, k.passphrase), func() error { return done() }, nil
+	return keyring.New(full, create, k.passphrase), func() error { return done() }, nil
 }
 
 // releaseSigners opens the keys that change a list of releases.

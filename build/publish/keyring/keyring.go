@@ -1,10 +1,10 @@
-package publish
+// Package keyring is a folder of key files: <role>-<number>.key is a private key, <role>-<number>.pub its public half. Private keys are
+// encrypted with a passphrase, except development keys. Package trust has the form of both files.
+package keyring
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,9 +22,6 @@ const (
 	publicSuffix = ".pub"
 )
 
-// letters are the characters allowed in names that occur in addresses.
-const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-
 // Keyring is a folder of key files. Keys are encrypted, except development keys.
 type Keyring struct {
 	fs         platform.FS // nil until the folder exists
@@ -33,8 +30,8 @@ type Keyring struct {
 	passphrase func(file string) ([]byte, error)
 }
 
-// KeyFile describes one key of a folder.
-type KeyFile struct {
+// File describes one key of a folder.
+type File struct {
 	Name        string // without suffix: "targets-1"
 	Role        trust.KeyRole
 	ID          string
@@ -42,14 +39,14 @@ type KeyFile struct {
 	Development bool
 }
 
-// OpenKeyring opens a folder of keys. fsys stays the caller's. passphrase is called once for each encrypted file that is opened or written.
-func OpenKeyring(fsys platform.FS, passphrase func(file string) ([]byte, error)) *Keyring {
+// Open opens a folder of keys. fsys stays the caller's. passphrase is called once for each encrypted file that is opened or written.
+func Open(fsys platform.FS, passphrase func(file string) ([]byte, error)) *Keyring {
 	return &Keyring{fs: fsys, passphrase: passphrase}
 }
 
-// NewKeyring is a folder of keys that does not exist yet. create makes it when the first key is written, after its passphrase was given;
+// New is a folder of keys that does not exist yet. create makes it when the first key is written, after its passphrase was given;
 // the caller closes what it opens. folder is its absolute path.
-func NewKeyring(folder string, create func() (platform.FS, error), passphrase func(file string) ([]byte, error)) *Keyring {
+func New(folder string, create func() (platform.FS, error), passphrase func(file string) ([]byte, error)) *Keyring {
 	return &Keyring{folder: folder, create: create, passphrase: passphrase}
 }
 
@@ -62,7 +59,7 @@ func (k *Keyring) Path(name string) string {
 }
 
 // List describes the keys, sorted by role in the order of release.KeyRoles, then by number.
-func (k *Keyring) List() ([]KeyFile, error) {
+func (k *Keyring) List() ([]File, error) {
 	if k.fs == nil {
 		return nil, nil
 	}
@@ -70,7 +67,7 @@ func (k *Keyring) List() ([]KeyFile, error) {
 	if err != nil {
 		return nil, advice.Because(err, "", "list the keys")
 	}
-	var list []KeyFile
+	var list []File
 	for _, e := range entries {
 		name, is := strings.CutSuffix(e.Name(), publicSuffix)
 		role, known := roleOf(name)
@@ -81,7 +78,7 @@ func (k *Keyring) List() ([]KeyFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, KeyFile{
+		list = append(list, File{
 			Name: name, Role: role, ID: public.ID(), Development: public.Development, Private: size(k.fs, name+keySuffix) > 0,
 		})
 	}
@@ -89,7 +86,7 @@ func (k *Keyring) List() ([]KeyFile, error) {
 	return list, nil
 }
 
-func compareKeys(a, b KeyFile) int {
+func compareKeys(a, b File) int {
 	order := trust.KeyRoles()
 	if d := slices.Index(order, a.Role) - slices.Index(order, b.Role); d != 0 {
 		return d
@@ -162,13 +159,13 @@ func (k *Keyring) openKey(name string) (*trust.PrivateKey, error) {
 }
 
 // Add creates a key for a role under the next free number.
-func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
+func (k *Keyring) Add(role trust.KeyRole, development bool) (File, error) {
 	if !slices.Contains(trust.KeyRoles(), role) {
-		return KeyFile{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
+		return File{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
 	}
 	list, err := k.List()
 	if err != nil {
-		return KeyFile{}, err
+		return File{}, err
 	}
 	n := 1
 	for _, f := range list {
@@ -181,14 +178,14 @@ func (k *Keyring) Add(role trust.KeyRole, development bool) (KeyFile, error) {
 	}
 	d, err := k.draft(role, n, development)
 	if err != nil {
-		return KeyFile{}, err
+		return File{}, err
 	}
-	return d.KeyFile, k.writeKey(d)
+	return d.File, k.writeKey(d)
 }
 
 // keyDraft is a generated key that is not written yet.
 type keyDraft struct {
-	KeyFile
+	File
 	private, public []byte
 }
 
@@ -198,7 +195,7 @@ func (k *Keyring) draft(role trust.KeyRole, n int, development bool) (d keyDraft
 	if err != nil {
 		return d, err
 	}
-	d.KeyFile = KeyFile{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: key.Public().ID(), Private: true, Development: development}
+	d.File = File{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: key.Public().ID(), Private: true, Development: development}
 	var passphrase []byte
 	if !development {
 		if passphrase, err = k.passphrase(k.Path(d.Name + keySuffix)); err != nil {
@@ -227,6 +224,15 @@ func (k *Keyring) writeKey(d keyDraft) (err error) {
 	return nil
 }
 
+// size is the length of a plain file, or -1.
+func size(fsys platform.FS, name string) int64 {
+	info, err := fsys.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return -1
+	}
+	return info.Size()
+}
+
 // writeNew writes a file that must not exist.
 func writeNew(fsys platform.FS, name string, data []byte) error {
 	out, err := fsys.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -244,7 +250,7 @@ func writeNew(fsys platform.FS, name string, data []byte) error {
 
 // Init creates the keys of a new game: roots root keys, and one for each other role. A folder that has keys stays unchanged. All
 // passphrases are asked for before the first file is written.
-func (k *Keyring) Init(roots int, development bool) ([]KeyFile, error) {
+func (k *Keyring) Init(roots int, development bool) ([]File, error) {
 	there, err := k.List()
 	if err != nil {
 		return nil, err
@@ -298,46 +304,4 @@ func (k *Keyring) Plan(roles ...trust.KeyRole) (trust.RootPlan, error) {
 		plan[role] = p
 	}
 	return plan, nil
-}
-
-// CheckKeys reports whether keys reach the thresholds of roles, before work starts that could not be signed.
-func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) error {
-	info := f.repo.RootInfo()
-	for _, role := range roles {
-		have := map[string]bool{}
-		for _, k := range keys {
-			if id := k.Public().ID(); slices.Contains(info.Roles[role].Keys, id) {
-				have[id] = true
-			}
-		}
-		if need := info.Roles[role].Threshold; len(have) < need {
-			return advice.Because(&trust.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
-		}
-	}
-	return nil
-}
-
-// Init creates a release folder: settings, unless they exist, and signed lists without a release. keys must reach the threshold of every
-// role, which plan names. keysFolder is where the settings say the keys are, relative to the release folder; empty is DefaultSettings'.
-func Init(fsys platform.FS, product, keysFolder string, plan trust.RootPlan, keys []*trust.PrivateKey, o Options) (err error) {
-	f, err := openRepo(fsys, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := fsys.Lstat(SettingsFile); errors.Is(err, fs.ErrNotExist) {
-		if product == "" || strings.Trim(product, letters) != "" || product[0] == '.' || product[0] == '-' {
-			return advice.Wrong("name it with --product", "product %q: want letters, digits, dot, dash and underscore, and not a dot or dash first", product)
-		}
-		if err := platform.WriteFile(fsys, SettingsFile, fmt.Appendf(nil, settingsText, product, cmp.Or(keysFolder, DefaultSettings().Keys))); err != nil {
-			return advice.Because(err, "", "write the settings")
-		}
-	}
-	if f.settings, err = loadSettings(fsys); err != nil {
-		return err
-	}
-	if _, err := trust.CreateRepo(store{fsys}, plan, keys, trust.RepoOptions{Now: f.options.Now, Allow: o.Allow}); err != nil {
-		return advice.Because(err, "", "set up the release folder %s", fsys.Path("."))
-	}
-	return nil
 }
