@@ -29,17 +29,7 @@ type blob struct {
 }
 
 // executing is one call of Fetch: it carries plans out, and plans again with what was learned.
-type executing struct {
-	*resources
-	connected
-	delivery
-	sources release.Sources // nil until needed
-	indexed bool            // sources are those of the delta index
-	solid   solidForm
-	room    bool   // the disk has room for a set patch beside the parts
-	roomy   bool   // and for what an expanded set patch needs
-	printed string // the last logged plan
-}
+type executing struct{ planning }
 
 // Fetch implements update.Source. It chooses a strategy for every content, executes one kind, and chooses again, until no content is
 // missing. Each choice takes failures and new information into account.
@@ -75,7 +65,7 @@ func (s *Source) fetchNotes(ctx context.Context) {
 }
 
 func newExecuting(r *resources, c connected, wants []update.Want, to update.Delivery) *executing {
-	return &executing{resources: r, connected: c, delivery: newDelivery(wants, to), room: true, roomy: true}
+	return &executing{planning{resources: r, connected: c, delivery: newDelivery(wants, to), room: true, roomy: true}}
 }
 
 func (e *executing) fetchAll(ctx context.Context) error {
@@ -136,42 +126,6 @@ func choose(blobs []*blob, plan Plan, by Strategy) (list []*blob) {
 	return list
 }
 
-// survey examines the install: which contents other files have, and which a set patch can make because their old versions are intact.
-func (e *executing) survey(ctx context.Context) error {
-	missing := map[string]bool{}
-	for _, w := range e.wants {
-		missing[w.File.Path] = true
-	}
-	for _, list := range []release.Listing{e.old, e.listing} {
-		for _, file := range list.Files() {
-			if b := e.byDigest[file.Digest]; b != nil && !(missing[file.Path] && sameFile(e.listing, file)) {
-				b.done = append(b.done, file)
-			}
-		}
-	}
-	if err := e.readExpansion(ctx); err != nil {
-		return err
-	}
-	_, patch := e.patch(e.failures)
-	for _, b := range e.blobs {
-		_, expands := e.expansion.find(b.sum)
-		if len(b.wants) == 0 || !patch && !expands || inListing(e.old, b.sum) {
-			continue
-		}
-		old, found := e.old.Find(e.wants[b.wants[0]].File.Path)
-		intact := true
-		if _, there := e.scratch.find(b.sum); found && !there {
-			var err error
-			if intact, err = hasFile(ctx, e.o.Disk, release.Listing{old}.Files()[0]); err != nil {
-				return err
-			}
-		}
-		b.inPatch, b.expands = patch && intact, expands && intact
-	}
-	e.checkRoom()
-	return nil
-}
-
 // sameFile reports whether the listing has exactly this file, by path and digest.
 func sameFile(list release.Listing, f release.File) bool {
 	found, there := list.Find(f.Path)
@@ -185,88 +139,6 @@ func inListing(list release.Listing, sum release.Digest) bool {
 		}
 	}
 	return false
-}
-
-// checkRoom checks whether the disk has room for the set patch beside the parts. Other strategies need no additional room.
-func (e *executing) checkRoom() {
-	free, err := e.o.FS.Free()
-	if err != nil {
-		return // assumed to be enough, as elsewhere
-	}
-	need := int64(download.SpareRoom)
-	for _, w := range e.wants {
-		need += w.File.Size - w.Have()
-	}
-	if free < uint64(need+download.MaxPieces) {
-		e.objects.small.Disable()
-	}
-	e.checkExpandedRoom(free, need)
-	patch, found := e.patch(e.failures)
-	if !found {
-		return
-	}
-	if need += patch.Size - e.objects.countReceived(patch); free < uint64(need) {
-		e.room = false
-		e.o.Log.Warn().Int64("need", need).Uint64("free", free).Int64("missing", need-int64(free)).Str("folder", e.o.FS.Path(".")).
-			Msg("there is no room for the patch; more is fetched in its place. Free the missing bytes and start anew to avoid that")
-	}
-}
-
-// situation is the input of Choose for some contents.
-func (e *executing) situation(blobs []*blob) Situation {
-	s := Situation{Link: e.mirrors.link(e.o.Link), Patch: Unknown}
-	if patch, found := e.patch(e.failures); found && e.room {
-		s.Patch = patch.Size - e.objects.countReceived(patch)
-	}
-	o, found := e.expanded(e.failures)
-	expands := found && e.expansion != nil
-	if expands {
-		s.Expanded, s.Inflated, s.Rates = o.Size-e.objects.countReceived(o), e.expansion.work.Inflated, e.measured()
-	}
-	if e.sources == nil {
-		s.Sources = e.index.sourcesLeft(e.connected)
-	}
-	for _, b := range blobs {
-		n := e.blobFacts(b)
-		n.Expands = expands && e.roomy && b.expands
-		s.Blobs = append(s.Blobs, n)
-	}
-	return s
-}
-
-// blobFacts is what is known about a content by itself: situation and addGroups add what follows from the patch and the solid form.
-func (e *executing) blobFacts(b *blob) Blob {
-	n := Blob{
-		Size: b.size, Lacks: e.lacks(b), Local: len(b.done) > 0, InPatch: b.inPatch, Whole: Unknown, Chunks: Unknown,
-		Indexed: !b.source.Index.IsZero(), Older: e.hasOlder(b),
-	}
-	if whole := b.source.Whole; !whole.IsZero() {
-		n.Whole, n.Packed = whole.Size-e.objects.countReceived(whole), b.source.Encoding != release.EncodedStored
-	}
-	if b.chunks != nil && b.chunks.plan != nil {
-		n.Chunks, n.Runs = b.chunks.missing, len(b.chunks.ranges)
-	}
-	n.Rebuilt, _ = e.expansion.find(b.sum)
-	if len(e.failures) == 0 {
-		return n // the usual case
-	}
-	n.Failed = map[Strategy]int{}
-	for _, s := range []Strategy{Copied, Patched, Expanded, Chunked, Solid, Entire} {
-		n.Failed[s] = e.failures.count(b.sum, s)
-	}
-	return n
-}
-
-// reportPlan logs a plan that differs from the one before, and sets the expected traffic.
-func (e *executing) reportPlan(plan Plan) {
-	text := fmt.Sprint(plan.Uses(Copied), plan.Uses(Patched), plan.Uses(Expanded), plan.Uses(Chunked), plan.Uses(Solid), plan.Uses(Entire), e.sources == nil)
-	if text != e.printed {
-		e.o.Log.Info().Int("copies", plan.Uses(Copied)).Int("patched", plan.Uses(Patched)).Int("expanded", plan.Uses(Expanded)).Int("chunked", plan.Uses(Chunked)).
-			Int("solid", plan.Uses(Solid)).Int("whole", plan.Uses(Entire)).Int64("bytes", plan.Cost.Bytes).Int64("of", plan.Size).
-			Dur("estimate", plan.Cost.Time(e.mirrors.link(e.o.Link))).Msg("strategy chosen")
-	}
-	e.printed = text
-	e.progress.expectTraffic(plan.Cost.Bytes)
 }
 
 // failed counts n failures of a strategy for a content.

@@ -90,16 +90,16 @@ func (r *resources) openExpanded(ctx context.Context, o release.Object, c connec
 
 // readExpansion reads the beginning of the expanded set patch, if the listing came from elsewhere and a content is missing. The error is that
 // of ctx.
-func (e *executing) readExpansion(ctx context.Context) error {
-	o, found := e.expanded(e.failures)
-	if !found || e.expansion != nil || e.renewing {
+func (p *planning) readExpansion(ctx context.Context) error {
+	o, found := p.expanded(p.failures)
+	if !found || p.expansion != nil || p.renewing {
 		return nil
 	}
-	for _, b := range e.blobs {
+	for _, b := range p.blobs {
 		if len(b.wants) > 0 && len(b.done) == 0 {
-			p, err := e.openExpanded(ctx, o, e.connected)
+			patch, err := p.openExpanded(ctx, o, p.connected)
 			if err == nil {
-				e.expansion = expansionOf(p)
+				p.expansion = expansionOf(patch)
 			}
 			return ctx.Err()
 		}
@@ -108,14 +108,14 @@ func (e *executing) readExpansion(ctx context.Context) error {
 }
 
 // checkExpandedRoom checks whether free bytes are enough for the expanded set patch and its forms beside the parts.
-func (e *executing) checkExpandedRoom(free uint64, parts int64) {
-	o, found := e.expanded(e.failures)
-	if !found || e.expansion == nil {
+func (p *planning) checkExpandedRoom(free uint64, parts int64) {
+	o, found := p.expanded(p.failures)
+	if !found || p.expansion == nil {
 		return
 	}
-	need := parts + o.Size - e.objects.countReceived(o) + e.expansion.work.Scratch
-	if e.roomy = free >= uint64(need); !e.roomy {
-		e.o.Log.Warn().Int64("need", need).Uint64("free", free).Str("folder", e.o.FS.Path(".")).
+	need := parts + o.Size - p.objects.countReceived(o) + p.expansion.work.Scratch
+	if p.roomy = free >= uint64(need); !p.roomy {
+		p.o.Log.Warn().Int64("need", need).Uint64("free", free).Str("folder", p.o.FS.Path(".")).
 			Msg("there is no room for the expanded patch; more is fetched in its place")
 	}
 }

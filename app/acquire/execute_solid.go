@@ -21,18 +21,18 @@ type solidForm struct {
 }
 
 // wantsSolid reports whether the index of the solid form is worth fetching: a plan fetches much of the release as whole objects or chunks.
-func (e *executing) wantsSolid(plan Plan) bool {
-	o, found := e.head.Solid()
-	if e.solid.asked || !found || o.Size > solid.MaxIndex || !e.failures.may(o.Sum, Solid) {
+func (p *planning) wantsSolid(plan Plan) bool {
+	o, found := p.head.Solid()
+	if p.solid.asked || !found || o.Size > solid.MaxIndex || !p.failures.may(o.Sum, Solid) {
 		return false
 	}
 	missing, blobs := int64(0), 0
-	for i, b := range e.blobs {
+	for i, b := range p.blobs {
 		if s := plan.Strategy[i]; (s == Entire || s == Chunked || s == Stuck) && b.size <= solid.MaxGroup {
-			missing, blobs = missing+e.lacks(b), blobs+1
+			missing, blobs = missing+p.lacks(b), blobs+1
 		}
 	}
-	return WorthSolid(blobs, missing, e.head.Bytes)
+	return WorthSolid(blobs, missing, p.head.Bytes)
 }
 
 // readSolid fetches the index of the solid form. Without it, the other strategies are used.
@@ -57,29 +57,29 @@ func (e *executing) readSolid(ctx context.Context) error {
 
 // addGroups adds the groups of the solid form to the situation of all blobs. A group without room for its parts beside the contents can't
 // be used.
-func (e *executing) addGroups(s *Situation) {
-	if e.solid.places == nil {
+func (p *planning) addGroups(s *Situation) {
+	if p.solid.places == nil {
 		return
 	}
-	for i, b := range e.blobs {
-		if at, grouped := e.solid.places[b.sum]; grouped {
+	for i, b := range p.blobs {
+		if at, grouped := p.solid.places[b.sum]; grouped {
 			s.Blobs[i].Group, s.Blobs[i].Form = at.Group+1, at.Form
 		}
 	}
-	free, err := e.o.FS.Free()
+	free, err := p.o.FS.Free()
 	need := int64(download.SpareRoom)
-	for _, b := range e.blobs {
-		need += e.lacks(b)
+	for _, b := range p.blobs {
+		need += p.lacks(b)
 	}
-	for _, g := range e.solid.form.Groups {
+	for _, g := range p.solid.form.Groups {
 		n := SolidGroup{Size: g.Size(), Packed: g.Packed(), Deflated: g.Deflated()}
-		for _, p := range g.Parts {
-			if left := p.Size - e.objects.countReceived(p); left > 0 {
+		for _, part := range g.Parts {
+			if left := part.Size - p.objects.countReceived(part); left > 0 {
 				n.Bytes, n.Requests = n.Bytes+left, n.Requests+1
 			}
 		}
 		if n.Deflated > 0 {
-			s.Rates = e.measured()
+			s.Rates = p.measured()
 		}
 		n.Unusable = err == nil && free < uint64(need+n.Bytes)
 		s.Groups = append(s.Groups, n)
@@ -340,9 +340,9 @@ func (w *solidWriter) finish(ctx context.Context, err error) error {
 }
 
 // hasOlder reports whether the install has an older version of a content that chunks may be taken from.
-func (e *executing) hasOlder(b *blob) bool {
+func (p *planning) hasOlder(b *blob) bool {
 	return slices.ContainsFunc(b.wants, func(i int) bool {
-		_, found := e.old.Find(e.wants[i].File.Path)
+		_, found := p.old.Find(p.wants[i].File.Path)
 		return found
 	})
 }

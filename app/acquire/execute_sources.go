@@ -68,13 +68,13 @@ func (e *executing) useDeltaIndex(ctx context.Context) (bool, error) {
 
 // indexInsufficient reports whether the list of sources is needed after all: a content could not be fetched from its source in the delta
 // index, or has no source there.
-func (e *executing) indexInsufficient(plan Plan) bool {
-	if !e.indexed {
+func (p *planning) indexInsufficient(plan Plan) bool {
+	if !p.indexed {
 		return false
 	}
-	for i, b := range e.blobs {
+	for i, b := range p.blobs {
 		m := plan.Strategy[i]
-		if b.source.Content.IsZero() && (m == Entire || m == Chunked || m == Stuck) || len(b.wants) > 0 && e.failures.failedBySource(b.sum) {
+		if b.source.Content.IsZero() && (m == Entire || m == Chunked || m == Stuck) || len(b.wants) > 0 && p.failures.failedBySource(b.sum) {
 			return true
 		}
 	}

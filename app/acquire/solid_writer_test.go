@@ -98,10 +98,10 @@ func TestSolidWriterForms(t *testing.T) {
 			return update.WantFrom(release.File{Size: int64(len(data)), Digest: release.ObjectOf(data).Sum}, 0)
 		}
 		to := &keeper{data: map[int][]byte{}, err: test.disk}
-		e := &executing{
+		e := &executing{planning{
 			resources: &resources{o: Options{Log: zerolog.Nop()}, progress: &progress{report: Report{Bytes: map[Strategy]int64{}}}, failures: failures{}},
 			delivery:  newDelivery([]update.Want{want(file), want(note)}, to),
-		}
+		}}
 		e.solid.form.Contents = []solid.Content{{Sum: release.ObjectOf(file).Sum, Size: int64(len(file))}, {Sum: release.ObjectOf(note).Sum, Size: int64(len(note))}}
 		w := &solidWriter{e: e, members: []solid.Member{{Content: 0, Size: int64(len(form)), Recipe: test.recipe}, {Content: 1, Size: int64(len(note))}}}
 		data := append(bytes.Clone(test.form), note...)
