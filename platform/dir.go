@@ -91,13 +91,14 @@ func (d *Dir) Link(oldName, newName string) error {
 // Exchange implements FS. Both folders are opened through the root, and the system call gets file names in them, so it can't leave the
 // root.
 func (d *Dir) Exchange(a, b string) error {
-	if err := d.exchange(a, b); err != nil {
+	if err := exchangeBeneath(d, a, b); err != nil {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
 	}
 	return nil
 }
 
-func (d *Dir) exchange(a, b string) error {
+// exchangeBeneath exchanges two files through their folders.
+func exchangeBeneath(d *Dir, a, b string) error {
 	if !isFile(a) || !isFile(b) {
 		return fs.ErrInvalid
 	}

@@ -66,7 +66,7 @@ func (d *Dir) SyncsTogether() bool { return d.volume != nil }
 
 // SyncFiles implements Syncer. All files are tried; the errors are joined.
 func (d *Dir) SyncFiles(names []string) error {
-	if done, err := d.syncVolume(names, func(error) bool { return false }); done {
+	if done, err := syncVolume(d, names, func(error) bool { return false }); done {
 		return err
 	}
 	return eachAtOnce(names, func(name string) error { return syncFile(d, name) })
@@ -74,7 +74,7 @@ func (d *Dir) SyncFiles(names []string) error {
 
 // SyncDirs implements Syncer. All folders are tried; the errors are joined.
 func (d *Dir) SyncDirs(names []string, pass func(error) bool) error {
-	if done, err := d.syncVolume(names, pass); done {
+	if done, err := syncVolume(d, names, pass); done {
 		return err
 	}
 	return eachAtOnce(names, func(name string) error {
@@ -87,7 +87,7 @@ func (d *Dir) SyncDirs(names []string, pass func(error) bool) error {
 
 // syncVolume syncs the volume if that takes less time than to sync many names on it. An error may be that of another file of the volume:
 // then it is not known which of these are on the disk.
-func (d *Dir) syncVolume(names []string, pass func(error) bool) (done bool, err error) {
+func syncVolume(d *Dir, names []string, pass func(error) bool) (done bool, err error) {
 	if d.volume == nil || len(names) < manySyncs {
 		return false, nil
 	}

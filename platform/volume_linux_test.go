@@ -68,10 +68,10 @@ func TestSyncVolume(t *testing.T) {
 	}
 	none := func(error) bool { return false }
 	say(0)
-	if done, err := d.syncVolume(names, none); !done || err != nil {
+	if done, err := syncVolume(d, names, none); !done || err != nil {
 		t.Errorf("%t, %v", done, err)
 	}
-	if done, _ := d.syncVolume(names[1:], none); done {
+	if done, _ := syncVolume(d, names[1:], none); done {
 		t.Error("few files are synced with the volume")
 	}
 	if err := d.volume.dir.Close(); err != nil { // from here on its sync fails

@@ -77,23 +77,23 @@ func (g *game) dropChild() {
 }
 
 // gameArgs are the game's arguments: the host's name in the install folder, the package and game settings, the deep link, the player's
-// arguments, and the pack folders.
+// arguments, and the pack folders. A program gets neither what packaging says of itself nor pack folders: its description has its own arguments.
 func (g *game) gameArgs() []string {
 	if g.isProgram() {
-		return g.programArgs()
+		return slices.Concat([]string{filepath.Join(g.folder, g.base)}, packedArgs(packed{}, g.settings.Game), g.opt.linkArgs(), g.opt.Args)
 	}
 	return slices.Concat([]string{filepath.Join(g.folder, g.base)}, packedArgs(g.packed, g.settings.Game), g.opt.linkArgs(),
 		g.opt.Args, g.packArgs())
 }
 
-// run starts the game in the child and waits until it reports ready or ends, at most readyLimit.
+// run starts the game in the child and waits until it reports ready or ends, at most supervision.readyLimit.
 func (g *game) run(ctx context.Context) outcome {
 	g.countStart()
 	if err := g.child.Run(g.gameArgs()); err != nil {
 		return runtimeFailed(err.Error())
 	}
 	g.running, g.shown, g.proven, g.began = true, false, false, time.Now()
-	late := time.NewTimer(g.readyLimit())
+	late := time.NewTimer(g.supervision().readyLimit())
 	defer late.Stop()
 	select {
 	case <-g.child.Ready():
@@ -136,7 +136,7 @@ type gameEnd struct {
 func (g *game) watch(ctx context.Context) gameEnd {
 	ready := g.child.Ready()
 	var proof <-chan time.Time
-	if after := g.proofTime(); after > 0 {
+	if after := g.supervision().proofTime(); after > 0 {
 		timer := time.NewTimer(after - time.Since(g.began))
 		defer timer.Stop()
 		proof = timer.C
@@ -168,7 +168,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 	g.log.Info().Stringer("within", g.stopWithin()).Msg("told to end; the game is asked to end")
 	g.dropChild()
 	exit := child.Exit()
-	kind := g.endKind(exit)
+	kind := g.supervision().classify(exit)
 	if kind != supervise.CleanShutdown {
 		kind = supervise.Killed
 	}
@@ -183,7 +183,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 // classifyEnd classifies the child's exit.
 func (g *game) classifyEnd(ctx context.Context) gameEnd {
 	exit := g.child.Exit()
-	kind := g.endKind(exit)
+	kind := g.supervision().classify(exit)
 	g.child, g.running = nil, false
 	words := g.endWords(exit)
 	g.log.Info().Stringer("end", kind).Str("exit", words).Dur("ran", exit.Ran).Msg("game ended")

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,30 +53,31 @@ func (g *game) programRole(description string) []string {
 	}
 }
 
-// programArgs are the arguments of a program: those that the settings and the player name. The description has its own.
-func (g *game) programArgs() []string {
-	return slices.Concat([]string{filepath.Join(g.folder, g.base)}, packedArgs(packed{}, g.settings.Game), g.opt.linkArgs(), g.opt.Args)
-}
+// supervision is how a running game is watched, which depends on its kind.
+type supervision struct{ program bool }
+
+// supervision is that of this game.
+func (g *game) supervision() supervision { return supervision{g.isProgram()} }
 
 // readyLimit is how long the window stays for a running game that does not report ready.
-func (g *game) readyLimit() time.Duration {
-	if g.isProgram() {
+func (s supervision) readyLimit() time.Duration {
+	if s.program {
 		return programWait
 	}
 	return readyWait
 }
 
-// endKind classifies the end of the child. A program reports by itself that it has run for long enough, so its time does not count.
-func (g *game) endKind(exit supervise.Exit) supervise.End {
-	if g.isProgram() {
+// classify classifies the end of the child. A program reports by itself that it has run for long enough, so its time does not count.
+func (s supervision) classify(exit supervise.Exit) supervise.End {
+	if s.program {
 		return supervise.Classify(exit, exit.Ready, 0)
 	}
 	return supervise.Classify(exit, exit.Ready, exit.Ran)
 }
 
 // proofTime is after how long a running game has proven itself without a report; 0 is never.
-func (g *game) proofTime() time.Duration {
-	if g.isProgram() {
+func (s supervision) proofTime() time.Duration {
+	if s.program {
 		return 0
 	}
 	return supervise.ProvenAfter
@@ -85,7 +85,7 @@ func (g *game) proofTime() time.Duration {
 
 // seed copies the delivered set to the writable root, once, if they are two folders: a program runs in one folder only. The description
 // comes last, so an interrupted copy begins anew.
-func (s *setup) seed(ctx context.Context) error {
+func seed(ctx context.Context, s *setup) error {
 	m := s.modules()
 	if !s.isProgram() || s.paths.portable() || exists(m.own()) || !exists(m.delivered()) {
 		return nil

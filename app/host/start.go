@@ -216,7 +216,7 @@ func (a *attempts) openInstall(ctx context.Context, f view) error {
 	if err := a.closeInstall(); err != nil {
 		return err
 	}
-	if err := a.seed(ctx); err != nil {
+	if err := seed(ctx, a.setup); err != nil {
 		a.log.Error().Err(err).Msg("the delivered game is played from where it is")
 	}
 	fsys, base, err := a.openFolders()

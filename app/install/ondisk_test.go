@@ -61,7 +61,7 @@ func TestDocumentedNames(t *testing.T) {
 	want := []string{
 		m.Live, m.staged(), m.backup(), m.part(), c.Live, c.staged(), c.part(), n.hostSymbols(), p.Live, p.part(), p.backup(), aside.part(),
 		slotName(0), slotName(1), listsName(0), listsName(1),
-		path.Join(StateDir, LockFile), path.Join(StateDir, ReadersFile), path.Join(StateDir, OpenFile),
+		path.Join(StateDir, LockFile), path.Join(StateDir, KeptFile), path.Join(StateDir, ReadersFile), path.Join(StateDir, OpenFile),
 		path.Join(seventh.recycled(dropped), "Resources/Old.zip"), path.Join(seventh.recycled(movedAside), "Resources/Mod.zip"),
 		path.Join(n.Cache, CacheFile), path.Join(n.Cache, CacheFile) + ".new", path.Join(n.Cache, blocksDir),
 	}

@@ -102,7 +102,7 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 		if err := f.releases.checkNumberRises(line, entries); err != nil {
 			return s, err
 		}
-		made, err := f.promote(ctx, e, line, percent)
+		made, err := putPromoted(ctx, f, e, line, percent)
 		if err != nil {
 			return s, err
 		}
@@ -115,8 +115,8 @@ func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64,
 	return s, f.updateDerived(ctx)
 }
 
-// promote writes the head of one release in another channel.
-func (f *Folder) promote(ctx context.Context, e, line release.Entry, percent int) (s ReleaseSummary, err error) {
+// putPromoted writes the head of one release in another channel.
+func putPromoted(ctx context.Context, f *Folder, e, line release.Entry, percent int) (s ReleaseSummary, err error) {
 	h, err := f.releases.head(e)
 	if err != nil {
 		return s, err
