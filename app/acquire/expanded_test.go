@@ -189,7 +189,7 @@ func TestExpandedStops(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	p := packs(t)
-	stopEverywhere(t, p, newClient(t, p, p.mirror()).at(1), 2, testlevel.Stride(11, 40))
+	stopEverywhere(t, p, newClient(t, p, p.mirror()).at(1), 2, testlevel.Stride(23, 80))
 }
 
 // stopEverywhere plays the update of a client to a release, and stops it at every stride-th operation. Every second stop is inside of the

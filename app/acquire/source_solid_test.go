@@ -254,7 +254,7 @@ func TestFirstInstallOfPacksStops(t *testing.T) {
 	testlevel.Slow(t)
 	p := newPublisher(t)
 	p.publish(1, packedFiles(func(n int, changed ...int) string { return deflated(t, n, changed...) }), publish.Request{})
-	stopEverywhere(t, p, newClient(t, p, p.mirror()), 1, testlevel.Stride(11, 40))
+	stopEverywhere(t, p, newClient(t, p, p.mirror()), 1, testlevel.Stride(37, 150))
 }
 
 // packedFiles is a set of small files with two packs.

@@ -294,6 +294,9 @@ func TestSolidForms(t *testing.T) {
 		if n := form.Groups[0].Deflated(); n < 200_000 || form.Groups[1].Deflated() > 0 {
 			t.Errorf("%d bytes are forms", n)
 		}
+		if workers == 1 {
+			continue
+		}
 		for i := range 20 {
 			game1[fmt.Sprintf("Resources/Code/Tool%02d.js", i)] = prose(uint64(900+i), 30_000)
 		}
