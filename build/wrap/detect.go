@@ -299,6 +299,11 @@ func (t *tree) addRoles(e engine, targets []Target, keep, exclude map[string]boo
 	for _, pattern := range e.exclude {
 		exclude[pattern] = true
 	}
+	for _, f := range t.files {
+		if f.kind == deadLink {
+			exclude["/"+f.path] = true
+		}
+	}
 	for _, one := range leftovers {
 		if t.has(one.fits) {
 			exclude[one.pattern] = true

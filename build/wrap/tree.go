@@ -29,6 +29,7 @@ const (
 	script     kind = "script"        // begins with #!
 	badScript  kind = "bad script"    // could be started if it began with #!
 	foreign    kind = "other machine" // a program for a processor that no target has
+	deadLink   kind = "dead link"     // leads to nothing; players can't get it
 )
 
 // file is one file of a tree.
@@ -72,6 +73,10 @@ func scan(fsys fs.FS, skip func(name string) bool) (*tree, error) {
 			return errTooMany
 		}
 		info, err := fs.Stat(fsys, name) // follows links
+		if errors.Is(err, fs.ErrNotExist) && e.Type()&fs.ModeSymlink != 0 {
+			t.files = append(t.files, file{path: name, kind: deadLink})
+			return nil
+		}
 		if err != nil || !info.Mode().IsRegular() {
 			return nil
 		}

@@ -92,6 +92,9 @@ func folder(files map[string]string) fs.FS {
 		if strings.HasPrefix(content, "\x7fELF") || strings.HasPrefix(content, "#!") {
 			mode = 0o755
 		}
+		if target, link := strings.CutPrefix(content, "-> "); link {
+			content, mode = target, fs.ModeSymlink|0o777
+		}
 		tree[name] = &fstest.MapFile{Data: []byte(content), Mode: mode}
 	}
 	return tree
@@ -230,6 +233,10 @@ func TestDetect(t *testing.T) {
 		{
 			name: "a named one wins", files: map[string]string{"a": linux, "b": linux}, options: wrap.Options{Programs: []string{"a"}},
 			engine: "none known", title: "a", targets: []string{"Linux-x64 . a"},
+		},
+		{
+			name: "a link that leads to nothing stays out", files: map[string]string{"lathe": linux, "data/license.txt": "-> ../../common/GPL-2", "data/a": "-> b", "data/b": "b"},
+			engine: "none known", title: "lathe", targets: []string{"Linux-x64 . lathe"}, exclude: []string{"/data/license.txt"},
 		},
 		{
 			name: "what another wrap left is not the game", files: map[string]string{"lathe": linux, "packages/setup/game": linux, "keys/k": "x"},
