@@ -21,3 +21,6 @@ func (h *Health) RollBack(ctx context.Context) error {
 	}
 	return h.tx.fault(h.tx.rollBack(ctx, blame))
 }
+
+// SyncAlone is the size in bytes from which a part is synced by itself.
+const SyncAlone = syncAlone

@@ -286,3 +286,24 @@ func TestCarelessInstallIsCaught(t *testing.T) {
 		}
 	}
 }
+
+// TestLargePartOutlivesAPowerCut: a part that is synced by itself is on the disk when the journal promises it.
+func TestLargePartOutlivesAPowerCut(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("large", install.SyncAlone/5+1)
+	disk := faultfs.New(faultfs.Config{})
+	fsys := disk.Open(faultfs.Options{})
+	if _, err := (start{blobs: packs("A.zip", content), portion: 1 << 20, stay: true}).on(t, fsys); err != nil {
+		t.Fatal(err)
+	}
+	fsys.Kill()
+	after := disk.Crash(faultfs.Keep(0, 0)) // only what was synced
+	fsys = after.Open(faultfs.Options{})
+	if _, err := (start{idle: true}).on(t, fsys); err != nil {
+		t.Fatal(err)
+	}
+	fsys.Kill()
+	if got := after.Files()["Resources/A.zip"]; got != content {
+		t.Errorf("%d bytes of the pack are live after the power cut; want %d", len(got), len(content))
+	}
+}
