@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"slices"
-	"strings"
 	"sync"
 
 	"collet/app/update"
@@ -216,15 +214,12 @@ func (w *transfer) finish(ctx context.Context, i int, c candidate) error {
 	return w.closePart()
 }
 
-// magics are the first bytes of files that a system can run: ELF, a script, and Mach-O for one processor or several.
-var magics = []string{"\x7fELF", "#!", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"}
-
 // isExecutable reports whether a file begins like one that a system can run. Servers don't say which files are, so the content
 // decides; a right that is too much does no harm to data.
 func isExecutable(f io.ReaderAt) bool {
-	head := make([]byte, 4)
+	head := make([]byte, release.ProgramHead)
 	n, _ := f.ReadAt(head, 0) // an unreadable file fails elsewhere
-	return slices.ContainsFunc(magics, func(magic string) bool { return strings.HasPrefix(string(head[:n]), magic) })
+	return release.BeginsProgram(head[:n])
 }
 
 // discard deletes the open part: its bad bytes can't be told from good ones.

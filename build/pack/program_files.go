@@ -156,12 +156,7 @@ func readHead(name string) ([]byte, error) {
 
 // isCode reports whether a file begins like a program or library of a system, or like a script.
 func isCode(head []byte) bool {
-	for _, magic := range []string{"\x7fELF", "MZ", "#!", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
-		if bytes.HasPrefix(head, []byte(magic)) {
-			return true
-		}
-	}
-	return false
+	return release.BeginsProgram(head) || bytes.HasPrefix(head, []byte("MZ"))
 }
 
 // anyFits returns the first pattern that fits a path or one of its folders, or empty.

@@ -95,17 +95,12 @@ func beginsLikeProgram(fsys platform.FS, name string) (bool, error) {
 		return false, err
 	}
 	defer in.Close()
-	head := make([]byte, 4)
+	head := make([]byte, release.ProgramHead)
 	n, err := io.ReadFull(in, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return false, err
 	}
-	for _, magic := range []string{"\x7fELF", "#!", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
-		if strings.HasPrefix(string(head[:n]), magic) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return release.BeginsProgram(head[:n]), nil
 }
 
 // addDescriptions adds the descriptions that follow from the other files, and checks all descriptions.

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -18,6 +19,20 @@ const (
 	PlainMode   = 0o644
 	ProgramMode = 0o755
 )
+
+// ProgramHead is how many bytes of a file BeginsProgram needs.
+const ProgramHead = 4
+
+// BeginsProgram reports whether a file that begins with head gets ProgramMode where nothing else says so: ELF, a script, and Mach-O for
+// one processor or several. Programs of Windows need no permission.
+func BeginsProgram(head []byte) bool {
+	for _, magic := range []string{"\x7fELF", "#!", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return true
+		}
+	}
+	return false
+}
 
 // Use is the purpose of a file in a set. The words are stored in listings and never change.
 type Use string
