@@ -90,7 +90,7 @@ const cookieName = "MIT-MAGIC-COOKIE-1"
 // maxAuthority is the largest authority file in bytes.
 const maxAuthority = 1 << 20
 
-// cookie is the secret for a display from the authority file; nil if there is none.
+// cookie is the secret for a display from the authority file; nil if the file has no entry for it.
 func cookie(getenv func(string) string, display string) []byte {
 	name := getenv("XAUTHORITY")
 	if name == "" {
