@@ -193,7 +193,7 @@ func (p Plan) Saved() int64 { return max(p.Full-p.Cost.Bytes, 0) }
 
 // Choose selects the cheapest strategy for every content. Complete contents cost nothing; contents of other files in the install are
 // copied. For the rest, one of the set patches is used for all contents that it can make, or none, whichever takes less time in total (see
-// unnoticed). Choose is pure; the client and `collet release estimate` use it.
+// maxExtraTime). Choose is pure; the client and `collet release estimate` use it.
 func Choose(s Situation) Plan {
 	best := s.choose(Unneeded)
 	for _, by := range []Strategy{Patched, Expanded} {
@@ -207,18 +207,18 @@ func Choose(s Situation) Plan {
 	return best
 }
 
-// unnoticed is how much longer a set patch may take than fetching more bytes. On a link as fast as the disk whole objects are slightly
-// faster, but their bytes cost money.
-const unnoticed = 250 * time.Millisecond
+// maxExtraTime is how much longer a plan with fewer bytes may take than one with more. On a link as fast as the disk whole objects are
+// slightly faster, but their bytes cost money.
+const maxExtraTime = 250 * time.Millisecond
 
-// better reports whether a cost is better than d: it takes less time, by more than unnoticed if it has more bytes.
+// better reports whether a cost is better than d: it takes less time, by more than maxExtraTime if it has more bytes.
 func (c Cost) better(d Cost, l Link) bool {
 	less := d.Time(l) - c.Time(l)
 	switch {
 	case c.Bytes < d.Bytes:
-		less += unnoticed
+		less += maxExtraTime
 	case c.Bytes > d.Bytes:
-		less -= unnoticed
+		less -= maxExtraTime
 	}
 	return less > 0
 }
@@ -230,7 +230,7 @@ func (p Plan) worse(d Plan, l Link) bool {
 	}
 	more := p.Cost.Time(l) - d.Cost.Time(l)
 	if p.Cost.Bytes < d.Cost.Bytes {
-		more -= unnoticed
+		more -= maxExtraTime
 	}
 	return more > 0
 }

@@ -164,7 +164,7 @@ func NewSource(o Options) (*Source, error) {
 		rates: o.Rates,
 	}
 	r.objects = &objectStore{fs: o.FS, folder: o.Folder, log: o.Log, mirrors: r.mirrors, small: download.NewPieces(o.FS, o.Folder, o.Log)}
-	r.lists = &trustedLists{o: o, memory: r.memory, mirrors: r.mirrors, objects: r.objects, came: p.answered}
+	r.lists = &trustedLists{o: o, memory: r.memory, mirrors: r.mirrors, objects: r.objects, onVerified: p.answered}
 	r.index = &deltaIndexReader{objects: r.objects, failures: r.failures, log: o.Log}
 	return &Source{resources: r}, nil
 }

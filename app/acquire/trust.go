@@ -56,12 +56,12 @@ func FirstFiles(root []byte, stored func(name string) bool) []download.First {
 
 // trustedLists are the signed lists of releases, as far as they are verified.
 type trustedLists struct {
-	o       Options
-	memory  *installMemory
-	mirrors *mirrorPool
-	objects *objectStore
-	came    func()        // called for each verified document
-	client  *trust.Client // nil before open
+	o          Options
+	memory     *installMemory
+	mirrors    *mirrorPool
+	objects    *objectStore
+	onVerified func()        // called for each verified document
+	client     *trust.Client // nil before open
 }
 
 // openClient reads the stored documents, once.
@@ -69,7 +69,7 @@ func (l *trustedLists) openClient() error {
 	if l.client != nil {
 		return nil
 	}
-	store := &trustStore{fs: l.o.FS, folder: l.o.Folder + "/" + trustFolder, log: l.o.Log, came: l.came}
+	store := &trustStore{fs: l.o.FS, folder: l.o.Folder + "/" + trustFolder, log: l.o.Log, onVerified: l.onVerified}
 	client, err := trust.Open(l.o.Root, store, l.o.Now)
 	if err != nil {
 		return err
@@ -89,12 +89,12 @@ func (l *trustedLists) current(ctx context.Context, have installedRelease) (trus
 		query.Have = 0
 	}
 	answer, err := l.refresh(ctx, l.objects.resuming(), query)
-	var lie *trust.Error
+	var rejected *trust.Error
 	if l.objects.wasMisled(err) {
 		answer, err = l.refresh(ctx, l.objects.direct(), query)
 	}
 	mirrors := l.mirrors.list()
-	if !errors.As(err, &lie) || len(mirrors) < 2 {
+	if !errors.As(err, &rejected) || len(mirrors) < 2 {
 		return answer, err
 	}
 	for _, mirror := range mirrors {
@@ -151,12 +151,12 @@ func (l *trustedLists) products() (names []string) {
 // faultOf maps an error to a fault with a cause for users. Faults and context errors are returned unchanged.
 func (s *Source) faultOf(err error) error {
 	var known *update.Fault
-	var lie *trust.Error
+	var rejected *trust.Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	if errors.As(err, &lie) {
-		return &update.Fault{Cause: update.Untrusted, Subject: lie.Document, Err: err}
+	if errors.As(err, &rejected) {
+		return &update.Fault{Cause: update.Untrusted, Subject: rejected.Document, Err: err}
 	}
 	cause, transient := blame(err)
 	if name, local := localName(s.o.FS, err); local && cause == update.DiskFault {

@@ -16,12 +16,12 @@ import (
 // writable or the disk is full, documents are kept in memory: the game can still be played, and the next process has the documents that
 // this one had at its start.
 type trustStore struct {
-	fs     platform.FS
-	folder string
-	log    zerolog.Logger
-	loose  trust.MemoryStore
-	came   func() // called for each verified document; may be nil
-	told   bool
+	fs         platform.FS
+	folder     string
+	log        zerolog.Logger
+	loose      trust.MemoryStore
+	onVerified func() // called for each verified document; may be nil
+	warned     bool   // that documents are kept in memory
 }
 
 var _ trust.Store = (*trustStore)(nil)
@@ -40,18 +40,18 @@ func (s *trustStore) Load(name string, limit int64) ([]byte, error) {
 
 // Save implements trust.Store.
 func (s *trustStore) Save(name string, data []byte) error {
-	if s.came != nil {
-		s.came()
+	if s.onVerified != nil {
+		s.onVerified()
 	}
 	err := s.fs.MkdirAll(s.folder, 0o755)
 	if err == nil {
 		err = platform.WriteFile(s.fs, path.Join(s.folder, name), data)
 	}
 	if errors.Is(err, fs.ErrPermission) || platform.IsReadOnly(err) || platform.IsDiskFull(err) {
-		if !s.told {
+		if !s.warned {
 			s.log.Warn().Err(err).Msg("what was verified is remembered only while this program runs")
 		}
-		s.told = true
+		s.warned = true
 		return s.loose.Save(name, data)
 	}
 	return err

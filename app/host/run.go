@@ -84,7 +84,7 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, 
 
 // runStart is Run; trial is the connection to the sponsor, or nil.
 func runStart(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
-	collector := startCollector()
+	collector := pauseGC()
 	defer collector.close()
 	h, err := newHost(opt)
 	h.collector = collector

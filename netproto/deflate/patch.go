@@ -231,9 +231,9 @@ func readSum(b []byte) (release.Digest, []byte, error) {
 // isForm reports whether a path is that of a form.
 func isForm(path string) bool { return strings.HasSuffix(path, FormSuffix) }
 
-// expandOld is the expanded old listing. at says which form each of its entries is, −1 for a file; file is the place of a file, or of the
-// form's file, in the old listing.
-func (h *header) expandOld(old release.Listing) (list release.Listing, at, file []int) {
+// expandOld is the expanded old listing. formIndex says which form each of its entries is, −1 for a file. fileIndex is the place of a file, or
+// of the form's file, in the old listing.
+func (h *header) expandOld(old release.Listing) (list release.Listing, formIndex, fileIndex []int) {
 	var all []entry
 	for i, f := range old {
 		all = append(all, entry{f, -1, i})
@@ -253,12 +253,12 @@ type entry struct {
 }
 
 // sortEntries sorts the entries of an expanded listing by their paths.
-func sortEntries(all []entry) (list release.Listing, at, file []int) {
+func sortEntries(all []entry) (list release.Listing, formIndex, fileIndex []int) {
 	slices.SortFunc(all, func(a, b entry) int { return strings.Compare(a.Path, b.Path) })
 	for _, e := range all {
-		list, at, file = append(list, e.ListedFile), append(at, e.form), append(file, e.file)
+		list, formIndex, fileIndex = append(list, e.ListedFile), append(formIndex, e.form), append(fileIndex, e.file)
 	}
-	return list, at, file
+	return list, formIndex, fileIndex
 }
 
 // collapse is the new listing of an expanded one: each form gives way to its file. It sets the place of each form.

@@ -17,17 +17,17 @@ import (
 
 // Patch is an expanded set patch with a decoded header, before it is applied. It belongs to one goroutine.
 type Patch struct {
-	set      *delta.SetPatch
-	header   *header
-	old      release.Listing
-	expanded release.Listing // of the old set
-	at, file []int           // as expandOld returns them
-	listing  release.Listing
-	contents []delta.SetContent
-	made     []int          // of each content: its form among the new ones, −1 for a content of the set patch itself
-	place    map[string]int // of a content of the set patch, by path
-	byForm   map[release.Digest][]int
-	kept     map[int]int // contents whose form the old set has already, and where in expanded it is
+	set                  *delta.SetPatch
+	header               *header
+	old                  release.Listing
+	expanded             release.Listing // of the old set
+	formIndex, fileIndex []int           // as expandOld returns them
+	listing              release.Listing
+	contents             []delta.SetContent
+	made                 []int          // of each content: its form among the new ones, −1 for a content of the set patch itself
+	place                map[string]int // of a content of the set patch, by path
+	byForm               map[release.Digest][]int
+	kept                 map[int]int // contents whose form the old set has already, and where in expanded it is
 }
 
 // OpenPatch reads the beginning of an expanded set patch for the set old. It checks that the result is the listing with the digest to, which
@@ -39,7 +39,7 @@ func OpenPatch(patch io.Reader, old release.Listing, to release.Digest) (*Patch,
 		return nil, err
 	}
 	p := &Patch{header: h, old: old, place: map[string]int{}, byForm: map[release.Digest][]int{}, kept: map[int]int{}}
-	p.expanded, p.at, p.file = h.expandOld(old)
+	p.expanded, p.formIndex, p.fileIndex = h.expandOld(old)
 	if p.set, err = delta.OpenSetPatch(r, p.expanded, h.to); err != nil {
 		return nil, err
 	}
@@ -233,9 +233,9 @@ func (a *applier) contentsOf(i int) []int {
 
 // Open implements delta.SetSource.
 func (a *applier) Open(i int) (delta.SetFile, error) {
-	n := a.patch.at[i]
+	n := a.patch.formIndex[i]
 	if n < 0 {
-		return a.source.Open(a.patch.file[i])
+		return a.source.Open(a.patch.fileIndex[i])
 	}
 	if a.forms[n] == nil {
 		form, err := a.expand(a.patch.header.olds[n])

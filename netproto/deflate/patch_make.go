@@ -29,9 +29,9 @@ type ScratchFile interface {
 }
 
 const (
-	// leastGain is by how much larger than their files the forms of the rebuilt files are together at least, in hundredths. Below it
-	// inflating gains little.
-	leastGain = 2
+	// minGrowthPercent is by how much larger than their files the forms of the rebuilt files are together at least. Below it inflating gains
+	// little.
+	minGrowthPercent = 2
 	// maxExpansion is how many times larger than its file a form is at most. Packs have 2 to 5.
 	maxExpansion = 64
 	// keptShare is the share of a file's streams, in percent of their compressed bytes, from which on unchanged ones stay compressed. Below it
@@ -52,8 +52,8 @@ func MakePatch(ctx context.Context, out io.Writer, old, fresh delta.SetSide, scr
 	if err := m.expandAll(ctx); err != nil {
 		return stats, err
 	}
-	expandedOld, at, file := m.header.expandOld(old.Listing)
-	expandedNew, newAt, newFile := m.expandNew()
+	expandedOld, oldForms, oldFiles := m.header.expandOld(old.Listing)
+	expandedNew, newForms, newFiles := m.expandNew()
 	if m.header.to, err = expandedNew.Digest(); err != nil {
 		return stats, err
 	}
@@ -67,8 +67,8 @@ func MakePatch(ctx context.Context, out io.Writer, old, fresh delta.SetSide, scr
 		}
 	}
 	stats, err = delta.MakeSetPatch(ctx, out,
-		delta.SetSide{Listing: expandedOld, Source: formSource{old.Source, at, file, m.olds}},
-		delta.SetSide{Listing: expandedNew, Source: formSource{fresh.Source, newAt, newFile, m.news}}, o)
+		delta.SetSide{Listing: expandedOld, Source: formSource{old.Source, oldForms, oldFiles, m.olds}},
+		delta.SetSide{Listing: expandedNew, Source: formSource{fresh.Source, newForms, newFiles, m.news}}, o)
 	stats.Bytes += size
 	return stats, err
 }
@@ -134,7 +134,7 @@ func (m *maker) expandAll(ctx context.Context) error {
 			added[strings.ToLower(path.Ext(f.Path))] = true
 		}
 	}
-	if plain*100 < packed*(100+leastGain) || len(m.news) == 0 {
+	if plain*100 < packed*(100+minGrowthPercent) || len(m.news) == 0 {
 		return ErrNothingDeflated
 	}
 	for _, i := range olds {
@@ -312,7 +312,7 @@ func (m *maker) analyze(ctx context.Context, file *lockedReader, size int64, kee
 }
 
 // expandNew is the expanded new listing, as expandOld is the old one. It sorts the forms by their paths in it.
-func (m *maker) expandNew() (list release.Listing, at, file []int) {
+func (m *maker) expandNew() (list release.Listing, formIndex, fileIndex []int) {
 	formOf := map[int]int{}
 	for n, i := range m.newFiles {
 		formOf[i] = n
@@ -327,30 +327,30 @@ func (m *maker) expandNew() (list release.Listing, at, file []int) {
 		}
 		all = append(all, entry{f, n, i})
 	}
-	list, at, file = sortEntries(all)
+	list, formIndex, fileIndex = sortEntries(all)
 	var news []form
-	for _, n := range at {
+	for _, n := range formIndex {
 		if n >= 0 {
 			news = append(news, m.header.news[n])
 		}
 	}
 	m.header.news = news
-	return list, at, file
+	return list, formIndex, fileIndex
 }
 
 // formSource opens the files of an expanded set.
 type formSource struct {
-	files    delta.SetSource
-	at, file []int // as in expandOld
-	forms    []ScratchFile
+	files                delta.SetSource
+	formIndex, fileIndex []int // as in expandOld
+	forms                []ScratchFile
 }
 
 // Open implements delta.SetSource.
 func (s formSource) Open(i int) (delta.SetFile, error) {
-	if n := s.at[i]; n >= 0 {
+	if n := s.formIndex[i]; n >= 0 {
 		return openForm{s.forms[n]}, nil
 	}
-	return s.files.Open(s.file[i])
+	return s.files.Open(s.fileIndex[i])
 }
 
 // openForm is a form that stays when it is closed.

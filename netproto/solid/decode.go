@@ -137,7 +137,7 @@ func (d *Decoder) frame(in *io.SectionReader) (int64, error) {
 		}
 		at += w.size
 	}
-	return at, d.join(int(size), int(matches))
+	return at, d.applyMatches(int(size), int(matches))
 }
 
 func readAtMost(r *io.SectionReader, n int) ([]byte, error) {
@@ -203,7 +203,7 @@ func (s *stream) open(packed io.Reader, w row, window int) (err error) {
 	s.packed = packed
 	if s.decoded == nil {
 		s.brotli = new(brotli.Reader)
-		if s.decoded, err = chunk.Inflate(s.brotli, framed{s}, window); err != nil {
+		if s.decoded, err = chunk.Inflate(s.brotli, frameReader{s}, window); err != nil {
 			return err
 		}
 	}
@@ -211,10 +211,10 @@ func (s *stream) open(packed io.Reader, w row, window int) (err error) {
 	return nil
 }
 
-// framed reads the packed bytes of the current frame of a stream.
-type framed struct{ s *stream }
+// frameReader reads the packed bytes of the current frame of a stream.
+type frameReader struct{ s *stream }
 
-func (f framed) Read(p []byte) (int, error) { return f.s.packed.Read(p) }
+func (r frameReader) Read(p []byte) (int, error) { return r.s.packed.Read(p) }
 
 // Read reads the raw bytes of the current frame. An early end is an error.
 func (s *stream) Read(p []byte) (int, error) {
@@ -231,8 +231,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// join joins the matches and literals of a frame of size bytes.
-func (d *Decoder) join(size, matches int) error {
+// applyMatches appends a frame of size bytes: its literals and what its matches copy.
+func (d *Decoder) applyMatches(size, matches int) error {
 	end := len(d.data) + size
 	for i, r := range d.numbers {
 		r.Reset(&d.streams[i])

@@ -54,18 +54,18 @@ func findMatches(ctx context.Context, data []byte) (list []match, literals int, 
 
 // matcher finds long matches in a group, from its beginning to its end. It is for one goroutine.
 type matcher struct {
-	data   []byte
-	table  []int32 // place + 1 by hash
-	shift  uint    // of a hash
-	hash   uint64  // of the hashWidth bytes at place at
-	power  uint64  // hashFactor^hashWidth
-	at     int
-	recent shifts
+	data      []byte
+	table     []int32 // place + 1 by hash
+	hashShift uint    // of a hash, to its slot
+	hash      uint64  // of the hashWidth bytes at place at
+	power     uint64  // hashFactor^hashWidth
+	at        int
+	recent    shifts
 }
 
 func newMatcher(data []byte) *matcher {
 	n := min(max(bits.Len(uint(len(data)/hashStep)), 10), maxTableBits)
-	m := &matcher{data: data, table: make([]int32, 1<<n), shift: uint(64 - n), power: 1}
+	m := &matcher{data: data, table: make([]int32, 1<<n), hashShift: uint(64 - n), power: 1}
 	for i := range hashWidth {
 		m.power *= hashFactor
 		if i < len(data) {
@@ -77,7 +77,7 @@ func newMatcher(data []byte) *matcher {
 
 func (m *matcher) slot() *int32 {
 	h := m.hash ^ m.hash>>29
-	return &m.table[h*0xbf58476d1ce4e5b9>>m.shift]
+	return &m.table[h*0xbf58476d1ce4e5b9>>m.hashShift]
 }
 
 // step goes to the next place.
@@ -98,7 +98,7 @@ func (m *matcher) next(from int) (match, bool) {
 			}
 		}
 		if ok {
-			m.take(found)
+			m.skip(found)
 			return found, true
 		}
 		m.note()
@@ -113,8 +113,8 @@ func (m *matcher) note() {
 	}
 }
 
-// take passes over a match.
-func (m *matcher) take(found match) {
+// skip passes over a match, and puts its places into the table.
+func (m *matcher) skip(found match) {
 	m.recent.use(m.recent.find(found.shift), found.shift)
 	for end := found.at + found.size; m.at < end; m.step() {
 		m.note()

@@ -25,30 +25,30 @@ func TestCollector(t *testing.T) {
 			t.Errorf("%s: %d %%, up to %d bytes", when, p, l)
 		}
 	}
-	c := startCollector()
-	want("at the start", -1, fastMemory)
+	c := pauseGC()
+	want("at the start", -1, gcPauseLimit)
 	release := c.reserve(100 << 20)
-	want("with a buffer", -1, fastMemory+100<<20)
+	want("with a buffer", -1, gcPauseLimit+100<<20)
 	c.endStart()
-	want("with a buffer after the start", before, fastMemory+100<<20)
+	want("with a buffer after the start", before, gcPauseLimit+100<<20)
 	second := c.reserve(1 << 20)
 	release()
-	want("with another one", before, fastMemory+1<<20)
+	want("with another one", before, gcPauseLimit+1<<20)
 	second()
 	want("without", before, unlimited)
 	c.endStart()
 	want("when the timer is late", before, unlimited)
 
 	c.close()
-	c = startCollector()
+	c = pauseGC()
 	c.reserve(1 << 20)()
-	want("at the start, after a buffer", -1, fastMemory)
+	want("at the start, after a buffer", -1, gcPauseLimit)
 	c.close()
 	want("at the end", before, unlimited)
 
 	debug.SetMemoryLimit(1 << 30)
 	defer debug.SetMemoryLimit(unlimited)
-	if c := startCollector(); c != nil {
+	if c := pauseGC(); c != nil {
 		t.Error("the limit of the environment was changed")
 	}
 	c = nil

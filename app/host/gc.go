@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// fastStart is how long the garbage collector is off after the start. fastMemory is the memory limit in bytes at which it
+	// gcPause is how long the garbage collector is off after the start. gcPauseLimit is the memory limit in bytes at which it
 	// runs all the same. Reading the install takes a quarter less time so, and memory stays well below the benchmarks' bound of 64 MB.
-	fastStart  = 2 * time.Second
-	fastMemory = 40 << 20
+	gcPause      = 2 * time.Second
+	gcPauseLimit = 40 << 20
 )
 
 // collector owns the settings of the garbage collector, which are those of the whole process. It changes none if GOGC=off or
 // GOMEMLIMIT is set. A nil collector changes none, either. It is safe for concurrent use.
 //
-//	at the start   off, up to a limit of fastMemory
-//	with reserved  up to a limit of fastMemory and the reserved bytes
+//	at the start   off, up to a limit of gcPauseLimit
+//	with reserved  up to a limit of gcPauseLimit and the reserved bytes
 //	else           as the environment says
 type collector struct {
 	percent int   // of the environment
@@ -31,8 +31,8 @@ type collector struct {
 	reserved int64
 }
 
-// startCollector turns the garbage collector off for the start. The caller calls close.
-func startCollector() *collector {
+// pauseGC turns the garbage collector off for the start. The caller calls close.
+func pauseGC() *collector {
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
 	if limit != math.MaxInt64 || percent < 0 {
 		debug.SetGCPercent(percent)
@@ -40,7 +40,7 @@ func startCollector() *collector {
 	}
 	c := &collector{percent: percent, limit: limit, starting: true}
 	c.apply()
-	c.timer = time.AfterFunc(fastStart, c.endStart)
+	c.timer = time.AfterFunc(gcPause, c.endStart)
 	return c
 }
 
@@ -51,7 +51,7 @@ func (c *collector) apply() {
 		percent = -1
 	}
 	if c.starting || c.reserved > 0 {
-		limit = fastMemory + c.reserved
+		limit = gcPauseLimit + c.reserved
 	}
 	debug.SetMemoryLimit(limit) // first, so that the collector is never off without a limit
 	debug.SetGCPercent(percent)
