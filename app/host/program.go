@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -20,6 +20,7 @@ import (
 	"collet/app/supervise"
 	"collet/app/update"
 	"collet/netproto/product"
+	"collet/platform"
 	"collet/platform/interrupt"
 )
 
@@ -83,61 +84,93 @@ func (s supervision) proofTime() time.Duration {
 	return supervise.ProvenAfter
 }
 
-// seed copies the delivered set to the writable root, once, if they are two folders: a program runs in one folder only. The description
-// comes last, so an interrupted copy begins anew.
-func seed(ctx context.Context, s *setup) error {
+// seed copies the delivered set to the writable root, once, if they are two folders: a program runs in one folder only.
+func seed(ctx context.Context, s *setup) (err error) {
 	m := s.modules()
 	if !s.isProgram() || s.paths.portable() || exists(m.own()) || !exists(m.delivered()) {
 		return nil
 	}
 	s.log.Info().Str("from", s.paths.install).Str("to", s.paths.data).Msg("the delivered game is copied, so that it can be updated")
-	resources := filepath.FromSlash(s.settings.Baking.ClientResources)
-	from, to := filepath.Join(s.paths.install, resources), filepath.Join(s.paths.data, resources)
-	err := filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || ctx.Err() != nil || !e.Type().IsRegular() {
-			return cmp.Or(err, ctx.Err())
-		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		return copySynced(name, filepath.Join(to, rel))
-	})
-	if err == nil {
-		next := m.own() + install.StagingSuffix
-		if err = copySynced(m.delivered(), next); err == nil {
-			err = os.Rename(next, m.own())
-		}
-	}
+	from, err := platform.OpenDir(s.paths.install)
 	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := platform.OpenDir(s.paths.data)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	resources := path.Clean(filepath.ToSlash(s.settings.Baking.ClientResources))
+	if err := copySet(ctx, from, to, resources, m.name); err != nil {
 		return fmt.Errorf("copy the delivered game: %w", err)
 	}
 	return nil
 }
 
-// copySynced copies a file with its permissions to the disk.
-func copySynced(from, to string) (err error) {
-	in, err := os.Open(from)
+// copySet copies the resources and then the description, which makes them an install. Before that everything else is on the disk, so an
+// interrupted copy begins anew.
+func copySet(ctx context.Context, from, to platform.FS, resources, description string) error {
+	if err := copyFolder(ctx, from, to, resources); err != nil {
+		return err
+	}
+	for folder := resources; folder != "."; {
+		folder = path.Dir(folder)
+		if err := to.SyncDir(folder); err != nil {
+			return err
+		}
+	}
+	next := description + install.StagingSuffix
+	if err := copyFile(from, to, description, next); err != nil {
+		return err
+	}
+	if err := to.Rename(next, description); err != nil {
+		return err
+	}
+	return to.SyncDir(".")
+}
+
+// copyFolder copies the regular files below a folder. All its names are on the disk when it returns; the folder's own is not.
+func copyFolder(ctx context.Context, from, to platform.FS, folder string) error {
+	entries, err := from.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = to.MkdirAll(folder, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e.IsDir():
+			err = copyFolder(ctx, from, to, name)
+		case e.Type().IsRegular():
+			err = copyFile(from, to, name, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return to.SyncDir(folder)
+}
+
+// copyFile copies a file with its permissions.
+func copyFile(from, to platform.FS, name, newName string) error {
+	in, err := from.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	info, err := in.Stat()
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(to), 0o755)
-	}
 	if err != nil {
 		return err
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, info.Mode().Perm()|0o200)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, out.Close())
+	return platform.WriteFrom(to, newName, in, info.Mode().Perm()|0o200)
 }
 
 // prefetch fetches newer releases while a program runs, for the next start. It uses the install, so the game's goroutine leaves that

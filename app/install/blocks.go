@@ -159,7 +159,7 @@ func (s *blockStore) save(digest release.Digest, size int64, sums blockSums) {
 	name := s.name(digest)
 	err := s.fs.MkdirAll(path.Dir(name), 0o755)
 	if err == nil {
-		err = replaceUnsynced(s.fs, name, append([]byte(blocksTitle(digest, size, sums)+"\n"), sums...))
+		err = platform.WriteHint(s.fs, name, append([]byte(blocksTitle(digest, size, sums)+"\n"), sums...))
 	}
 	if err != nil {
 		s.log.Debug().Err(err).Msg("sums of blocks not kept")

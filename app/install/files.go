@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,35 +28,6 @@ func removeIfThere(fsys platform.FS, name string) error {
 		return err
 	}
 	return nil
-}
-
-// writeSynced writes a whole file and syncs its content. The caller syncs its name.
-func writeSynced(fsys platform.FS, name string, data []byte) error {
-	f, err := fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// replaceUnsynced replaces a file that may be lost in a power cut.
-func replaceUnsynced(fsys platform.FS, name string, data []byte) error {
-	f, err := fsys.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fsys.Rename(name+".new", name)
-	}
-	if err != nil {
-		err = errors.Join(err, removeIfThere(fsys, name+".new"))
-	}
-	return err
 }
 
 // retryWhileLocked retries for a moment while another program, such as a virus scanner, holds a file.
@@ -108,15 +78,7 @@ func copyFile(fsys platform.FS, from, to string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := fsys.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, out.Close())
+	return platform.WriteFrom(fsys, to, in, 0o644)
 }
 
 // removeAll removes one of the install's own folders with everything in it. It follows no links.

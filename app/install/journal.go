@@ -206,7 +206,7 @@ func (j *Journal) beginTransaction(fsys platform.FS, build release.Digest, l lis
 	}
 	next := Journal{slot: 1 - j.slot, lists: l, loaded: true, Tries: j.Tries}
 	first := record{Number: j.Number + 1, Build: build, Lists: listed, State: Staging, Tries: j.Tries}
-	if err = writeSynced(fsys, listsName(next.slot), text); err != nil {
+	if err = platform.WriteFrom(fsys, listsName(next.slot), bytes.NewReader(text), 0o644); err != nil {
 		return err // the records of the new slot are unchanged
 	}
 	if err = next.appendRecord(fsys, first); err == nil {

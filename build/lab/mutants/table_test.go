@@ -57,7 +57,7 @@ func table() []mutant {
 		{id: "install-batch-sync", pkg: "app/install", file: "perform.go",
 			old: `if err := syncDirs(m.fs, b.folders); err != nil {`, new: `if err := error(nil); err != nil {`,
 			why: "renames of a later batch reach the disk before those of an earlier one"},
-		{id: "install-copy-sync", pkg: "app/install", file: "files.go",
+		{id: "install-copy-sync", pkg: "platform", file: "copy.go", further: []string{"app/install"},
 			old: `err = out.Sync()`, new: `err = nil`,
 			why: "a file that moves to another volume is removed before its copy is on the disk"},
 		{id: "install-unproven-backup", pkg: "app/install", file: "next.go",

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+
+	"collet/platform/faultfs"
+	"collet/platform/testlevel"
+)
+
+// delivered is what an installer put where players can't write.
+var delivered = map[string]string{
+	"Data/Resources/bin/game": "program", "Data/Resources/maps/one": "level", "Data/Resources/maps/two": "level 2", "Lathe.program": "description",
+	"Lathe": "host", "INSTALLED": "",
+}
+
+// seeded is what a player's folder has after that.
+var seeded = map[string]string{
+	"Data/Resources/bin/game": "program", "Data/Resources/maps/one": "level", "Data/Resources/maps/two": "level 2", "Lathe.program": "description",
+}
+
+// TestCopySetStops stops the copy of a delivered game, and cuts the power, at every operation. The description is there only with all
+// other files, and the next start finishes.
+func TestCopySetStops(t *testing.T) {
+	installed := faultfs.New(faultfs.Config{})
+	for name, content := range delivered {
+		if err := installed.Plant(name, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := installed.Open(faultfs.Options{})
+	seedInto := func(to *faultfs.FS) error { return copySet(t.Context(), from, to, "Data/Resources", "Lathe.program") }
+	whole := faultfs.New(faultfs.Config{}).Open(faultfs.Options{})
+	if err := seedInto(whole); err != nil || !reflect.DeepEqual(filesOf(whole.Disk()), seeded) {
+		t.Fatalf("%v, %v", err, filesOf(whole.Disk()))
+	}
+	for k := 1; k <= whole.Count(); k += testlevel.Stride(1, 2) {
+		for _, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter} {
+			fsys := faultfs.New(faultfs.Config{}).Open(faultfs.Options{})
+			stop(fsys, k)
+			if err := seedInto(fsys); err == nil && k < whole.Count() {
+				t.Fatalf("operation %d was not stopped", k)
+			}
+			for _, percent := range []int{0, 50, 100} {
+				for seed := range uint64(3) {
+					after := fsys.Disk().Crash(faultfs.Keep(percent, seed))
+					left := filesOf(after)
+					if _, begun := left["Lathe.program"]; begun && !reflect.DeepEqual(left, seeded) {
+						t.Fatalf("operation %d, %d %%, seed %d: an incomplete game would start: %v", k, percent, seed, left)
+					}
+					if err := seedInto(after.Open(faultfs.Options{})); err != nil || !reflect.DeepEqual(filesOf(after), seeded) {
+						t.Fatalf("operation %d, %d %%, seed %d: then %v, %v", k, percent, seed, err, filesOf(after))
+					}
+				}
+			}
+		}
+	}
+}
+
+// filesOf are the files of a disk, without folders.
+func filesOf(disk *faultfs.Disk) map[string]string {
+	list := disk.Files()
+	maps.DeleteFunc(list, func(name, _ string) bool { return strings.HasSuffix(name, "/") })
+	return list
+}
