@@ -35,6 +35,25 @@ func programGame(t *testing.T) tree {
 	}
 }
 
+// TestHiddenNames: a name that begins with a dot is the system's, but not below the shipped forms of kept files.
+func TestHiddenNames(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	files := programGame(t)
+	delete(files, "PlatformResources/Linux-x64/.keep/config/a.ini")
+	delete(files, "PlatformBinaries/Windows-win64/Lathe.program")
+	delete(files, "PlatformResources/Windows-win64/lathe.exe")
+	delete(files, "PlatformResources/Windows-win64/x.dll")
+	files["Resources/.keep/.lathe/a.ini"], files["Resources/.keep/config/a.ini"], files["Resources/.git/config"], files["Resources/.keep/.DS_Store"] = "k", "a", "g", "d"
+	if summary := s.publish(game(t, files), publish.Request{}); len(summary.Ignored) != 3 {
+		t.Errorf("ignored %q, want .git/config and two files of a system", summary.Ignored)
+	}
+	s.wants(query("stable", linux, 0), 1, tree{
+		"Core.zip": "core", "Lathe.program": described(t, nil), "bin/lathe": "\x7fELF", "lib/x.so": "\x7fELF2", "run": "#!/bin/sh", ".keep/config/a.ini": "a", ".hidden": "h",
+		".keep/.lathe/a.ini": "k",
+	})
+}
+
 // TestPublishPrograms: the files of a program are resources of one target, those that run have that right, and engine generations get none.
 func TestPublishPrograms(t *testing.T) {
 	t.Parallel()

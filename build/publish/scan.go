@@ -100,11 +100,12 @@ func (g *game) allFiles() []*found {
 }
 
 // below visits the release's files below a folder. Names that begin with a dot belong to the system and are skipped, except the shipped
-// forms of files that players keep.
+// forms of files that players keep: there a game may use any name.
 func (g *game) below(folder string, visit func(name, rel string, info fs.FileInfo) error) error {
 	return walk(g.fs, folder, func(name string, e fs.DirEntry) error {
 		rel := strings.TrimPrefix(name, folder+"/")
-		if hidden(strings.TrimPrefix(rel, program.KeepFolder+"/")) {
+		kept, isKept := strings.CutPrefix(rel, program.KeepFolder+"/")
+		if isKept && isLeftover(kept) || !isKept && hidden(rel) {
 			g.ignored = append(g.ignored, name)
 			return nil
 		}
