@@ -16,7 +16,7 @@ type doctorCommand struct {
 	Dir    string `arg:"" placeholder:"DIR" help:"The install folder, or the writable root of one."`
 	Report string `group:"report" placeholder:"FILE" help:"Write a report for support: text with JSON at its end, or only JSON if the name ends in .json."`
 	Hash   bool   `group:"work" help:"Read all files of the set, not only those that the next start reads."`
-	Base   string `group:"where" placeholder:"DIR" help:"The install folder, if DIR is its writable root (default: the folder of the module that the selector names)."`
+	Base   string `group:"where" placeholder:"DIR" help:"The install folder, if DIR is its writable root (default: the folder of the game that the selector names)."`
 	Name   string `group:"where" placeholder:"NAME" help:"Base name of the host, if several share the folder (default: detected)."`
 }
 

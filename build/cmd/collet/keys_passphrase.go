@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 
-	"collet/build/cmd/collet/console"
+	"collet/platform"
 )
 
 // maxPassphrase is how many bytes of a passphrase file are read, more than a person types.
@@ -28,7 +28,7 @@ func (k keyFlags) passphrase(file string) ([]byte, error) {
 		line, _, _ := bytes.Cut(data[:min(len(data), maxPassphrase)], []byte("\n"))
 		return bytes.TrimSuffix(line, []byte("\r")), nil
 	}
-	if k.ci || !console.IsTerminal(os.Stdin) {
+	if k.ci || !platform.IsTerminal(os.Stdin) {
 		return nil, fmt.Errorf("key %s needs a passphrase: set COLLET_PASSPHRASE, or name a file with --passphrase-file", file)
 	}
 	text, err := promptPassphrase("Passphrase of " + file)

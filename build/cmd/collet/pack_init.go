@@ -19,7 +19,7 @@ type packInitCommand struct {
 	Dir string `arg:"" default:"." placeholder:"DIR" help:"The project's folder (default: ${default})."`
 
 	Name          string `group:"what" placeholder:"NAME" help:"The game's name in files and folders (default: the folder's name)."`
-	Compatibility string `group:"what" placeholder:"VERSION" help:"The module's compatibility version, for the server."`
+	Compatibility string `group:"what" placeholder:"VERSION" help:"The game's compatibility version, for the server."`
 }
 
 // Help is what --help adds to the flags.
@@ -96,7 +96,7 @@ func printFound(out io.Writer, s pack.Survey) {
 		}
 	}
 	if len(s.Programs) > 0 && s.ServerSettings == "" && s.Compatibility == "" {
-		fmt.Fprintln(out, "  server.compatibility is an example: put in what the module says of itself")
+		fmt.Fprintln(out, "  server.compatibility is an example: put in what the game says of itself")
 	}
 	if len(s.Targets) == 0 {
 		fmt.Fprintln(out, "  no programs that can be packed: the targets in it are examples")

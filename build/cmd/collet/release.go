@@ -164,6 +164,9 @@ func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.Private
 		}
 	}
 	ring, done, err := w.ring(k)
+	if err != nil && k.ci {
+		return nil, noKeys(err, roles)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -18,13 +18,19 @@ import (
 // keyVariables begin with this; the role follows in capitals: COLLET_KEY_TARGETS.
 const keyVariables = "COLLET_KEY_"
 
+// keyVariable is the variable for the key of a role.
+func keyVariable(role trust.KeyRole) string { return keyVariables + strings.ToUpper(string(role)) }
+
+// setKeys is what to do about variables that are not set.
+const setKeys = "set each variable to the whole text of its key file, such as targets-1.key, or set none and name the folder of the key files with --keys"
+
 // keysFromEnvironment reads keys of these roles whose files' texts are in the environment, as secrets of a build job are. Without any it
 // returns nil; one of several that is missing is an error.
 func (k keyFlags) keysFromEnvironment(getenv func(string) string, roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	var keys []*trust.PrivateKey
 	var missing []string
 	for _, role := range roles {
-		name := keyVariables + strings.ToUpper(string(role))
+		name := keyVariable(role)
 		data := []byte(getenv(name))
 		if len(data) == 0 {
 			missing = append(missing, name)
@@ -44,9 +50,18 @@ func (k keyFlags) keysFromEnvironment(getenv func(string) string, roles ...trust
 		keys = append(keys, key)
 	}
 	if len(keys) > 0 && len(missing) > 0 {
-		return nil, fmt.Errorf("there is no $%s; set it too, or none of them and --keys", strings.Join(missing, " and no $"))
+		return nil, fmt.Errorf("keys from the environment: $%s is missing, others are set; %s", strings.Join(missing, ", $"), setKeys)
 	}
 	return keys, nil
+}
+
+// noKeys is the error of a build job that has keys neither in the environment nor in a folder.
+func noKeys(folder error, roles []trust.KeyRole) error {
+	var names []string
+	for _, role := range roles {
+		names = append(names, "$"+keyVariable(role))
+	}
+	return fmt.Errorf("no keys to sign with: %s are not set, and %w; %s", strings.Join(names, ", "), folder, setKeys)
 }
 
 const (

@@ -234,7 +234,7 @@ func TestKeysFromEnvironment(t *testing.T) {
 	}{
 		{nil, 0, ""},
 		{map[string]string{"COLLET_KEY_TARGETS": string(text), "COLLET_KEY_SNAPSHOT": string(text)}, 2, ""},
-		{map[string]string{"COLLET_KEY_TARGETS": string(text)}, 0, "there is no $COLLET_KEY_SNAPSHOT; set it too"},
+		{map[string]string{"COLLET_KEY_TARGETS": string(text)}, 0, "$COLLET_KEY_SNAPSHOT is missing, others are set; set each variable to the whole text of its key file"},
 		{map[string]string{"COLLET_KEY_TARGETS": "secret", "COLLET_KEY_SNAPSHOT": "secret"}, 0, "$COLLET_KEY_TARGETS: "},
 	} {
 		keys, err := keyFlags{ci: true}.keysFromEnvironment(func(name string) string { return test.env[name] }, roles...)

@@ -111,7 +111,7 @@ type releasePublishCommand struct {
 
 	Effort publish.Effort `group:"what" enum:"fast,balanced,best," default:"" placeholder:"EFFORT" help:"Processor time for new files: fast, balanced or best (default: the one in the settings, which is balanced at first)."`
 
-	Compatibility *string `group:"what" placeholder:"TEXT" help:"Compatibility version of the module (default: the one in the settings)."`
+	Compatibility *string `group:"what" placeholder:"TEXT" help:"Compatibility version of the game (default: the one in the settings)."`
 	Logic         *uint32 `group:"what" placeholder:"N" help:"Logic version."`
 	HostABI       *uint32 `name:"host-abi" group:"what" placeholder:"N" help:"The oldest host ABI that can run it."`
 	HostBuild     *uint64 `group:"what" placeholder:"N" help:"The oldest host build that can install it."`

@@ -11,6 +11,7 @@ import (
 	"collet/build/cmd/collet/console"
 	"collet/build/remote"
 	"collet/netproto/launcher/wire"
+	"collet/platform"
 )
 
 // Exit codes of collet remote beside those of every command.
@@ -263,12 +264,7 @@ func absolute(dir string) (string, error) {
 
 // terminalInput is standard input where a person sits at it, else nil.
 func terminalInput() *os.File {
-	if !console.IsTerminal(os.Stdin) {
-		return nil
-	}
-	in, errIn := os.Stdin.Stat()
-	none, errNone := os.Stat(os.DevNull) // a character device like a terminal, but without a user
-	if errIn == nil && errNone == nil && os.SameFile(in, none) {
+	if !platform.IsTerminal(os.Stdin) {
 		return nil
 	}
 	return os.Stdin

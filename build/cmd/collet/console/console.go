@@ -12,6 +12,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"collet/platform"
 	"collet/platform/text"
 )
 
@@ -71,17 +72,11 @@ func NewTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out,
 // Clean makes one line of foreign text, so that it can't forge lines or columns. The writers of a Console make it harmless in any case.
 func Clean(foreign string) string { return text.Line(foreign) }
 
-// TerminalOf is the terminal below a writer of a Console, for cursor movements, and whether there is one.
+// TerminalOf is the terminal below a writer of a Console, for cursor movements, and whether there is one that moves the cursor.
 func TerminalOf(w io.Writer) (raw io.Writer, terminal bool) {
 	if harmless, is := w.(*text.Writer); is {
 		w = harmless.Raw()
 	}
 	f, is := w.(*os.File)
-	return w, is && IsTerminal(f)
-}
-
-// IsTerminal reports whether lines can be rewritten in a file: it is a terminal that moves the cursor.
-func IsTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	return w, is && platform.IsTerminal(f) && os.Getenv("TERM") != "dumb"
 }
