@@ -13,6 +13,7 @@ import (
 	"collet/app/supervise"
 	"collet/app/update"
 	"collet/netproto/product"
+	"collet/platform/text"
 	"collet/runtime/abi"
 )
 
@@ -86,8 +87,9 @@ func (g *game) gameArgs() []string {
 		g.opt.Args, g.packArgs())
 }
 
-// run starts the game in the child and waits until it reports ready or ends, at most supervision.readyLimit.
-func (g *game) run(ctx context.Context) outcome {
+// run starts the game in the child and waits until it reports ready or ends, at most supervision.readyLimit. Meanwhile f shows what the game
+// says of its progress.
+func (g *game) run(ctx context.Context, f view) outcome {
 	g.countStart()
 	if err := g.child.Run(g.gameArgs()); err != nil {
 		return runtimeFailed(err.Error())
@@ -95,14 +97,19 @@ func (g *game) run(ctx context.Context) outcome {
 	g.running, g.shown, g.proven, g.began = true, false, false, time.Now()
 	late := time.NewTimer(g.supervision().readyLimit())
 	defer late.Stop()
-	select {
-	case <-g.child.Ready():
-		g.handleReady()
-	case <-late.C:
-	case <-g.child.Done():
-	case <-ctx.Done():
+	for {
+		select {
+		case said := <-g.child.Progress():
+			f.Note(text.Line(said))
+			continue
+		case <-g.child.Ready():
+			g.handleReady()
+		case <-late.C:
+		case <-g.child.Done():
+		case <-ctx.Done():
+		}
+		return outcome{outcome: update.ResourcesReady}
 	}
-	return outcome{outcome: update.ResourcesReady}
 }
 
 // handleReady handles the game's first ready report: the module has proven itself.

@@ -10,11 +10,11 @@ import (
 )
 
 // runComplete is run without a server's confirmation. An incomplete set starts only if the player confirms it.
-func (a *attempts) runComplete(ctx context.Context) outcome {
+func (a *attempts) runComplete(ctx context.Context, f view) outcome {
 	if e, broken := a.checkComplete(); broken {
 		return e
 	}
-	return a.run(ctx)
+	return a.run(ctx, f)
 }
 
 // checkComplete is the end of a start with an incomplete set. broken is false if the set is complete or the player confirmed the start.

@@ -156,7 +156,7 @@ func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 		a.canPlay.Store(a.loaded && a.hasPacks())
 		if a.offline {
 			f.Note(a.texts.Get("note.offline"))
-			return a.runComplete(ctx)
+			return a.runComplete(ctx, f)
 		}
 		missing := err
 		status, err := a.update(ctx, f, meta.CompatibilityVersion)
@@ -176,13 +176,13 @@ func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 			return runtimeFailed(a.dir.HeldBack().Reason())
 		case stepPlayBefore:
 			f.Note(a.texts.Get("note.heldback"))
-			return a.runComplete(ctx)
+			return a.runComplete(ctx, f)
 		case stepPlay:
 			a.renewal.proveTrial(ctx)
 			return a.playAndToast(ctx, f)
 		case stepOffline:
 			f.Note(a.texts.Get("note.unreachable"))
-			return a.runComplete(ctx)
+			return a.runComplete(ctx, f)
 		case stepEnd:
 			return outcome{outcome: status.Outcome, fault: status.Fault, status: status}
 		case stepSwap:
@@ -263,7 +263,7 @@ func (a *attempts) closeInstall() error {
 // playAndToast starts the game and shows developers the differences that the server tolerates. The window stays open beside the game while
 // the toast is shown.
 func (a *attempts) playAndToast(ctx context.Context, f view) outcome {
-	e := a.run(ctx)
+	e := a.run(ctx, f)
 	if !a.running {
 		return e
 	}

@@ -46,6 +46,7 @@ type Child struct {
 	said *transcript
 
 	known    chan struct{} // closed when the module is loaded or loading has failed
+	progress chan string   // the last text of the module that was not received; it holds one
 	ready    chan struct{} // closed when the module has reported ready
 	finished chan struct{} // closed when the child has sent its last message
 	done     chan struct{} // closed last
@@ -97,7 +98,7 @@ func Start(ctx context.Context, o Options) (*Child, error) {
 func adopt(ctx context.Context, o Options, proc process, from io.ReadCloser, to io.WriteCloser, said *transcript) *Child {
 	c := &Child{
 		proc: proc, to: to, said: said, log: o.Log.With().Int("pid", proc.Pid()).Logger(), state: loading,
-		known: make(chan struct{}), ready: make(chan struct{}), finished: make(chan struct{}), done: make(chan struct{}),
+		known: make(chan struct{}), progress: make(chan string, 1), ready: make(chan struct{}), finished: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.log.Info().Strs("args", o.Args).Msg("child started")
 	if line, err := encode(message{Hello: &hello{protocol}}); err == nil {
@@ -113,6 +114,10 @@ func adopt(ctx context.Context, o Options, proc process, from io.ReadCloser, to 
 
 // Pid is the process ID.
 func (c *Child) Pid() int { return c.proc.Pid() }
+
+// Progress has the newest text of what the module does before it is ready. It may be foreign text. A text that is not received in time is
+// replaced by the next one. This report is optional. The channel is never closed.
+func (c *Child) Progress() <-chan string { return c.progress }
 
 // Ready is closed when the module has reported that its first picture is on the screen. This report is optional.
 func (c *Child) Ready() <-chan struct{} { return c.ready }
@@ -253,7 +258,7 @@ func (c *Child) End(grace time.Duration) {
 	select {
 	case <-c.done:
 	case <-late.C:
-		c.log.Warn().Stringer("grace", grace).Msg("the module did not end in time and is killed")
+		c.log.Warn().Stringer("grace", grace).Msg("the game did not end in time and is killed")
 		c.proc.Kill()
 		<-c.done
 	}
@@ -284,4 +289,4 @@ func (e *OrderError) Error() string { return e.Op + " while the child is " + e.S
 // ExitError reports that the child had ended before the call.
 type ExitError struct{ Exit Exit }
 
-func (e *ExitError) Error() string { return "module process " + e.Exit.String() }
+func (e *ExitError) Error() string { return "game process " + e.Exit.String() }

@@ -189,12 +189,12 @@ func TestLoadFailures(t *testing.T) {
 		load   *supervise.LoadError // nil: the process ended instead
 		want   string
 	}{
-		{"load-symbol", &supervise.LoadError{Stage: "symbol", Text: "no such"}, "could not load the module: symbol: no such"},
-		{"load-plain", &supervise.LoadError{Stage: "load", Text: "plain"}, "could not load the module: load: plain"},
+		{"load-symbol", &supervise.LoadError{Stage: "symbol", Text: "no such"}, "could not load the game: symbol: no such"},
+		{"load-plain", &supervise.LoadError{Stage: "load", Text: "plain"}, "could not load the game: load: plain"},
 		{"huge", &supervise.LoadError{Stage: "metadata", Text: "longer than a control message may be"},
-			"could not load the module: metadata: longer than a control message may be"},
-		{"load-exit", nil, "exited with code 5 without loading the module"},
-		{"load-panic", nil, "exited with code 2 without loading the module (panic: early)"},
+			"could not load the game: metadata: longer than a control message may be"},
+		{"load-exit", nil, "exited with code 5 without loading the game"},
+		{"load-panic", nil, "exited with code 2 without loading the game (panic: early)"},
 		{"load-hang", nil, "did not load within 300ms and was stopped"},
 	}
 	for _, test := range tests {

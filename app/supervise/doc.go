@@ -14,6 +14,7 @@
 //	               update       version                                 after run: a newer release waits for the next start
 //	child → host   metadata     abi, name, build, compatibility         the module is loaded
 //	               load-failed  stage, text                             instead of metadata; the last message
+//	               progress     text                                    after run: what the module does before it is ready
 //	               ready                                                at most once, after run
 //	               log          level, text                             after run
 //	               result       kind, success, path, compatibility,     after run; the last message

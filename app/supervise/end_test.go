@@ -55,12 +55,12 @@ func TestClassify(t *testing.T) {
 		{"broken protocol", supervise.Exit{ProcessEnd: killed, Loaded: true, Fault: broken},
 			supervise.FailedStart, supervise.Crash, `broke the control protocol and was stopped: malformed message "x": no`},
 		{"load failed", supervise.Exit{ProcessEnd: code(supervise.ExitLoadFailed), Load: &supervise.LoadError{Stage: "open", Text: "gone"}},
-			supervise.LoadFailed, supervise.LoadFailed, "could not load the module: open: gone"},
+			supervise.LoadFailed, supervise.LoadFailed, "could not load the game: open: gone"},
 		{"load failed, then a crash", supervise.Exit{ProcessEnd: signal, Load: &supervise.LoadError{Stage: "open", Text: "gone"}},
 			supervise.LoadFailed, supervise.LoadFailed,
-			"could not load the module: open: gone, then ended by signal SIGSEGV (segmentation fault)"},
+			"could not load the game: open: gone, then ended by signal SIGSEGV (segmentation fault)"},
 		{"crash while loading", supervise.Exit{ProcessEnd: signal},
-			supervise.LoadFailed, supervise.LoadFailed, "ended by signal SIGSEGV (segmentation fault) while it loaded the module"},
+			supervise.LoadFailed, supervise.LoadFailed, "ended by signal SIGSEGV (segmentation fault) while it loaded the game"},
 		{"hang while loading", supervise.Exit{ProcessEnd: killed, Fault: &supervise.OverdueError{What: "load", Limit: time.Second}},
 			supervise.LoadFailed, supervise.LoadFailed, "did not load within 1s and was stopped"},
 		{"killed while loading", supervise.Exit{ProcessEnd: killed}, supervise.Killed, supervise.Killed, "was stopped"},
@@ -151,7 +151,7 @@ func TestErrorsSayWhatToDoWith(t *testing.T) {
 		t.Errorf("got %v", broken)
 	}
 	gone := &supervise.ExitError{Exit: supervise.Exit{ProcessEnd: platform.ProcessEnd{Code: 3}, Loaded: true}}
-	if !strings.HasPrefix(gone.Error(), "module process exited with code 3") {
+	if !strings.HasPrefix(gone.Error(), "game process exited with code 3") {
 		t.Errorf("got %v", gone)
 	}
 }

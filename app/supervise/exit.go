@@ -36,7 +36,7 @@ func (e Exit) String() string {
 	case e.Result != nil:
 		return resultWords(*e.Result) + e.reason() + e.afterwards()
 	case e.Load != nil:
-		return "could not load the module: " + e.Load.Error() + e.afterwards()
+		return "could not load the game: " + e.Load.Error() + e.afterwards()
 	case e.ModuleFault != "":
 		return "ended with an invalid result: " + e.ModuleFault
 	case e.Left && (e.Killed || e.Code == ExitServed):
@@ -88,9 +88,9 @@ func (e Exit) ended() string {
 	case e.Killed:
 		return text
 	case !e.Loaded && e.Signal != "":
-		text += " while it loaded the module"
+		text += " while it loaded the game"
 	case !e.Loaded:
-		text += " without loading the module"
+		text += " without loading the game"
 	case e.Signal == "" && e.Err == nil:
 		text += " without reporting a result"
 	}

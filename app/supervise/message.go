@@ -14,7 +14,7 @@ import (
 )
 
 // protocol is the version of the control protocol. Every change increases it.
-const protocol = 4
+const protocol = 5
 
 // Limits in bytes.
 const (
@@ -36,6 +36,7 @@ type message struct {
 	Update     *newer      `json:"update,omitempty"`
 	Metadata   *metadata   `json:"metadata,omitempty"`
 	LoadFailed *loadFailed `json:"load-failed,omitempty"`
+	Progress   *progress   `json:"progress,omitempty"`
 	Ready      *struct{}   `json:"ready,omitempty"`
 	Log        *logEntry   `json:"log,omitempty"`
 	Result     *result     `json:"result,omitempty"`
@@ -67,6 +68,10 @@ type loadFailed struct {
 	Text  rawString `json:"text"`
 }
 
+type progress struct {
+	Text rawString `json:"text"`
+}
+
 type logEntry struct {
 	Level int32     `json:"level"`
 	Text  rawString `json:"text"`
@@ -86,7 +91,7 @@ func (m *message) validate() error {
 	set := 0
 	for _, here := range []bool{
 		m.Hello != nil, m.Run != nil, m.Leave != nil, m.Stop != nil, m.Update != nil, m.Metadata != nil,
-		m.LoadFailed != nil, m.Ready != nil, m.Log != nil, m.Result != nil,
+		m.LoadFailed != nil, m.Progress != nil, m.Ready != nil, m.Log != nil, m.Result != nil,
 	} {
 		if here {
 			set++

@@ -16,7 +16,7 @@ var vectors = []struct {
 	m    message
 }{
 	{`{"update":{"version":"1.2"}}`, message{Update: &newer{"1.2"}}},
-	{`{"hello":{"protocol":4}}`, message{Hello: &hello{4}}},
+	{`{"hello":{"protocol":5}}`, message{Hello: &hello{5}}},
 	{`{"run":{"args":["--x","","/\u003c\u0026"]}}`, message{Run: &run{[]rawString{"--x", "", "/<&"}}}},
 	{`{"run":{"args":[{"base64":"//4="}]}}`, message{Run: &run{[]rawString{"\xff\xfe"}}}},
 	{`{"leave":{}}`, message{Leave: &struct{}{}}},
@@ -25,6 +25,7 @@ var vectors = []struct {
 	{`{"metadata":{"abi":3,"name":"n","build":"b","compatibility":"c","components":{"logic":7,"set":18446744073709551615,"time":5,"seq":6,"id":"i","branch":"m","entries":[{"n":"Camera","i":1,"h":9,"c":4,"s":6}]}}}`,
 		message{Metadata: &metadata{3, "n", "b", "c", &components{Logic: 7, Set: 1<<64 - 1, BuildTime: 5, BuildSeq: 6, BuildID: "i", Branch: "m", Entries: []component{{"Camera", 1, 9, 4, 6}}}}}},
 	{`{"load-failed":{"stage":"open","text":"no"}}`, message{LoadFailed: &loadFailed{"open", "no"}}},
+	{`{"progress":{"text":"shaders"}}`, message{Progress: &progress{"shaders"}}},
 	{`{"ready":{}}`, message{Ready: &struct{}{}}},
 	{`{"log":{"level":-1,"text":"длинно"}}`, message{Log: &logEntry{-1, "длинно"}}},
 	{`{"result":{"kind":1,"success":true,"path":"/p","compatibility":"c"}}`, message{Result: &result{1, true, "/p", "c", ""}}},

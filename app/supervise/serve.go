@@ -103,7 +103,7 @@ type server struct {
 
 	outMu   sync.Mutex // held while a line is written, even to a slow host
 	out     io.Writer
-	running bool // ready and log may be sent
+	running bool // progress, ready and log may be sent
 	ready   bool // ready was sent
 }
 
@@ -179,7 +179,7 @@ func (s *server) serveHost(module Module, args []string) int {
 	var got abi.Result
 	var err error
 	if !s.within(func() {
-		got, err = module.Run(args, abi.Services{Ready: s.sayReady, Log: s.sayLog, Stopping: s.stop.Load, Update: s.newerVersion})
+		got, err = module.Run(args, abi.Services{Ready: s.sayReady, Progress: s.sayProgress, Log: s.sayLog, Stopping: s.stop.Load, Update: s.newerVersion})
 	}) {
 		return s.code
 	}
@@ -218,6 +218,15 @@ func (s *server) sayReady() {
 	if s.running && !s.ready {
 		s.ready = true
 		_ = s.sendLocked(message{Ready: &struct{}{}}) // the reader handles a broken pipe
+	}
+}
+
+// sayProgress implements Services.Progress.
+func (s *server) sayProgress(text string) {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	if s.running && !s.ready {
+		_ = s.sendLocked(message{Progress: &progress{rawString(cut(text, maxLogText))}})
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	sayHello = `{"hello":{"protocol":4}}` + "\n"
+	sayHello = `{"hello":{"protocol":5}}` + "\n"
 	sayRun   = `{"run":{"args":["a"]}}` + "\n"
 	sayLeave = `{"leave":{}}` + "\n"
 	sayStop  = `{"stop":{}}` + "\n"
@@ -130,6 +130,12 @@ func TestServe(t *testing.T) {
 			}
 		}, host: []string{sayHello, sayRun, `{"update":{"version":"1.2"}}` + "\n", `{"update":{"version":"1.3"}}` + "\n"},
 			says: []string{metaLine, doneLine}, steps: "load run[a] close", code: supervise.ExitServed},
+		{name: "progress", run: func(_ *served, services abi.Services) {
+			services.Progress("shaders")
+			services.Ready()
+			services.Progress("too late")
+		}, host: []string{sayHello, sayRun}, says: []string{metaLine, `{"progress":{"text":"shaders"}}`, `{"ready":{}}`, doneLine},
+			steps: "load run[a] close", code: supervise.ExitServed},
 		{name: "update and stop", run: untilStopped, host: []string{sayHello, sayRun, `{"update":{"version":"1.2"}}` + "\n", sayStop},
 			says: []string{metaLine, doneLine}, steps: "load run[a] close", code: supervise.ExitServed},
 		{name: "update before run", host: []string{sayHello, `{"update":{"version":"1.2"}}` + "\n"}, says: []string{metaLine},
@@ -141,8 +147,8 @@ func TestServe(t *testing.T) {
 		{name: "load failure", load: func(*served) error { return &supervise.LoadError{Stage: "ABI", Text: "4"} },
 			host: []string{sayHello}, says: []string{`{"load-failed":{"stage":"ABI","text":"4"}}`},
 			steps: "load", code: supervise.ExitLoadFailed},
-		{name: "another version", host: []string{`{"hello":{"protocol":5}}` + "\n"},
-			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 5 of the control protocol, this program version 4"}}`},
+		{name: "another version", host: []string{`{"hello":{"protocol":6}}` + "\n"},
+			says: []string{`{"load-failed":{"stage":"protocol","text":"the host speaks version 6 of the control protocol, this program version 5"}}`},
 			code: supervise.ExitLoadFailed},
 		{name: "host gone at once", host: []string{eof}, code: supervise.ExitHostGone},
 		{name: "host gone in the middle of a word", host: []string{sayHello[:5], eof}, code: supervise.ExitHostGone},

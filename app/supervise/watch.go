@@ -152,6 +152,12 @@ func (c *Child) handleMessage(m message) error {
 		c.state, c.exit.Load = finished, &LoadError{string(m.LoadFailed.Stage), string(m.LoadFailed.Text)}
 		close(c.known)
 		close(c.finished)
+	case m.Progress != nil && c.state == running:
+		select {
+		case <-c.progress:
+		default:
+		}
+		c.progress <- string(m.Progress.Text)
 	case m.Ready != nil && c.state == running && !c.exit.Ready:
 		c.exit.Ready = true
 		close(c.ready)

@@ -74,7 +74,7 @@ func staged(t *testing.T, holds bool, f func(t *testing.T, c *Child, p *puppet))
 		p := &puppet{says: says, hears: hears, done: make(chan struct{}), heard: make(chan string, 10), holds: holds}
 		go p.listen()
 		c := adopt(t.Context(), Options{}, p, from, to, &transcript{log: zerolog.Nop()})
-		if got := <-p.heard; got != `{"hello":{"protocol":4}}`+"\n" {
+		if got := <-p.heard; got != `{"hello":{"protocol":5}}`+"\n" {
 			t.Errorf("the host's first words: %s", got)
 		}
 		f(t, c, p)
@@ -214,7 +214,8 @@ func TestHalfALineIsNothing(t *testing.T) {
 func TestEveryMessageHasItsTime(t *testing.T) {
 	all := map[string]string{
 		"metadata": sayMetadata, "failed": sayFailed, "ready": sayReady, "log": sayLog, "result": sayResult,
-		"hello": `{"hello":{"protocol":4}}` + "\n", "run": `{"run":{"args":[]}}` + "\n", "leave": `{"leave":{}}` + "\n",
+		"progress": `{"progress":{"text":"t"}}` + "\n",
+		"hello":    `{"hello":{"protocol":5}}` + "\n", "run": `{"run":{"args":[]}}` + "\n", "leave": `{"leave":{}}` + "\n",
 	}
 	phases := []struct {
 		name    string
@@ -224,8 +225,8 @@ func TestEveryMessageHasItsTime(t *testing.T) {
 		{"loading", func(*testing.T, *Child, *puppet) {}, "metadata failed"},
 		{"waiting", func(t *testing.T, _ *Child, p *puppet) { p.say(t, sayMetadata) }, ""},
 		{"failed", func(t *testing.T, _ *Child, p *puppet) { p.say(t, sayFailed) }, ""},
-		{"running", func(t *testing.T, c *Child, p *puppet) { p.run(t, c) }, "ready log result"},
-		{"ready", func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayReady) }, "log result"},
+		{"running", func(t *testing.T, c *Child, p *puppet) { p.run(t, c) }, "progress ready log result"},
+		{"ready", func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayReady) }, "progress log result"},
 		{"finished", func(t *testing.T, c *Child, p *puppet) { p.run(t, c); p.say(t, sayResult) }, ""},
 	}
 	for _, phase := range phases {
@@ -245,6 +246,21 @@ func TestEveryMessageHasItsTime(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestProgress: a text that nothing received is replaced by the next one, and the reader never waits.
+func TestProgress(t *testing.T) {
+	staged(t, false, func(t *testing.T, c *Child, p *puppet) {
+		p.run(t, c)
+		for _, text := range []string{"one", "two", "three"} {
+			p.say(t, `{"progress":{"text":"`+text+`"}}`+"\n")
+		}
+		p.say(t, sayReady)
+		<-c.Ready()
+		if got := <-c.Progress(); got != "three" || len(c.Progress()) != 0 {
+			t.Errorf("got %q, and %d more", got, len(c.Progress()))
+		}
+	})
 }
 
 func TestLeaveIsSaidOnce(t *testing.T) {

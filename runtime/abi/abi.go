@@ -100,6 +100,9 @@ type Services struct {
 	// Stopping reports whether Run should return soon. It is called often and returns at once.
 	Stopping func() bool
 
+	// Progress is what the module does before it is ready, for the player. The C interface does not have it.
+	Progress func(text string)
+
 	// Update is the version of a newer release that will be used by the next start, or empty. It is called often and returns at once.
 	// The C interface does not have it.
 	Update func() string

@@ -91,6 +91,9 @@ func withDefaults(s abi.Services) abi.Services {
 	if s.Log == nil {
 		s.Log = func(int32, string) {}
 	}
+	if s.Progress == nil {
+		s.Progress = func(string) {}
+	}
 	if s.Stopping == nil {
 		s.Stopping = func() bool { return false }
 	}
@@ -154,6 +157,7 @@ func (r *run) listen() {
 			r.markReady("its own report")
 		case "progress":
 			r.s.Log(abi.LogInfo, "progress: "+rest)
+			r.s.Progress(rest)
 		case "restart":
 			r.restart = true
 			r.s.Log(abi.LogInfo, "the game wants to be started again when it has ended")

@@ -61,6 +61,7 @@ func runnerMain(folder string) int {
 	}()
 	result, err := m.Run([]string{"host", "from the player"}, abi.Services{
 		Ready:    func() { fmt.Fprintln(log, "READY") },
+		Progress: func(text string) { fmt.Fprintln(log, "PROGRESS", text) },
 		Log:      func(level int32, text string) { fmt.Fprintln(log, level, text) },
 		Stopping: func() bool { return there("stop") },
 		Update:   func() string { data, _ := os.ReadFile(filepath.Join(folder, "update")); return string(data) },
@@ -245,7 +246,7 @@ func TestReady(t *testing.T) {
 	s := newStage(t, "\necho 'progress shaders 40%' >>$COLLET_EVENTS; printf 'nonsense\\nrea' >>$COLLET_EVENTS; sleep 0.3; echo dy >>$COLLET_EVENTS; while [ ! -e $0.end ]; do sleep 0.02; done")
 	s.start().until("READY")
 	s.write("bin/game.end", "")
-	s.wants(abi.Shutdown, true, "progress: shaders 40%", "ready by its own report")
+	s.wants(abi.Shutdown, true, "progress: shaders 40%", "PROGRESS shaders 40%", "ready by its own report")
 }
 
 func TestReadyByTime(t *testing.T) {
