@@ -72,6 +72,15 @@ static class Game {
         Console.WriteLine(Collet.StopRequested());
     }
 }`},
+	{name: "JavaScript", helper: "collet.js", file: "game.js", needs: []string{"node"}, run: []string{"node", "game.js"},
+		yes: [3]string{"true", "1.2 beta", "true"}, no: [2]string{"false", "null"}, text: `
+const collet = require("./collet.js");
+if (collet !== globalThis.Collet) throw new Error("two of them");
+console.log(collet.ready());
+console.log(collet.progress("shaders\n40%"));
+console.log(collet.updateAvailable());
+console.log(collet.restartToUpdate());
+console.log(collet.stopRequested());`},
 	{name: "Godot 3", helper: "collet.gd", file: "game.gd", needs: []string{"godot3-server"}, run: []string{"godot3-server", "--no-window", "-s", "game.gd"},
 		yes: [3]string{"True", "1.2 beta", "True"}, no: [2]string{"False", "Null"}, text: `
 extends SceneTree
