@@ -19,8 +19,6 @@ import (
 // flags is the command line.
 type flags struct {
 	start
-	Adopt      string        `group:"Other" placeholder:"DIR" help:"Make an install of a folder that holds the game already: its files move into DIR/Resources, this program is copied to DIR, and the next start fetches only what differs. Shows the plan and asks."`
-	Yes        bool          `group:"Other" help:"With --adopt: do not ask."`
 	Version    bool          `group:"Other" help:"Print the version and exit."`
 	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
 	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end on a signal."`
@@ -42,20 +40,20 @@ type start struct {
 	Bandwidth        string   `group:"Update" placeholder:"RATE" help:"Download limit in bytes a second, for example 500K or 2M. Default: the setting, else unlimited."`
 	Dir              string   `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
 	UserWritablePath string   `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for all written files: a path, or * for this user's data folder. Default: the setting, else * beside a file INSTALLED, else the install folder."`
-	Verify           bool     `group:"Update" help:"Hash all files again, including the module, and download damaged ones."`
+	Verify           bool     `group:"Update" help:"Hash all files of the game again, and download damaged ones."`
 	Offline          bool     `group:"Update" help:"Start the installed version without a connection. With --headless alone: recover the install, print its state and exit."`
 	PlayIncomplete   bool     `group:"Update" help:"Start an incomplete installed set if no server can repair it. Default: ask the player; with --headless, refuse."`
 	Unblock          bool     `group:"Update" help:"Accept builds again that were rolled back because they failed to start."`
 
 	Generation  string `group:"Protocol" default:"auto" enum:"auto,c1,g1,g2a,g2b" help:"Wire generation: ${enum}. auto detects it; an unknown g1 or g2b server costs one more connection. g1, g2a and g2b are those of the engine's servers."`
 	Trust       string `group:"Protocol" placeholder:"MODE" help:"Proof required for native code. release: signed by the game's keys. sha256: listed by the server. fnv: weak checksum. auto: release with a trusted root, sha256 with TLS, else no native code. Default: the setting Update.Trust, else auto."`
-	Compat      string `group:"Protocol" placeholder:"VERSION" help:"With --headless: compatibility version to announce. Default: that of the installed module."`
+	Compat      string `group:"Protocol" placeholder:"VERSION" help:"With --headless: compatibility version to announce. Default: that of the installed game."`
 	Target      string `group:"Protocol" placeholder:"TARGET" help:"Binary target to announce, for example Linux-x64. Default: this system."`
 	Kind        string `group:"Protocol" placeholder:"KIND" help:"What the game is: module, a native library, or program, an executable of its own. Default: the setting Client.Kind, else module."`
-	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the module. Default: the name of this program."`
+	RuntimeName string `group:"Protocol" placeholder:"NAME" help:"Base name of the game's module, or of its description. Default: the name of this program."`
 
-	ClientLibPath                 string `name:"ClientLibPath" group:"Runtime" placeholder:"PATH" help:"Load this module instead of the one beside the program."`
-	ClientLibCompatibilityVersion string `name:"ClientLibCompatibilityVersion" group:"Runtime" placeholder:"VERSION" help:"Accept only a module of this compatibility version. The built-in client replaces it only with the same version."`
+	ClientLibPath                 string `name:"ClientLibPath" group:"Runtime" placeholder:"PATH" help:"Start this module, or the program of this description, instead of the one beside this program."`
+	ClientLibCompatibilityVersion string `name:"ClientLibCompatibilityVersion" group:"Runtime" placeholder:"VERSION" help:"Accept only a game of this compatibility version. The built-in client replaces it only with the same version."`
 	ForceEmbeddedRuntime          bool   `name:"ForceEmbeddedRuntime" group:"Runtime" help:"Run the built-in client instead of a module, unless --ClientLibPath names one."`
 	DeepLinkUri                   string `name:"DeepLinkUri" group:"Runtime" placeholder:"LINK" help:"Link that opened the game, as registered by installers; passed to the game under the same name."`
 
@@ -65,10 +63,13 @@ type start struct {
 
 	Headless bool `group:"Headless" help:"No window: update, print phases, files and the outcome, and exit."`
 	JSON     bool `name:"json" group:"Headless" help:"With --headless: print one JSON object per line."`
-	Run      bool `group:"Headless" help:"With --headless: install staged modules and run the game, as with a window."`
+	Run      bool `group:"Headless" help:"With --headless: install what is staged and run the game, as with a window."`
 
 	Lang     string `group:"Other" placeholder:"LOCALE" help:"Language of all texts, for example ru. Default: that of the system."`
 	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"Level of the log file: ${enum}."`
+
+	Adopt string `group:"Other" placeholder:"DIR" help:"Make an install of a folder that holds the game already: its files move into DIR/Resources, this program is copied to DIR, and the next start fetches only what differs. Shows the plan and asks, in the window or, with --headless, in the terminal."`
+	Yes   bool   `group:"Other" help:"With --adopt: do not ask, and open no window."`
 
 	Control    string `hidden:""`
 	Relaunched int    `hidden:"" help:"How many relaunches in a row led here."`
@@ -84,14 +85,14 @@ type start struct {
 
 const description = `Keeps a game up to date and runs it.
 
-Without arguments it checks the server, downloads changes, installs a new module and starts the game.
+Without arguments it checks the server, downloads changes, installs a new version and starts the game.
 Arguments after -- are passed to the game.
 
 Flags override settings. <name of this program>.toml beside the program overrides the settings that packaging put into it.
 Settings: %s. A key outside a table, such as ForceOpenGL = 1, is passed to the game as --ForceOpenGL 1.
 The log is <name of this program>.log.
 
-Exit codes: 0 played, current, or a new module is staged for the next start (BinariesStaged); 10 an update without effect; 11 the account needs a newer version; 12 update through a store; 13 no module for this target; 14 this program is too old;
+Exit codes: 0 played, current, or a new version is staged for the next start (BinariesStaged); 1 nothing was adopted; 10 an update without effect; 11 the account needs a newer version; 12 update through a store; 13 nothing for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
 21 interrupted; 22 disk full; 23 no permission; 24 locked file; 25 damaged download; 26 untrusted; 27 server fault;
 28 disk fault; 30 the game failed; 31 already running; 32 the installed game is not whole; 40 cancelled; 2 wrong usage.`
@@ -150,6 +151,8 @@ func (f flags) check() error {
 	switch {
 	case f.Yes && f.Adopt == "":
 		return errors.New("--yes goes with --adopt")
+	case f.Adopt != "" && (f.Dir != "" || f.RemoteLauncher != "" || f.Run):
+		return errors.New("--adopt excludes --dir, --run and --remote-launcher: its folder becomes the install, and the game starts from there")
 	case f.JSON && !f.Headless:
 		return errors.New("--json goes with --headless")
 	case f.Run && !f.Headless:

@@ -62,9 +62,6 @@ func run(args []string, stdout, stderr io.Writer) (code int, again *host.Relaunc
 	if f.Role != "host" {
 		return runChild(ctx, f, stderr), nil
 	}
-	if f.Adopt != "" {
-		return runAdopt(ctx, f, os.Stdin, stdout, stderr), nil
-	}
 	defer platform.OnSessionEnd(cancel)()
 	f.Command = args
 	return host.Run(ctx, host.Options(f.start), stdout, stderr)

@@ -6,6 +6,8 @@
 //	Lathe.collet/Resources/…    2  the game's folder is renamed into it
 //	Lathe/Lathe, …/Resources/…  3  that folder takes the game's name, and collet-adopting goes
 //
+// Resources is what the client's settings call it, which may be a folder in a folder.
+//
 // No file of the game is copied, changed or removed, also none that no release has. Each step is synced before the next one. After a stop
 // at any point, the same call finishes: it finds out from the names how far it came. Between 2 and 3 there is no folder of the game's
 // name; everything is in the other one, and the message of the stopped call named it.
@@ -16,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -26,10 +27,9 @@ import (
 
 // Names in folders.
 const (
-	Suffix    = ".collet"         // of the folder beside the game's
-	marker    = "collet-adopting" // in it, until everything is done
-	partial   = ".part"           // suffix of a file that is being copied
-	resources = "Resources"       // where an install has the game's files
+	Suffix  = ".collet"         // of the folder beside the game's
+	marker  = "collet-adopting" // in it, until everything is done
+	partial = ".part"           // suffix of a file that is being copied
 )
 
 // File is one file of the client to place.
@@ -41,18 +41,20 @@ type File struct {
 
 // Plan is what Adopt will do, for people.
 type Plan struct {
-	Name    string // of the game's folder in its parent
-	Files   int    // in the game's folder
-	Bytes   int64
-	Resumed bool // an earlier call was stopped
+	Name      string // of the game's folder in its parent
+	Resources string // where the install has the game's files, with slashes
+	Files     int    // in the game's folder
+	Bytes     int64
+	Resumed   bool // an earlier call was stopped
 }
 
 // ErrInstalled means that the folder is an install already.
 var ErrInstalled = errors.New("is an install of this client already: start it there")
 
-// Look finds out what Adopt will do with the folder called name. program is the name of the client's program. It changes nothing.
-func Look(parent platform.FS, name, program string) (Plan, error) {
-	p := Plan{Name: name}
+// Look finds out what Adopt will do with the folder called name. program is the name of the client's program, resources the folder of an
+// install for the game's files, with slashes. It changes nothing.
+func Look(parent platform.FS, name, program, resources string) (Plan, error) {
+	p := Plan{Name: name, Resources: path.Clean(resources)}
 	beside := name + Suffix
 	_, err := parent.Lstat(path.Join(beside, marker))
 	p.Resumed = err == nil
@@ -62,15 +64,15 @@ func Look(parent platform.FS, name, program string) (Plan, error) {
 	info, err := parent.Lstat(name)
 	switch {
 	case p.Resumed && errors.Is(err, fs.ErrNotExist):
-		return p, p.count(parent, path.Join(beside, resources))
+		return p, p.count(parent, path.Join(beside, p.Resources))
 	case err != nil:
 		return p, err
 	case !info.IsDir():
 		return p, fmt.Errorf("%s is no folder; name the folder of the game itself", parent.Path(name))
 	case exists(parent, path.Join(name, marker)):
 		p.Resumed = true
-		return p, p.count(parent, path.Join(name, resources))
-	case exists(parent, path.Join(name, program)) && exists(parent, path.Join(name, resources)):
+		return p, p.count(parent, path.Join(name, p.Resources))
+	case exists(parent, path.Join(name, program)) && exists(parent, path.Join(name, p.Resources)):
 		return p, fmt.Errorf("%s %w", parent.Path(name), ErrInstalled)
 	}
 	return p, p.count(parent, name)
@@ -118,16 +120,16 @@ func Adopt(parent platform.FS, p Plan, files []File) error {
 		return finish(parent, p.Name)
 	}
 	beside := p.Name + Suffix
-	if err := place(parent, beside, files); err != nil {
+	inside := path.Join(beside, p.Resources)
+	if err := place(parent, beside, files, path.Dir(inside)); err != nil {
 		return fmt.Errorf("place the client: %w", err)
 	}
-	inside := path.Join(beside, resources)
 	if !exists(parent, inside) {
 		if err := parent.Rename(p.Name, inside); err != nil {
 			return fmt.Errorf("move the game's folder, which needs that no program uses it: %w", err)
 		}
 	}
-	if err := errors.Join(parent.SyncDir(beside), parent.SyncDir(".")); err != nil {
+	if err := errors.Join(parent.SyncDir(path.Dir(inside)), parent.SyncDir(".")); err != nil {
 		return fmt.Errorf("the game is in %s; run this again: %w", parent.Path(inside), err)
 	}
 	if err := parent.Rename(beside, p.Name); err != nil {
@@ -147,8 +149,9 @@ func finish(parent platform.FS, name string) error {
 	return parent.SyncDir(name)
 }
 
-// place copies the client into the folder beside the game, the marker first, so that the folder is known for ours.
-func place(parent platform.FS, beside string, files []File) error {
+// place copies the client into the folder beside the game, the marker first, so that the folder is known for ours. It also makes the folder in
+// which the game's will be.
+func place(parent platform.FS, beside string, files []File, above string) error {
 	if !exists(parent, path.Join(beside, marker)) {
 		if err := parent.MkdirAll(beside, 0o755); err != nil {
 			return err
@@ -162,22 +165,25 @@ func place(parent platform.FS, beside string, files []File) error {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	return errors.Join(parent.SyncDir(beside), parent.SyncDir("."))
+	if err := parent.MkdirAll(above, 0o755); err != nil {
+		return err
+	}
+	for ; above != "."; above = path.Dir(above) {
+		if err := parent.SyncDir(above); err != nil {
+			return err
+		}
+	}
+	return parent.SyncDir(".")
 }
 
 // copyTo writes the file under another name first, so that one of its name is whole.
-func (f File) copyTo(fsys platform.FS, name string) (err error) {
+func (f File) copyTo(fsys platform.FS, name string) error {
 	in, err := f.Open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := fsys.OpenFile(name+partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, f.Mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+	if err := platform.WriteFrom(fsys, name+partial, in, f.Mode); err != nil {
 		return err
 	}
 	return fsys.Rename(name+partial, name)

@@ -50,8 +50,11 @@ func files(disk *faultfs.Disk) map[string]string {
 }
 
 // run is one call of the client.
-func run(fsys platform.FS) error {
-	p, err := adopt.Look(fsys, "Lathe", "Client")
+func run(fsys platform.FS) error { return runIn(fsys, "Resources") }
+
+// runIn is run of a client whose settings have another folder for the game's files.
+func runIn(fsys platform.FS, resources string) error {
+	p, err := adopt.Look(fsys, "Lathe", "Client", resources)
 	if err != nil {
 		return err
 	}
@@ -61,8 +64,8 @@ func run(fsys platform.FS) error {
 func TestAdopt(t *testing.T) {
 	disk := plant(t, game)
 	fsys := disk.Open(faultfs.Options{})
-	p, err := adopt.Look(fsys, "Lathe", "Client")
-	if want := (adopt.Plan{Name: "Lathe", Files: 3, Bytes: 23}); err != nil || p != want {
+	p, err := adopt.Look(fsys, "Lathe", "Client", "Resources")
+	if want := (adopt.Plan{Name: "Lathe", Resources: "Resources", Files: 3, Bytes: 23}); err != nil || p != want {
 		t.Errorf("%+v, %v; want %+v", p, err, want)
 	}
 	if err := run(fsys); err != nil || !reflect.DeepEqual(files(disk), installed) {
@@ -73,12 +76,27 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// installedIn is what becomes of the game with another folder for its files.
+func installedIn(resources string) map[string]string {
+	list := map[string]string{}
+	for name, content := range installed {
+		list[strings.Replace(name, "/Resources/", "/"+resources+"/", 1)] = content
+	}
+	return list
+}
+
 // TestStops stops the call, and cuts the power, at every operation; the next call finishes, and no file is lost at any time.
 func TestStops(t *testing.T) {
-	before := plant(t, game)
+	for _, resources := range []string{"Resources", "Data", "Data/Packs/All"} {
+		t.Run(resources, func(t *testing.T) { stops(t, resources) })
+	}
+}
+
+func stops(t *testing.T, resources string) {
+	before, want := plant(t, game), installedIn(resources)
 	whole := before.Clone().Open(faultfs.Options{})
-	if err := run(whole); err != nil {
-		t.Fatal(err)
+	if err := runIn(whole, resources); err != nil || !reflect.DeepEqual(files(whole.Disk()), want) {
+		t.Fatal(err, files(whole.Disk()))
 	}
 	seeds := uint64(6)
 	if testing.Short() {
@@ -88,17 +106,17 @@ func TestStops(t *testing.T) {
 		for _, stop := range []func(*faultfs.FS, int){(*faultfs.FS).StopBefore, (*faultfs.FS).StopInside, (*faultfs.FS).StopAfter} {
 			fsys := before.Clone().Open(faultfs.Options{})
 			stop(fsys, k)
-			if err := run(fsys); err == nil && k < whole.Count() {
+			if err := runIn(fsys, resources); err == nil && k < whole.Count() {
 				t.Fatalf("operation %d was not stopped", k)
 			}
 			for _, percent := range []int{0, 50, 100} {
 				for seed := range seeds {
 					after := fsys.Disk().Crash(faultfs.Keep(percent, seed))
-					if lost := lostFiles(files(after)); lost != "" {
+					if lost := lostFiles(files(after), resources); lost != "" {
 						t.Fatalf("operation %d, %d %%, seed %d: %s is lost: %v", k, percent, seed, lost, files(after))
 					}
-					err := run(after.Open(faultfs.Options{}))
-					if err != nil && !errors.Is(err, adopt.ErrInstalled) || !reflect.DeepEqual(files(after), installed) {
+					err := runIn(after.Open(faultfs.Options{}), resources)
+					if err != nil && !errors.Is(err, adopt.ErrInstalled) || !reflect.DeepEqual(files(after), want) {
 						t.Fatalf("operation %d, %d %%, seed %d: %v, %v", k, percent, seed, err, files(after))
 					}
 				}
@@ -108,10 +126,10 @@ func TestStops(t *testing.T) {
 }
 
 // lostFiles names a file of the game that is not there under any of its names.
-func lostFiles(files map[string]string) string {
+func lostFiles(files map[string]string, resources string) string {
 	for name, content := range game {
 		rest := strings.TrimPrefix(name, "Lathe/")
-		if files[name] != content && files["Lathe.collet/Resources/"+rest] != content && files["Lathe/Resources/"+rest] != content {
+		if files[name] != content && files["Lathe.collet/"+resources+"/"+rest] != content && files["Lathe/"+resources+"/"+rest] != content {
 			return name
 		}
 	}

@@ -28,7 +28,7 @@ func (r *Relaunch) Start(stderr io.Writer) int {
 
 // relaunchFlags are the flags that a relaunch removes and sets again. ClientLibPath is one of them because a game that asks for a reload names the next
 // module.
-var relaunchFlags = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath"}
+var relaunchFlags = []string{"--relaunched", "--show-crash", "--went-back", "--keep-host", "--trial", "--control", "--ClientLibPath", "--adopt"}
 
 // oneStartFlags are the switches of one start only; relaunches drop them.
 var oneStartFlags = []string{"--unblock", "--verify"}

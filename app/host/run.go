@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 )
 
 // exitUsage is the exit code of a start that could not begin, as in most programs for an invalid command line.
@@ -51,6 +52,9 @@ type Options struct {
 
 	Lang     string
 	LogLevel string // debug, info, warn or error
+
+	Adopt string // not empty: no start of a game; this folder, which holds the game already, becomes an install
+	Yes   bool   // with Adopt: do not ask
 
 	Control    string // with Trial: the control pipe of the sponsor, the program that tries this one
 	Relaunched int    // number of relaunches in a row before this start
@@ -102,6 +106,9 @@ func runStart(ctx context.Context, opt Options, trial *sponsored, stdout, stderr
 	h.renewal.sponsored = trial
 	if opt.RemoteLauncher != "" {
 		return h.device(ctx, stdout, stderr), nil
+	}
+	if opt.Adopt != "" {
+		return h.adopt(ctx, os.Stdin, stdout, stderr)
 	}
 	if opt.Headless {
 		return h.startHeadless(ctx, stdout, stderr)
