@@ -42,6 +42,7 @@ const (
 	brotli = "github.com/andybalholm/brotli"
 	bolt   = "go.etcd.io/bbolt"
 	minio  = "github.com/minio/minio-go/v7"
+	oras   = "oras.land/oras-go/v2"
 	tuf    = "github.com/theupdateframework/go-tuf/v2/metadata"
 	sslib  = "github.com/secure-systems-lab/go-securesystemslib"
 	signer = "github.com/sigstore/sigstore/pkg/signature"
@@ -85,6 +86,7 @@ var imports = map[string]row{
 	"netproto/deflate":               {ours: []string{"netproto/chunk", "netproto/delta", "netproto/release", "platform/interrupt"}, others: []string{brotli, group}},
 	"netproto/predicttest":           {},
 	"netproto/release":               {others: []string{sha, zstd, words}},
+	"netproto/release/location":      {},
 	"netproto/release/trust":         {ours: []string{"netproto/release"}, others: []string{tuf, sslib, signer}},
 	"netproto/launcher/wire":         {ours: []string{"netproto/release", "netproto/wire"}, others: []string{sha}},
 	"netproto/launcher/tree":         {ours: []string{"netproto/launcher/wire", "netproto/wire", "platform"}, others: []string{sha, "github.com/bmatcuk/doublestar/v4"}},
@@ -105,17 +107,17 @@ var imports = map[string]row{
 	"netproto/cmd/collet-server":     {ours: []string{".", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "platform/text"}, others: []string{kong}},
 	"app/update":                     {ours: []string{"netproto/release", "netproto/compat", "platform/span"}},
 	"app/install":                    {ours: []string{"app/update", "netproto/delta", "netproto/product", "netproto/release", "platform", "platform/interrupt", "platform/span"}},
-	"app/download":                   {ours: []string{"app/update", "netproto", "netproto/dial", "netproto/release", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy}},
+	"app/download":                   {ours: []string{"app/update", "netproto", "netproto/dial", "netproto/release", "netproto/release/location", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy}},
 	"app/acquire":                    {ours: []string{"app/download", "app/update", "netproto/chunk", "netproto/deflate", "netproto/delta", "netproto/compat", "netproto/release", "netproto/release/trust", "netproto/solid", "platform", "platform/interrupt", "platform/span"}},
 	"app/adopt":                      {ours: []string{"platform"}},
-	"app/settings":                   {ours: []string{"netproto", "netproto/compat", "netproto/dial"}, others: []string{toml}},
+	"app/settings":                   {ours: []string{"netproto", "netproto/compat", "netproto/dial", "netproto/release/location"}, others: []string{toml}},
 	"app/supervise":                  {ours: []string{"runtime/abi", "platform", "platform/text"}},
 	"app/splash/lasting":             {},
 	"app/splash":                     {ours: []string{".", "app/splash/lasting", "app/update", "assets", "netproto/compat", "platform/interrupt", "platform/text"}, others: []string{fyne}},
 	"app/device":                     {ours: []string{"app/settings", "app/splash", "app/supervise", "assets", "netproto/den", "netproto/launcher/device", "netproto/launcher/wire", "netproto/product", "platform", "platform/text"}},
 	"app/install/inspect":            {ours: []string{"app/install", "app/update", "netproto/release", "platform"}},
 	"app/logfile":                    {ours: []string{"platform"}},
-	"app/host":                       {ours: []string{".", "app/adopt", "app/device", "app/download", "app/install", "app/install/inspect", "app/logfile", "app/settings", "app/splash", "app/supervise", "app/acquire", "app/update", "assets", "netproto", "netproto/compat", "netproto/dial", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/session", "platform", "platform/interrupt", "platform/text", "runtime/abi", "runtime/area"}},
+	"app/host":                       {ours: []string{".", "app/adopt", "app/device", "app/download", "app/install", "app/install/inspect", "app/logfile", "app/settings", "app/splash", "app/supervise", "app/acquire", "app/update", "assets", "netproto", "netproto/compat", "netproto/dial", "netproto/product", "netproto/release", "netproto/release/location", "netproto/release/trust", "netproto/session", "platform", "platform/interrupt", "platform/text", "runtime/abi", "runtime/area"}},
 	"app":                            {ours: []string{".", "app/host", "app/settings", "app/supervise", "netproto/launcher/wire", "platform", "platform/text", "runtime/embedded", "runtime/host", "runtime/program"}, others: []string{kong}},
 	"build/qa":                       {ours: []string{"app/install", "build/qa/doctor", "build/qa/fileset", "build/qa/process", "build/qa/proxy", "build/qa/report", "netproto/product", "platform"}, others: []string{sys, toml}},
 	"build/qa/proxy":                 {ours: []string{"platform/interrupt"}},
@@ -132,6 +134,7 @@ var imports = map[string]row{
 	"build/lab/installers":           {},
 	"build/lab/browser":              {},
 	"build/lab/compatible":           {},
+	"build/lab/containers":           {},
 	"build/lab/mutants":              {},
 	"build/testscripts":              {ours: []string{"build/demo", "build/qa/process", "build/qa/proxy", "build/testprograms", "platform/testwait", "runtime/sample"}, others: []string{"github.com/rogpeppe/go-internal"}},
 	"build/testprograms":             {ours: []string{"platform/testlevel"}, others: []string{"github.com/rogpeppe/go-internal"}},
@@ -139,12 +142,13 @@ var imports = map[string]row{
 	"build/remote":                   {ours: []string{"netproto/den", "netproto/launcher/desk", "netproto/launcher/wire", "platform", "platform/interrupt", "platform/text"}},
 	"build/advice":                   {},
 	"build/publish/keyring":          {ours: []string{"build/advice", "netproto/release/trust", "platform"}},
-	"build/publish":                  {ours: []string{"app/acquire", "build/advice", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/chunk", "netproto/deflate", "netproto/delta", "netproto/solid", "platform", "platform/interrupt", "runtime/program"}, others: []string{toml, minio, group}},
+	"build/publish/upload":           {ours: []string{"build/advice", "netproto/release/location", "platform/text"}, others: []string{minio, oras, "github.com/opencontainers"}},
+	"build/publish":                  {ours: []string{"app/acquire", "build/advice", "build/publish/upload", "netproto/product", "netproto/release", "netproto/release/location", "netproto/release/trust", "netproto/chunk", "netproto/deflate", "netproto/delta", "netproto/solid", "platform", "platform/interrupt", "platform/text", "runtime/program"}, others: []string{toml, group}},
 	"build/cmd/collet":               {ours: []string{".", "app/acquire", "assets", "build/cmd/collet/compat", "build/cmd/collet/console", "build/demo", "build/pack", "build/pack/verify", "build/publish", "build/publish/keyring", "build/qa", "build/qa/crash", "build/qa/doctor", "build/qa/fileset", "build/qa/process", "build/qa/report", "build/qa/scenario", "build/remote", "build/soak", "build/wrap", "netproto/launcher/desk", "netproto/launcher/wire", "netproto/product", "netproto/release", "netproto/release/trust", "platform", "platform/interrupt", "platform/text"}, others: []string{kong}},
 	"build/cmd/collet/compat":        {ours: []string{"build/cmd/collet/console", "netproto/compat", "netproto/server", "netproto/server/admin", "netproto/server/config", "netproto/server/operator", "platform", "platform/text"}},
 	"build/cmd/collet/console":       {ours: []string{"platform", "platform/text"}},
 	"build/lab/bench":                {ours: []string{".", "build/qa/fileset", "build/qa/process", "build/qa/proxy", "build/qa/screen", "build/demo", "netproto", "netproto/chunk", "netproto/delta", "netproto/den", "build/lab/dentest", "netproto/launcher/desk", "netproto/launcher/device", "netproto/launcher/wire", "netproto/product", "netproto/release", "netproto/session", "platform", "platform/interrupt", "runtime/sample"}, others: []string{kong}},
-	"build/pack":                     {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "build/pack/windows", "netproto/product", "netproto/release", "netproto/release/trust", "netproto/server/catalogue", "netproto/server/config", "platform/interrupt", "runtime/area", "runtime/program"}, others: []string{toml, group}},
+	"build/pack":                     {ours: []string{"app/settings", "build/pack/archive", "build/pack/bundle", "build/pack/icon", "build/pack/linux", "build/pack/macos", "build/pack/pe", "build/pack/sign", "build/pack/windows", "netproto/product", "netproto/release", "netproto/release/location", "netproto/release/trust", "netproto/server/catalogue", "netproto/server/config", "platform/interrupt", "runtime/area", "runtime/program"}, others: []string{toml, group}},
 	"build/wrap":                     {ours: []string{"build/pack", "build/pack/icon", "build/pack/pe", "netproto/product", "platform/text"}},
 	"build/pack/bundle":              {ours: []string{"netproto/product", "netproto/release", "platform"}},
 	"build/pack/pe":                  {others: []string{"github.com/tc-hib/winres"}},

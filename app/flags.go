@@ -34,7 +34,7 @@ type start struct {
 	TlsName          string   `group:"Update" placeholder:"NAME" help:"Expected name in the server's certificate. Default: its host."`
 	Proxy            string   `group:"Update" placeholder:"URL" help:"Proxy: http://, https:// or socks5://[USER:PASSWORD@]HOST:PORT, or direct for none. If the proxy fails, the client connects directly once. Default: HTTPS_PROXY, ALL_PROXY and NO_PROXY."`
 	ProxyOnly        bool     `group:"Update" help:"Never connect directly if the proxy fails."`
-	Release          []string `group:"Update" placeholder:"URL" sep:"none" help:"Folder with signed releases on a web server; repeatable, in order of preference. Default: the setting."`
+	Release          []string `group:"Update" placeholder:"URL" sep:"none" help:"Folder with signed releases: https://HOST/PATH, github://OWNER/REPO or oci://HOST/REPOSITORY; repeatable, in order of preference. Default: the setting."`
 	Channel          string   `group:"Update" placeholder:"NAME" help:"Release channel. Default: the setting, else stable."`
 	TrustedRoot      string   `group:"Update" placeholder:"FILE" help:"Trusted root.json that signed releases are verified against. Default: the setting, else the root built into this program."`
 	Bandwidth        string   `group:"Update" placeholder:"RATE" help:"Download limit in bytes a second, for example 500K or 2M. Default: the setting, else unlimited."`

@@ -28,13 +28,13 @@ corpus_packages="npm tar zip p7zip-full"
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
 # What the product's tests start: dialogs, traces of system calls, programs that read what we write.
 test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python3"
-# The lab: a browser for the server's dashboard, a web server; what builds programs for other systems, and runs programs for
+# The lab: a browser for the server's dashboard, a web server, a registry; what builds programs for other systems, and runs programs for
 # Windows; what makes packages, signs them and reads them back. Without its preloader, one start of Wine in thousands finds its own
 # heap where Windows keeps what all programs share, and ends with code 1.
 other_systems="gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg rpm cpio lintian man-db desktop-file-utils appstream squashfs-tools
 icnsutils"
-lab_packages="chromium nginx-light curl"
+lab_packages="chromium nginx-light curl docker-registry"
 # What a client for Linux-arm64 links against, on a machine of another kind.
 arm64_packages="libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev
 libxkbcommon-dev libwayland-dev"
@@ -85,9 +85,9 @@ peers() {
 	wanted=""
 	without_commands rsync zsync casync bsdiff xdelta3 zstd nginx curl ip && wanted=$peer_packages
 	without_commands npm tar zip 7z && wanted="$wanted $corpus_packages"
-	without_commands nginx && fresh_nginx=yes || fresh_nginx=""
+	without_commands nginx && fresh=nginx || fresh=""
 	optional "it is not compared with" $wanted
-	quiet_nginx
+	quiet_services
 }
 
 # optional CONSEQUENCE PACKAGE…: installs those that are missing, together if that works, otherwise one after the other, so
@@ -124,15 +124,15 @@ arm64() {
 	optional "the client for Linux-arm64 can't be built" $wanted
 }
 
-# quiet_nginx stops a web server that came with the program: only the program is wanted.
-quiet_nginx() {
-	if [ -n "$fresh_nginx" ] && have systemctl; then
-		$root systemctl disable --now nginx >/dev/null 2>&1 || true
+# quiet_services stops the servers in $fresh, which came with their programs: only the programs are wanted.
+quiet_services() {
+	if [ -n "$fresh" ] && have systemctl; then
+		$root systemctl disable --now $fresh >/dev/null 2>&1 || true
 	fi
 }
 
 debian() {
-	fresh_nginx=""
+	fresh=""
 	case "$1" in
 	peers | arm64)
 		"$1"
@@ -141,15 +141,16 @@ debian() {
 	esac
 	missing=$(missing_packages $build_packages $run_packages)
 	case "$1" in
-	bench | all) without_commands nginx && fresh_nginx=yes ;;
+	bench | all) without_commands nginx && fresh=nginx ;;
 	esac
+	[ "$1" != all ] || ! without_commands docker-registry || fresh="$fresh docker-registry"
 	[ "$1" != bench ] || ! without_commands nginx curl || missing="$missing$(missing_packages $bench_packages)"
 	[ -z "$missing" ] || required
 	case "$1" in
 	test) optional "the tests that need it are SKIPPED" $test_packages ;;
 	all) optional "the tests that need it are SKIPPED" $test_packages $other_systems $package_tools $lab_packages ;;
 	esac
-	quiet_nginx
+	quiet_services
 }
 
 # required installs what is in $missing, or ends this with what to do.

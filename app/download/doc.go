@@ -9,7 +9,9 @@
 // WrongKind for each kind of fault), *NetError (no answer, or an interrupted one: presumably a fault of the network).
 //
 // HTTPMirror requests single ranges with Accept-Encoding: identity, over HTTP/2 if the server offers it, with TLS 1.2 or newer,
-// through the proxies of netproto/dial. It follows at most MaxRedirects redirects, and none from https to http.
+// through the proxies of netproto/dial. It follows at most MaxRedirects redirects, and none from https to http. Credentials never follow to
+// another host. Package location says where web servers, GitHub releases and OCI registries keep the files. A registry may ask for a token,
+// which the mirror gets as a reader without an account; its list of metadata files is requested once for a refresh.
 //
 // # Fetcher
 //

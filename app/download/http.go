@@ -10,13 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"collet/netproto/dial"
+	"collet/netproto/release/location"
 )
 
 const (
@@ -60,10 +60,13 @@ type HTTPOptions struct {
 	Log    zerolog.Logger
 }
 
-// HTTPMirror is a mirror: the URL of a release folder on a web server. The caller closes it.
+// HTTPMirror is a mirror that speaks HTTP: a release folder on a web server, or in a service that location.Location knows. The caller
+// closes it.
 type HTTPMirror struct {
+	at        location.Location
 	base      *url.URL
 	name      string
+	registry  *registry // nil unless it is a registry
 	agent     string
 	client    *http.Client
 	transport *http.Transport
@@ -77,17 +80,16 @@ type HTTPMirror struct {
 
 var _ Mirror = (*HTTPMirror)(nil)
 
-var errBase = errors.New("want http://HOST/PATH or https://HOST/PATH, without a query")
-
-// NewHTTPMirror makes a mirror for the URL of a release folder. It does not connect before Warm or the first Get.
-func NewHTTPMirror(base string, o HTTPOptions) (*HTTPMirror, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("mirror: %w", errBase) // the text may hold a password
+// NewHTTPMirror makes a mirror for the address of a release folder, see location.Parse. It does not connect before Warm or the first Get.
+func NewHTTPMirror(address string, o HTTPOptions) (*HTTPMirror, error) {
+	at, err := location.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("mirror: %w", err)
 	}
-	bare := *u
-	bare.User = nil
-	w := &HTTPMirror{base: u, name: bare.String(), agent: "Collet", log: o.Log, conns: map[net.Conn]struct{}{}}
+	w := &HTTPMirror{at: at, base: at.Base(), name: at.String(), agent: "Collet", log: o.Log, conns: map[net.Conn]struct{}{}}
+	if at.Kind == location.Registry {
+		w.registry = newRegistry()
+	}
 	if o.Agent != "" {
 		w.agent += "/" + o.Agent
 	}
@@ -207,7 +209,7 @@ type redirectError struct{ text string }
 
 func (e *redirectError) Error() string { return e.text }
 
-// redirect checks whether to follow a redirect. The headers of the first request are sent again.
+// redirect checks whether to follow a redirect. The headers of the first request are sent again, but no credentials to another host.
 func (w *HTTPMirror) redirect(to *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
@@ -222,6 +224,9 @@ func (w *HTTPMirror) redirect(to *http.Request, via []*http.Request) error {
 		if earlier.URL.String() == to.URL.String() {
 			return &redirectError{"in circles"}
 		}
+	}
+	if to.URL.Host != via[0].URL.Host {
+		to.Header.Del("Authorization")
 	}
 	return nil
 }
@@ -239,21 +244,35 @@ func (w *HTTPMirror) Get(ctx context.Context, name string, from, to int64, limit
 	return w.request(ctx, name, from, to, limit)
 }
 
-// request makes the request.
+// request finds out where the file is, and makes the request.
 func (w *HTTPMirror) request(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base.JoinPath(strings.Split(name, "/")...).String(), nil)
+	q := question{mirror: w.name, name: name, from: from, to: to, limit: limit}
+	target := w.at.FileURL(name)
+	if target == nil {
+		f, err := w.findListed(ctx, q)
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Data != nil:
+			return q.readListed(f.Data)
+		}
+		target = w.at.BlobURL(f.Sum)
+	}
+	body, err := w.open(ctx, q, target)
+	var missing *MissingError
+	if other := w.at.ReplacementURL(name); other != nil && errors.As(err, &missing) {
+		if body, otherErr := w.open(ctx, q, other); otherErr == nil {
+			return body, nil
+		}
+	}
+	return body, err
+}
+
+// open requests a URL and checks the answer.
+func (w *HTTPMirror) open(ctx context.Context, q question, target *url.URL) (io.ReadCloser, error) {
+	answer, err := w.ask(ctx, q, target)
 	if err != nil {
 		return nil, err
-	}
-	request.Header.Set("User-Agent", w.agent)
-	request.Header.Set("Accept-Encoding", "identity")
-	q := question{mirror: w.name, name: name, from: from, to: to, limit: limit}
-	if q.ranged() {
-		request.Header.Set("Range", q.header())
-	}
-	answer, err := w.send(request)
-	if err != nil {
-		return nil, q.explain(ctx, err)
 	}
 	body, err := q.checkAnswer(ctx, answer)
 	if err != nil {
@@ -261,6 +280,27 @@ func (w *HTTPMirror) request(ctx context.Context, name string, from, to int64, l
 		return nil, err
 	}
 	return body, nil
+}
+
+// ask requests a URL.
+func (w *HTTPMirror) ask(ctx context.Context, q question, target *url.URL) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", w.agent)
+	request.Header.Set("Accept-Encoding", "identity")
+	if q.ranged() {
+		request.Header.Set("Range", q.header())
+	}
+	if w.registry != nil {
+		return w.askRegistry(ctx, q, request)
+	}
+	answer, err := w.send(request)
+	if err != nil {
+		return nil, q.explain(ctx, err)
+	}
+	return answer, nil
 }
 
 // shortRefusal is the largest body of a rejected answer that is read to its end, in bytes: a web server's text for a 404 has a few

@@ -94,7 +94,11 @@ func isWebPage(answer *http.Response) bool {
 
 // statusError is the error for an answer with a status other than 200 and 206.
 func (q question) statusError(answer *http.Response) error {
-	switch status := answer.StatusCode; status {
+	status := answer.StatusCode
+	if status == http.StatusForbidden && answer.Header.Get("Retry-After") != "" { // GitHub's rate limit
+		status = http.StatusTooManyRequests
+	}
+	switch status {
 	case http.StatusNotFound, http.StatusGone, http.StatusForbidden: // object stores that hide their content answer 403
 		return &MissingError{Mirror: q.mirror, Name: q.name, Status: status}
 	case http.StatusRequestedRangeNotSatisfiable:

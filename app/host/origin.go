@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"os"
 	"path/filepath"
 
@@ -14,6 +13,7 @@ import (
 	"collet/app/settings"
 	"collet/app/update"
 	"collet/netproto/dial"
+	"collet/netproto/release/location"
 )
 
 // origin is the source of updates: the configured or redirected server, and the mirrors of signed releases.
@@ -44,11 +44,11 @@ func (o *origin) sourceName() string {
 	if len(o.signed.urls) == 0 {
 		return o.server
 	}
-	u, err := url.Parse(o.signed.urls[0])
+	at, err := location.Parse(o.signed.urls[0])
 	if err != nil {
 		return o.server
 	}
-	return u.Host
+	return at.Host
 }
 
 // openWarmMirror starts connecting to the first mirror while the install is opened.
@@ -83,7 +83,7 @@ func (o *origin) closeWarmMirror() error {
 	return nil
 }
 
-// mirror opens a web server.
+// mirror opens a release folder on a web server or in a service.
 func (o *origin) mirror(address string) (*download.HTTPMirror, error) {
 	if o.signed.plainErr != nil {
 		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: o.signed.plainErr}

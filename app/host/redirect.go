@@ -10,12 +10,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"collet/app/settings"
 	"collet/netproto/compat"
 	"collet/netproto/dial"
+	"collet/netproto/release/location"
 )
 
 // redirect is the origin's state before a redirect. The next attempt restores it.
@@ -63,13 +62,20 @@ func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint
 	return nil
 }
 
-// packsFault checks the mirror of a redirect. It must not downgrade from https to http.
+// packsFault checks the mirror of a redirect, which must be a web server. It must not downgrade from https to http.
 func (o *origin) packsFault(packs string) error {
-	if err := settings.ReleaseFault([]string{packs}); err != nil {
+	at, err := location.Parse(packs)
+	switch {
+	case err != nil:
 		return err
+	case at.Kind != location.Web:
+		return errors.New("the mirror of a redirect must be a web server")
 	}
-	isEncrypted := func(address string) bool { return strings.HasPrefix(strings.ToLower(address), "https://") }
-	if !isEncrypted(packs) && (o.secure() || slices.ContainsFunc(o.signed.urls, isEncrypted)) {
+	isEncrypted := func(address string) bool {
+		configured, err := location.Parse(address)
+		return err == nil && !configured.Plain
+	}
+	if at.Plain && (o.secure() || slices.ContainsFunc(o.signed.urls, isEncrypted)) {
 		return errors.New("the mirror of the redirect is not encrypted, but configured connections are")
 	}
 	return nil

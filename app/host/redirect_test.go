@@ -96,7 +96,7 @@ func TestRedirectIsForOneAttempt(t *testing.T) {
 	if h.server != "tls://here.example.org:4000" || h.route != before || h.signed.urls[0] != "https://here.example.org/packs" || h.redirected() {
 		t.Errorf("%q, %+v, %q", h.server, h.route, h.signed.urls)
 	}
-	for _, packs := range []string{"ftp://next.example.org", "http://next.example.org/packs"} {
+	for _, packs := range []string{"ftp://next.example.org", "http://next.example.org/packs", "oci://next.example.org/packs", "github://next/packs"} {
 		to.BaseURL = packs
 		if err := h.followRedirect(t.Context(), notes, to); err == nil || h.redirected() {
 			t.Errorf("packs at %q: %v", to.BaseURL, err)

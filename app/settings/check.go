@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/release/location"
 )
 
 // faults are the invalid values. said holds the last occurrence of each setting.
@@ -91,12 +91,11 @@ func rootFault(text string) error {
 	}
 }
 
-// ReleaseFault checks addresses of release folders.
+// ReleaseFault checks addresses of release folders, see location.Parse. Its text does not repeat them: they may contain a password.
 func ReleaseFault(urls []string) error {
 	for _, address := range urls {
-		u, err := url.Parse(address)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			return errors.New("want http://HOST/PATH or https://HOST/PATH, without a query") // no quote: the text may contain a password
+		if _, err := location.Parse(address); err != nil {
+			return err
 		}
 	}
 	return nil

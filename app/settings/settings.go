@@ -71,7 +71,7 @@ type Settings struct {
 		Kind string `json:",omitempty"` // what the game is: "module", a native module, or "program", an executable of its own; default module
 	}
 	Release struct {
-		Urls        []string // release folders on web servers, best first
+		Urls        []string // addresses of release folders, see location.Parse, best first
 		Product     string   // the game's name there; default: the only one in the list
 		Channel     string   // default stable
 		TrustedRoot string   // trusted root.json for their signatures, relative to the install folder; default: Root

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/netproto/release/location"
 	"collet/netproto/release/trust"
 )
 
@@ -35,10 +36,7 @@ func (c *clientChecker) check(homepage string, packed time.Time) (root string) {
 		if u == "" {
 			c.addMissing(at, "take it out")
 		}
-		c.checkWebAddress(at, u)
-		if strings.ContainsAny(u, "?#") {
-			c.add(at, "want the address of a folder", "has a query")
-		}
+		c.checkReleaseAddress(at, u)
 	}
 	if len(s.URLs) > 0 && s.TrustedRoot == "" {
 		c.addMissing("client.trusted-root", "releases from client.urls have to lead back to it; write it with collet keys export")
@@ -55,6 +53,24 @@ func (c *clientChecker) check(homepage string, packed time.Time) (root string) {
 	c.checkStore(s.Store)
 	c.checkSettings("client.settings", s.Settings)
 	return root
+}
+
+// checkReleaseAddress checks the address of a release folder.
+func (c *clientChecker) checkReleaseAddress(key, text string) {
+	scheme, _, _ := strings.Cut(text, "://")
+	if kind := location.Kind(scheme); kind != location.GitHub && kind != location.Registry {
+		c.checkWebAddress(key, text)
+		if strings.ContainsAny(text, "?#") {
+			c.add(key, "want the address of a folder", "has a query")
+		}
+		return
+	}
+	if !c.checkLine(key, text) {
+		return
+	}
+	if _, err := location.Parse(text); err != nil {
+		c.add(key, err.Error(), "%q is no address of a release folder", text)
+	}
 }
 
 // serverSchemes are the connection schemes that a client supports.

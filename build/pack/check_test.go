@@ -56,6 +56,8 @@ func TestMistakes(t *testing.T) {
 		{`server = "update.example.org:4000"`, `server = "tls://me:pass@update.example.org"`, `client.server: has a user name or password; take them out: everybody`},
 		{`server = "update.example.org:4000"`, `server = "tls://update.example.org/path"`, `client.server: "tls://update.example.org/path" has a path`},
 		{`"https://cdn.example.org/lathe"`, `"https://cdn.example.org/lathe?x=1"`, `client.urls[0]: has a query`},
+		{`"https://cdn.example.org/lathe"`, `"github://lathe"`, `client.urls[0]: "github://lathe" is no address of a release folder; want github://OWNER/REPO`},
+		{`"https://cdn.example.org/lathe"`, `"oci://ghcr.io/Lathe"`, `client.urls[0]: "oci://ghcr.io/Lathe" is no address of a release folder; want oci://HOST/REPOSITORY`},
 		{`"https://cdn.example.org/lathe"`, `"https://me:x@cdn.example.org/lathe"`, `client.urls[0]: has a user name or password`},
 		{`trusted-root = "root.json"`, ``, `client.trusted-root: is missing; releases from client.urls`},
 		{`trusted-root = "root.json"`, `trusted-root = "server.toml"`, `client.trusted-root: server.toml is no root of signed releases`},

@@ -38,7 +38,7 @@ type Game struct {
 // Client is what every packed client has in its program, and needs no file beside it for.
 type Client struct {
 	Server      string         `toml:"server"`       // Update server: `host:port`, or an address with `tls://`, `ws://` or `wss://`. This or `urls` is required.
-	URLs        []string       `toml:"urls"`         // Folders on web servers with signed releases, best first. Needs `trusted-root`.
+	URLs        []string       `toml:"urls"`         // Folders with signed releases, best first: `https://host/path`, `github://owner/repo` or `oci://host/repository`. Needs `trusted-root`.
 	Channel     string         `toml:"channel"`      // Channel of the releases. Default: the client's, `stable`.
 	Product     string         `toml:"product"`      // The game's name in the releases. Default: the only one that they have.
 	TrustedRoot string         `toml:"trusted-root"` // File that `collet keys export` writes; goes into the program.

@@ -14,10 +14,10 @@ import (
 // once it is filled.
 type blobs struct {
 	unpacker *unpacker
-	at       map[release.Digest]location
+	at       map[release.Digest]blobSource
 }
 
-type location struct {
+type blobSource struct {
 	path string // in a set, for messages
 	size int64
 
@@ -27,13 +27,13 @@ type location struct {
 	source release.Source // in the release folder
 }
 
-func newBlobs(u *unpacker) *blobs { return &blobs{unpacker: u, at: map[release.Digest]location{}} }
+func newBlobs(u *unpacker) *blobs { return &blobs{unpacker: u, at: map[release.Digest]blobSource{}} }
 
 // addGame adds the files of a game folder.
 func (b *blobs) addGame(g *game) {
 	for _, f := range g.allFiles() {
 		if _, there := b.at[f.sum]; !there {
-			b.at[f.sum] = location{path: f.path, size: f.info.Size(), fs: g.fs, name: f.name}
+			b.at[f.sum] = blobSource{path: f.path, size: f.info.Size(), fs: g.fs, name: f.name}
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (b *blobs) addSet(l release.Listing, sources release.Sources) error {
 		if !found {
 			return fmt.Errorf("the sources of a release lack the content of %q", f.Path)
 		}
-		b.at[f.Sum] = location{path: f.Path, size: f.Size, source: s}
+		b.at[f.Sum] = blobSource{path: f.Path, size: f.Size, source: s}
 	}
 	return nil
 }

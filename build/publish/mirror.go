@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
+	"collet/platform/text"
 )
 
 // MirrorSummary is the result of Mirror.
@@ -73,6 +75,9 @@ func (m *mirror) update(ctx context.Context, r *reach, remove bool) error {
 	if err := m.sweep(ctx); err != nil {
 		return err
 	}
+	if err := m.checkLimits(wanted); err != nil {
+		return err
+	}
 	for _, names := range wanted {
 		if err := m.send(ctx, names); err != nil {
 			return err
@@ -86,11 +91,42 @@ func (m *mirror) update(ctx context.Context, r *reach, remove bool) error {
 			return advice.Because(err, "", "finish %v", m.out)
 		}
 	}
-	sequels, err := m.sendSequels(ctx)
-	if err != nil || !remove {
-		return err
+	if !limitsOf(m.out).NoSequels {
+		sequels, err := m.sendSequels(ctx)
+		if err != nil {
+			return err
+		}
+		wanted = append(wanted, sequels)
 	}
-	return m.removeOthers(ctx, append(wanted, sequels))
+	if !remove {
+		return nil
+	}
+	return m.removeOthers(ctx, wanted)
+}
+
+// checkLimits reports files for which the output has no room, before anything is written. Those that it has stay until the end.
+func (m *mirror) checkLimits(wanted [][]string) error {
+	const others = "a bucket (s3://) and a registry (oci://) have no such limit"
+	limits, files := limitsOf(m.out), len(m.there)
+	if _, found := m.there[timestampName]; !found {
+		files++
+	}
+	for _, names := range wanted {
+		for _, name := range names {
+			if n := size(m.fs, name); limits.FileSize > 0 && n > limits.FileSize {
+				return advice.Wrong("split that file of the game; "+others, "%s has %s, and %v takes at most %s a file",
+					name, text.Bytes(n), m.out, text.Bytes(limits.FileSize))
+			}
+			if _, found := m.there[name]; !found {
+				files++
+			}
+		}
+	}
+	if limits.Files > 0 && files > limits.Files {
+		return advice.Wrong("remove old releases with collet release gc --apply, set a lower Patches, or put small files into packs; "+others,
+			"%v takes at most %d files, and the releases have %d", m.out, limits.Files, files)
+	}
+	return nil
 }
 
 // sweep removes unfinished files of killed publishers.
@@ -199,7 +235,8 @@ func (m *mirror) send(ctx context.Context, names []string) error {
 		return nil
 	}
 	m.meter.startStep("upload", "", total)
-	err := spread(ctx, max(uploads, m.workers), len(missing), func(ctx context.Context, i int) error {
+	atOnce := cmp.Or(limitsOf(m.out).Uploads, max(uploads, m.workers))
+	err := spread(ctx, atOnce, len(missing), func(ctx context.Context, i int) error {
 		err := m.sendOne(ctx, missing[i], true)
 		if err == nil {
 			m.meter.addBytes(size(m.fs, missing[i]), missing[i])
@@ -249,6 +286,9 @@ func (m *mirror) removeOthers(ctx context.Context, wanted [][]string) error {
 			return advice.Because(err, "", "remove %s from %v", name, m.out)
 		}
 		m.removed++
+	}
+	if err := m.out.Sync(ctx); err != nil {
+		return advice.Because(err, "", "finish %v", m.out)
 	}
 	return nil
 }

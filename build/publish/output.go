@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"collet/build/advice"
+	"collet/build/publish/upload"
+	"collet/netproto/release/location"
 	"collet/platform"
 	"collet/platform/interrupt"
 )
@@ -28,6 +30,17 @@ type Output interface {
 	Remove(ctx context.Context, name string) error
 	// Sync returns when all written files are durable.
 	Sync(ctx context.Context) error
+}
+
+// limited is an Output with limits. They are complete after a List.
+type limited interface{ Limits() upload.Limits }
+
+// limitsOf returns the limits of an output; none for one without.
+func limitsOf(out Output) upload.Limits {
+	if l, is := out.(limited); is {
+		return l.Limits()
+	}
+	return upload.Limits{}
 }
 
 // timestampName is the file that readers fetch first.
@@ -95,12 +108,34 @@ func (o *folderOutput) Remove(_ context.Context, name string) error { return o.f
 // Sync implements Output.
 func (o *folderOutput) Sync(context.Context) error { return o.dirty.syncAll(o.fs) }
 
-// OpenOutput opens the output named by a setting or flag: an address that begins with s3://, or a folder, which is created.
-func OpenOutput(name string, getenv func(string) string) (Output, io.Closer, error) {
-	if strings.HasPrefix(name, s3Scheme) {
-		out, err := openS3(name, getenv)
-		return out, io.NopCloser(nil), err
+// OpenOutput opens the output named by a setting or flag: an address that begins with s3://, github:// or oci://, or a folder, which is
+// created. notice tells people why an upload waits.
+func OpenOutput(name string, getenv func(string) string, notice func(string)) (Output, io.Closer, error) {
+	var out Output
+	var err error
+	switch scheme, _, _ := strings.Cut(name, "://"); {
+	case scheme == name:
+		return openFolderOutput(name)
+	case scheme == "s3":
+		out, err = upload.OpenS3(name, getenv)
+	case scheme == string(location.GitHub):
+		out, err = upload.OpenGitHub(name, getenv, notice)
+	case scheme == string(location.Registry):
+		out, err = upload.OpenRegistry(name)
+	default:
+		err = advice.Wrong("want a folder, s3://…, github://… or oci://…", "%q is no place for a copy", name)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if closer, is := out.(io.Closer); is {
+		return out, closer, nil
+	}
+	return out, io.NopCloser(nil), nil
+}
+
+// openFolderOutput opens a folder, and creates it if necessary.
+func openFolderOutput(name string) (Output, io.Closer, error) {
 	if err := makeOutside(name); err != nil {
 		return nil, nil, advice.Because(err, "", "make the folder %s", name)
 	}

@@ -166,7 +166,7 @@ func downloaded(t *testing.T, out publish.Output) platform.FS {
 func (s *stage) holds(address string, env map[string]string) {
 	t := s.t.(*testing.T)
 	t.Helper()
-	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] })
+	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] }, unnoticed(t))
 	must(t, err)
 	defer closer.Close()
 	big := noise(1, 1_000_000)
@@ -224,15 +224,15 @@ func TestBucketFaultsAreNamed(t *testing.T) {
 		"s3://u:p@games/x":         "no address of a bucket",
 		"s3://games/?endpoint=a b": "open",
 	} {
-		if _, _, err := publish.OpenOutput(address, func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := publish.OpenOutput(address, func(name string) string { return env[name] }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	address := "s3://nowhere/?insecure=true&region=us-east-1&endpoint=" + fake.host
-	if _, _, err := publish.OpenOutput(address, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+	if _, _, err := publish.OpenOutput(address, func(string) string { return "" }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Errorf("no credentials: %v", err)
 	}
-	out, _, err := publish.OpenOutput(address, func(name string) string { return env[name] })
+	out, _, err := publish.OpenOutput(address, func(name string) string { return env[name] }, unnoticed(t))
 	must(t, err)
 	if _, err := out.List(context.Background(), "objects"); err == nil || !strings.Contains(err.Error(), "make the bucket first") {
 		t.Errorf("no bucket: %v", err)

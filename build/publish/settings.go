@@ -27,7 +27,7 @@ type Settings struct {
 	Product string // the game's name in addresses: letters, digits, dot, dash and underscore
 	Channel string // the default channel
 	Keys    string // folder with key files, relative to the release folder
-	Output  string // second place for publications: a folder, or s3://bucket/prefix?endpoint=…; empty without one
+	Output  string // second place for publications: a folder, s3://bucket/prefix?endpoint=…, github://OWNER/REPO or oci://HOST/REPOSITORY; empty without one
 
 	Percent int  // of the clients that get a new release offered at once
 	Patches int  // number of earlier releases from which patches are made
@@ -62,7 +62,8 @@ Channel = "stable"
 
 # Folder with the key files, relative to this one. It is never uploaded; keep root keys elsewhere.
 Keys = %q
-# Where else a publication goes: a folder, or s3://bucket/prefix?endpoint=host:port (credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY).
+# Where else a publication goes: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY. Credentials
+# come from the environment (docs/RELEASING.md).
 Output = ""
 
 # Percent of the players that are offered a new release at once; collet release rollout raises it.

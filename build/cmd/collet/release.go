@@ -34,7 +34,8 @@ type releaseCommand struct {
 
 // Help is what --help adds to the list of commands.
 func (releaseCommand) Help() string {
-	return `Players download from a release folder, over collet-server, any web server or a bucket. The first release:
+	return `Players download from a release folder, over collet-server, any web server, a bucket, a GitHub release or an OCI registry. The
+first release:
 
   collet keys init --keys keys
   collet release init --dir release --keys keys --product lathe
@@ -68,7 +69,7 @@ func (f allowFlags) allow() trust.Allow {
 
 // outputFlags say where else a change goes. Embed it.
 type outputFlags struct {
-	To string `group:"folder" placeholder:"OUTPUT" help:"Also update this copy: a folder, or s3://bucket/prefix?endpoint=host:port (default: the one in the settings)."`
+	To string `group:"folder" placeholder:"OUTPUT" help:"Also update this copy: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY (default: the one in the settings)."`
 }
 
 // workshop is a release folder that a command works on.
@@ -248,7 +249,10 @@ func (w *workshop) mirror(ctx context.Context, o outputFlags, remove bool) error
 	if name == "" {
 		return nil
 	}
-	out, closer, err := publish.OpenOutput(name, os.Getenv)
+	out, closer, err := publish.OpenOutput(name, os.Getenv, func(notice string) {
+		w.shows.ClearLine()
+		fmt.Fprintln(w.console.Err, notice)
+	})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package publish
+package upload
 
 import (
 	"context"
@@ -23,16 +23,16 @@ const (
 	cacheShort   = "public, max-age=0, must-revalidate"
 )
 
-// s3Output is a bucket or a prefix in one. A store replaces an object atomically and answers when it is durable.
-type s3Output struct {
+// Bucket is an S3 bucket or a prefix in one. A store replaces an object atomically and answers when it is durable.
+type Bucket struct {
 	client         *minio.Client
 	bucket, prefix string
 	shown          string
 }
 
-// openS3 opens s3://bucket/prefix?endpoint=host:port&region=…&insecure=true. The default endpoint is Amazon's. Credentials come from the
+// OpenS3 opens s3://bucket/prefix?endpoint=host:port&region=…&insecure=true. The default endpoint is Amazon's. Credentials come from the
 // environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
-func openS3(address string, getenv func(string) string) (*s3Output, error) {
+func OpenS3(address string, getenv func(string) string) (*Bucket, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, advice.Wrong("want s3://bucket/prefix?endpoint=host:port", "%q is no address of a bucket", address)
@@ -62,13 +62,13 @@ func openS3(address string, getenv func(string) string) (*s3Output, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &s3Output{client: client, bucket: u.Host, prefix: prefix, shown: s3Scheme + u.Host + "/" + prefix + " at " + endpoint}, nil
+	return &Bucket{client: client, bucket: u.Host, prefix: prefix, shown: s3Scheme + u.Host + "/" + prefix + " at " + endpoint}, nil
 }
 
-func (o *s3Output) String() string { return o.shown }
+func (o *Bucket) String() string { return o.shown }
 
 // List implements Output.
-func (o *s3Output) List(ctx context.Context, folder string) (map[string]int64, error) {
+func (o *Bucket) List(ctx context.Context, folder string) (map[string]int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends the lister if an error ends the loop
 	list := map[string]int64{}
@@ -82,7 +82,7 @@ func (o *s3Output) List(ctx context.Context, folder string) (map[string]int64, e
 }
 
 // Get implements Output.
-func (o *s3Output) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
+func (o *Bucket) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
 	object, err := o.client.GetObject(ctx, o.bucket, o.prefix+name, minio.GetObjectOptions{})
 	if err != nil {
 		return nil, o.fault(err)
@@ -99,7 +99,7 @@ func (o *s3Output) Get(ctx context.Context, name string, limit int64) ([]byte, e
 }
 
 // Put implements Output.
-func (o *s3Output) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
+func (o *Bucket) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", CacheControl: cacheShort, PartSize: s3Part}
 	if lasting {
 		options.CacheControl = cacheLasting
@@ -112,15 +112,15 @@ func (o *s3Output) Put(ctx context.Context, name string, data io.ReaderAt, size 
 }
 
 // Remove implements Output.
-func (o *s3Output) Remove(ctx context.Context, name string) error {
+func (o *Bucket) Remove(ctx context.Context, name string) error {
 	return o.fault(o.client.RemoveObject(ctx, o.bucket, o.prefix+name, minio.RemoveObjectOptions{}))
 }
 
 // Sync implements Output.
-func (o *s3Output) Sync(context.Context) error { return nil }
+func (o *Bucket) Sync(context.Context) error { return nil }
 
 // fault translates a store's error into one of this package.
-func (o *s3Output) fault(err error) error {
+func (o *Bucket) fault(err error) error {
 	switch code := minio.ToErrorResponse(err).Code; {
 	case err == nil:
 		return nil

@@ -1,0 +1,248 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"collet/app/download"
+	"collet/build/publish"
+	"collet/netproto/release/location"
+	"collet/platform"
+)
+
+var gitHubToken = map[string]string{"GH_TOKEN": "token"}
+
+// openService opens an output of a service, which is closed at the test's end.
+func openService(t *testing.T, address string, env map[string]string, notice func(string)) publish.Output {
+	t.Helper()
+	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] }, notice)
+	must(t, err)
+	t.Cleanup(func() { must(t, closer.Close()) })
+	return out
+}
+
+// readable compares what clients read at an address with the release folder.
+func (s *stage) readable(t *testing.T, address string) {
+	t.Helper()
+	mirror, err := download.NewHTTPMirror(address, download.HTTPOptions{})
+	must(t, err)
+	defer func() { must(t, mirror.Close()) }()
+	n := 0
+	for _, folder := range []string{"metadata", "releases", "objects"} {
+		for _, name := range filesBelow(t, s.fs, folder) {
+			want, err := platform.ReadFile(s.fs, name, 10<<20)
+			must(t, err)
+			body, err := mirror.Get(t.Context(), name, 0, -1, 10<<20)
+			must(t, err)
+			got, err := io.ReadAll(body)
+			must(t, errors.Join(err, body.Close()))
+			if n++; !bytes.Equal(got, want) {
+				t.Errorf("%s has %d bytes, want %d", name, len(got), len(want))
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("nothing to compare")
+	}
+}
+
+// filesBelow lists the files below a folder.
+func filesBelow(t *testing.T, fsys platform.FS, folder string) (names []string) {
+	t.Helper()
+	entries, err := fsys.ReadDir(folder)
+	must(t, err)
+	for _, e := range entries {
+		if name := folder + "/" + e.Name(); e.IsDir() {
+			names = append(names, filesBelow(t, fsys, name)...)
+		} else {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func unnoticed(t *testing.T) func(string) {
+	return func(text string) { t.Errorf("it says %q", text) }
+}
+
+func TestMirrorToGitHub(t *testing.T) {
+	t.Parallel()
+	f := newFakeGitHub(t)
+	f.tag, f.next = "collet", 1
+	f.assets = []fakeAsset{{ID: 1, Name: "metadata.1.root.json", State: "starter"}} // its upload was interrupted
+	s := newStage(t)
+	s.holds(f.address(), gitHubToken)
+	for _, name := range f.names() {
+		if _, ours := location.AssetFile(name); !ours || strings.HasPrefix(name, "sequels") || strings.HasSuffix(name, ".new") {
+			t.Errorf("asset %s", name)
+		}
+	}
+	// timestamp.json is replaced by a complete upload, and everything else precedes it.
+	var changes []string
+	for _, line := range f.log {
+		if strings.Contains(line, "timestamp") {
+			changes = append(changes, line)
+		}
+	}
+	want := []string{"upload metadata.timestamp.json", "upload metadata.timestamp.json.new", "delete metadata.timestamp.json", "rename metadata.timestamp.json",
+		"delete metadata.timestamp.json"} // the last one is the test's own
+	if !slices.Equal(changes, want) {
+		t.Errorf("%q", changes)
+	}
+	at := slices.Index(f.log, "rename metadata.timestamp.json")
+	for _, line := range f.log[at:] {
+		if strings.HasPrefix(line, "upload") {
+			t.Errorf("%s comes after the timestamp", line)
+		}
+	}
+}
+
+// TestMirrorToGitHubEndsInTheGap ends a publication between removing the old timestamp.json and naming the new one. The next one completes
+// it, and assets of people stay.
+func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
+	t.Parallel()
+	f := newFakeGitHub(t)
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	out := openService(t, f.address(), gitHubToken, unnoticed(t))
+	s.mirror(out, false)
+	f.mu.Lock()
+	f.assets = append(f.assets, fakeAsset{ID: 999, Name: "Lathe-setup.exe", State: "uploaded"})
+	f.fail = func(r *http.Request) int {
+		if r.Method == http.MethodPatch {
+			return http.StatusUnprocessableEntity
+		}
+		return 0
+	}
+	f.mu.Unlock()
+	s.publish(game(t, small(2)), publish.Request{})
+	folder := s.open()
+	_, err := folder.Mirror(context.Background(), out, false)
+	must(t, folder.Close())
+	if err == nil || !strings.Contains(err.Error(), "the test says so") || slices.Contains(f.names(), "metadata.timestamp.json") {
+		t.Fatalf("%v, %q", err, f.names())
+	}
+	f.fail = nil
+	s.readable(t, f.address()) // a client finds the new timestamp.json meanwhile
+	again := openService(t, f.address(), gitHubToken, unnoticed(t))
+	s.mirror(again, true)
+	s.readable(t, f.address())
+	r, err := s.read(downloaded(t, again), query("stable", linux, 0))
+	if names := f.names(); err != nil || r.Number != 2 || slices.Contains(names, "metadata.timestamp.json.new") || !slices.Contains(names, "Lathe-setup.exe") {
+		t.Errorf("release %d, %v, %q", r.Number, err, names)
+	}
+}
+
+func TestGitHubLimits(t *testing.T) {
+	t.Parallel()
+	f := newFakeGitHub(t)
+	f.tag = "collet"
+	for n := range location.MaxAssets - 10 {
+		f.assets = append(f.assets, fakeAsset{ID: int64(n + 1), Name: "page-" + strconv.Itoa(n), State: "uploaded"})
+	}
+	f.next = 5000
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	folder := s.open()
+	_, err := folder.Mirror(context.Background(), openService(t, f.address(), gitHubToken, unnoticed(t)), false)
+	must(t, folder.Close())
+	if err == nil || !strings.Contains(err.Error(), "takes at most 9 files") || !strings.Contains(err.Error(), "collet release gc --apply") || len(f.log) != 0 {
+		t.Errorf("%v; %q", err, f.log)
+	}
+}
+
+func TestGitHubFaultsAreNamed(t *testing.T) {
+	t.Parallel()
+	f := newFakeGitHub(t)
+	for _, c := range []struct{ address, token, want string }{
+		{"github://team", "token", "want github://OWNER/REPO"},
+		{f.address(), "", "set GITHUB_TOKEN"},
+		{f.address(), "other", "Bad credentials; the token in GITHUB_TOKEN needs the permission contents: write"},
+		{"github://team/other?endpoint=" + f.url, "token", "check the name of the repository"},
+		{"gitlab://team/lathe", "token", "is no place for a copy; want a folder"},
+	} {
+		out, closer, err := publish.OpenOutput(c.address, func(name string) string { return map[string]string{"GITHUB_TOKEN": c.token}[name] }, unnoticed(t))
+		if err == nil {
+			err = out.Put(t.Context(), "metadata/1.root.json", bytes.NewReader([]byte("x")), 1, true)
+			must(t, closer.Close())
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.address, err)
+		}
+	}
+}
+
+func TestMirrorToARegistry(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	f := newFakeRegistry(t)
+	s := newStage(t)
+	s.holds(f.address(), nil)
+	// Blobs precede the manifests that name them; the manifest with the timestamp comes last.
+	known := map[string]bool{}
+	for _, line := range f.log {
+		known[line] = true
+	}
+	if f.log[len(f.log)-1] != "tag collet" || !known["tag collet-objects-0"] || len(f.tags) != 2 {
+		t.Errorf("%q", f.log)
+	}
+	for _, file := range f.files(t, "collet") {
+		if embedded := file.Name == "metadata/timestamp.json"; embedded != (file.Data != nil) || !strings.HasPrefix(file.Name, "metadata/") {
+			t.Errorf("%s has %d bytes in the manifest", file.Name, len(file.Data))
+		}
+	}
+	for _, file := range f.files(t, "collet-objects-0") {
+		if !strings.HasPrefix(file.Name, "objects/") && !strings.HasPrefix(file.Name, "releases/") {
+			t.Errorf("%s keeps %s", "collet-objects-0", file.Name)
+		}
+	}
+}
+
+// TestRegistryForgets removes what a publisher no longer has, so that the registry's garbage collection can.
+func TestRegistryForgets(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	f := newFakeRegistry(t)
+	f.tags["collet-objects-1"], _ = location.EncodeManifest([]location.File{{Name: "objects/aa/" + strings.Repeat("a", 64), Sum: strings.Repeat("a", 64), Size: 1}})
+	f.tags["collet-objects-0"] = f.tags["collet-objects-1"] // of a larger publication
+	f.blobs["sha256:"+strings.Repeat("a", 64)] = []byte("a")
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	if sum := s.mirror(openService(t, f.address(), nil, unnoticed(t)), true); sum.Removed != 1 {
+		t.Errorf("%+v", sum)
+	}
+	s.readable(t, f.address())
+	if n := len(f.files(t, "collet-objects-1")); n != 0 {
+		t.Errorf("%d objects stay in the second list", n)
+	}
+	for _, file := range f.files(t, "collet-objects-0") {
+		if strings.Contains(file.Name, "aaaa") {
+			t.Errorf("%s stays", file.Name)
+		}
+	}
+}
+
+func TestRegistryFaultsAreNamed(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	f := newFakeRegistry(t)
+	f.forbidden = true
+	out := openService(t, f.address(), nil, unnoticed(t))
+	if err := out.Put(t.Context(), "metadata/1.root.json", bytes.NewReader([]byte("x")), 1, true); err == nil || !strings.Contains(err.Error(), "run docker login "+f.host) {
+		t.Errorf("%v", err)
+	}
+	f.tags["collet"] = []byte(`{"layers":[{"digest":"sha256:x"}]}`)
+	if _, err := openService(t, f.address(), nil, unnoticed(t)).List(t.Context(), "metadata"); err == nil || !strings.Contains(err.Error(), "is in use for something else") {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := publish.OpenOutput("oci://h/R", nil, nil); err == nil || !strings.Contains(err.Error(), "lower-case") {
+		t.Errorf("%v", err)
+	}
+	if _, err := out.Get(t.Context(), "metadata/2.root.json", 10); errors.Is(err, nil) {
+		t.Error("a file that is not there")
+	}
+}
