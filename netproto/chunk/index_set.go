@@ -24,6 +24,8 @@ const (
 	MaxIndexSet = 32 << 20
 	// maxSetEntries is the largest number of indexes in one set: the number of files in the largest release.
 	maxSetEntries = 200_000
+	// indexSetWindow is the largest window of an encoded set, as a power of two. The encoder allocates two windows.
+	indexSetWindow = 23
 )
 
 // EncodeIndexSet returns the encoded set; an entry's number is its position in indexes. Invalid or too many indexes are
@@ -46,7 +48,8 @@ func EncodeIndexSet(indexes []*Index) ([]byte, error) {
 		}
 	}
 	body = append(body, all...)
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(1<<WindowFor(len(body), indexSetWindow)))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -96,12 +97,18 @@ func packBound(size int64) int64 { return size + size>>7 + 1024 }
 // version of the library, equal documents give equal results.
 func pack(document []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(packWindow), zstd.WithEncoderCRC(false))
+		zstd.WithWindowSize(windowFor(len(document))), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, err
 	}
 	packed := w.EncodeAll(document, nil)
 	return packed, w.Close()
+}
+
+// windowFor is the smallest window that holds n bytes, at most packWindow. The encoder allocates and clears two of it, but
+// what it writes is the same in every window that holds all.
+func windowFor(n int) int {
+	return min(max(1<<bits.Len(uint(n)), zstd.MinWindowSize), packWindow)
 }
 
 // unpack unpacks a document of at most limit bytes, or of one window if that is more. Its memory is bounded by both together.

@@ -54,7 +54,8 @@ func (e Entry) PackedSequelPath() string {
 	return "sequels/" + sumOf([]byte(e.Path()+"/packed")).Hex() + ".sequel"
 }
 
-// PackSequel is EncodeSequel for a packed sequel. Parts before the first object are compressed.
+// PackSequel is EncodeSequel for a packed sequel. Parts before the first object are compressed. zstd's best level would take
+// 70 MB of tables for each sequel, and a tenth of a second, for three bytes less.
 func PackSequel(parts []SequelPart) ([]byte, error) {
 	if _, err := EncodeSequel(parts); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func PackSequel(parts []SequelPart) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("a packed sequel can't have the control characters of its documents")
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(windowFor(len(sequelDictionary)+len(text))),
 		zstd.WithSingleSegment(true), zstd.WithEncoderDictRaw(dictionaryNumber, []byte(sequelDictionary)))
 	if err != nil {
 		return nil, err

@@ -15,7 +15,10 @@ import (
 
 // packedVector is a packed sequel of three parts as docs/RELEASE-FORMAT.md describes it: a list and a head with the same
 // digest, and an object.
-const packedVector = "4351025b380228b52ffd21015b750100b4013701310a61622f0120350a0a0200227d7b226279746573223a317d050079305ca64cd096d8ec9630241728800123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefabababababababababababababababababababababababababababababababab7061746368"
+const packedVector = "4351025b310228b52ffd21015b3d0100783701310a61622f012035020022317d07005cecc9038161e2169932415b62b35bc2905ca000020123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefabababababababababababababababababababababababababababababababab7061746368"
+
+// bestVector holds the same parts, packed at zstd's best level as other publishers do.
+const bestVector = "4351025b380228b52ffd21015b750100b4013701310a61622f0120350a0a0200227d7b226279746573223a317d050079305ca64cd096d8ec9630241728800123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefabababababababababababababababababababababababababababababababab7061746368"
 
 func packedParts() []release.SequelPart {
 	sum := strings.Repeat("0123456789abcdef", 4)
@@ -85,12 +88,14 @@ func TestPackedSequelVector(t *testing.T) {
 	if got := hex.EncodeToString(data); got != packedVector {
 		t.Errorf("%s\nwant %s", got, packedVector)
 	}
-	vector, _ := hex.DecodeString(packedVector)
-	got, err := readSequel(vector)
-	if err != nil {
-		t.Fatal(err)
+	for _, vector := range []string{packedVector, bestVector} {
+		data, _ := hex.DecodeString(vector)
+		got, err := readSequel(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samePartsAs(t, got, packedParts())
 	}
-	samePartsAs(t, got, packedParts())
 }
 
 // TestSequelDictionary: the dictionary is part of the format, as docs/RELEASE-FORMAT.md names it.
