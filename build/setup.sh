@@ -28,13 +28,14 @@ corpus_packages="npm tar zip p7zip-full"
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
 # What the product's tests start: dialogs, traces of system calls, programs that read what we write.
 test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python3"
-# The lab: a browser for the server's dashboard, a web server, a registry; what builds programs for other systems, and runs programs for
-# Windows; what makes packages, signs them and reads them back. Without its preloader, one start of Wine in thousands finds its own
-# heap where Windows keeps what all programs share, and ends with code 1.
+# The lab: a browser for the server's dashboard, a web server, a registry; what builds containers, and programs for other systems, and runs
+# programs for Windows; what makes packages, signs them and reads them back. Without its preloader, one start of Wine in thousands finds
+# its own heap where Windows keeps what all programs share, and ends with code 1.
 other_systems="gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg rpm cpio lintian man-db desktop-file-utils appstream squashfs-tools
 icnsutils"
-lab_packages="chromium nginx-light curl docker-registry"
+lab_packages="chromium nginx-light curl docker-registry buildah
+busybox-static ca-certificates"
 # What a client for Linux-arm64 links against, on a machine of another kind.
 arm64_packages="libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev
 libxkbcommon-dev libwayland-dev"

@@ -1,7 +1,7 @@
 // Command collet-server offers resource packs and native modules to clients. Package server describes its behaviour, --help its
 // options.
 //
-// Exit codes: 0 stopped on request, checked or reloaded; 1 failed; 2 invalid command line. Logs go to standard error; only check,
+// Exit codes: 0 stopped on request, checked, reloaded or healthy; 1 failed; 2 invalid command line. Logs go to standard error; only check,
 // --print-config, --help and --version write to standard output.
 package main
 
@@ -44,6 +44,9 @@ func runCommand(ctx context.Context, opt options, log zerolog.Logger) error {
 	if opt.Command == askReload && opt.Control != "" {
 		return admin.AskReload(ctx, opt.Control)
 	}
+	if at := opt.healthAddress(); opt.Command == askHealth && at.HTTPAddress != "" {
+		return checkHealth(ctx, at)
+	}
 	set, from, err := opt.effectiveSettings()
 	if err != nil {
 		return err
@@ -51,6 +54,8 @@ func runCommand(ctx context.Context, opt options, log zerolog.Logger) error {
 	switch {
 	case opt.PrintConfig:
 		return set.Print(os.Stdout, from)
+	case opt.Command == askHealth:
+		return checkHealth(ctx, set.Operations)
 	case opt.Check || opt.Command == askCheck:
 		return checkOffer(ctx, opt, set, log)
 	case opt.Command == askReload && set.Operations.ControlSocket == "":

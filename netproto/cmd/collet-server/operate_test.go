@@ -28,6 +28,7 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	} else {
 		addr = p.find(ts, port+`=([^" \n]+)`)[1]
 	}
+	ts.Setenv(strings.ToUpper(port), addr)
 	said, client := "", &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	for end, pattern := time.Now().Add(patience), regexp.MustCompile(args[1]); !pattern.MatchString(said); {
 		if time.Now().After(end) {

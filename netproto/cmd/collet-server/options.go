@@ -19,7 +19,7 @@ import (
 
 // options is the command line.
 type options struct {
-	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload" help:"serve (default), check (check settings and files, and print the offer), or reload (make the running server read them again)."`
+	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload,health" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), or health (fail unless the running server answers /healthz)."`
 	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it exists and no other option says what to serve."`
 	SubConfig      string           `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
 	Root           string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
@@ -47,15 +47,17 @@ const description = `Offers a game's resource packs and native modules to its cl
   collet-server --release ./release --channel beta --http 0.0.0.0:8080
   collet-server check --config server.toml
   collet-server reload --control /run/collet-server/control
+  collet-server health --http 127.0.0.1:8080
 
 SIGINT or SIGTERM stops the server after its pending answers; a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if these are invalid, the old offer stays.
 
-Exit codes: 0 stopped on request, checked or reloaded; 1 failed; 2 invalid command line.`
+Exit codes: 0 stopped on request, checked, reloaded or healthy; 1 failed; 2 invalid command line.`
 
 // Commands other than serving.
 const (
 	askCheck  = "check"
 	askReload = "reload"
+	askHealth = "health"
 )
 
 var errNoControl = errors.New("no control socket: give --control PATH, or set Operations.ControlSocket in the settings file")
@@ -111,7 +113,7 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 // checkCombinations refuses ambiguous combinations of options.
 func (o options) checkCombinations() error {
 	switch {
-	case o.Command == askReload && o.Control != "":
+	case o.Command == askReload && o.Control != "", o.Command == askHealth && o.healthAddress().HTTPAddress != "":
 		return nil
 	case o.Config == "" && o.Root == "" && o.Compat == "" && o.Release.Folder == "":
 		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION; " + ownConfig + " beside this program would do, too")
