@@ -23,10 +23,11 @@ type fakeRegistry struct {
 	tags      map[string][]byte
 	log       []string // "blob DIGEST", "tag NAME"
 	forbidden bool     // no writing
+	writes    int      // so many are accepted before all are refused; below 0: all are
 }
 
 func newFakeRegistry(t *testing.T) *fakeRegistry {
-	f := &fakeRegistry{blobs: map[string][]byte{}, tags: map[string][]byte{}}
+	f := &fakeRegistry{blobs: map[string][]byte{}, tags: map[string][]byte{}, writes: -1}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	f.host = server.Listener.Addr().String()
@@ -51,10 +52,15 @@ func (f *fakeRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v2/team/lathe/"), "/")
 	writing := r.Method == http.MethodPost || r.Method == http.MethodPut
 	body, err := io.ReadAll(r.Body)
+	defer func() {
+		if writing && f.writes > 0 {
+			f.writes--
+		}
+	}()
 	switch {
 	case err != nil:
 		w.WriteHeader(http.StatusBadRequest)
-	case writing && f.forbidden:
+	case writing && (f.forbidden || f.writes == 0):
 		answerJSON(w, http.StatusForbidden, map[string]any{"errors": []any{map[string]string{"code": "DENIED", "message": "no"}}})
 	case kind == "blobs" && r.Method == http.MethodPost:
 		w.Header().Set("Location", "/v2/team/lathe/blobs/uploads/1")

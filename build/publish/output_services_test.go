@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 	"collet/build/publish"
 	"collet/netproto/release/location"
 	"collet/platform"
+	"collet/platform/testlevel"
 )
 
 var gitHubToken = map[string]string{"GH_TOKEN": "token"}
@@ -140,6 +144,98 @@ func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 	}
 }
 
+// seen is what a client sees at an address of the files that the release folder has.
+func (s *stage) seen(t *testing.T, address string) platform.FS {
+	t.Helper()
+	mirror, err := download.NewHTTPMirror(address, download.HTTPOptions{})
+	must(t, err)
+	defer func() { must(t, mirror.Close()) }()
+	dir := t.TempDir()
+	for _, folder := range []string{"metadata", "releases", "objects"} {
+		for _, name := range filesBelow(t, s.fs, folder) {
+			body, err := mirror.Get(t.Context(), name, 0, -1, 10<<20)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			must(t, err)
+			data, err := io.ReadAll(body)
+			must(t, errors.Join(err, body.Close()))
+			writeTree(t, dir, tree{name: string(data)})
+		}
+	}
+	return openDir(t, dir)
+}
+
+// TestServicesStopAnywhere ends an update of a service after every write, or after every second one. Clients see the old release or the new one, whole, and the next
+// publication completes it.
+func TestServicesStopAnywhere(t *testing.T) {
+	testlevel.Slow(t)
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	registry, gitHub := newFakeRegistry(t), newFakeGitHub(t)
+	refuse := 0 // the number of writes before GitHub refuses all; below 0: none
+	gitHub.fail = func(r *http.Request) int {
+		if r.Method == http.MethodGet || refuse < 0 {
+			return 0
+		}
+		if refuse == 0 {
+			return http.StatusConflict
+		}
+		refuse--
+		return 0
+	}
+	for name, service := range map[string]struct {
+		address string
+		limit   func(writes int)
+		save    func() (restore func())
+	}{
+		"registry": {registry.address(), func(writes int) { registry.writes = writes }, func() func() {
+			blobs, tags := maps.Clone(registry.blobs), maps.Clone(registry.tags)
+			return func() { registry.blobs, registry.tags = maps.Clone(blobs), maps.Clone(tags) }
+		}},
+		"GitHub": {gitHub.address(), func(writes int) { refuse = writes }, func() func() {
+			assets := slices.Clone(gitHub.assets)
+			return func() { gitHub.assets = slices.Clone(assets) }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			open := func() publish.Output { return openService(t, service.address, gitHubToken, unnoticed(t)) }
+			service.limit(-1)
+			s.publish(game(t, small(1)), publish.Request{})
+			s.mirror(open(), false)
+			restore := service.save()
+			s.publish(game(t, small(2)), publish.Request{})
+			news := 0
+			for writes := 0; ; writes += testlevel.Stride(2, 2) {
+				restore()
+				service.limit(writes)
+				folder := s.open()
+				_, stopped := folder.Mirror(t.Context(), open(), true)
+				must(t, folder.Close())
+				service.limit(-1)
+				client := s.seen(t, service.address)
+				r, err := s.read(client, query("stable", linux, 0))
+				must(t, err)
+				got, err := r.files(client)
+				must(t, errors.Join(err, same(got, small(int(r.Number)).setOf(linux))))
+				if r.Number == 2 {
+					news++
+				}
+				s.mirror(open(), true)
+				if r, err := s.read(s.seen(t, service.address), query("stable", linux, 0)); err != nil || r.Number != 2 {
+					t.Errorf("after %d writes and a second run: release %d, %v", writes, r.Number, err)
+				}
+				if stopped == nil {
+					if t.Logf("%d writes", writes); writes < 10 || news == 0 || news > writes {
+						t.Errorf("%d writes, and the new release after %d of them", writes, news)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
 func TestGitHubLimits(t *testing.T) {
 	t.Parallel()
 	f := newFakeGitHub(t)
@@ -201,6 +297,39 @@ func TestMirrorToARegistry(t *testing.T) {
 		if !strings.HasPrefix(file.Name, "objects/") && !strings.HasPrefix(file.Name, "releases/") {
 			t.Errorf("%s keeps %s", "collet-objects-0", file.Name)
 		}
+	}
+}
+
+// TestRegistryListsTheNewest: readers find the newest versions of the lists; the others are kept from the garbage collection.
+func TestRegistryListsTheNewest(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	f := newFakeRegistry(t)
+	out := openService(t, f.address(), nil, unnoticed(t))
+	names := []string{"metadata/timestamp.json"}
+	for n := 1; n <= 14; n++ {
+		names = append(names, fmt.Sprintf("metadata/%d.root.json", n), fmt.Sprintf("metadata/%d.targets.json", n+30), fmt.Sprintf("metadata/%d.snapshot.json", n))
+	}
+	for _, name := range names {
+		must(t, out.Put(t.Context(), name, strings.NewReader(name), int64(len(name)), true))
+	}
+	must(t, out.Sync(t.Context()))
+	listed := map[string]bool{}
+	for _, file := range f.files(t, "collet") {
+		listed[file.Name] = true
+	}
+	for _, name := range names {
+		var n int
+		_, _ = fmt.Sscanf(name, "metadata/%d.", &n) // 0 for the timestamp
+		if want := !strings.HasSuffix(name, "targets.json") && !strings.HasSuffix(name, "snapshot.json") || n > 34 || n > 4 && n <= 14; listed[name] != want {
+			t.Errorf("%s: listed is %v", name, listed[name])
+		}
+	}
+	if kept := len(f.files(t, "collet-objects-0")); kept+len(listed) != len(names) {
+		t.Errorf("%d files are listed and %d kept, of %d", len(listed), kept, len(names))
+	}
+	list, err := openService(t, f.address(), nil, unnoticed(t)).List(t.Context(), "metadata")
+	if err != nil || len(list) != len(names) {
+		t.Errorf("another publisher finds %d files, %v", len(list), err)
 	}
 }
 

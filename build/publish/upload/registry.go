@@ -11,8 +11,8 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -29,8 +29,12 @@ import (
 	"collet/netproto/release/location"
 )
 
-// maxObjectManifests is the largest number of manifests that list objects: those of four million objects.
-const maxObjectManifests = 1000
+// maxManifests is the largest number of manifests beside the first: those of four million files.
+const maxManifests = 1000
+
+// listedVersions is how many versions of the snapshot and of the list of releases readers find: the current one, those that readers of
+// another mirror may ask for, and those of interrupted publications, which are newer than the current one.
+const listedVersions = 10
 
 // embedded is the file whose bytes are in the manifest, so that readers need one request for it.
 const embedded = "metadata/timestamp.json"
@@ -45,7 +49,7 @@ type Registry struct {
 	mu       sync.Mutex
 	loaded   bool
 	metadata tagged
-	objects  []tagged                 // the manifests that list objects and heads
+	others   []tagged                 // the manifests that list all other files
 	files    map[string]location.File // of all manifests, and those that Put wrote
 }
 
@@ -95,7 +99,7 @@ func (o *Registry) load(ctx context.Context) error {
 	if err := o.read(ctx, &o.metadata); err != nil {
 		return err
 	}
-	for number := range maxObjectManifests {
+	for number := range maxManifests {
 		m := tagged{tag: o.at.ObjectsTag(number)}
 		if err := o.read(ctx, &m); err != nil {
 			return err
@@ -103,7 +107,7 @@ func (o *Registry) load(ctx context.Context) error {
 		if m.data == nil {
 			break
 		}
-		o.objects = append(o.objects, m)
+		o.others = append(o.others, m)
 	}
 	o.loaded = true
 	return nil
@@ -231,34 +235,27 @@ func (o *Registry) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// Sync implements publish.Output. It writes the manifests that changed: those with objects first, so that no reader learns of an object that
-// the registry may remove.
+// Sync implements publish.Output. It writes the manifests that changed: that of readers last, so that no reader learns of an object that the
+// registry may remove.
 func (o *Registry) Sync(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.load(ctx); err != nil {
 		return err
 	}
-	var objects, metadata []location.File
-	for _, name := range slices.Sorted(maps.Keys(o.files)) {
-		if path.Dir(name) == "metadata" {
-			metadata = append(metadata, o.files[name])
-		} else {
-			objects = append(objects, o.files[name])
-		}
-	}
+	metadata, others := o.split()
 	number := 0
-	for part := range slices.Chunk(objects, location.MaxFiles) {
-		if number == len(o.objects) {
-			o.objects = append(o.objects, tagged{tag: o.at.ObjectsTag(number)})
+	for part := range slices.Chunk(others, location.MaxFiles) {
+		if number == len(o.others) {
+			o.others = append(o.others, tagged{tag: o.at.ObjectsTag(number)})
 		}
-		if err := o.write(ctx, &o.objects[number], part); err != nil {
+		if err := o.write(ctx, &o.others[number], part); err != nil {
 			return err
 		}
 		number++
 	}
-	for ; number < len(o.objects); number++ { // a tag can't be removed from every registry, but emptied
-		if err := o.write(ctx, &o.objects[number], nil); err != nil {
+	for ; number < len(o.others); number++ { // a tag can't be removed from every registry, but emptied
+		if err := o.write(ctx, &o.others[number], nil); err != nil {
 			return err
 		}
 	}
@@ -266,6 +263,33 @@ func (o *Registry) Sync(ctx context.Context) error {
 		return nil
 	}
 	return o.write(ctx, &o.metadata, metadata)
+}
+
+// split divides the files, sorted by name: those that readers find in the manifest of the tag, and all others. Readers need the newest lists.
+// Older ones would make every start dearer.
+func (o *Registry) split() (metadata, others []location.File) {
+	newest := map[string]int{}
+	for name := range o.files {
+		if version, kind, found := versionOf(name); found {
+			newest[kind] = max(newest[kind], version)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.files)) {
+		version, kind, found := versionOf(name)
+		if name == embedded || found && (kind == "root.json" || version > newest[kind]-listedVersions) {
+			metadata = append(metadata, o.files[name])
+		} else {
+			others = append(others, o.files[name])
+		}
+	}
+	return metadata, others
+}
+
+// versionOf parses the name of a numbered metadata file.
+func versionOf(name string) (version int, kind string, found bool) {
+	digits, kind, found := strings.Cut(strings.TrimPrefix(name, "metadata/"), ".")
+	version, err := strconv.Atoi(digits)
+	return version, kind, found && err == nil && strings.HasPrefix(name, "metadata/")
 }
 
 // write writes a manifest if it changed.

@@ -12,9 +12,9 @@
 //
 //	oci://HOST/REPOSITORY[:TAG][?plain-http]
 //	        A repository of an OCI registry. Objects and heads are blobs, whose digests are in their names. The manifest with the tag, collet
-//	        by default, is the list of metadata files: names and digests, and the bytes of timestamp.json. One request replaces it, so all
-//	        readers see the old metadata or the new. Manifests with the tags TAG-objects-0, TAG-objects-1, … list the blobs, so that the
-//	        registry's garbage collection keeps them; only publishers read these. Sequels are left out: a list of them would be larger
+//	        by default, is the list of the newest metadata files: names and digests, and the bytes of timestamp.json. One request replaces
+//	        it, so all readers see the old metadata or the new. Manifests with the tags TAG-objects-0, TAG-objects-1, … list all other
+//	        files, so that the registry's garbage collection keeps them; only publishers read these. Sequels are left out: a list of them would be larger
 //	        than what they save. Connections to loopback hosts are without TLS, as with docker; plain-http says the same for others.
 //
 // What services answer is untrusted: DecodeManifest has limits, and all files are verified as those of any web server.

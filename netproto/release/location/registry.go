@@ -45,7 +45,7 @@ type File struct {
 	Data []byte // the file itself, if the manifest has it; otherwise nil
 }
 
-// ObjectsTag is the tag of a manifest that lists objects and heads. Numbers begin at 0.
+// ObjectsTag is the tag of a manifest that lists files for publishers and for the garbage collection. Numbers begin at 0.
 func (l Location) ObjectsTag(number int) string { return fmt.Sprintf("%s-objects-%d", l.Tag, number) }
 
 var (
