@@ -98,6 +98,13 @@ func (m *installMemory) live(identity release.Digest) installedRelease {
 	return installedRelease{}
 }
 
+// refused reports whether the set of an entry is remembered, and refuses it.
+func (m *installMemory) refused(e release.Entry, refuses func(set release.Digest) bool) bool {
+	return slices.ContainsFunc(m.sets, func(k installedRelease) bool {
+		return k.Number == e.Number && release.Object(k.Head) == e.Head && refuses(k.Identity)
+	})
+}
+
 // listing reads the listing of a set; nil if it is missing or damaged.
 func (m *installMemory) listing(k installedRelease) release.Listing {
 	if k.Listing.Size <= 0 || k.Listing.Size > release.MaxListing {

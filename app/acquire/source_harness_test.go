@@ -328,6 +328,7 @@ type client struct {
 	mirrors []download.Mirror
 
 	verify bool
+	fails  bool // a new set fails to start, until it is rolled back
 	server acquire.Server
 	ahead  bool   // fetch during a maintenance
 	whole  bool   // the program itself is updated, too
@@ -443,8 +444,13 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	r.status = u.Run(ctx)
 	r.report = s.Report()
 	if r.status.Outcome == update.ResourcesReady || r.status.Outcome == update.BinariesStaged {
-		if err = d.Promote(ctx); err == nil {
+		if err = d.Promote(ctx); err == nil && !c.fails {
 			err = d.Confirm()
+		}
+		for range install.MaxFailed {
+			if err == nil && c.fails {
+				_, err = d.FailedStart(ctx, "crashed")
+			}
 		}
 	}
 	return r, err

@@ -78,6 +78,7 @@ func TestSource(t *testing.T) {
 		"whole objects are wrong":                 noWhole,
 		"nothing is known of what is there":       memoryLost,
 		"a damaged file is mended":                mended,
+		"the offered release failed to start":     failedToStart,
 		"laid out by a package":                   packaged,
 		"rollback":                                attackRollback,
 		"freeze":                                  attackFreeze,
@@ -318,6 +319,31 @@ func packaged(t *testing.T, p *publisher) {
 	c.holds(8)
 	if r.report.From != 7 || r.report.Bytes[acquire.Patched] == 0 || r.report.Fetched > 20_000 {
 		t.Errorf("%v", r)
+	}
+}
+
+// failedToStart: while the offered release is held back, the installed one is repaired, and nothing of the other is fetched.
+func failedToStart(t *testing.T, p *publisher) {
+	mirror := p.mirror()
+	c := newClient(t, p, mirror).at(7)
+	c.fails = true
+	c.run()
+	c.fails = false
+	c.holds(7)
+	mirror.forget()
+	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)
+	if n := len(mirror.asked); n > 3 || mirror.bytes > 1000 {
+		t.Errorf("a start with a release that is held back: %d requests (%s), %d bytes", n, strings.Join(mirror.asked, ", "), mirror.bytes)
+	}
+	rot(t, c.disk, "Resources/Core.zip", []byte(strings.Repeat("?", len(c.disk.Files()["Resources/Core.zip"]))))
+	remove(t, c.disk, "Lathe.so")
+	c.verify = true
+	var source *acquire.Source
+	c.source = func(s *acquire.Source) { source = s }
+	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
+	c.holds(7)
+	if !source.HeldBack() {
+		t.Error("the source does not say that the release is held back")
 	}
 }
 

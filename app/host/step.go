@@ -19,28 +19,29 @@ const (
 // updateResult determines the step after an update.
 type updateResult struct {
 	outcome  update.Outcome
-	heldBack bool // the offered set was rolled back here
+	heldBack bool // the offered set was rolled back here; the installed one may have been repaired
 	due      bool // a newer version of this program waits for its trial
 	bare     bool // no module of this game was installed
-	prepared bool // a staged module waits for its swap
+	prepared bool // a staged module waits for its swap; never one that is held back
 	packs    bool // at least one pack is installed
 	offline  bool // the update failed, and the installed version may be played without an answer
 }
 
 // nextStep is the step after an update. It is total: every combination has one.
 func (u updateResult) nextStep() step {
+	staged := u.prepared && isReady(u.outcome)
 	switch {
 	case u.due:
 		return stepMakeRoom
-	case u.bare && (u.heldBack || isReady(u.outcome) && !u.prepared):
+	case u.bare && !staged && (u.heldBack || isReady(u.outcome)):
 		return stepNoModule
 	case u.heldBack && !u.packs:
 		return stepNothing
-	case u.heldBack:
+	case u.heldBack && !staged:
 		return stepPlayBefore
 	case u.outcome == update.ResourcesReady && !u.prepared:
 		return stepPlay
-	case u.offline && !u.bare:
+	case u.offline && !u.bare && !u.heldBack:
 		return stepOffline
 	case !isReady(u.outcome):
 		return stepEnd

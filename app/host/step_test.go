@@ -24,6 +24,16 @@ func TestStepAfterAnUpdate(t *testing.T) {
 	}
 }
 
+// TestStepAfterARepair: the installed set is repaired although the offered one is held back.
+func TestStepAfterARepair(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		u := updateResult{outcome: update.ResourcesReady, heldBack: true, bare: bare, prepared: true, packs: true}
+		if got := u.nextStep(); got != stepSwap {
+			t.Errorf("%+v: %s, want %s", u, got, stepSwap)
+		}
+	}
+}
+
 // TestStepsOfAllUpdates: what holds in every combination.
 func TestStepsOfAllUpdates(t *testing.T) {
 	for o := update.ResourcesReady; o <= update.SetIncomplete; o++ {
@@ -37,7 +47,7 @@ func TestStepsOfAllUpdates(t *testing.T) {
 				t.Errorf("%+v: %s beside a newer version of this program", u, got)
 			case plays && u.bare:
 				t.Errorf("%+v: %s without a module", u, got)
-			case got == stepSwap && (u.heldBack || !isReady(o)):
+			case got == stepSwap && (!isReady(o) || u.heldBack && !u.prepared):
 				t.Errorf("%+v: a module that was taken back, or is not there, is swapped in", u)
 			case got == stepPlay && (u.prepared || o != update.ResourcesReady):
 				t.Errorf("%+v: plays before the swap", u)

@@ -149,6 +149,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
 		status = u.settleContent(files, status)
 	}
+	status.HeldBack = status.HeldBack || isReady(status.Outcome) && s.HeldBack()
 	f.Report(s.Report())
 	return status, nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"collet/netproto/release"
 )
 
 // Health is the record of starts of sets that have not proven themselves. It decides when the last proven set comes back. Each
@@ -92,6 +94,9 @@ func (h *Health) Confirm() error {
 func (h *Health) Blocked() []Try {
 	return slices.DeleteFunc(slices.Clone(h.tx.journal.Tries), func(t Try) bool { return !t.Refused() })
 }
+
+// Refuses reports whether a set, by its identity, was rolled back and would be held back by Plan.
+func (h *Health) Refuses(set release.Digest) bool { return tryOf(h.tx.journal.Tries, set).Refused() }
 
 // HeldBack is the set that the last Plan held back, or the zero Try.
 func (h *Health) HeldBack() Try { return h.held }
