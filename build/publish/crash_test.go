@@ -46,7 +46,7 @@ func (c *crashStage) try(ctx context.Context, fsys platform.FS, progress func(pu
 	if err != nil {
 		return err
 	}
-	_, err = f.Publish(ctx, c.two, publish.Request{Number: 2}, c.keys.online())
+	_, err = f.Publish(ctx, c.two, publish.Request{Number: 2, Effort: publish.EffortFast}, c.keys.online())
 	return errors.Join(err, f.Close())
 }
 

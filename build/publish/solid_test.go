@@ -102,7 +102,7 @@ func parts(form solid.Form) (names []string) {
 func TestSolid(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	sum := s.publish(game(t, manyFiles(1)), publish.Request{})
+	sum := s.publish(game(t, manyFiles(1)), publish.Request{Effort: publish.EffortBalanced})
 	for _, r := range sum.Releases {
 		if r.Solid.Bytes == 0 || r.Solid.Bytes > r.Whole || r.Solid.Groups != 2 || r.Solid.Parts != 2 {
 			t.Errorf("%s: %+v of %d", r.Entry.Target, r.Solid, r.Whole)
@@ -205,7 +205,7 @@ func (s *stage) interrupt(game platform.FS, doing string, at int) bool {
 	}
 	f, err := publish.Open(s.fs, o)
 	must(s.t, err)
-	_, err = f.Publish(ctx, game, publish.Request{}, s.keys.online())
+	_, err = f.Publish(ctx, game, publish.Request{Effort: publish.EffortFast}, s.keys.online())
 	if err != nil && !errors.Is(err, context.Canceled) {
 		s.t.Fatal(err)
 	}

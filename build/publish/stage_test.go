@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,9 +121,10 @@ func (s *stage) open() *publish.Folder {
 	return f
 }
 
-// publish publishes a game folder.
+// publish publishes a game folder, with the least effort unless the request names one.
 func (s *stage) publish(game platform.FS, r publish.Request) publish.Summary {
 	s.t.Helper()
+	r.Effort = cmp.Or(r.Effort, publish.EffortFast)
 	f := s.open()
 	defer func() { must(s.t, f.Close()) }()
 	sum, err := f.Publish(context.Background(), game, r, s.keys.online())
