@@ -242,7 +242,12 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console.Console) (err e
 	if err := os.Remove(k.Draft); err != nil {
 		return err
 	}
-	return interrupted(ctx, w.mirror(ctx, k.outputFlags, false))
+	out, closer, err := w.openOutput(k.outputFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	return interrupted(ctx, w.mirror(ctx, out, false))
 }
 
 // draft makes, signs and keeps a draft.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -240,24 +242,26 @@ func (w *workshop) releaseSigners(k keyFlags) ([]*trust.PrivateKey, error) {
 	return w.signers(k, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp)
 }
 
-// mirror brings the other place up to date, if there is one.
-func (w *workshop) mirror(ctx context.Context, o outputFlags, remove bool) error {
-	name := o.To
+// openOutput opens the other place; the output is nil if there is none. Commands that always write there open it before they change
+// something, so that a wrong address and missing credentials stop them in time.
+func (w *workshop) openOutput(o outputFlags) (publish.Output, io.Closer, error) {
+	name := cmp.Or(o.To, w.Settings().Output)
 	if name == "" {
-		name = w.Settings().Output
+		return nil, io.NopCloser(nil), nil
 	}
-	if name == "" {
-		return nil
-	}
-	out, closer, err := publish.OpenOutput(name, os.Getenv, func(notice string) {
+	return publish.OpenOutput(name, os.Getenv, func(notice string) {
 		w.shows.ClearLine()
 		fmt.Fprintln(w.console.Err, notice)
 	})
-	if err != nil {
-		return err
+}
+
+// mirror brings the other place up to date, if there is one.
+func (w *workshop) mirror(ctx context.Context, out publish.Output, remove bool) error {
+	if out == nil {
+		return nil
 	}
 	s, err := w.Folder.Mirror(ctx, out, remove)
-	if err = errors.Join(err, closer.Close()); err != nil {
+	if err != nil {
 		return err
 	}
 	w.shows.ClearLine()
@@ -276,10 +280,15 @@ func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags,
 	if err != nil {
 		return err
 	}
+	out, closer, err := w.openOutput(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
 	if err := work(w, keys); err != nil {
 		return interrupted(ctx, err)
 	}
-	return interrupted(ctx, w.mirror(ctx, o, false))
+	return interrupted(ctx, w.mirror(ctx, out, false))
 }
 
 // interrupted replaces an error after Ctrl-C by one line.

@@ -227,10 +227,15 @@ func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error
 			return err
 		}
 	}
+	out, closer, err := w.openOutput(r.outputFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
 	if err := w.Collect(ctx, p, keys); err != nil {
 		return interrupted(ctx, err)
 	}
-	return interrupted(ctx, w.mirror(ctx, r.outputFlags, true))
+	return interrupted(ctx, w.mirror(ctx, out, true))
 }
 
 // releaseVerifyCommand is `collet release verify`.
