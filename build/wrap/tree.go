@@ -277,7 +277,7 @@ func (t *tree) has(pattern string) bool {
 }
 
 // systemFolder is a folder that is named after a system or processor.
-var systemFolder = regexp.MustCompile(`(?i)linux|windows|win32|win64|macos|osx|darwin|^(win|mac|x64|x86_64|amd64|arm64)$`)
+var systemFolder = regexp.MustCompile(`(?i)linux|windows|win32|win64|macos|osx|darwin|^(win|mac)([-_]|$)|^(x64|x86_64|amd64|arm64)$`)
 
 // flat are folders that don't count as a level: where systems and engines put programs.
 var flat = regexp.MustCompile(`(?i)^(usr|local|games?|bin|binaries|contents|macos|.*\.app)$`)
@@ -295,10 +295,10 @@ func depth(name string) (levels int) {
 // roots returns the folders with a game: the top, or folders that are named after systems.
 func (t *tree) roots() (folders []string) {
 	for _, f := range t.files {
-		if !f.startable() {
+		dir := path.Dir(f.path)
+		if !f.startable() && (path.Ext(f.path) != ".love" || dir == ".") {
 			continue
 		}
-		dir := path.Dir(f.path)
 		if dir == "." {
 			return []string{"."}
 		}

@@ -180,6 +180,21 @@ func TestDetect(t *testing.T) {
 			engine: "Electron", title: "lathe", targets: []string{"Linux-x64 . lathe"}, exclude: []string{"debug.log", "resources/app-update.yml"},
 		},
 		{
+			name: "Electron for two systems, as electron-builder names the folders",
+			files: map[string]string{
+				"linux-unpacked/lathe": linux, "linux-unpacked/resources/app.asar": "x", "win-unpacked/lathe.exe": windows, "win-unpacked/resources/app.asar": "x",
+				"mac-arm64/lathe.app/Contents/MacOS/lathe": mac, "mac-arm64/lathe.app/Contents/Resources/app.asar": "x",
+			},
+			engine: "Electron", title: "lathe",
+			targets: []string{"Linux-x64 linux-unpacked lathe", "Windows-win64 win-unpacked lathe.exe", "macOS-arm64 mac-arm64 lathe.app/Contents/MacOS/lathe"},
+			exclude: []string{"debug.log", "resources/app-update.yml"},
+		},
+		{
+			name:   "LÖVE joined for one system, and a .love file for the other",
+			files:  map[string]string{"linux/lathe.love": "PK", "windows/lathe.exe": windows, "windows/love.dll": dll},
+			engine: "LÖVE", title: "lathe", targets: []string{"Linux-x64 linux lathe.love", "Windows-win64 windows lathe.exe"},
+		},
+		{
 			name:   "NW.js",
 			files:  map[string]string{"lathe.exe": windows, "nw.dll": dll, "notification_helper.exe": windows, "package.nw": "x"},
 			engine: "NW.js", title: "lathe", targets: []string{"Windows-win64 . lathe.exe"}, exclude: []string{"debug.log"},
