@@ -2,6 +2,9 @@ package host
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -223,6 +226,25 @@ func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
 		h.blind = true
 		if want := map[bool]update.Action{true: update.Offline, false: update.Quit}[end.Shown() && !game && e.outcome != update.SetIncomplete]; h.answer(e) != want {
 			t.Errorf("%s %s: without a window the answer is %s", end.Outcome, end.Cause, h.answer(e))
+		}
+	}
+}
+
+// TestTroubleshooting: docs/TROUBLESHOOTING.md has each exit code of a start with its headline.
+func TestTroubleshooting(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "TROUBLESHOOTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := assets.TextsFor("en")
+	for _, end := range update.Ends() {
+		if end.Outcome == update.Redirected || end.Outcome == update.BinariesStaged {
+			continue // no player sees the first one, and the second one has the code of a start
+		}
+		row := fmt.Sprintf("| %d | *%s*", end.Exit, texts.Get(end.Key+".title"))
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/TROUBLESHOOTING.md has no %q", row)
 		}
 	}
 }

@@ -17,9 +17,63 @@ var startPorts = []string{"127.0.0.1:8787", "127.0.0.1:4000"}
 
 // TestStart runs every command of docs/START.md word for word, on a game that is a script; between the releases a file of it changes.
 func TestStart(t *testing.T) {
+	blocks := shellBlocks(t, "START.md", 4)
+	blocks[3] = "echo level 2 >build/linux/level\n" + blocks[3]
+	if _, played := runPage(t, blocks); played != "played level 1\nplayed level 2\n" {
+		t.Errorf("the game said %q", played)
+	}
+}
+
+// TestHowTo runs the commands of docs/HOWTO.md that need nothing but the programs, word for word, after those of docs/START.md. The game changes
+// between the releases.
+func TestHowTo(t *testing.T) {
+	start, blocks := shellBlocks(t, "START.md", 4), shellBlocks(t, "HOWTO.md", 6)
+	for i, before := range []string{
+		"echo level 2 >build/linux/level", "echo level 3 >build/linux/level", "echo level 4 >build/linux/level", "", "",
+		"collet-server reload --control server.sock\nmkdir -p ~/Games/OldLathe\ncp build/linux/* ~/Games/OldLathe\necho mine >~/Games/OldLathe/save\nrm played",
+	} {
+		blocks[i] = before + "\n" + blocks[i]
+	}
+	dir, played := runPage(t, append(start[:3], blocks...))
+	if played != "played level 4\n" {
+		t.Errorf("the adopted game said %q", played)
+	}
+	for name, want := range map[string]string{
+		"summary.md": "## Release 2 of stable for Linux-x64", "www/metadata/timestamp.json": "{", "media/anna/root-2.key": "", "media/ben/root-3.key": "",
+		"deck/Lathe/Resources/level": "level", "Games/OldLathe/Resources/save": "mine",
+	} {
+		if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil || !strings.HasPrefix(string(got), want) {
+			t.Errorf("%s: %.40q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+// shellBlocks are the blocks of commands of a page in docs.
+func shellBlocks(t *testing.T, page string, count int) (blocks []string) {
+	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("NOT TESTED: the page's commands are for bash on Linux")
 	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), "```sh\n")[1:] {
+		block, _, closed := strings.Cut(part, "```")
+		if !closed {
+			t.Fatalf("a block has no end: %q", part)
+		}
+		blocks = append(blocks, block)
+	}
+	if len(blocks) != count {
+		t.Fatalf("%s has %d blocks of commands, want %d", page, len(blocks), count)
+	}
+	return blocks
+}
+
+// runPage runs blocks of commands in one shell, in a folder with a built game that is a script. It returns the folder, and what the game said.
+func runPage(t *testing.T, blocks []string) (dir, played string) {
+	t.Helper()
 	for _, address := range startPorts {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -27,23 +81,7 @@ func TestStart(t *testing.T) {
 		}
 		l.Close()
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "START.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var blocks []string
-	for _, part := range strings.Split(string(page), "```sh\n")[1:] {
-		block, _, closed := strings.Cut(part, "```")
-		if !closed {
-			t.Fatalf("a block has no end: %q", part)
-		}
-		blocks = append(blocks, block)
-	}
-	if len(blocks) != 4 {
-		t.Fatalf("the page has %d blocks of commands; want describe, publish, play, update", len(blocks))
-	}
-	blocks[3] = "echo level 2 >build/linux/level\n" + blocks[3]
-	dir := t.TempDir()
+	dir = t.TempDir()
 	game := filepath.Join(dir, "build", "linux")
 	if err := os.MkdirAll(game, 0o755); err != nil {
 		t.Fatal(err)
@@ -59,13 +97,15 @@ func TestStart(t *testing.T) {
 	script := "set -e\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + strings.Join(blocks, "\n")
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Dir = dir
-	played := filepath.Join(dir, "played")
-	cmd.Env = append(os.Environ(), "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"), "COLLET_PASSPHRASE=correct horse", "PLAYED="+played, "HOME="+dir)
+	file := filepath.Join(dir, "played")
+	cmd.Env = append(os.Environ(), "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"), "COLLET_PASSPHRASE=correct horse", "PLAYED="+file, "HOME="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got, err := os.ReadFile(played); err != nil || string(got) != "played level 1\nplayed level 2\n" {
-		t.Errorf("the game said %q, %v\n%s", got, err, out)
+	said, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
+	return dir, string(said)
 }
