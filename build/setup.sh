@@ -36,6 +36,8 @@ package_tools="nsis wixl msitools osslsigncode minisign gnupg rpm cpio lintian m
 icnsutils"
 lab_packages="chromium nginx-light curl docker-registry buildah
 busybox-static ca-certificates"
+# The languages of the helper for games, which the lab runs in each of them.
+helper_languages="lua5.1 lua5.4 mono-mcs mono-runtime nodejs godot3-server"
 # What a client for Linux-arm64 links against, on a machine of another kind.
 arm64_packages="libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev
 libxkbcommon-dev libwayland-dev"
@@ -149,7 +151,7 @@ debian() {
 	[ -z "$missing" ] || required
 	case "$1" in
 	test) optional "the tests that need it are SKIPPED" $test_packages ;;
-	all) optional "the tests that need it are SKIPPED" $test_packages $other_systems $package_tools $lab_packages ;;
+	all) optional "the tests that need it are SKIPPED" $test_packages $other_systems $package_tools $lab_packages $helper_languages ;;
 	esac
 	quiet_services
 }
