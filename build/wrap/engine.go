@@ -86,6 +86,7 @@ var settingsFiles = `([^/]+/){0,2}((user_?)?(settings|config|options|preferences
 var leftovers = []struct{ pattern, fits string }{
 	{"*.pdb", `(.*/)?[^/]+\.pdb`},
 	{"unins*.exe", `(.*/)?unins[^/]*\.exe`}, {"unins*.dat", `(.*/)?unins[^/]*\.dat`}, // another installer's
+	{"__pycache__", `(.*/)?__pycache__`}, // Python writes it anew where the times of files differ
 	{"steam_appid.txt", `(.*/)?steam_appid\.txt`},
 	{"_CommonRedist", `_CommonRedist`},
 }

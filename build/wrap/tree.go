@@ -94,8 +94,9 @@ func scan(fsys fs.FS, skip func(name string) bool) (*tree, error) {
 	return t, err
 }
 
-// startable are the extensions of programs, libraries and scripts; files without any count, too.
-var startable = regexp.MustCompile(`(?i)^[^.]*$|\.(exe|dll|so|dylib|sh|run|bin|x86|x86_64|amd64|arm64|i[36]86|appimage|elf|love)$|[._-](x86|x64|linux|shipping|debug|[0-9]+)$`)
+// startable are the extensions of programs, libraries and scripts; files without any count, too. Scripts of Python and Perl need not be
+// executable to be started by hand.
+var startable = regexp.MustCompile(`(?i)^[^.]*$|\.(exe|dll|so|dylib|sh|py|pl|run|bin|x86|x86_64|amd64|arm64|i[36]86|appimage|elf|love)$|[._-](x86|x64|linux|shipping|debug|[0-9]+)$`)
 
 // mayStart reports whether a file's beginning has to be read.
 func mayStart(name string, mode fs.FileMode) bool {

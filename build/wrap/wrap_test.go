@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -431,4 +432,21 @@ func FuzzDetect(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestScriptsThatAreNotExecutable: scripts of Python and Perl are found by their first line, and what Python writes stays out.
+func TestScriptsThatAreNotExecutable(t *testing.T) {
+	for _, name := range []string{"run_game.py", "lathe.pl"} {
+		tree := fstest.MapFS{
+			name: {Data: []byte("#! /usr/bin/env python3\n"), Mode: 0o644}, "lib/main.py": {Data: []byte("import pygame\n"), Mode: 0o644},
+			"lib/__pycache__/main.cpython-311.pyc": {Data: []byte("x"), Mode: 0o644},
+		}
+		game, err := wrap.Detect(tree, wrap.Options{Folder: "lathe", Default: "Linux-x64"})
+		if err != nil || len(game.Targets) != 1 || game.Targets[0].Program != name {
+			t.Fatalf("%s: %+v, %v", name, game.Targets, err)
+		}
+		if !slices.Contains(game.Exclude, "__pycache__") {
+			t.Errorf("%s: players get everything but %q", name, game.Exclude)
+		}
+	}
 }
