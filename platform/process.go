@@ -3,6 +3,7 @@ package platform
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -166,6 +167,8 @@ func (e ProcessEnd) String() string {
 		return fmt.Sprintf("ended in an unknown way (%v)", e.Err)
 	case e.Killed:
 		return "was stopped"
+	case e.Signal == "" && e.Code > math.MaxInt32: // of Windows, where programs exit with negative numbers, too
+		return fmt.Sprintf("exited with code %d (%d)", e.Code, int32(uint32(e.Code)))
 	case e.Signal == "":
 		return "exited with code " + strconv.Itoa(e.Code)
 	}

@@ -99,18 +99,24 @@ var exceptions = map[uint32]ProcessEnd{
 	0xC0000142: {Signal: "STATUS_DLL_INIT_FAILED", Meaning: "a library did not start"},
 	0xC0000374: {Signal: "STATUS_HEAP_CORRUPTION", Meaning: "heap corruption"},
 	0xC0000409: {Signal: "STATUS_STACK_BUFFER_OVERRUN", Meaning: "stack buffer overrun"},
+	0xE06D7363: {Signal: "0xE06D7363", Meaning: "C++ exception"},
+	0xE0434352: {Signal: "0xE0434352", Meaning: ".NET exception"},
 	0xC000013A: {Signal: "STATUS_CONTROL_C_EXIT", Meaning: "Ctrl-C or a closed console", Asked: true},
 	0x40010004: {Signal: "DBG_TERMINATE_PROCESS", Meaning: "the session ended", Asked: true},
 }
 
-// firstError is the first NTSTATUS value of severity "error"; programs don't exit with such a code themselves.
-const firstError = 0xC0000000
+// From firstError on are NTSTATUS values of severity "error"; programs don't exit with such a code themselves. From firstNegative on are
+// the small negative numbers with which many programs exit, such as -1.
+const (
+	firstError    = 0xC0000000
+	firstNegative = 0xFFFF0000
+)
 
 // endOf reads the exit code, which is the exception's number if an exception ended the process.
 func endOf(state *os.ProcessState) ProcessEnd {
 	code := uint32(state.ExitCode())
 	end, known := exceptions[code]
-	if !known && code >= firstError {
+	if !known && code >= firstError && code < firstNegative {
 		end.Signal = fmt.Sprintf("0x%08X", code)
 	}
 	end.Code = int(code)

@@ -150,7 +150,9 @@ func TestExceptionsAreNamed(t *testing.T) {
 		{0xC0000005, "ended by exception STATUS_ACCESS_VIOLATION (access violation)", false},
 		{0xC000013A, "ended by exception STATUS_CONTROL_C_EXIT (Ctrl-C or a closed console)", true},
 		{0xC0001234, "ended by exception 0xC0001234", false},
-		{0x80000003, "exited with code 2147483651", false},
+		{0xE06D7363, "ended by exception 0xE06D7363 (C++ exception)", false},
+		{0x80000003, "exited with code 2147483651 (-2147483645)", false},
+		{0xFFFFFFFF, "exited with code 4294967295 (-1)", false},
 	}
 	for _, test := range tests {
 		end := wait(t, start(t, platform.Command{Args: []string{"fault", fmt.Sprint(test.code)}}))
