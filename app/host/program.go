@@ -68,10 +68,15 @@ func (s supervision) readyLimit() time.Duration {
 	return readyWait
 }
 
-// classify classifies the end of the child. A program reports by itself that it has run for long enough, so its time does not count.
+// classify classifies the end of the child. A program reports by itself that it has run for long enough, so its time does not count. It
+// shuts down without success only if it was asked to end: by a signal or by the end of the session.
 func (s supervision) classify(exit supervise.Exit) supervise.End {
 	if s.program {
-		return supervise.Classify(exit, exit.Ready, 0)
+		end := supervise.Classify(exit, exit.Ready, 0)
+		if end == supervise.Unsuccessful {
+			end = supervise.Killed
+		}
+		return end
 	}
 	return supervise.Classify(exit, exit.Ready, exit.Ran)
 }

@@ -30,10 +30,21 @@ func Open(func(string) string) (*Finder, error) {
 // Close does nothing.
 func (f *Finder) Close() error { return nil }
 
-// Visible reports whether one of the processes has a visible window.
+// consoleClasses are the classes of console windows, in Windows and in Wine. The system opens one for every program with a console, before
+// that has done anything.
+var consoleClasses = []string{"ConsoleWindowClass", "WineConsoleClass"}
+
+// isConsole reports whether a window is a console.
+func isConsole(window windows.HWND) bool {
+	var name [64]uint16
+	n, err := windows.GetClassName(window, &name[0], int32(len(name)))
+	return err == nil && slices.Contains(consoleClasses, windows.UTF16ToString(name[:n]))
+}
+
+// Visible reports whether one of the processes has a visible window other than a console.
 func (f *Finder) Visible(pids []int) (found bool, err error) {
-	f.each = func(_ windows.HWND, pid int) bool {
-		found = slices.Contains(pids, pid)
+	f.each = func(window windows.HWND, pid int) bool {
+		found = slices.Contains(pids, pid) && !isConsole(window)
 		return !found
 	}
 	if err = windows.EnumWindows(f.callback, unsafe.Pointer(nil)); found {

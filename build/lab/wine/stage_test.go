@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 type stage struct {
 	client, server string
 	holder         string    // holds a file: holder FILE open|load MILLISECONDS
+	executable     string    // a game that is a program, testdata/game.c
+	console        string    // the same with a console
 	modules        [2]string // of release 1 and 2
 	packs          [2]string // folders
 }
@@ -47,7 +49,10 @@ var compatibility = [2]string{"wine-1", "wine-2"}
 
 var staged = sync.OnceValues(func() (*stage, error) {
 	ctx := context.Background()
-	s := &stage{client: filepath.Join(shared, "client.exe"), server: filepath.Join(shared, "server"), holder: filepath.Join(shared, "holder.exe")}
+	s := &stage{
+		client: filepath.Join(shared, "client.exe"), server: filepath.Join(shared, "server"), holder: filepath.Join(shared, "holder.exe"),
+		executable: filepath.Join(shared, "game.exe"), console: filepath.Join(shared, "console.exe"),
+	}
 	if err := wine.BuildClient(ctx, ".", s.client); err != nil {
 		return nil, err
 	}
@@ -57,6 +62,10 @@ var staged = sync.OnceValues(func() (*stage, error) {
 	}
 	source := filepath.Join(shared, "holder.c")
 	if err := errors.Join(os.WriteFile(source, []byte(holder), 0o644), wine.Compile(ctx, s.holder, source)); err != nil {
+		return nil, err
+	}
+	text := filepath.Join("testdata", "game.c")
+	if err := errors.Join(wine.Compile(ctx, s.executable, text, "-mwindows"), wine.Compile(ctx, s.console, text, "-lgdi32")); err != nil {
 		return nil, err
 	}
 	if _, err := demo.BuildPacks(shared); err != nil {
