@@ -135,6 +135,7 @@ var imports = map[string]row{
 	"build/lab/browser":              {},
 	"build/lab/compatible":           {},
 	"build/lab/containers":           {},
+	"build/lab/games":                {},
 	"build/lab/mutants":              {},
 	"build/testscripts":              {ours: []string{"build/demo", "build/qa/process", "build/qa/proxy", "build/testprograms", "platform/testwait", "runtime/sample"}, others: []string{"github.com/rogpeppe/go-internal"}},
 	"build/testprograms":             {ours: []string{"platform/testlevel"}, others: []string{"github.com/rogpeppe/go-internal"}},

@@ -4,7 +4,7 @@
 #
 #   run      a compiler, the window's headers, a display without a screen: what the build and the demo need (the default)
 #   test     also what the tests of the product start
-#   all      also what the lab starts: Wine, a browser, makers of packages, compilers for other systems
+#   all      also what the lab starts: Wine, a browser, makers of packages, compilers for other systems, games
 #   bench    also what `make bench` compares with
 #   peers    what `make bench-delta`, `bench-net` and `bench-install` compare with
 #   arm64    that processor's packages, and what a client for Linux-arm64 links against
@@ -38,6 +38,9 @@ lab_packages="chromium nginx-light curl docker-registry buildah
 busybox-static ca-certificates"
 # The languages of the helper for games, which the lab runs in each of them.
 helper_languages="lua5.1 lua5.4 mono-mcs mono-runtime nodejs godot3-server"
+# Games of other people that the lab wraps, updates and plays (build/lab/games): one for each of plain C, C++, LÖVE, Python, and what
+# Godot 3 exports run in. Some 80 MB are downloaded.
+game_packages="openttd openttd-opengfx teeworlds chocolate-doom freedoom love mrrescue whichwayisup python3-pygame godot3-runner"
 # What a client for Linux-arm64 links against, on a machine of another kind.
 arm64_packages="libgl-dev libegl-dev libgles-dev libx11-dev libxcursor-dev libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev
 libxkbcommon-dev libwayland-dev"
@@ -151,7 +154,7 @@ debian() {
 	[ -z "$missing" ] || required
 	case "$1" in
 	test) optional "the tests that need it are SKIPPED" $test_packages ;;
-	all) optional "the tests that need it are SKIPPED" $test_packages $other_systems $package_tools $lab_packages $helper_languages ;;
+	all) optional "the tests that need it are SKIPPED" $test_packages $other_systems $package_tools $lab_packages $helper_languages $game_packages ;;
 	esac
 	quiet_services
 }
