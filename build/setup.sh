@@ -111,7 +111,7 @@ optional() {
 	fi
 	say "installing $wanted"
 	$root apt-get update -qq || say "the package lists could not be refreshed; trying with those at hand"
-	install="$root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends"
+	install="$root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends"
 	$install $wanted >/dev/null 2>&1 && return
 	for package in $wanted; do
 		$install "$package" >/dev/null || say "$package CAN'T BE INSTALLED: $consequence"
@@ -161,7 +161,7 @@ debian() {
 
 # required installs what is in $missing, or ends this with what to do.
 required() {
-	install="apt-get install -y --no-install-recommends $missing"
+	install="apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $missing"
 	if ! as_root; then
 		say "packages are missing and this user can't install them without a password. Run:"
 		say "  sudo apt-get update && sudo $install"
