@@ -287,15 +287,15 @@ func (c *connecting) chooseHead(ctx context.Context, answer trusted) error {
 }
 
 // requestSequel requests the sequel to the release that is probably installed from the first mirror. If none is known, it requests the one
-// for new players, whose number is 0. During a pause or with a rate
-// limit, files are requested one by one.
+// for new players: its number is 0, and its product is empty if none is configured. During a pause or with a rate limit, files are requested
+// one by one.
 func (c *connecting) requestSequel(ctx context.Context, likely installedRelease) {
 	c.objects.setSequel(nil)
 	paused, limit := c.mirrors.limits()
 	if likely.Number == 0 {
 		likely = installedRelease{Product: c.o.Product, Channel: c.o.Channel, Target: c.o.Target}
 	}
-	if paused || limit > 0 || likely.Product == "" || likely.Channel != c.o.Channel || likely.Target != c.o.Target ||
+	if paused || limit > 0 || likely.Channel != c.o.Channel || likely.Target != c.o.Target ||
 		c.o.Product != "" && likely.Product != c.o.Product {
 		return
 	}

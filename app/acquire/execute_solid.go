@@ -2,8 +2,10 @@ package acquire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 
@@ -86,36 +88,31 @@ func (p *planning) addGroups(s *Situation) {
 	}
 }
 
-// fetchSolid fetches the groups that a plan uses, and writes their contents to the wants. Parts are fetched ahead while the ones before
-// them are decoded.
+// fetchSolid fetches the groups that a plan uses, and writes their contents to the wants. Parts are fetched one after the other, each by one
+// request, and decoded while they arrive:
+//
+//	link ──part──► spool ──bytes──► decoder ──frames──► writer ──► wants
+//
+// The bytes are not verified yet. So a fault may be that of a mirror: then the group is decoded again when its parts are verified. Contents
+// are always checked by their own digests.
 func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
 	list := choose(e.blobs, plan, Solid)
 	used := map[int]bool{}
 	for _, b := range list {
 		used[e.solid.places[b.sum].Group] = true
 	}
-	f := &solidFetch{executing: e, parts: newPrefetcher(ctx, download.MaxInFlight), came: map[release.Object]int64{}}
-	defer f.parts.close()
 	var groups []solid.Group
 	largest := int64(0)
 	for g, group := range e.solid.form.Groups {
-		if !used[g] {
-			continue
-		}
-		groups, largest = append(groups, group), max(largest, group.Size())
-		for _, p := range group.Parts {
-			before := e.objects.countReceived(p)
-			f.parts.addTask(1, func(ctx context.Context) (any, error) {
-				return e.objects.fetchWith(ctx, p, partRequest, func(done int64) { f.countReceived(p, done-before) })
-			})
+		if used[g] {
+			groups, largest = append(groups, group), max(largest, group.Size())
 		}
 	}
 	release := e.o.Reserve(largest)
+	defer release()
+	f := startSolidFetch(ctx, e, groups)
+	defer f.close()
 	f.buffer = make([]byte, 0, largest)
-	defer func() {
-		f.buffer = nil
-		release()
-	}()
 	for _, group := range groups {
 		if err := f.unpack(ctx, group); err != nil {
 			return err
@@ -124,46 +121,77 @@ func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
 	return nil
 }
 
-// partRequest is the least size of a request for a part in bytes: parts are fetched several at once, so most take one request.
-const partRequest = 2 << 20
-
-// solidFetch is one call of fetchSolid.
+// solidFetch is one call of fetchSolid. A goroutine fetches the parts; the others are those of the decoder and of the caller, who writes.
 type solidFetch struct {
 	*executing
-	parts  *prefetcher
-	buffer []byte // of the decoders, as large as the largest group
-
-	mu   sync.Mutex
-	came map[release.Object]int64 // received bytes of each part
-	sum  int64                    // of came
+	cancel context.CancelFunc
+	run    sync.WaitGroup
+	parts  chan *arrivingPart // in order; one that waits here is being fetched
+	buffer []byte             // of the decoders, as large as the largest group
 }
 
-// countReceived reports the number of received bytes of a part. It is safe for concurrent use.
-func (f *solidFetch) countReceived(p release.Object, bytes int64) {
-	f.mu.Lock()
-	bytes = max(bytes, 0)
-	f.sum += bytes - f.came[p]
-	f.came[p] = bytes
-	sum := f.sum
-	f.mu.Unlock()
-	f.progress.reportTraffic(sum)
-}
-
-// unpack decodes a group, and writes its contents while the decoder goes on. A failure counts for all contents that it leaves.
-func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
-	decoded := make(chan []byte, decodedAhead)
-	var fault error // of the decoder, once decoded is closed
-	go func() {
-		defer close(decoded)
-		fault = f.decode(group, decoded)
-	}()
-	w := &solidWriter{e: f.executing, members: group.Members}
-	var err error // of the disk or the caller
-	for data := range decoded {
-		if err == nil {
-			if err = w.write(ctx, data); err != nil {
-				f.parts.cancel()
+// startSolidFetch starts to fetch the parts of groups. The caller closes the result.
+func startSolidFetch(ctx context.Context, e *executing, groups []solid.Group) *solidFetch {
+	ctx, cancel := context.WithCancel(ctx)
+	f := &solidFetch{executing: e, cancel: cancel, parts: make(chan *arrivingPart, 1)}
+	f.run.Go(func() {
+		defer close(f.parts)
+		fetched := int64(0)
+		for _, group := range groups {
+			for _, p := range group.Parts {
+				a := &arrivingPart{size: p.Size, step: make(chan struct{})}
+				select {
+				case f.parts <- a:
+				case <-ctx.Done():
+					return
+				}
+				here, had := f.objects.countReceived(p), fetched
+				a.finish(f.objects.fetchArriving(ctx, p, a.arrive, func(done int64) {
+					fetched = had + max(done-here, 0)
+					f.progress.reportTraffic(fetched)
+				}))
 			}
+		}
+	})
+	return f
+}
+
+// close ends the fetch and waits for it.
+func (f *solidFetch) close() {
+	f.cancel()
+	f.run.Wait()
+	for a := range f.parts {
+		a.close()
+	}
+}
+
+// unpack decodes a group and writes its contents. A failure counts for all contents that it leaves.
+func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
+	var begun []*arrivingPart
+	defer func() {
+		for _, a := range begun {
+			a.close()
+		}
+	}()
+	part := func(i int) (*arrivingPart, error) {
+		if i < len(begun) {
+			return begun[i], nil
+		}
+		a, is := <-f.parts
+		if !is {
+			return nil, cmp.Or(ctx.Err(), context.Canceled)
+		}
+		begun = append(begun, a)
+		return a, nil
+	}
+	w, fault, err := f.decode(ctx, group, part, true)
+	if err == nil && fault != nil && !endsFetch(ctx, fault) {
+		f.o.Log.Debug().Err(fault).Msg("a group of the solid form is decoded again, from verified parts")
+		if err = w.open.giveUp(); err != nil {
+			return err
+		}
+		if fault = awaitParts(len(group.Parts), part); fault == nil {
+			w, fault, err = f.decode(ctx, group, part, false)
 		}
 	}
 	switch {
@@ -178,41 +206,159 @@ func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
 	}
 }
 
+// awaitParts waits until all parts of a group are verified.
+func awaitParts(count int, part func(i int) (*arrivingPart, error)) error {
+	for i := range count {
+		a, err := part(i)
+		if err == nil {
+			err = a.await()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // decodedAhead is how many frames the decoder may be ahead of the writer.
 const decodedAhead = 32
 
-// decode decodes the parts of a group, and sends its contents so far after each frame.
-func (f *solidFetch) decode(group solid.Group, decoded chan<- []byte) error {
-	ctx := f.parts.ctx
-	d, fault := solid.NewDecoder(group.Size(), f.buffer)
-	send := func() error {
-		select {
-		case decoded <- d.Data():
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for range group.Parts {
-		result, err := f.parts.nextResult()
-		if err == nil {
-			part := result.(*download.Spooled)
-			if fault == nil {
-				fault = d.Part(part, part.Size(), send)
+// decode decodes a group, and writes its contents while the decoder goes on. fault is that of the parts, and of contents that arriving bytes
+// make; err is that of the disk or the caller.
+func (f *solidFetch) decode(ctx context.Context, group solid.Group, part func(i int) (*arrivingPart, error), arriving bool) (w *solidWriter, fault, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	decoded := make(chan []byte, decodedAhead)
+	go func() {
+		defer close(decoded)
+		d, bad := solid.NewDecoder(group.Size(), f.buffer)
+		for i := range group.Parts {
+			var a *arrivingPart
+			if bad == nil {
+				a, bad = part(i)
 			}
-			err = part.Close()
+			if bad != nil {
+				break
+			}
+			bad = d.Part(a, a.size, func() error {
+				select {
+				case decoded <- d.Data():
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
 		}
-		if fault == nil {
-			fault = err
+		if bad == nil && !d.Done() {
+			bad = &solid.Error{What: "parts that end before their group"}
 		}
-		if fault != nil && endsFetch(ctx, fault) {
-			return fault
+		fault = bad
+	}()
+	w = &solidWriter{e: f.executing, members: group.Members, arriving: arriving}
+	for data := range decoded {
+		if err == nil {
+			if err = w.write(ctx, data); err != nil && !errors.Is(err, errContent) {
+				f.cancel() // the decoder may wait for bytes
+			}
+			if err != nil {
+				cancel()
+			}
 		}
 	}
-	if fault == nil && !d.Done() {
-		fault = &solid.Error{What: "parts that end before their group"}
+	if errors.Is(err, errContent) { // of bytes that are not verified
+		fault, err = err, nil
 	}
-	return fault
+	return w, fault, err
+}
+
+// arrivingPart is a part of a group that is read while it arrives. It implements io.ReaderAt. One goroutine calls arrive and finish, and
+// another one the other methods.
+type arrivingPart struct {
+	size int64
+
+	mu     sync.Mutex
+	step   chan struct{} // closed when one of these changes
+	from   io.ReaderAt   // of have bytes, unverified; nil while nothing can be read
+	have   int64
+	redone bool // bytes that could be read turned out to be wrong
+	ended  bool
+	object *download.Spooled // verified, once ended without err
+	err    error
+}
+
+// change changes the state and wakes a waiting reader.
+func (a *arrivingPart) change(do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	do()
+	close(a.step)
+	a.step = make(chan struct{})
+}
+
+// arrive implements download.Object.Arrived.
+func (a *arrivingPart) arrive(from io.ReaderAt, n int64) {
+	a.change(func() {
+		if a.from = from; from != nil {
+			a.redone = a.redone || n < a.have
+			a.have = n
+		}
+	})
+}
+
+// finish ends the part: with the verified object, or with err.
+func (a *arrivingPart) finish(object *download.Spooled, err error) {
+	a.change(func() {
+		if a.ended, a.err = true, err; err == nil {
+			a.object = object
+		}
+	})
+}
+
+// await waits until the part has ended.
+func (a *arrivingPart) await() error {
+	for {
+		a.mu.Lock()
+		ended, step, err := a.ended, a.step, a.err
+		a.mu.Unlock()
+		if ended {
+			return err
+		}
+		<-step
+	}
+}
+
+// errRedone ends reading a part of which bytes were replaced.
+var errRedone = errors.New("bytes of the part were fetched again")
+
+// ReadAt implements io.ReaderAt. It waits until the bytes are there.
+func (a *arrivingPart) ReadAt(p []byte, off int64) (int, error) {
+	for {
+		a.mu.Lock()
+		switch {
+		case a.redone && !a.ended:
+			a.mu.Unlock()
+			return 0, errRedone
+		case a.err != nil:
+			defer a.mu.Unlock()
+			return 0, a.err
+		case a.object != nil:
+			defer a.mu.Unlock()
+			return a.object.ReadAt(p, off)
+		case a.from != nil && off+int64(len(p)) <= a.have:
+			defer a.mu.Unlock() // from stays valid as long
+			return a.from.ReadAt(p, off)
+		}
+		step := a.step
+		a.mu.Unlock()
+		<-step
+	}
+}
+
+// close waits until the part has ended, and closes it.
+func (a *arrivingPart) close() {
+	if a.await() == nil {
+		_ = a.object.Close() // an error does not matter after reading
+	}
 }
 
 // discard removes the parts of a group.
@@ -256,6 +402,8 @@ type solidWriter struct {
 	at      int64          // bytes of the group before the first of members
 	written int64          // bytes of the first of members
 	open    *filler        // of the first of members; nil if it is not wanted, or nothing of it is written
+
+	arriving bool // the bytes are not verified, so wrong contents are no fault of the group
 }
 
 // deliverStep is how many bytes are delivered at once.
@@ -334,6 +482,10 @@ func (w *solidWriter) finish(ctx context.Context, err error) error {
 	}
 	if endsFetch(ctx, err) {
 		return err
+	}
+	if w.arriving {
+		w.open = open
+		return errors.Join(errContent, err)
 	}
 	w.e.failed(open.blob, Solid, maxFailures, err)
 	return open.giveUp()

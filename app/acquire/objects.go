@@ -108,11 +108,11 @@ func (s *objectStore) fetchRange(ctx context.Context, o release.Object, r downlo
 
 // fetchSpooled fetches an object and opens it: from memory, from the sequel, or from the spool.
 func (s *objectStore) fetchSpooled(ctx context.Context, o release.Object, progress func(done int64)) (*download.Spooled, error) {
-	return s.fetchWith(ctx, o, 0, progress)
+	return s.fetchArriving(ctx, o, nil, progress)
 }
 
-// fetchWith is fetchSpooled with requests of at least least bytes.
-func (s *objectStore) fetchWith(ctx context.Context, o release.Object, least int64, progress func(done int64)) (*download.Spooled, error) {
+// fetchArriving is fetchSpooled for a caller that reads the object while it arrives, see download.Object.Arrived.
+func (s *objectStore) fetchArriving(ctx context.Context, o release.Object, arrived func(from io.ReaderAt, n int64), progress func(done int64)) (*download.Spooled, error) {
 	if data := s.prefetchedBytes(o.Sum); data != nil {
 		return download.InMemory(data), nil
 	}
@@ -137,7 +137,7 @@ func (s *objectStore) fetchWith(ctx context.Context, o release.Object, least int
 		s.small.Drop(o.Path())
 	}
 	object := download.ObjectAt(o)
-	object.Least = least
+	object.Arrived = arrived
 	if err := s.mirrors.current().Whole(ctx, object, s.spool, progress); err != nil {
 		return nil, err
 	}

@@ -267,7 +267,7 @@ func noChunks(t *testing.T, p *publisher) {
 
 // noWhole: without whole objects chunks are used, even by an empty install.
 func noWhole(t *testing.T, p *publisher) {
-	c := newClient(t, p, p.mirror())
+	c := newClient(t, p, p.bareMirror())
 	p.removeSolid(8)
 	for _, s := range p.sources(8) {
 		if !s.Index.IsZero() {
@@ -284,7 +284,7 @@ func noWhole(t *testing.T, p *publisher) {
 			remove(t, p.disk, s.Index.Path())
 		}
 	}
-	c = newClient(t, p, p.mirror())
+	c = newClient(t, p, p.bareMirror())
 	c.wantOutcome(c.run(), update.Failed, update.ServerFault)
 }
 

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"collet/app/download"
@@ -115,37 +114,16 @@ func (l *trustedLists) current(ctx context.Context, have installedRelease) (trus
 // refresh refreshes the metadata with one fetcher. Without a configured product it uses the only one of the list for this channel and
 // target.
 func (l *trustedLists) refresh(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
-	q.Product = cmp.Or(q.Product, l.product())
 	now, err := l.client.Refresh(ctx, prefetchTargets(f, l.client), q)
+	q.Product = cmp.Or(q.Product, now.Product)
 	if errors.Is(err, release.ErrNoRelease) && q.Product == "" {
-		if q.Product = l.product(); q.Product != "" {
-			now, err = l.client.Refresh(ctx, f, q)
-		} else if names := l.products(); len(names) > 1 {
-			err = fmt.Errorf("%w: it has %s; say which with Release.Product", err, strings.Join(names, ", "))
+		if entries, readErr := l.client.Entries(); readErr == nil {
+			if names := release.Products(entries, q.Channel, q.Target); len(names) > 1 {
+				err = fmt.Errorf("%w: it has %s; say which with Release.Product", err, strings.Join(names, ", "))
+			}
 		}
 	}
 	return trusted{now, q}, err
-}
-
-// product is the only product of the signed list for this channel and target; empty if it has several or none.
-func (l *trustedLists) product() string {
-	if names := l.products(); len(names) == 1 {
-		return names[0]
-	}
-	return ""
-}
-
-func (l *trustedLists) products() (names []string) {
-	entries, err := l.client.Entries()
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if e.Channel == l.o.Channel && e.Target == l.o.Target && !slices.Contains(names, e.Product) {
-			names = append(names, e.Product)
-		}
-	}
-	return names
 }
 
 // faultOf maps an error to a fault with a cause for users. Faults and context errors are returned unchanged.

@@ -96,7 +96,11 @@ type Object struct {
 	Size   int64          // bytes; below 0 is unknown
 	Digest release.Digest // SHA-256; only Whole needs it
 	Parts  bool           // Ranges fails rather than fetch the whole file for a small part: the caller has other strategies
-	Least  int64          // least size of a request in bytes, if that much is missing: for callers that fetch several objects at once
+
+	// Arrived is called by Whole with the first n bytes of the object, unverified, whenever there are more of them; nil: it is not called.
+	// n begins again at a lower number if bytes turned out to be wrong. from is valid until a call without it, which comes before Whole
+	// returns. With Arrived the bytes come in order: Whole makes one request, and another one only if that takes long.
+	Arrived func(from io.ReaderAt, n int64)
 }
 
 // ObjectAt is the object of a verified document.

@@ -100,7 +100,7 @@ func (w *whole) round(ctx context.Context) error {
 	w.hash = make(chan struct{}, 1)
 	var running sync.WaitGroup
 	var hashed error
-	running.Go(func() { hashed = hashReceived(inner, hash, w.hash) })
+	running.Go(func() { hashed = w.hashReceived(inner, hash) })
 	err := w.fetchMissing(inner)
 	close(w.hash)
 	if err != nil {
@@ -123,12 +123,18 @@ func (w *whole) round(ctx context.Context) error {
 	return nil
 }
 
-// hashReceived hashes the part up to the first gap, on each value of received and when it is closed.
-func hashReceived(ctx context.Context, hash *hashing, received <-chan struct{}) error {
+// hashReceived hashes the part up to the first gap, on each value of w.hash and when it is closed.
+func (w *whole) hashReceived(ctx context.Context, hash *hashing) error {
+	if w.o.Arrived != nil {
+		defer w.o.Arrived(nil, 0)
+	}
 	for more := true; more; {
-		_, more = <-received
+		_, more = <-w.hash
 		if err := hash.upTo(ctx); err != nil {
 			return err
+		}
+		if w.o.Arrived != nil {
+			w.o.Arrived(w.p.file, hash.at)
 		}
 	}
 	return nil
@@ -138,7 +144,7 @@ func hashReceived(ctx context.Context, hash *hashing, received <-chan struct{}) 
 // set.
 func (w *whole) fetchMissing(ctx context.Context) error {
 	have, size := w.p.state()
-	s := w.f.newScheduler(Object{Name: w.o.Name, Size: size, Least: w.o.Least}, size, w)
+	s := w.f.newScheduler(Object{Name: w.o.Name, Size: size, Arrived: w.o.Arrived}, size, w)
 	for _, m := range w.f.stats.mirrors {
 		try := s.tries.of(m)
 		try.last = w.stale[m]

@@ -168,11 +168,14 @@ func (s *scheduler) requestSize(free int) int64 {
 		return math.MaxInt64
 	}
 	left := span.Total(s.pending)
+	if s.o.Arrived != nil {
+		return left
+	}
 	share := (left + int64(free) - 1) / int64(free)
 	if s.landed {
 		share = max(left/int64(s.f.stats.allowedRequests()), tailRequest)
 	}
-	return max(min(share, s.largest), smallestRequest, s.o.Least)
+	return max(min(share, s.largest), smallestRequest)
 }
 
 // cutPending removes about size bytes from the front of the pending ranges. A remainder that is too small for a request is included.

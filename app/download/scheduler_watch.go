@@ -19,6 +19,8 @@ const (
 	// splitTime is the least remaining time of a request to be split: a new connection costs two round trips and has to get up to
 	// speed.
 	splitTime = time.Second
+	// splitInOrder is the same where the bytes should come in order, see Object.Arrived.
+	splitInOrder = 5 * time.Second
 	// stuckTime is how long a connection may deliver no byte, in addition to two round trips, before a free one takes over.
 	// Systems retransmit a lost packet after 200 ms at the earliest, and a lost first one after a second.
 	stuckTime = 200 * time.Millisecond
@@ -121,8 +123,12 @@ func (s *scheduler) split(now time.Time) {
 	if s.cancelStuck(now); len(s.pending) > 0 {
 		return
 	}
+	worth := splitTime
+	if s.o.Arrived != nil {
+		worth = splitInOrder
+	}
 	r, need := s.longest(now)
-	if r == nil || need < splitTime || r.unread() < 2*smallestRequest || now.Sub(r.began) < splitTime/2 {
+	if r == nil || need < worth || r.unread() < 2*smallestRequest || now.Sub(r.began) < splitTime/2 {
 		return
 	}
 	middle := r.to - r.unread()/2

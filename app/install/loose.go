@@ -13,12 +13,17 @@ import (
 //	  └────────────────syncLoose────────────────┘
 type loose struct {
 	items []int
+	bytes int64 // of items
 	early []int      // items of the sync in progress
 	done  chan error // receives its result; nil without a sync in progress
 }
 
-// earlyBatch is the number of finished parts from which an early sync pays off.
-const earlyBatch = 32
+const (
+	// earlyBatch is the number of finished parts from which an early sync pays off.
+	earlyBatch = 32
+	// earlyBytes is the same in bytes, where all files are synced together: so less is left for the end, when nothing else is to do.
+	earlyBytes = 24 << 20
+)
 
 // parts are the names of the parts of items.
 func (w *transfer) parts(items []int) []string {
@@ -29,20 +34,19 @@ func (w *transfer) parts(items []int) []string {
 	return names
 }
 
-// syncEarly starts to sync finished parts on a disk that can sync in parallel, unless a sync is in progress, or all are synced together at
-// the end. The caller must call endEarly before it drops the work. The error is that of the previous sync.
+// syncEarly starts to sync finished parts on a disk that can sync in parallel, unless a sync is in progress. The caller must call endEarly before it drops the work. The error is that of the previous sync.
 func (w *transfer) syncEarly() error {
 	l := &w.loose
 	syncer, can := w.fs.(platform.Syncer)
 	busy := l.done != nil && len(l.done) == 0
-	if !can || syncer.SyncsTogether() || len(l.items) < earlyBatch || busy {
+	if !can || busy || len(l.items) < earlyBatch || syncer.SyncsTogether() && l.bytes < earlyBytes {
 		return nil
 	}
 	if err := w.endEarly(); err != nil {
 		return err
 	}
 	names, done := w.parts(l.items), make(chan error, 1)
-	l.early, l.items, l.done = l.items, nil, done
+	l.early, l.items, l.bytes, l.done = l.items, nil, 0, done
 	go func() { done <- syncer.SyncFiles(names) }()
 	return nil
 }
@@ -70,7 +74,7 @@ func (w *transfer) syncLoose() error {
 	if err != nil {
 		err = errors.Join(err, w.discardParts(l.items))
 	}
-	l.items = nil
+	l.items, l.bytes = nil, 0
 	return errors.Join(early, err)
 }
 

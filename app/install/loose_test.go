@@ -83,6 +83,20 @@ func TestSyncsTogether(t *testing.T) {
 	}
 }
 
+// TestManyBytesAreSyncedMeanwhile checks that such a disk gets many bytes before the end.
+func TestManyBytesAreSyncedMeanwhile(t *testing.T) {
+	f := newFolder(t)
+	disk := &syncing{FS: f.open(), together: true}
+	var pairs []string
+	for i := range 40 {
+		pairs = append(pairs, fmt.Sprintf("%03d.txt", i), strings.Repeat(fmt.Sprintf("text %03d", i), 1<<17))
+	}
+	set := packs(pairs...)
+	if _, err := (start{blobs: set}).on(t, disk); err != nil || len(disk.asked) < 2 {
+		t.Errorf("%v; %d calls", err, len(disk.asked))
+	}
+}
+
 // TestSyncMeanwhileIsWaitedFor checks that a commit waits for the end of the sync.
 func TestSyncMeanwhileIsWaitedFor(t *testing.T) {
 	f := newFolder(t)

@@ -201,7 +201,7 @@ func (w *transfer) finish(ctx context.Context, i int, c candidate) error {
 		}
 	}
 	if c.file.Size < syncAlone {
-		w.loose.items = append(w.loose.items, i)
+		w.loose.items, w.loose.bytes = append(w.loose.items, i), w.loose.bytes+c.file.Size
 		if err := w.syncEarly(); err != nil {
 			return err
 		}

@@ -68,7 +68,8 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		return nil, err
 	}
 	tracks := map[release.Track][]release.Entry{}
-	for _, e := range s.releases.repo.Entries() {
+	all := s.releases.repo.Entries()
+	for _, e := range all {
 		tracks[e.Track()] = append(tracks[e.Track()], e)
 	}
 	wanted := map[string][]byte{}
@@ -85,7 +86,12 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		if err == nil && first != nil {
 			none := entries[newest]
 			none.Number = 0
-			wanted[none.PackedSequelPath()], err = release.PackSequel(first)
+			data, packErr := release.PackSequel(first)
+			wanted[none.PackedSequelPath()], err = data, packErr
+			if release.OnlyProduct(all, none.Channel, none.Target) != "" { // players need not know its name
+				none.Product = ""
+				wanted[none.PackedSequelPath()] = data
+			}
 		}
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", entries[newest].Path())

@@ -25,9 +25,6 @@ const (
 	maxSolidShare = 110
 	// maxSingleShare is the same for one content, where no request is saved.
 	maxSingleShare = 97
-	// partSize is the smallest target for the size of a part in bytes, and groupParts the number of parts of a larger group.
-	partSize   = 1 << 20
-	groupParts = 16
 	// solidMemory is the memory for packing one group in bytes.
 	solidMemory = 600 << 20
 )
@@ -239,7 +236,7 @@ func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.C
 	if err != nil {
 		return nil, err
 	}
-	parts := joinFrames(frames)
+	parts := [][]byte{bytes.Join(frames, nil)} // clients decode a part while it arrives
 	if err := verifyParts(parts, data); err != nil {
 		return nil, advice.Because(err, "report this", "contents that were packed together do not unpack")
 	}
@@ -308,22 +305,6 @@ func readForm(ctx context.Context, form []byte, in io.ReaderAt, c solid.Content,
 		return errDiffers
 	}
 	return nil
-}
-
-// joinFrames joins the frames of a group to parts.
-func joinFrames(frames [][]byte) (parts [][]byte) {
-	total := 0
-	for _, f := range frames {
-		total += len(f)
-	}
-	target := max(partSize, total/groupParts)
-	var open []byte
-	for i, f := range frames {
-		if open = append(open, f...); len(open) >= target || i == len(frames)-1 {
-			parts, open = append(parts, open), nil
-		}
-	}
-	return parts
 }
 
 // verifyParts decodes parts like a client, so that a wrong one is never published.

@@ -175,6 +175,24 @@ func Choose(entries []Entry, q Query) (Choice, error) {
 // Track is the requested track.
 func (q Query) Track() Track { return Track{q.Product, q.Channel, q.Target} }
 
+// Products are the products of a list that have releases for a channel and target, in the list's order.
+func Products(entries []Entry, channel, target string) (names []string) {
+	for _, e := range entries {
+		if e.Channel == channel && e.Target == target && !slices.Contains(names, e.Product) {
+			names = append(names, e.Product)
+		}
+	}
+	return names
+}
+
+// OnlyProduct is the only product that has releases for a channel and target; empty if there are several or none.
+func OnlyProduct(entries []Entry, channel, target string) string {
+	if names := Products(entries, channel, target); len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
 // Highest returns the entry with the highest number that fits.
 func Highest(entries []Entry, fit func(Entry) bool) (best Entry, found bool) {
 	for _, e := range entries {

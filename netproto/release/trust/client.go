@@ -214,6 +214,7 @@ func (k trustState) choose(q release.Query, now time.Time) (Current, error) {
 // Refresh asks a server for the current metadata. Without changes it costs two small requests, sent together. Rejected
 // metadata is an *Error, a network failure is the fetcher's error, and a write failure is the store's; Known still answers
 // after any of them. Expired metadata is no error: then the answer is not fresh, see Staleness. ctx bounds the whole call.
+// A query without a product is for the only one that the list has for its channel and target.
 func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Current, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -222,6 +223,9 @@ func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Curre
 		return Current{}, err
 	}
 	k := c.current()
+	if q.Product == "" {
+		q.Product = release.OnlyProduct(k.entries, q.Channel, q.Target)
+	}
 	if err := c.saveFloors(k, q, k.targets.meta != before); err != nil {
 		return Current{}, err
 	}
