@@ -13,7 +13,7 @@ import (
 //	  └────────────────syncLoose────────────────┘
 type loose struct {
 	items []int
-	bytes int64 // of items
+	bytes int64      // of items
 	early []int      // items of the sync in progress
 	done  chan error // receives its result; nil without a sync in progress
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"collet/app/download"
@@ -166,8 +167,8 @@ func (s *stage) seen(t *testing.T, address string) platform.FS {
 	return openDir(t, dir)
 }
 
-// TestServicesStopAnywhere ends an update of a service after every write, or after every second one. Clients see the old release or the new one, whole, and the next
-// publication completes it.
+// TestServicesStopAnywhere ends an update of a service after every write, or after every second one. Clients see the old release or the
+// new one, whole, and the next publication completes it.
 func TestServicesStopAnywhere(t *testing.T) {
 	testlevel.Slow(t)
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
@@ -185,34 +186,43 @@ func TestServicesStopAnywhere(t *testing.T) {
 	}
 	for name, service := range map[string]struct {
 		address string
+		mu      *sync.Mutex // a request may still end after its client has gone
 		limit   func(writes int)
 		save    func() (restore func())
 	}{
-		"registry": {registry.address(), func(writes int) { registry.writes = writes }, func() func() {
+		"registry": {registry.address(), &registry.mu, func(writes int) { registry.writes = writes }, func() func() {
 			blobs, tags := maps.Clone(registry.blobs), maps.Clone(registry.tags)
 			return func() { registry.blobs, registry.tags = maps.Clone(blobs), maps.Clone(tags) }
 		}},
-		"GitHub": {gitHub.address(), func(writes int) { refuse = writes }, func() func() {
+		"GitHub": {gitHub.address(), &gitHub.mu, func(writes int) { refuse = writes }, func() func() {
 			assets := slices.Clone(gitHub.assets)
 			return func() { gitHub.assets = slices.Clone(assets) }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			locked := func(do func()) {
+				service.mu.Lock()
+				defer service.mu.Unlock()
+				do()
+			}
 			s := newStage(t)
 			open := func() publish.Output { return openService(t, service.address, gitHubToken, unnoticed(t)) }
-			service.limit(-1)
+			locked(func() { service.limit(-1) })
 			s.publish(game(t, small(1)), publish.Request{})
 			s.mirror(open(), false)
-			restore := service.save()
+			var restore func()
+			locked(func() { restore = service.save() })
 			s.publish(game(t, small(2)), publish.Request{})
 			news := 0
 			for writes := 0; ; writes += testlevel.Stride(2, 2) {
-				restore()
-				service.limit(writes)
+				locked(func() {
+					restore()
+					service.limit(writes)
+				})
 				folder := s.open()
 				_, stopped := folder.Mirror(t.Context(), open(), true)
 				must(t, folder.Close())
-				service.limit(-1)
+				locked(func() { service.limit(-1) })
 				client := s.seen(t, service.address)
 				r, err := s.read(client, query("stable", linux, 0))
 				must(t, err)

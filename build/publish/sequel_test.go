@@ -158,8 +158,17 @@ func TestSequelsAreRenewed(t *testing.T) {
 			yield(e.Name())
 		}
 	})
-	if len(names) != 6 { // for each target packed and plain, and one for new players
+	if len(names) != 8 { // for each target packed and plain, and two for new players
 		t.Errorf("%q", names)
+	}
+	first := release.Entry{Product: "lathe", Channel: "stable", Target: linux}
+	unnamed := release.Entry{Channel: "stable", Target: linux}
+	a, errA := platform.ReadFile(s.fs, first.PackedSequelPath(), 1<<20)
+	b, errB := platform.ReadFile(s.fs, unnamed.PackedSequelPath(), 1<<20)
+	must(t, errA)
+	must(t, errB)
+	if !bytes.Equal(a, b) {
+		t.Error("new players get another sequel with the product's name than without it")
 	}
 	s.clock = s.clock.AddDate(0, 0, 80) // the snapshot is signed anew
 	s.with(func(f *publish.Folder) error { return f.Refresh(context.Background(), s.keys.online()) })
