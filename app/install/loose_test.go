@@ -92,7 +92,7 @@ func TestManyBytesAreSyncedMeanwhile(t *testing.T) {
 		pairs = append(pairs, fmt.Sprintf("%03d.txt", i), strings.Repeat(fmt.Sprintf("text %03d", i), 1<<17))
 	}
 	set := packs(pairs...)
-	if _, err := (start{blobs: set}).on(t, disk); err != nil || len(disk.asked) < 2 {
+	if _, err := (start{blobs: set, portion: 1 << 20}).on(t, disk); err != nil || len(disk.asked) < 2 {
 		t.Errorf("%v; %d calls", err, len(disk.asked))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"collet/build/testprograms"
+	"collet/platform/testlevel"
 )
 
 // startPorts are those of the commands in docs/START.md.
@@ -27,6 +28,7 @@ func TestStart(t *testing.T) {
 // TestHowTo runs the commands of docs/HOWTO.md that need nothing but the programs, word for word, after those of docs/START.md. The game changes
 // between the releases.
 func TestHowTo(t *testing.T) {
+	testlevel.Lab(t)
 	start, blocks := shellBlocks(t, "START.md", 4), shellBlocks(t, "HOWTO.md", 6)
 	for i, before := range []string{
 		"echo level 2 >build/linux/level", "echo level 3 >build/linux/level", "echo level 4 >build/linux/level", "", "",
