@@ -34,7 +34,8 @@ func (p *planning) wantsSolid(plan Plan) bool {
 			missing, blobs = missing+p.lacks(b), blobs+1
 		}
 	}
-	return WorthSolid(blobs, missing, p.head.Bytes)
+	here := p.objects.countReceived(o) == o.Size // then parts may be here, too, of a start that was stopped
+	return WorthSolid(blobs, missing, p.head.Bytes) || blobs > 0 && here
 }
 
 // readSolid fetches the index of the solid form. Without it, the other strategies are used.
