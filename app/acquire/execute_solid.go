@@ -233,12 +233,9 @@ func (f *solidFetch) decode(ctx context.Context, group solid.Group, part func(i 
 	go func() {
 		defer close(decoded)
 		d, bad := solid.NewDecoder(group.Size(), f.buffer)
-		for i := range group.Parts {
+		for i := 0; bad == nil && i < len(group.Parts); i++ {
 			var a *arrivingPart
-			if bad == nil {
-				a, bad = part(i)
-			}
-			if bad != nil {
+			if a, bad = part(i); bad != nil {
 				break
 			}
 			bad = d.Part(a, a.size, func() error {

@@ -18,7 +18,7 @@ type fakeGitHub struct {
 	url string
 
 	mu     sync.Mutex
-	tag    string // of the release; empty: there is none
+	tag    string // of the release; empty before the release exists
 	assets []fakeAsset
 	next   int64
 	log    []string                  // changes: "upload NAME", "delete NAME", "rename NAME"

@@ -242,7 +242,7 @@ func (w *workshop) releaseSigners(k keyFlags) ([]*trust.PrivateKey, error) {
 	return w.signers(k, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp)
 }
 
-// openOutput opens the other place; the output is nil if there is none. Commands that always write there open it before they change
+// openOutput opens the configured output; the result is nil without one. Commands that always write to it open it before they change
 // something, so that a wrong address and missing credentials stop them in time.
 func (w *workshop) openOutput(o outputFlags) (publish.Output, io.Closer, error) {
 	name := cmp.Or(o.To, w.Settings().Output)

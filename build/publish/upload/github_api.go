@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/platform/interrupt"
 	"collet/platform/text"
 )
 
@@ -42,19 +43,7 @@ type gitHubAPI struct {
 func newGitHubAPI(root, token string, notice func(string)) gitHubAPI {
 	// The client follows redirects, and sends no Authorization to another host.
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-	return gitHubAPI{client: client, root: root, token: token, notice: notice, wait: pause}
-}
-
-// pause waits. Its error is ctx's.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return gitHubAPI{client: client, root: root, token: token, notice: notice, wait: interrupt.Sleep}
 }
 
 // apiError is a refusal of GitHub.

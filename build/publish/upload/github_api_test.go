@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"collet/platform/interrupt"
 )
 
 // answers is a server that gives each request the next answer, and the last one for ever.
@@ -123,7 +125,7 @@ func TestMissingAndCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	api.wait = func(ctx context.Context, d time.Duration) error {
 		cancel()
-		return pause(ctx, d)
+		return interrupt.Sleep(ctx, d)
 	}
 	if err := api.call(ctx, http.MethodGet, "/x", nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
