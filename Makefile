@@ -87,9 +87,9 @@ programs: ## the programs that tests start, into bin/test/
 	@mkdir -p bin
 	$(GO) test -vet=off $(FLAGS) -run TestPrograms ./build/testprograms
 
-build: ## the three programs and two releases of the sample game's module, into bin/
+build: ## the four programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app
-	$(GO) build $(FLAGS) -o bin/ ./netproto/cmd/collet-server ./build/cmd/collet
+	$(GO) build $(FLAGS) -o bin/ ./netproto/cmd/collet-server ./build/cmd/collet ./build/compatgen
 	bin/collet$(EXE) modules bin/modules
 
 hosts: setup build ## the client, and the sample game's module, for every target that this machine can build, into bin/hosts/

@@ -261,7 +261,7 @@ func TestGoTableCompiles(t *testing.T) {
 	at(t, "1770802200")
 	dir := harbour(t)
 	must(t, "gen", dir)
-	empty := layOut(t, map[string]string{"a.xml": `<Component Name="A" Side="server" Until="1"/>`, projectFile: `{"logic": 1, "declarations": ["*.xml"], "package": "none", "table_name": "Wire"}`})
+	empty := layOut(t, map[string]string{"a.xml": `<Component Name="A" Side="server" Until="1"/>`, projectFile: `{"logic": 1, "declarations": ["*.xml"], "package": "none", "library": "collet/netproto/compat", "table_name": "Wire"}`})
 	must(t, "gen", empty)
 	for folder, from := range map[string]string{"harbour": dir, "none": empty} {
 		table, err := os.ReadFile(filepath.Join(from, "compat_gen.go"))

@@ -39,7 +39,7 @@ func TestGuideExample(t *testing.T) {
 
 // TestGuideProject checks that the guide's project file is one, and that the guide names every key.
 func TestGuideProject(t *testing.T) {
-	dir := layOut(t, map[string]string{projectFile: block(t, "```json\n{")})
+	dir := layOut(t, map[string]string{projectFile: block(t, "```json\n{\n")})
 	if p, err := openProject(dir); err != nil || p.Logic != 7 || p.SupportedMin != 6 {
 		t.Errorf("%v: %+v", err, p)
 	}

@@ -36,7 +36,7 @@ func branches(t *testing.T) (ours, theirs string) {
 	t.Helper()
 	at(t, "1770000000")
 	base := layOut(t, map[string]string{
-		projectFile: `{"logic": 3, "supported_min": 2, "declarations": ["*.xml"], "header": "components.h", "package": "game"}`,
+		projectFile: `{"logic": 3, "supported_min": 2, "declarations": ["*.xml"], "header": "components.h", "package": "game", "library": "collet/netproto/compat"}`,
 		"boat.xml":  shapeOf("Boat", "float", 0), "crane.xml": shapeOf("Crane", "float", 0),
 	})
 	must(t, "gen", base)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"collet/runtime/abi"
 )
 
 // outputs are the contents of the generated files, by path.
@@ -26,14 +28,24 @@ func (t *table) outputs() (map[string][]byte, error) {
 	}
 	files[p.pathOf(p.Manifest)] = manifest
 	if p.Package != "" {
-		if files[p.pathOf(p.GoTable)], err = t.goTable(); err != nil {
+		table, err := t.goTable()
+		if err != nil {
 			return nil, err
 		}
+		library, err := p.library()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, library)
+		files[p.pathOf(p.GoTable)] = table
 	}
 	if p.Header != "" {
 		if files[p.pathOf(p.Header)], err = t.cHeader(); err != nil {
 			return nil, err
 		}
+	}
+	if p.Runtime != "" {
+		files[p.pathOf(p.Runtime)] = []byte(abi.Header)
 	}
 	return files, nil
 }

@@ -31,7 +31,9 @@ type project struct {
 
 	Package   string `json:"package"`    // of the Go table; empty writes none
 	GoTable   string `json:"go_table"`   // absent is compat_gen.go
+	Library   string `json:"library"`    // import path of package compat; absent generates it beside the Go table
 	Header    string `json:"header"`     // C header; empty writes none
+	Runtime   string `json:"runtime"`    // client_runtime.h, which the C header needs; empty writes none
 	Manifest  string `json:"manifest"`   // absent is manifest.json
 	Lock      string `json:"lock"`       // absent is compat.lock
 	Baselines string `json:"baselines"`  // folder; absent is baselines

@@ -17,6 +17,15 @@ const (
 	MaxBranch       = 32        // bytes of Build.Branch
 )
 
+// ManifestMode is how a server shows its components. The texts are part of settings, the numbers of the wire protocol.
+type ManifestMode string
+
+const (
+	ManifestNone   ManifestMode = "none"
+	ManifestHashes ManifestMode = "hashes" // names are hashed: only an end with the component can recognise it
+	ManifestFull   ManifestMode = "full"
+)
+
 // Entry is one component of a manifest.
 type Entry struct {
 	Name      string // ASCII letters, digits, '_', '.', '-'; empty where only NameHash was told

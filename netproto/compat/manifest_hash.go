@@ -2,12 +2,11 @@ package compat
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/minio/sha256-simd"
 )
 
 // What is hashed begins with one of these, so that no form of one kind can have the hash of another

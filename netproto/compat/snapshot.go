@@ -39,15 +39,6 @@ const (
 	PolicyEnforce Policy = "enforce" // a client with differences does not play
 )
 
-// ManifestMode is how a server shows its components. The texts are part of settings, the numbers of the wire protocol.
-type ManifestMode string
-
-const (
-	ManifestNone   ManifestMode = "none"
-	ManifestHashes ManifestMode = "hashes" // names are hashed: only an end with the component can recognise it
-	ManifestFull   ManifestMode = "full"
-)
-
 // Payload is a native module that is on offer for a target, as its sidecar describes it.
 type Payload struct {
 	Name       string // the server's key for it; unused in the judgement

@@ -3,14 +3,13 @@ package compat
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash"
 	"math"
 	"reflect"
 	"slices"
-
-	"github.com/minio/sha256-simd"
 )
 
 // maxDepth is how deep values may be nested: a pointer that leads back to itself ends as an error, not as an endless loop.
