@@ -14,16 +14,19 @@ import (
 	"collet"
 	"collet/app/settings"
 	"collet/netproto/launcher/wire"
+	"collet/platform/commandline"
 )
 
 // flags is the command line.
 type flags struct {
 	start
-	Version    bool          `group:"Other" help:"Print the version and exit."`
-	Role       string        `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
-	StopWithin time.Duration `hidden:"" help:"In a child's role: how long the game may take to end on a signal."`
-	Resources  string        `hidden:"" help:"In the role runtime: the module is the description of a program among these resources."`
-	Kept       string        `hidden:"" help:"With --resources: the record of the files that belong to the player."`
+	Version    bool                       `group:"Other" help:"Print the version and exit."`
+	Completion commandline.CompletionFlag `group:"Other" placeholder:"SHELL" help:"Print the completion for bash, zsh, fish or powershell, and exit."`
+	Man        commandline.ManFlag        `group:"Other" placeholder:"DIR" help:"Write the manual page into a folder, and exit."`
+	Role       string                     `hidden:"" default:"host" enum:"host,runtime,embedded,probe"`
+	StopWithin time.Duration              `hidden:"" help:"In a child's role: how long the game may take to end on a signal."`
+	Resources  string                     `hidden:"" help:"In the role runtime: the module is the description of a program among these resources."`
+	Kept       string                     `hidden:"" help:"With --resources: the record of the files that belong to the player."`
 }
 
 // start has the fields of host.Options, with kong's tags. Names in CamelCase are those of the engine's command line.
@@ -88,6 +91,12 @@ const description = `Keeps a game up to date and runs it.
 Without arguments it checks the server, downloads changes, installs a new version and starts the game.
 Arguments after -- are passed to the game.
 
+  collet-client                                                     with a window, by the settings beside it
+  collet-client --headless --server tls://play.example.org:4000     update without one
+  collet-client --release https://example.org/game --trusted-root root.json
+  collet-client --verify                                            find and repair damaged files
+  collet-client -- --windowed                                       an argument of the game
+
 Flags override settings. <name of this program>.toml beside the program overrides the settings that packaging put into it.
 Settings: %s. A key outside a table, such as ForceOpenGL = 1, is passed to the game as --ForceOpenGL 1.
 The log is <name of this program>.log.
@@ -116,13 +125,12 @@ func (s stop) Error() string {
 // parseFlags reads the command line. A stop error carries the exit code of --help, --version or a usage error, whose
 // text has been written.
 func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
-	parser, err := kong.New(&f, kong.Name("collet-client"), kong.Description(fmt.Sprintf(description, strings.Join(settings.Names(), ", "))), kong.UsageOnError(),
-		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code: code}) }),
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
-		kong.ExplicitGroups([]kong.Group{{Key: "Update", Title: "Update:"}, {Key: "Runtime", Title: "Runtime:"},
-			{Key: "Device", Title: "Device of a remote launcher:"}, {Key: "Headless", Title: "Headless:"}, {Key: "Protocol", Title: "Protocol:"}, {Key: "Other", Title: "Other:"}}))
+	parser, err := newParser(&f, stdout, stderr)
 	if err != nil {
 		return f, err
+	}
+	if commandline.Complete(parser, args) {
+		return f, stop{}
 	}
 	defer func() {
 		if recovered := recover(); recovered != nil {
@@ -144,6 +152,16 @@ func parseFlags(args []string, stdout, stderr io.Writer) (f flags, err error) {
 		return f, stop{}
 	}
 	return f, nil
+}
+
+// newParser is the parser of the command line. Its exit panics with a stop.
+func newParser(f *flags, stdout, stderr io.Writer, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(f, append([]kong.Option{kong.Name("collet-client"), kong.Vars{"version": "collet-client " + collet.Version()},
+		kong.Description(fmt.Sprintf(description, strings.Join(settings.Names(), ", "))), kong.UsageOnError(),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(stop{code: code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.ExplicitGroups([]kong.Group{{Key: "Update", Title: "Update:"}, {Key: "Runtime", Title: "Runtime:"},
+			{Key: "Device", Title: "Device of a remote launcher:"}, {Key: "Headless", Title: "Headless:"}, {Key: "Protocol", Title: "Protocol:"}, {Key: "Other", Title: "Other:"}})}, more...)...)
 }
 
 // check rejects invalid values and combinations that would be ignored silently.

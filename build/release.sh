@@ -46,7 +46,7 @@ programs() {
 	# shellcheck disable=SC2046 # two words
 	set -- "$1" "$2" $(go_target "$1")
 	mkdir -p "$2"
-	CGO_ENABLED=0 GOOS=$3 GOARCH=$4 go build -buildvcs=false -trimpath -ldflags '-s -w' -o "$2/" ./netproto/cmd/collet-server ./build/cmd/collet
+	CGO_ENABLED=0 GOOS=$3 GOARCH=$4 go build -buildvcs=false -trimpath -ldflags '-s -w' -o "$2/" ./netproto/cmd/collet-server ./build/cmd/collet ./build/compatgen
 	for client in "$hosts/$1/collet-client" "$hosts/$1/collet-client.exe"; do
 		[ ! -e "$client" ] || cp "$client" "$2/"
 	done
@@ -79,6 +79,13 @@ modules() {
 # archive TARGET FOLDER: FOLDER lies in $work and becomes one archive, with equal bytes at every run.
 archive() {
 	cp -R LICENSE README.md CHANGELOG.md docs "$work/$2/"
+	mkdir -p "$work/$2/runtime/abi"
+	cp runtime/abi/*.h "$work/$2/runtime/abi/" # what modules include; the docs link to it
+	mkdir -p "$work/$2/completions"
+	for program in collet collet-server collet-client; do # of this machine: they print the same for every target
+		"$bin/$program" --man "$work/$2/man/man1"
+		for shell in bash zsh fish powershell; do "$bin/$program" --completion $shell >"$work/$2/completions/$program.$shell"; done
+	done
 	find "$work/$2" -exec touch -d "@$epoch" {} +
 	case $1 in
 	Windows-*)

@@ -47,6 +47,12 @@ type genCommand struct {
 	Dir string `arg:"" default:"." help:"Folder with the compatgen.json."`
 }
 
+// Help is what --help adds to the flags.
+func (genCommand) Help() string {
+	return `  compatgen gen
+  compatgen gen game`
+}
+
 // Run writes the outputs and lists those that changed.
 func (c *genCommand) Run(ctx context.Context, o out) error {
 	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir))
@@ -69,6 +75,11 @@ func (c *genCommand) Run(ctx context.Context, o out) error {
 
 type checkCommand struct {
 	Dir string `arg:"" default:"." help:"Folder with the compatgen.json."`
+}
+
+// Help is what --help adds to the flags.
+func (checkCommand) Help() string {
+	return `  compatgen check game`
 }
 
 // errProblems says that check found and printed problems.
@@ -97,6 +108,12 @@ type explainCommand struct {
 	Name  string `arg:"" help:"The component."`
 	Dir   string `arg:"" default:"." help:"Folder with the compatgen.json."`
 	Logic int32  `help:"Form for this logic version; 0 is the project's own."`
+}
+
+// Help is what --help adds to the flags.
+func (explainCommand) Help() string {
+	return `  compatgen explain Camera game
+  compatgen explain Camera game --logic 6`
 }
 
 // Run prints the form in lines, and its hash.
@@ -142,6 +159,11 @@ type releaseCommand struct {
 	Compatibility string `help:"The game's own compatibility version, if it has one."`
 }
 
+// Help is what --help adds to the flags.
+func (releaseCommand) Help() string {
+	return `  compatgen release game --build-id 812 --branch main`
+}
+
 // Run writes the baseline.
 func (c *releaseCommand) Run(ctx context.Context, o out) error {
 	now := commitOf(ctx, c.Dir)
@@ -179,10 +201,23 @@ func commitOf(ctx context.Context, dir string) (s stamp) {
 	return s
 }
 
+// description is what --help says of the program.
+const description = `Turns the declarations that clients and servers share into hashes and tables, and detects changes of them.
+docs/COMPATIBILITY.md is the guide.
+
+  compatgen gen game
+  compatgen check game`
+
+// newParser is the parser of the command line.
+func newParser(c *commands, ctx context.Context, o out, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append([]kong.Option{kong.Name("compatgen"), kong.Description(description), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}),
+		kong.Writers(o.text, o.notes), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(o)}, more...)...)
+}
+
 // runCommand is the program without its process.
 func runCommand(ctx context.Context, args []string, o out) error {
 	var c commands
-	parser, err := kong.New(&c, kong.Name("compatgen"), kong.Writers(o.text, o.notes), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(o))
+	parser, err := newParser(&c, ctx, o)
 	if err != nil {
 		return err
 	}

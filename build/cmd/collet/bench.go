@@ -18,6 +18,11 @@ type benchCommand struct {
 	Soak benchSoakCommand `cmd:"" help:"Keep a real server under changing load for an hour, and check that its memory and other resources do not grow."`
 }
 
+// Help is what --help adds to the list of commands.
+func (benchCommand) Help() string {
+	return `  collet bench soak --smoke`
+}
+
 const (
 	// smokeTime is how long --smoke lasts.
 	smokeTime = 10 * time.Second
@@ -50,7 +55,10 @@ The test passes if the medians of the last third of these measurements exceed th
 bounds in the table, if every download was correct, and if the server closed the connections that break its limits.
 
 Exit codes: 0 passed, 1 failed or could not run, 2 wrong usage. Ctrl-C ends it early, with a verdict on the measurements so
-far. The table goes to standard output, progress to standard error.`
+far. The table goes to standard output, progress to standard error.
+
+  collet bench soak --time 10m --crowd 500
+  collet bench soak --smoke`
 }
 
 // Run runs it.

@@ -36,7 +36,10 @@ speed between them, and prints each step: packs are updated, binaries are outdat
 Every step is checked. Nothing is signed or encrypted, and the client's settings allow that (Update.Trust = "sha256"); the
 settings of a real game should not. On a real display you play the game yourself: the demo ends when you leave it.
 
-Last line: "demo: ok" (exit code 0) or "demo: failed: …" (exit code 1). Ctrl-C ends everything that was started.`
+Last line: "demo: ok" (exit code 0) or "demo: failed: …" (exit code 1). Ctrl-C ends everything that was started.
+
+  collet demo
+  collet demo --screen virtual --screenshots pictures --lang de`
 }
 
 // Run plays the demo and prints its last line.

@@ -29,7 +29,10 @@ update, on a view of the folder that discards all changes and fails where the di
 The report has the names of the files in the folder and the last lines of the client's log, but no content of files.
 
 Exit codes: 0 the install is fine, or the next start repairs it; 1 it needs the server or an action of yours, or the folder
-can't be read; 2 wrong usage.`
+can't be read; 2 wrong usage.
+
+  collet doctor ~/Games/Lathe
+  collet doctor ~/Games/Lathe --hash --report report.txt`
 }
 
 // Run runs it.

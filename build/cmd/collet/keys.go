@@ -31,7 +31,11 @@ func (keysCommand) Help() string {
 	return `A key is two files: <role>-<number>.key, encrypted with a passphrase, and the public <role>-<number>.pub. Root keys decide
 which keys are trusted; different people keep them offline. The targets key signs releases. The snapshot and timestamp keys
 renew the lists, and may be on a server. docs/RELEASING.md describes the key ceremony, and what to do about a lost or
-stolen key.`
+stolen key.
+
+  collet keys init --keys keys
+  collet keys export root.json
+  collet keys drill`
 }
 
 // roleFlag is the name of a role.

@@ -18,6 +18,7 @@ import (
 	"collet"
 	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
+	"collet/platform/commandline"
 	"collet/platform/text"
 )
 
@@ -35,10 +36,17 @@ type commands struct {
 	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break updates on purpose, and check what remains."`
 	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure a server under load."`
 
-	Version kong.VersionFlag `help:"Print the version and end."`
+	Version    kong.VersionFlag           `help:"Print the version and end."`
+	Completion commandline.CompletionFlag `placeholder:"SHELL" help:"Print the completion for bash, zsh, fish or powershell, and end."`
+	Man        commandline.ManFlag        `placeholder:"DIR" help:"Write the manual pages into a folder, and end."`
 }
 
-const description = `Publishes, packages, operates and tests games that Collet keeps up to date.`
+const description = `Publishes, packages, operates and tests games that Collet keeps up to date.
+
+  collet wrap build --url https://example.org/lathe     write collet.toml for a game that is there
+  collet keys init && collet release publish            a signed release in ./release
+  collet pack all                                       what players download once
+  source <(collet --completion bash)                    completion; zsh, fish and powershell too`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -58,26 +66,9 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		}
 	}()
 	var c commands
-	parser, err := kong.New(&c,
-		kong.Name("collet"), kong.Description(description), kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { panic(ended{code}) }),
-		kong.Vars{"version": "collet " + collet.Version()},
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
-		kong.ExplicitGroups([]kong.Group{
-			{Key: "try", Title: "Try it:"}, {Key: "device", Title: "Try it on devices:"}, {Key: "release", Title: "Release it:"}, {Key: "operate", Title: "Operate it:"},
-			{Key: "qa", Title: "Test it:"}, {Key: "api", Title: "The server:"}, {Key: "change", Title: "Settings:"},
-			{Key: "consent", Title: "Confirmation:"}, {Key: "hello", Title: "The client:"},
-			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
-			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
-			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is made:"},
-			{Key: "who", Title: "Who gets it:"}, {Key: "out", Title: "What is printed:"},
-			{Key: "target", Title: "The devices:"}, {Key: "copy", Title: "The working copy:"}, {Key: "game", Title: "The game:"},
-			{Key: "desk", Title: "The desk:"},
-			{Key: "matrix", Title: "The matrix in memory:"}, {Key: "report", Title: "Reports:"},
-		}),
-	)
-	if err != nil {
-		panic(fmt.Sprintf("collet: internal error: %v", err))
+	parser := newParser(&c, stdout, stderr)
+	if commandline.Complete(parser, args) {
+		return 0
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
@@ -96,6 +87,32 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	chosen.BindTo(stdout, (*io.Writer)(nil))
 	chosen.Bind(console.Console{Out: stdout, Err: stderr, Args: args})
 	return exitCode(chosen.Run(), chosen.Selected().FullPath(), stderr)
+}
+
+// newParser is the parser of the command line. Its exit panics with an ended.
+func newParser(c *commands, stdout, stderr io.Writer, more ...kong.Option) *kong.Kong {
+	parser, err := kong.New(c, append([]kong.Option{
+		kong.Name("collet"), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { panic(ended{code}) }),
+		kong.Vars{"version": "collet " + collet.Version()},
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 80}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "try", Title: "Try it:"}, {Key: "device", Title: "Try it on devices:"}, {Key: "release", Title: "Release it:"}, {Key: "operate", Title: "Operate it:"},
+			{Key: "qa", Title: "Test it:"}, {Key: "api", Title: "The server:"}, {Key: "change", Title: "Settings:"},
+			{Key: "consent", Title: "Confirmation:"}, {Key: "hello", Title: "The client:"},
+			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
+			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
+			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is made:"},
+			{Key: "who", Title: "Who gets it:"}, {Key: "out", Title: "What is printed:"},
+			{Key: "target", Title: "The devices:"}, {Key: "copy", Title: "The working copy:"}, {Key: "game", Title: "The game:"},
+			{Key: "desk", Title: "The desk:"},
+			{Key: "matrix", Title: "The matrix in memory:"}, {Key: "report", Title: "Reports:"},
+		}),
+	}, more...)...)
+	if err != nil {
+		panic(fmt.Sprintf("collet: internal error: %v", err))
+	}
+	return parser
 }
 
 // innermost is the last command that the arguments name.

@@ -20,7 +20,10 @@ type modulesCommand struct {
 // Help is what --help adds to the flags.
 func (modulesCommand) Help() string {
 	return `Compiles both releases of the sample game's module with $CC or cc, and prints their paths. For another system it uses
-Debian's cross compiler, such as x86_64-w64-mingw32-gcc. The demo uses modules in the folder modules beside the programs.`
+Debian's cross compiler, such as x86_64-w64-mingw32-gcc. The demo uses modules in the folder modules beside the programs.
+
+  collet modules bin/modules
+  collet modules --target Windows-win64 bin/modules`
 }
 
 // Run compiles them.

@@ -49,7 +49,9 @@ type packClientCommand struct{ packMakeFlags }
 
 // Help is what --help adds to the flags.
 func (packClientCommand) Help() string {
-	return `Makes only the packages for players: archives and installers of every build that has a host. See collet pack all.`
+	return `Makes only the packages for players: archives and installers of every build that has a host. See collet pack all.
+
+  collet pack client --only 'Windows-*'`
 }
 
 // Run makes the packages for players.

@@ -21,7 +21,9 @@ func (packVerifyCommand) Help() string {
 the section of a program, the offset, and the bytes in A and B. It reads zip, tar, gzip, zstd, deb, rpm, PE and ELF, nested to
 any depth.
 
-The exit code is 0 without a difference, and 1 with one.`
+The exit code is 0 without a difference, and 1 with one.
+
+  collet pack verify packages /tmp/packages`
 }
 
 // errDiffers is told by the line that was printed.

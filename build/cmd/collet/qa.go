@@ -28,7 +28,10 @@ the new set, and that one more update makes it the new one. Only copies are chan
 the demo's game.
 
 Exit codes: 0 no violation; 1 a violation, or the run was interrupted or failed; 2 wrong usage. The table goes to standard
-output, progress to standard error.`
+output, progress to standard error.
+
+  collet qa net --report net.html
+  collet qa crash --real`
 }
 
 // qaFlags are the flags that all kits share. Embed it.

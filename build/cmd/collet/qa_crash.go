@@ -93,7 +93,10 @@ With --real: runs an update in copies of an install and kills the client with al
 a client that has crash points, before and after every operation on the disk. After each kill it starts the client without a
 server, and expects exactly the old or exactly the new set, by hash; then with the server, and expects the new one. Files of
 the player must be unchanged. Flags under "What is tested" are for this form only, those under "The matrix in memory" for the
-other.`
+other.
+
+  collet qa crash --depth full --report crash.html
+  collet qa crash --real --kills 500`
 }
 
 // Run runs it.

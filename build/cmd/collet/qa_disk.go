@@ -27,7 +27,9 @@ After each case the install must be exactly the old or exactly the new set, by h
 works again. The exit code and the text for the player are checked, too.
 
 Needs root and the right to mount (tmpfs and loop devices), mkfs.ext4, mkfs.xfs and strace. Cases without their tool are
-skipped and listed. Everything is unmounted at the end, also after Ctrl-C.`
+skipped and listed. Everything is unmounted at the end, also after Ctrl-C.
+
+  collet qa disk --sizes 8 --report disk.html`
 }
 
 // Run runs it.

@@ -30,7 +30,9 @@ func (qaNetCommand) Help() string {
 client ends with a code that the scenario allows; the install is exactly the old or exactly the new set, by hash; the
 player's files are unchanged; an undisturbed run then leads to the new set.
 
-docs/QA.md describes scenario files.`
+docs/QA.md describes scenario files.
+
+  collet qa net --only cut --junit net.xml`
 }
 
 // Run runs it.

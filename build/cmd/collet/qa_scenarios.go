@@ -25,7 +25,10 @@ forward and back, in memory on three kinds of volume: one that can exchange two 
 ignores case. After the fault the next start must find exactly the old or the new set, and one more run must lead to the
 result that the scenario expects, without loss of a player's file.
 
-docs/QA.md describes the format; begin with --write-examples.`
+docs/QA.md describes the format; begin with --write-examples.
+
+  collet qa scenarios --write-examples scenarios
+  collet qa scenarios scenarios --real`
 }
 
 // Run runs it.

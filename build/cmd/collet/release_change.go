@@ -117,6 +117,11 @@ type releaseHoldCommand struct {
 	Off bool `group:"who" help:"Offer it again."`
 }
 
+// Help is what --help adds to the flags.
+func (releaseHoldCommand) Help() string {
+	return `  collet release hold 8`
+}
+
 // Run holds a release, or lets it go.
 func (r releaseHoldCommand) Run(ctx context.Context, c console.Console) error {
 	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Hold = !r.Off })
@@ -158,7 +163,9 @@ type releaseRefreshCommand struct {
 func (releaseRefreshCommand) Help() string {
 	return `Signs timestamp.json, which is valid for 14 days, and the lists whose validity is half over, if their keys are present. A
 server that has only the keys of timestamp and snapshot may run it every day. If the signatures expire, players can still
-play, and their clients warn that they can't check for updates.`
+play, and their clients warn that they can't check for updates.
+
+  collet release refresh`
 }
 
 // Run refreshes.
@@ -242,6 +249,11 @@ func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error
 type releaseVerifyCommand struct {
 	folderFlags
 	console.JSONFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseVerifyCommand) Help() string {
+	return `  collet release verify`
 }
 
 // Run reads everything again.

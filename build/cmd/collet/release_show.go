@@ -76,6 +76,12 @@ type releaseListCommand struct {
 	Target  string `group:"who" placeholder:"TARGET" help:"Only releases for this target."`
 }
 
+// Help is what --help adds to the flags.
+func (releaseListCommand) Help() string {
+	return `  collet release list
+  collet release list --channel beta --target Linux-x64`
+}
+
 // Run prints the table, and when signatures end.
 func (r releaseListCommand) Run(c console.Console) error {
 	return reading(c, r.folderFlags, func(w *workshop) error {
@@ -139,6 +145,11 @@ type releaseShowCommand struct {
 	folderFlags
 	whichFlags
 	console.JSONFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseShowCommand) Help() string {
+	return `  collet release show 8`
 }
 
 // Run prints what a release says of itself.

@@ -122,7 +122,10 @@ After Ctrl-C, a lost network or a power cut each file on Collet's own devices is
 a file that was being written can be broken until the next push, which repairs it.
 
 With --start, Ctrl-C asks the game to end and prints whether it did; if it did, the exit code is 0. A second Ctrl-C ends this
-command at once. The game then keeps running, and the device's window has a button to stop it.`
+command at once. The game then keeps running, and the device's window has a button to stop it.
+
+  collet remote push ./game --start
+  collet remote push ./game --device "Test box"`
 }
 
 // Run pushes.
@@ -158,7 +161,9 @@ type remoteWatchCommand struct {
 // Help is what --help adds to the flags.
 func (remoteWatchCommand) Help() string {
 	return `Pushes at once, and then a quarter of a second after the last of several changes. A failed push is printed, and the next
-change tries again. Ctrl-C ends the command; a game that it started is stopped, unless --leave-running is given.`
+change tries again. Ctrl-C ends the command; a game that it started is stopped, unless --leave-running is given.
+
+  collet remote watch ./game --restart`
 }
 
 // Run watches.
@@ -187,6 +192,12 @@ type remoteStartCommand struct {
 	deskFlags
 }
 
+// Help is what --help adds to the flags.
+func (remoteStartCommand) Help() string {
+	return `  collet remote start --device "Test box"
+  collet remote start ./game --args="--windowed --mute"`
+}
+
 // Run starts the game.
 func (s remoteStartCommand) Run(ctx context.Context, c console.Console) error {
 	r := s.request(remote.VerbStart)
@@ -206,6 +217,12 @@ type remoteStopCommand struct {
 	deskFlags
 }
 
+// Help is what --help adds to the flags.
+func (remoteStopCommand) Help() string {
+	return `  collet remote stop
+  collet remote stop --device "Test box"`
+}
+
 // Run stops the game.
 func (s remoteStopCommand) Run(ctx context.Context, c console.Console) error {
 	r := s.request(remote.VerbStop)
@@ -220,6 +237,11 @@ type remoteLogsCommand struct {
 	Tail   int  `group:"out" default:"200" placeholder:"N" help:"Number of earlier lines of each device, if collet remote serve runs (default: ${default})."`
 	copyFlags
 	deskFlags
+}
+
+// Help is what --help adds to the flags.
+func (remoteLogsCommand) Help() string {
+	return `  collet remote logs --tail 50`
 }
 
 // Run shows logs.

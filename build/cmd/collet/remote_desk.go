@@ -159,7 +159,9 @@ func (remoteServeCommand) Help() string {
 	return `Devices stay connected. The commands push, watch, start, stop, logs and devices find this desk by --listen and --state and
 use it: they need not wait for devices to connect, and hashes are cached. Events of devices and logs of games are printed here.
 
-Ctrl-C ends the connections. Games keep running on the devices; use collet remote stop first to stop them.`
+Ctrl-C ends the connections. Games keep running on the devices; use collet remote stop first to stop them.
+
+  collet remote serve ./game --listen 192.168.1.20 --network`
 }
 
 // Run serves.

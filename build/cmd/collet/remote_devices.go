@@ -19,6 +19,11 @@ type remoteDevicesCommand struct {
 	deskFlags
 }
 
+// Help is what --help adds to the flags.
+func (remoteDevicesCommand) Help() string {
+	return `  collet remote devices --json`
+}
+
 // Run lists devices.
 func (d remoteDevicesCommand) Run(ctx context.Context, c console.Console) error {
 	home, err := remote.OpenHome(d.State)
@@ -120,6 +125,11 @@ type remotePairCommand struct {
 	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
 }
 
+// Help is what --help adds to the flags.
+func (remotePairCommand) Help() string {
+	return `  collet remote pair "Test box" 192.168.1.31`
+}
+
 // Run remembers a device.
 func (p remotePairCommand) Run(c console.Console) error {
 	home, err := remote.OpenHome(p.State)
@@ -138,6 +148,11 @@ type remoteUnpairCommand struct {
 	Name    string     `arg:"" help:"Name of the device."`
 	Address netip.Addr `arg:"" optional:"" help:"Its address (default: all addresses of this name)."`
 	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
+}
+
+// Help is what --help adds to the flags.
+func (remoteUnpairCommand) Help() string {
+	return `  collet remote unpair "Test box"`
 }
 
 // Run forgets a device.

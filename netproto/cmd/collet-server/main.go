@@ -25,6 +25,9 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	opt, err := parseOptions(args)
+	if errors.Is(err, errAnswered) {
+		return 0
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "collet-server: %v\ncollet-server --help tells more\n", err)
 		return 2

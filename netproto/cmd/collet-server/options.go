@@ -14,30 +14,33 @@ import (
 
 	"collet"
 	"collet/netproto/server/config"
+	"collet/platform/commandline"
 	"collet/platform/text"
 )
 
 // options is the command line.
 type options struct {
-	Command        string           `arg:"" optional:"" default:"serve" enum:"serve,check,reload,health" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), or health (fail unless the running server answers /healthz)."`
-	Config         string           `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it exists and no other option says what to serve."`
-	SubConfig      string           `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
-	Root           string           `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
-	Compat         string           `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
-	Release        releases         `embed:""`
-	Metadata       string           `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, or else of the packs."`
-	NoZlib         bool             `name:"no-zlib" group:"what" help:"Send uncompressed data to the engine's clients, as Network.DisableZlibCompression; they need the same setting."`
-	Listen         string           `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of all addresses at Network.ServerPort. Port 0 chooses a free one; the log names it."`
-	Transport      transport        `embed:""`
-	HTTP           string           `name:"http" group:"where" placeholder:"ADDR" help:"Serve health, the dashboard and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
-	Metrics        string           `group:"where" placeholder:"ADDR" help:"Serve metrics over HTTP at HOST:PORT, as Operations.MetricsAddress; without HOST on loopback; http is the port of --http."`
-	Control        string           `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
-	AcceptRollback bool             `name:"accept-rollback" group:"what" help:"Start even if logic versions are active that this server does not support. They are deactivated, with a record in the audit log."`
-	Check          bool             `group:"do" help:"Check settings and files, print the offer, and exit."`
-	PrintConfig    bool             `name:"print-config" group:"do" help:"Print all effective settings with their origins, and exit."`
-	Version        kong.VersionFlag `group:"do" help:"Print the version and exit."`
-	LogFormat      string           `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"Format of the log on standard error (default: console)."`
-	LogLevel       string           `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"Lowest level to log: debug, info, warn or error (default: info)."`
+	Command        string                     `arg:"" optional:"" default:"serve" enum:"serve,check,reload,health" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), or health (fail unless the running server answers /healthz)."`
+	Config         string                     `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it exists and no other option says what to serve."`
+	SubConfig      string                     `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
+	Root           string                     `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
+	Compat         string                     `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
+	Release        releases                   `embed:""`
+	Metadata       string                     `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, or else of the packs."`
+	NoZlib         bool                       `name:"no-zlib" group:"what" help:"Send uncompressed data to the engine's clients, as Network.DisableZlibCompression; they need the same setting."`
+	Listen         string                     `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of all addresses at Network.ServerPort. Port 0 chooses a free one; the log names it."`
+	Transport      transport                  `embed:""`
+	HTTP           string                     `name:"http" group:"where" placeholder:"ADDR" help:"Serve health, the dashboard and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
+	Metrics        string                     `group:"where" placeholder:"ADDR" help:"Serve metrics over HTTP at HOST:PORT, as Operations.MetricsAddress; without HOST on loopback; http is the port of --http."`
+	Control        string                     `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
+	AcceptRollback bool                       `name:"accept-rollback" group:"what" help:"Start even if logic versions are active that this server does not support. They are deactivated, with a record in the audit log."`
+	Check          bool                       `group:"do" help:"Check settings and files, print the offer, and exit."`
+	PrintConfig    bool                       `name:"print-config" group:"do" help:"Print all effective settings with their origins, and exit."`
+	Version        kong.VersionFlag           `group:"do" help:"Print the version and exit."`
+	Completion     commandline.CompletionFlag `group:"do" placeholder:"SHELL" help:"Print the completion for bash, zsh, fish or powershell, and exit."`
+	Man            commandline.ManFlag        `group:"do" placeholder:"DIR" help:"Write the manual page into a folder, and exit."`
+	LogFormat      string                     `group:"log" enum:"console,json" default:"console" placeholder:"console|json" help:"Format of the log on standard error (default: console)."`
+	LogLevel       string                     `group:"log" enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"Lowest level to log: debug, info, warn or error (default: info)."`
 }
 
 const description = `Offers a game's resource packs and native modules to its clients.
@@ -62,10 +65,9 @@ const (
 
 var errNoControl = errors.New("no control socket: give --control PATH, or set Operations.ControlSocket in the settings file")
 
-// parseOptions reads the command line; --help and --version end the process.
-func parseOptions(args []string) (options, error) {
-	var opt options
-	parser, err := kong.New(&opt,
+// newParser is the parser of the command line; --help and --version end the process.
+func newParser(opt *options, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(opt, append([]kong.Option{
 		kong.Name("collet-server"),
 		kong.Description(description),
 		kong.Vars{"version": "collet-server " + collet.Version()},
@@ -75,9 +77,20 @@ func parseOptions(args []string) (options, error) {
 			{Key: "what", Title: "What to serve:"}, {Key: "where", Title: "Where:"},
 			{Key: "do", Title: "Instead of serving:"}, {Key: "log", Title: "Log:"},
 		}),
-	)
+	}, more...)...)
+}
+
+// errAnswered says that the program has answered a shell, and is done.
+var errAnswered = errors.New("answered a shell")
+
+// parseOptions reads the command line. Its error is errAnswered where a shell asked for candidates.
+func parseOptions(args []string) (opt options, err error) {
+	parser, err := newParser(&opt)
 	if err != nil {
 		return opt, err
+	}
+	if commandline.Complete(parser, args) {
+		return opt, errAnswered
 	}
 	if _, err := parser.Parse(args); err != nil {
 		return opt, err
