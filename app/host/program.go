@@ -107,10 +107,27 @@ func seed(ctx context.Context, s *setup) (err error) {
 	}
 	defer to.Close()
 	resources := path.Clean(filepath.ToSlash(s.settings.Baking.ClientResources))
-	if err := copySet(ctx, from, to, resources, m.name); err != nil {
+	if err := copyOnce(ctx, from, to, resources, m.name); err != nil {
 		return fmt.Errorf("copy the delivered game: %w", err)
 	}
 	return nil
+}
+
+// copyOnce is copySet under the install's lock. It does nothing if the set is there by now, or if another start holds the lock: that one
+// copies the set, or plays it.
+func copyOnce(ctx context.Context, from, to platform.FS, resources, description string) error {
+	lock, err := install.Lock(to)
+	if errors.Is(err, platform.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if _, err := to.Stat(description); err == nil {
+		return nil
+	}
+	return copySet(ctx, from, to, resources, description)
 }
 
 // copySet copies the resources and then the description, which makes them an install. Before that everything else is on the disk, so an

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"collet/app/install"
+	"collet/platform"
 	"collet/platform/faultfs"
 	"collet/platform/testlevel"
 )
@@ -56,6 +58,46 @@ func TestCopySetStops(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestCopyOnce: while another start copies the game, or after it has, nothing is written over what that one may have updated.
+func TestCopyOnce(t *testing.T) {
+	installed := faultfs.New(faultfs.Config{})
+	for name, content := range delivered {
+		if err := installed.Plant(name, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := installed.Open(faultfs.Options{})
+	to := faultfs.New(faultfs.Config{}).Open(faultfs.Options{})
+	seedIt := func() map[string]string {
+		t.Helper()
+		if err := copyOnce(t.Context(), from, to, "Data/Resources", "Lathe.program"); err != nil {
+			t.Fatal(err)
+		}
+		list := filesOf(to.Disk())
+		maps.DeleteFunc(list, func(name, _ string) bool { return strings.HasPrefix(name, install.StateDir+"/") })
+		return list
+	}
+	other, err := install.Lock(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := seedIt(); len(got) > 0 {
+		t.Errorf("beside another start, %v was copied", got)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := seedIt(); !reflect.DeepEqual(got, seeded) {
+		t.Errorf("alone, got %v", got)
+	}
+	if err := platform.WriteFile(to, "Data/Resources/maps/one", []byte("updated")); err != nil {
+		t.Fatal(err)
+	}
+	if got := seedIt(); got["Data/Resources/maps/one"] != "updated" {
+		t.Errorf("an update was overwritten: %v", got)
 	}
 }
 

@@ -32,6 +32,15 @@ type locks struct {
 	shared  io.Closer // the same of the base; nil if the base has none
 }
 
+// Lock takes the lock of the install in a folder without opening it, for who puts the first set there. It does not wait: if another
+// process has it, the error is platform.ErrLocked. The caller closes it.
+func Lock(folder platform.FS) (io.Closer, error) {
+	if err := folder.MkdirAll(StateDir, 0o755); err != nil {
+		return nil, err
+	}
+	return folder.Lock(path.Join(StateDir, LockFile))
+}
+
 // acquire takes the lock of the install. A user without write permission needs none.
 func (l *locks) acquire() (err error) {
 	l.own, err = l.fs.Lock(path.Join(StateDir, LockFile))
