@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -57,8 +58,8 @@ func writeNoise(ts *testscript.TestScript, _ bool, args []string) {
 	size, err := strconv.Atoi(args[1])
 	testscripts.Check(ts, err)
 	data := make([]byte, size*1000)
-	random := rand.NewChaCha8([32]byte{byte(size)})
-	_, _ = random.Read(data) // never fails
+	random := rand.NewChaCha8(sha256.Sum256([]byte(args[0] + args[1]))) // no two files are alike: one would be copied from the other
+	_, _ = random.Read(data)                                  // never fails
 	testscripts.Check(ts, os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
 }
 
