@@ -177,6 +177,25 @@ func TestSequelsAreRenewed(t *testing.T) {
 	}
 }
 
+// TestNewPlayersSequelOfTwoProducts: who doesn't name a product gets a sequel only while there is one product to mean.
+func TestNewPlayersSequelOfTwoProducts(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.publish(game(t, small(1)), publish.Request{})
+	exists := func(product string) bool {
+		_, err := platform.ReadFile(s.fs, release.Entry{Product: product, Channel: "stable", Target: linux}.PackedSequelPath(), 1<<20)
+		return err == nil
+	}
+	if !exists("") || !exists("lathe") {
+		t.Fatal("new players of the only product have no sequel")
+	}
+	s.set(`Product = "lathe"`, `Product = "drill"`)
+	s.publish(game(t, small(2)), publish.Request{})
+	if exists("") || !exists("lathe") || !exists("drill") {
+		t.Errorf("sequels for new players: without a name %t, of lathe %t, of drill %t", exists(""), exists("lathe"), exists("drill"))
+	}
+}
+
 // TestSequelsAreMirrored: an output has those of its list, and none that is old.
 func TestSequelsAreMirrored(t *testing.T) {
 	t.Parallel()
