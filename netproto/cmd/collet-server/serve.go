@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/catalogue"
@@ -56,6 +57,7 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 		return err
 	}
 	r.server = server.New(catalogue, set, log)
+	r.server.Metrics().SetVersion(collet.Version())
 	defer r.server.Close()
 	var op *operator.Operator
 	if path := set.Compat.Store; path != "" {

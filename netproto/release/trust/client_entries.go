@@ -1,6 +1,10 @@
 package trust
 
-import "collet/netproto/release"
+import (
+	"time"
+
+	"collet/netproto/release"
+)
 
 // Entries returns all releases of the newest verified list, sorted by product, channel, target and number. Servers of a
 // whole release folder use it. Before anything was verified the error is ErrNothingKnown.
@@ -31,5 +35,17 @@ func (c *Client) Documents() ([3]Document, error) {
 		{metadataFolder + timestampFile, k.timestamp.meta.Signed.Version, k.timestamp.data},
 		{metadataFolder + numbered(snapshot, snapshotFile), snapshot, k.snapshot.data},
 		{metadataFolder + numbered(targets, targetsFile), targets, k.targets.data},
+	}, nil
+}
+
+// Expiries returns when the newest verified document of each role expires. Until all are known the error is ErrNothingKnown.
+func (c *Client) Expiries() (map[KeyRole]time.Time, error) {
+	k := c.current()
+	if k.timestamp.meta == nil || k.snapshot.meta == nil || k.targets.meta == nil {
+		return nil, ErrNothingKnown
+	}
+	return map[KeyRole]time.Time{
+		RoleRoot: k.root.Signed.Expires, RoleTargets: k.targets.meta.Signed.Expires,
+		RoleSnapshot: k.snapshot.meta.Signed.Expires, RoleTimestamp: k.timestamp.meta.Signed.Expires,
 	}, nil
 }

@@ -33,6 +33,7 @@ type Folder struct {
 	newest map[string]int64   // by role: the highest version that is served
 	sizes  map[[32]byte]int64 // of heads and objects reachable from the signed list
 	parts  map[[32]byte]parts // by head, for the next catalogue
+	lists  Lists
 }
 
 // Blob is a served file, in memory or open. The caller closes it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,13 @@ func (f *Folder) verifyMetadata(ctx context.Context) ([]release.Entry, error) {
 	if err != nil {
 		return nil, f.explainRefusal(err)
 	}
+	if f.lists.Expires, err = client.Expiries(); err != nil {
+		return nil, f.explainRefusal(err)
+	}
+	if info, err := f.store.root.Stat(filepath.FromSlash(documents[0].Name)); err == nil {
+		f.lists.Refreshed = info.ModTime()
+	}
+	f.lists.Newest = newestOf(entries)
 	timestamp, snapshot, targets := documents[0], documents[1], documents[2]
 	f.newest = map[string]int64{"root.json": client.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
 	f.small = map[string]Blob{
@@ -221,6 +229,32 @@ func currentOf(entries []release.Entry) map[track]release.Entry {
 		}
 	}
 	return current
+}
+
+// Lists describes the signed lists of a release folder, for who watches over them.
+type Lists struct {
+	Expires   map[trust.KeyRole]time.Time // when the signature of each list ends
+	Refreshed time.Time                   // when timestamp.json was written; zero if the disk does not say
+	Newest    []release.Entry             // the newest offered release of each product, channel and target, sorted
+}
+
+// Lists describes the signed lists; without a release folder it is the zero value.
+func (c *Catalogue) Lists() Lists {
+	if c.folder == nil {
+		return Lists{}
+	}
+	return c.folder.lists
+}
+
+// newestOf is the newest release of each track that is offered to some clients at least.
+func newestOf(entries []release.Entry) (list []release.Entry) {
+	newest := map[track]release.Entry{}
+	for _, e := range entries {
+		if !e.Killed && !e.Hold && e.Percent > 0 && e.Number > newest[trackOf(e)].Number {
+			newest[trackOf(e)] = e
+		}
+	}
+	return slices.SortedFunc(maps.Values(newest), release.CompareEntries)
 }
 
 // addSizes records the sizes of a head and its files.

@@ -1,7 +1,7 @@
 // Package metrics has the Prometheus metrics of an update server, for its sessions and for its HTTP ports.
 //
-// All label values are constants of this program, never data of a peer, so the number of series is fixed. Series begin with the
-// value 0, so that alerts on their rise work.
+// All label values are constants of this program, or from the signed list of releases, which has a limit; never data of a peer. Series begin
+// with the value 0, so that alerts on their rise work.
 package metrics
 
 import (
@@ -60,6 +60,12 @@ type Metrics struct {
 	files     prometheus.Gauge
 	size      prometheus.Gauge
 	exchanges *prometheus.CounterVec // result; registered only with an operator
+
+	build     *prometheus.GaugeVec // version
+	newest    *prometheus.GaugeVec // product, channel, target
+	percent   *prometheus.GaugeVec // the same
+	expires   *prometheus.GaugeVec // list
+	refreshed prometheus.Gauge
 }
 
 // New registers everything in a registry of its own.
@@ -80,7 +86,17 @@ func New(l *limits.Limiter) *Metrics {
 		r.MustRegister(g)
 		return g
 	}
+	labelled := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		r.MustRegister(g)
+		return g
+	}
 	m := &Metrics{
+		build:     labelled("collet_build_info", "1, with the version of this program.", "version"),
+		newest:    labelled("collet_release_number", "Number of the newest release that is offered to some clients at least.", "product", "channel", "target"),
+		percent:   labelled("collet_release_percent", "Percentage of the clients that are offered that release.", "product", "channel", "target"),
+		expires:   labelled("collet_release_list_expires_timestamp_seconds", "When the signature of a list ends, in Unix time.", "list"),
+		refreshed: gauge("collet_release_timestamp_written_timestamp_seconds", "When timestamp.json was written, in Unix time; 0 without a release folder."),
 		registry:  r,
 		served:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "collet_connections", Help: "Connections that are served now."}, []string{"transport"}),
 		accepted:  vector("collet_connections_accepted_total", "Connections that were given a seat.", "transport"),
@@ -199,4 +215,25 @@ func (m *Metrics) SetCatalogue(c *catalogue.Catalogue) {
 	m.loaded.Set(float64(time.Now().Unix()))
 	m.files.Set(float64(c.Len()))
 	m.size.Set(float64(c.Bytes()))
+	m.setLists(c.Lists())
 }
+
+// setLists records the signed lists of a release folder. Releases that left the lists leave the metrics.
+func (m *Metrics) setLists(l catalogue.Lists) {
+	m.newest.Reset()
+	m.percent.Reset()
+	for _, e := range l.Newest {
+		m.newest.WithLabelValues(e.Product, e.Channel, e.Target).Set(float64(e.Number))
+		m.percent.WithLabelValues(e.Product, e.Channel, e.Target).Set(float64(e.Percent))
+	}
+	for role, at := range l.Expires {
+		m.expires.WithLabelValues(string(role)).Set(float64(at.Unix()))
+	}
+	m.refreshed.Set(0)
+	if !l.Refreshed.IsZero() {
+		m.refreshed.Set(float64(l.Refreshed.Unix()))
+	}
+}
+
+// SetVersion records the version of the program.
+func (m *Metrics) SetVersion(version string) { m.build.WithLabelValues(version).Set(1) }

@@ -159,7 +159,8 @@ func TestOperatingDocument(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?m)^# TYPE (collet_\w+)`).FindAllStringSubmatch(text, -1) {
 		have = append(have, found[1])
 	}
-	have = append(have, "collet_handshakes_total", "collet_requests_total", "collet_sent_bytes_total") // appear with the first client
+	have = append(have, "collet_handshakes_total", "collet_requests_total", "collet_sent_bytes_total", // appear with the first client
+		"collet_build_info", "collet_release_number", "collet_release_percent", "collet_release_list_expires_timestamp_seconds") // with the program, and a release folder
 	for _, found := range regexp.MustCompile("(?m)^\\| `(collet_\\w+)").FindAllStringSubmatch(doc, -1) {
 		if !slices.Contains(have, found[1]) {
 			t.Errorf("the document has %s, which is no metric", found[1])
@@ -168,6 +169,17 @@ func TestOperatingDocument(t *testing.T) {
 	for _, name := range have {
 		if !strings.Contains(doc, "| `"+name) {
 			t.Errorf("the document lacks %s", name)
+		}
+	}
+	for _, file := range []string{"alerts.yml", "alerts_test.yml", "grafana.json"} {
+		data, err := os.ReadFile("../../../docs/monitoring/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`\bcollet_\w+`).FindAllString(string(data), -1) {
+			if !slices.Contains(have, name) {
+				t.Errorf("%s asks for %s, which is no metric", file, name)
+			}
 		}
 	}
 	for _, found := range regexp.MustCompile(`(?:cause|limit)="(\w+)"`).FindAllStringSubmatch(text, -1) {

@@ -1,0 +1,157 @@
+//go:build unix
+
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"collet/build/testprograms"
+	"collet/platform/testlevel"
+	"collet/platform/testwait"
+)
+
+// documents are the files for operators.
+const documents = "../../../docs/monitoring"
+
+func program(t *testing.T, name string) string {
+	t.Helper()
+	testlevel.Lab(t)
+	exe, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("NOT TESTED: there is no %s", name)
+	}
+	return exe
+}
+
+func TestAlerts(t *testing.T) {
+	promtool := program(t, "promtool")
+	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
+		cmd := exec.Command(promtool, args...)
+		cmd.Dir = documents
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %q: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// TestDashboard asks every query of the dashboard, and every alert's, of a Prometheus that has scraped a server with a release folder.
+func TestDashboard(t *testing.T) {
+	prometheus := program(t, "prometheus")
+	dir := t.TempDir()
+	server := startServer(t, dir)
+	config := filepath.Join(dir, "prometheus.yml")
+	must(t, os.WriteFile(config, fmt.Appendf(nil, "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: collet\n    static_configs: [{targets: [%q]}]\n", server), 0o644))
+	at := freeAddress(t)
+	start(t, exec.Command(prometheus, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", at))
+	answers := func(query string) int {
+		answer, err := http.Get("http://" + at + "/api/v1/query?query=" + url.QueryEscape(query))
+		if err != nil {
+			return -1
+		}
+		defer answer.Body.Close()
+		var result struct {
+			Status string
+			Data   struct{ Result []json.RawMessage }
+		}
+		if err := json.NewDecoder(answer.Body).Decode(&result); err != nil || result.Status != "success" {
+			return -1
+		}
+		return len(result.Data.Result)
+	}
+	for _, query := range queries(t) {
+		// A rate needs two scrapes.
+		testwait.Until(t, func() bool { return answers(query) > 0 }, "Prometheus has no answer to "+query)
+	}
+}
+
+// queries are those of the dashboard, for the job of the test. Those that need clients, which there are none of, are left out.
+func queries(t *testing.T) (list []string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(documents, "grafana.json"))
+	must(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	must(t, json.Unmarshal(data, &dashboard))
+	for _, p := range dashboard.Panels {
+		for _, q := range p.Targets {
+			if !strings.Contains(q.Expr, "collet_handshakes_total") && !strings.Contains(q.Expr, "collet_sent_bytes_total") {
+				list = append(list, strings.ReplaceAll(q.Expr, "$job", "collet"))
+			}
+		}
+	}
+	if len(list) < 10 {
+		t.Fatalf("only %d queries", len(list))
+	}
+	return list
+}
+
+// startServer publishes a release and serves it. It returns the address of the metrics.
+func startServer(t *testing.T, dir string) (metrics string) {
+	t.Helper()
+	game := filepath.Join(dir, "game")
+	for name, content := range map[string]string{"Resources/Core.zip": "a pack", "PlatformBinaries/Linux-x64/Lathe.so": "a module"} {
+		name = filepath.Join(game, filepath.FromSlash(name))
+		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must(t, os.WriteFile(name, []byte(content), 0o644))
+	}
+	for _, args := range [][]string{
+		{"keys", "init", "--development"},
+		{"release", "init", "--keys", "keys", "--product", "lathe", "--allow-development"},
+		{"release", "publish", "game", "--compatibility", "1", "--allow-development"},
+	} {
+		cmd := exec.Command(testprograms.Collet(t), args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("collet %q: %v\n%s", args, err, out)
+		}
+	}
+	metrics = freeAddress(t)
+	cmd := exec.Command(testprograms.Server(t), "--release", "release", "--listen", "127.0.0.1:0", "--metrics", metrics)
+	cmd.Dir = dir
+	start(t, cmd)
+	return metrics
+}
+
+// start runs a program to the end of the test.
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(cmd.Path), said.String())
+		}
+	})
+}
+
+// freeAddress is an address of this machine on which no program listens at the moment.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
