@@ -59,7 +59,7 @@ func writeNoise(ts *testscript.TestScript, _ bool, args []string) {
 	testscripts.Check(ts, err)
 	data := make([]byte, size*1000)
 	random := rand.NewChaCha8(sha256.Sum256([]byte(args[0] + args[1]))) // no two files are alike: one would be copied from the other
-	_, _ = random.Read(data)                                  // never fails
+	_, _ = random.Read(data)                                            // never fails
 	testscripts.Check(ts, os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
 }
 

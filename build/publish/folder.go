@@ -32,6 +32,7 @@ type Options struct {
 	Workers  int              // how many cores to use; 0 means all
 	Progress func(Progress)   // called by one goroutine at a time; may be nil
 	ReadOnly bool             // takes no lock and forbids changes
+	Propose  platform.FS      // changes of the signed list become a proposal in this folder, see package proposal; nil: they are made
 }
 
 // Progress is the progress of one operation.

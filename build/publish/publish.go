@@ -154,14 +154,20 @@ func (f *Folder) commit(ctx context.Context, entries []release.Entry, keys []*tr
 		return err
 	}
 	f.meter.startStep("sign", "", 0)
+	if f.options.Propose != nil {
+		return f.propose(ctx, entries, keys)
+	}
 	if err := f.repo.SetEntries(entries, keys); err != nil {
 		return advice.Because(err, room(err), "change the signed list")
 	}
 	return nil
 }
 
-// updateDerived updates the files derived from the signed list: sequels and plain files.
+// updateDerived updates the files derived from the signed list: sequels and plain files. After a proposal the list is as before.
 func (f *Folder) updateDerived(ctx context.Context) error {
+	if f.options.Propose != nil {
+		return nil
+	}
 	if err := f.sequels.update(ctx); err != nil {
 		return err
 	}

@@ -224,6 +224,12 @@ func (f *Folder) Verify(ctx context.Context) (findings []Finding, checked int64,
 	if err != nil {
 		return findings, 0, err
 	}
+	more, checked, err := f.verifyReach(ctx, r)
+	return append(findings, more...), checked, err
+}
+
+// verifyReach is Verify for these files.
+func (f *Folder) verifyReach(ctx context.Context, r *reach) (findings []Finding, checked int64, err error) {
 	wholes := map[string]release.Source{}
 	for _, s := range r.sources {
 		wholes[s.Whole.Path()] = s

@@ -64,7 +64,7 @@ func TestExportRefusesWeakRoots(t *testing.T) {
 	t.Parallel()
 	fsys := openDir(t, t.TempDir())
 	ring := keyring.Open(openDir(t, t.TempDir()), nil)
-	_, err := ring.Init(1, true)
+	_, err := ring.Init(1, 1, true)
 	must(t, err)
 	plan, err := ring.Plan()
 	must(t, err)

@@ -55,6 +55,7 @@ const keysFolder = "keys"
 type keysInitCommand struct {
 	keyFlags
 	Roots       int  `group:"what" default:"3" placeholder:"N" help:"Number of root keys (default: ${default}, of which 2 have to sign)."`
+	Releasers   int  `group:"what" default:"1" placeholder:"N" help:"Number of targets keys, one for each person who signs releases (default: ${default})."`
 	Development bool `group:"what" help:"Make unencrypted keys, for experiments. Release commands reject them without --allow-development."`
 }
 
@@ -70,12 +71,15 @@ func (k keysInitCommand) Run(c console.Console) (err error) {
 	if k.Roots < 1 || k.Roots > 9 {
 		return console.Usage(fmt.Errorf("--roots %d: want 1 to 9", k.Roots))
 	}
+	if k.Releasers < 1 || k.Releasers > 9 {
+		return console.Usage(fmt.Errorf("--releasers %d: want 1 to 9", k.Releasers))
+	}
 	ring, done, err := k.makeRing()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	list, err := ring.Init(k.Roots, k.Development)
+	list, err := ring.Init(k.Roots, k.Releasers, k.Development)
 	if err != nil {
 		return err
 	}
@@ -95,16 +99,22 @@ func printKey(out io.Writer, f keyring.File) {
 
 // keysAddCommand is `collet keys add`.
 type keysAddCommand struct {
-	Role roleFlag `arg:"" placeholder:"ROLE" help:"root, targets, snapshot or timestamp."`
+	Role    roleFlag `arg:"" placeholder:"ROLE" help:"root, targets, snapshot or timestamp."`
+	Command []string `arg:"" optional:"" placeholder:"COMMAND" help:"With --public: the program that signs, and its arguments, after --."`
 	keyFlags
-	Development bool `group:"what" help:"Make an unencrypted key, for experiments."`
+	Public      string `group:"what" placeholder:"FILE" help:"Add an existing key: its public half, PEM or DER."`
+	Development bool   `group:"what" help:"Make an unencrypted key, for experiments."`
 }
 
 // Help is what --help adds to the flags.
 func (keysAddCommand) Help() string {
 	return `The key is trusted when a root lists it: run collet keys rotate afterwards.
 
-  collet keys add targets`
+A key that never leaves a device, such as a token or a key service, is added by its public half and the command that signs with
+it. The command reads the message and writes the Ed25519 signature, as 64 bytes or in base64:
+
+  collet keys add targets
+  collet keys add targets --public token.pem -- pkcs11-tool --module /usr/lib/opensc-pkcs11.so --sign --mechanism EDDSA --id 01`
 }
 
 // Run makes one key.
@@ -118,13 +128,32 @@ func (k keysAddCommand) Run(c console.Console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	f, err := ring.Add(role, k.Development)
+	f, err := k.add(ring, role)
 	if err != nil {
 		return err
 	}
 	printKey(c.Out, f)
 	fmt.Fprintf(c.Out, "it counts after: collet keys rotate %s\n", role)
 	return nil
+}
+
+// add makes a key, or adds one that a command signs for.
+func (k keysAddCommand) add(ring *keyring.Keyring, role trust.KeyRole) (f keyring.File, err error) {
+	if k.Public == "" && len(k.Command) == 0 {
+		return ring.Add(role, k.Development)
+	}
+	if k.Public == "" || len(k.Command) == 0 || k.Development {
+		return f, console.Usage(errors.New("a key of a device takes --public FILE and, after --, the command that signs with it"))
+	}
+	data, err := os.ReadFile(k.Public)
+	if err != nil {
+		return f, err
+	}
+	public, err := trust.ParsePublicKey(data)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", k.Public, err)
+	}
+	return ring.AddExternal(role, public, k.Command)
 }
 
 // keysRotateCommand is `collet keys rotate`.
@@ -136,6 +165,7 @@ type keysRotateCommand struct {
 	outputFlags
 	Draft   string `group:"what" default:"root-draft.json" placeholder:"FILE" help:"File with the draft of the new root (default: ${default})."`
 	Sign    bool   `group:"what" help:"Only add the signatures of the root keys in --keys to the draft. Needs no release folder."`
+	Need    int    `group:"what" placeholder:"N" help:"How many keys of the roles have to sign (default: as many as before; at first 2 for root and 1 for others)."`
 	Install bool   `group:"what" help:"Make the signed draft the newest root and sign the lists again."`
 }
 
@@ -158,6 +188,8 @@ func (k keysRotateCommand) Run(ctx context.Context, c console.Console) error {
 		return console.Usage(errors.New("--sign goes alone"))
 	case k.Install && len(k.Roles) > 0:
 		return console.Usage(errors.New("--install installs the draft as it is; leave the roles out"))
+	case k.Need < 0 || k.Need > 0 && len(k.Roles) == 0:
+		return console.Usage(errors.New("--need goes with the roles that it is for, and is 1 or more"))
 	case k.Sign:
 		return k.sign(c)
 	default:
@@ -269,6 +301,10 @@ func (k keysRotateCommand) draft(w *workshop, ring *keyring.Keyring, keys []*tru
 		var err error
 		if plan, err = ring.Plan(roles...); err != nil {
 			return nil, err
+		}
+		for role, p := range plan {
+			p.Threshold = k.Need
+			plan[role] = p
 		}
 	}
 	draft, err := w.Folder.Draft(plan, keys)

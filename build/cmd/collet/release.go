@@ -29,6 +29,8 @@ type releaseCommand struct {
 	Rollout  releaseRolloutCommand  `cmd:"" help:"Offer a release to more or fewer players."`
 	Hold     releaseHoldCommand     `cmd:"" help:"Stop offering a release. Players who have it keep it."`
 	Kill     releaseKillCommand     `cmd:"" help:"Withdraw a release for good. Players who have it get another one."`
+	Approve  releaseApproveCommand  `cmd:"" help:"Add your signature to a proposal of another person."`
+	Accept   releaseAcceptCommand   `cmd:"" help:"Make a proposal public that enough people have signed."`
 	GC       releaseGCCommand       `cmd:"" name:"gc" help:"Remove files that no release needs. Only lists them without --apply."`
 	Verify   releaseVerifyCommand   `cmd:"" help:"Read all files and compare them with the signed lists."`
 	Refresh  releaseRefreshCommand  `cmd:"" help:"Renew signatures that expire soon. Run it every day."`

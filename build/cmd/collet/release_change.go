@@ -20,6 +20,7 @@ type releasePromoteCommand struct {
 	allowFlags
 	outputFlags
 	console.JSONFlags
+	proposeFlags
 	whichFlags
 	Into     string `required:"" group:"who" placeholder:"NAME" help:"The channel to offer it in."`
 	AsNumber uint64 `group:"who" placeholder:"N" help:"Its number there (default: the same)."`
@@ -39,7 +40,7 @@ func (r releasePromoteCommand) Run(ctx context.Context, c console.Console) error
 		return console.Usage(fmt.Errorf("--percent %d: want 0 to 100", r.Percent))
 	}
 	var s publish.Summary
-	err := changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
+	err := r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		s, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys)
 		return err
 	})
@@ -59,14 +60,15 @@ type changeFlags struct {
 	keyFlags
 	allowFlags
 	outputFlags
+	proposeFlags
 	whichFlags
 }
 
 // change changes the lines and tells what became of them.
 func (f changeFlags) change(ctx context.Context, c console.Console, number uint64, change func(*release.Entry)) error {
-	return changing(ctx, c, f.folderFlags, f.keyFlags, f.allowFlags, f.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
+	return f.changingOrProposing(ctx, c, f.folderFlags, f.keyFlags, f.allowFlags, f.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		changed, err := w.Change(ctx, f.which(number), keys, change)
-		if err != nil {
+		if err != nil || f.Propose != "" {
 			return err
 		}
 		list, err := w.Show(f.which(number))

@@ -27,6 +27,7 @@ type releaseInitCommand struct {
 	keyFlags
 	allowFlags
 	Product string `required:"" group:"what" placeholder:"NAME" help:"The game's name in addresses: letters, digits, dot, dash and underscore."`
+	Need    int    `group:"what" default:"1" placeholder:"N" help:"How many of the targets keys have to sign a release (default: ${default})."`
 }
 
 // Help is what --help adds to the flags.
@@ -52,6 +53,12 @@ func (r releaseInitCommand) Run(ctx context.Context, c console.Console) (err err
 	if err != nil {
 		return err
 	}
+	targets := plan[trust.RoleTargets]
+	if r.Need < 1 || r.Need > len(targets.Keys) {
+		return console.Usage(fmt.Errorf("--need %d: there are %d targets keys; collet keys init --releasers makes more", r.Need, len(targets.Keys)))
+	}
+	targets.Threshold = r.Need
+	plan[trust.RoleTargets] = targets
 	keys, err := ring.Open(trust.KeyRoles()...)
 	if err != nil {
 		return err
@@ -100,6 +107,7 @@ type releasePublishCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
+	proposeFlags
 	console.JSONFlags
 
 	Number    uint64            `group:"what" placeholder:"N" help:"Number of the release (default: the highest plus one)."`
@@ -153,7 +161,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 		return interrupted(ctx, err)
 	}
 	var s publish.Summary
-	err = changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
+	err = r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		if s, err = w.Folder.Publish(ctx, game, request, keys); err == nil && r.Summary != "" {
 			err = appendSummary(ctx, w, r.Summary, s)
 		}
@@ -219,7 +227,7 @@ func (r releasePublishCommand) setUp(ctx context.Context, c console.Console) err
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, publish.SettingsFile)); errors.Is(err, fs.ErrNotExist) {
-		begin := releaseInitCommand{folderFlags: r.folderFlags, keyFlags: r.keyFlags, allowFlags: r.allowFlags, Product: first.Product}
+		begin := releaseInitCommand{folderFlags: r.folderFlags, keyFlags: r.keyFlags, allowFlags: r.allowFlags, Product: first.Product, Need: 1}
 		if err := begin.Run(ctx, console.Console{Out: io.Discard, Err: c.Err, Args: c.Args}); err != nil {
 			return err
 		}

@@ -34,6 +34,8 @@ type releaseRow struct {
 	Patches   []patchRow `json:"patches"`
 	Solid     string     `json:"solid,omitempty"` // digest of the solid form's index
 	Notes     []string   `json:"notes"`
+
+	Expires map[trust.KeyRole]time.Time `json:"expires,omitempty"` // when the signature of each list ends; only in show
 }
 
 type patchRow struct {
@@ -160,18 +162,22 @@ func (r releaseShowCommand) Run(c console.Console) error {
 			return err
 		}
 		if r.JSON {
-			return console.PrintJSON(c.Out, rowsOf(list))
+			rows := rowsOf(list)
+			for i := range rows {
+				rows[i].Expires = w.Expiries()
+			}
+			return console.PrintJSON(c.Out, rows)
 		}
 		for _, l := range list {
-			if err := printRelease(c.Out, l); err != nil {
+			if err := printRelease(c.Out, l, w.Expiries()); err != nil {
 				return err
 			}
 		}
-		return nil
+		return printExpiries(c.Out, w, time.Now())
 	})
 }
 
-func printRelease(out io.Writer, l publish.Listed) error {
+func printRelease(out io.Writer, l publish.Listed, expires map[trust.KeyRole]time.Time) error {
 	e, h := l.Entry, l.Head
 	t := console.NewTable(out)
 	fmt.Fprintf(t, "release\t%s\n", e.Path())
@@ -200,6 +206,9 @@ func printRelease(out io.Writer, l publish.Listed) error {
 	}
 	for _, m := range h.Mirrors {
 		fmt.Fprintf(t, "mirror\t%s\n", m)
+	}
+	for _, role := range trust.KeyRoles() {
+		fmt.Fprintf(t, "signed until\t%s\t%s\n", expires[role].Format("2006-01-02 15:04"), role)
 	}
 	return t.Flush()
 }

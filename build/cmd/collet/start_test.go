@@ -50,6 +50,63 @@ func TestHowTo(t *testing.T) {
 	}
 }
 
+// TestCeremony plays the section of docs/RELEASING.md about keys that different people hold, word for word. Each block runs in a folder of
+// its own, named by its first line, and the folders share nothing but the medium. No folder ends with the keys to release alone.
+func TestCeremony(t *testing.T) {
+	testlevel.Lab(t) // some thirty passphrases, each slow on purpose
+	folder := filepath.Dir(testprograms.Collet(t))
+	dir := t.TempDir()
+	writeFiles(t, filepath.Join(dir, "anna", "game"), map[string]string{
+		"Resources/Core.zip": "a pack", "PlatformBinaries/Linux-x64/Lathe.so": "a module",
+	})
+	for i, block := range shellBlocks(t, "RELEASING.md", 16) {
+		name, commands, _ := strings.Cut(strings.TrimPrefix(block, "# "), "\n")
+		place := filepath.Join(dir, name)
+		if err := os.MkdirAll(place, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", commands)
+		cmd.Dir = place
+		cmd.Env = append(os.Environ(), "PATH="+folder+string(filepath.ListSeparator)+os.Getenv("PATH"), "COLLET_PASSPHRASE=correct horse")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("block %d, %s: %v\n%s", i, name, err, out)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), testprograms.Collet(t), "release", "list", "--dir", filepath.Join(dir, "server", "release")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "50 % of the players") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for name, want := range map[string]string{"server": "snapshot-1 timestamp-1", "ben": "root-2 targets-2", "carla": "root-3 targets-3", "ceremony": "", "anna": ""} {
+		keys, err := filepath.Glob(filepath.Join(dir, name, "keys", "*.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, key := range keys {
+			keys[i] = strings.TrimSuffix(filepath.Base(key), ".key")
+		}
+		if got := strings.Join(keys, " "); got != want {
+			t.Errorf("%s has the keys %q, want %q", name, got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "server", "release", "metadata", "2.root.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// writeFiles writes files below a folder.
+func writeFiles(t *testing.T, folder string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		name = filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // shellBlocks are the blocks of commands of a page in docs.
 func shellBlocks(t *testing.T, page string, count int) (blocks []string) {
 	t.Helper()

@@ -1,5 +1,6 @@
 // Package keyring is a folder of key files: <role>-<number>.key is a private key, <role>-<number>.pub its public half. Private keys are
-// encrypted with a passphrase, except development keys. Package trust has the form of both files.
+// encrypted with a passphrase, except development keys. Package trust has the form of both files. In place of a private key there may be
+// <role>-<number>.command, a program that signs, for keys that never leave a device; see External.
 package keyring
 
 import (
@@ -35,7 +36,7 @@ type File struct {
 	Name        string // without suffix: "targets-1"
 	Role        trust.KeyRole
 	ID          string
-	Private     bool // the private half is there, too
+	Private     bool // it can sign: the private half is there, too, or a command
 	Development bool
 }
 
@@ -79,7 +80,7 @@ func (k *Keyring) List() ([]File, error) {
 			return nil, err
 		}
 		list = append(list, File{
-			Name: name, Role: role, ID: public.ID(), Development: public.Development, Private: size(k.fs, name+keySuffix) > 0,
+			Name: name, Role: role, ID: public.ID(), Development: public.Development, Private: size(k.fs, name+keySuffix) > 0 || size(k.fs, name+commandSuffix) > 0,
 		})
 	}
 	slices.SortFunc(list, compareKeys)
@@ -131,7 +132,7 @@ func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 		if !f.Private || !slices.Contains(roles, f.Role) {
 			continue
 		}
-		key, err := k.openKey(f.Name + keySuffix)
+		key, err := k.openKey(f.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +141,11 @@ func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	return keys, nil
 }
 
-func (k *Keyring) openKey(name string) (*trust.PrivateKey, error) {
+func (k *Keyring) openKey(base string) (*trust.PrivateKey, error) {
+	name := base + keySuffix
+	if size(k.fs, name) < 0 {
+		return k.external(base)
+	}
 	data, err := platform.ReadFile(k.fs, name, trust.MaxKeyFile)
 	if err != nil {
 		return nil, advice.Because(err, "", "read a key")
@@ -163,9 +168,22 @@ func (k *Keyring) Add(role trust.KeyRole, development bool) (File, error) {
 	if !slices.Contains(trust.KeyRoles(), role) {
 		return File{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
 	}
-	list, err := k.List()
+	n, err := k.nextNumber(role)
 	if err != nil {
 		return File{}, err
+	}
+	d, err := k.draft(role, n, development)
+	if err != nil {
+		return File{}, err
+	}
+	return d.File, k.writeKey(d)
+}
+
+// nextNumber is the number of the next key of a role.
+func (k *Keyring) nextNumber(role trust.KeyRole) (int, error) {
+	list, err := k.List()
+	if err != nil {
+		return 0, err
 	}
 	n := 1
 	for _, f := range list {
@@ -173,14 +191,14 @@ func (k *Keyring) Add(role trust.KeyRole, development bool) (File, error) {
 			n = max(n, numberOf(f.Name)+1)
 		}
 	}
-	for k.fs != nil && size(k.fs, fmt.Sprintf("%s-%d%s", role, n, keySuffix)) >= 0 {
+	for k.fs != nil {
+		base := fmt.Sprintf("%s-%d", role, n)
+		if size(k.fs, base+keySuffix) < 0 && size(k.fs, base+commandSuffix) < 0 {
+			break
+		}
 		n++ // only the public half was removed; its number is not reused
 	}
-	d, err := k.draft(role, n, development)
-	if err != nil {
-		return File{}, err
-	}
-	return d.File, k.writeKey(d)
+	return n, nil
 }
 
 // keyDraft is a generated key that is not written yet.
@@ -210,16 +228,24 @@ func (k *Keyring) draft(role trust.KeyRole, n int, development bool) (d keyDraft
 
 // writeKey saves both halves of a key, each synced, readable by the owner only.
 func (k *Keyring) writeKey(d keyDraft) (err error) {
-	if k.fs == nil {
-		if k.fs, err = k.create(); err != nil {
-			return advice.Because(err, "", "make the folder of the keys")
-		}
+	if err := k.ensure(); err != nil {
+		return err
 	}
 	if err = writeNew(k.fs, d.Name+keySuffix, d.private); err == nil {
 		err = writeNew(k.fs, d.Name+publicSuffix, d.public)
 	}
 	if err != nil {
 		return advice.Because(err, "", "write a key")
+	}
+	return nil
+}
+
+// ensure makes the folder, if it is not there yet.
+func (k *Keyring) ensure() (err error) {
+	if k.fs == nil {
+		if k.fs, err = k.create(); err != nil {
+			return advice.Because(err, "", "make the folder of the keys")
+		}
 	}
 	return nil
 }
@@ -248,9 +274,9 @@ func writeNew(fsys platform.FS, name string, data []byte) error {
 	return fsys.SyncDir(".")
 }
 
-// Init creates the keys of a new game: roots root keys, and one for each other role. A folder that has keys stays unchanged. All
+// Init creates the keys of a new game: roots root keys, releasers targets keys, and one for each other role. A folder that has keys stays unchanged. All
 // passphrases are asked for before the first file is written.
-func (k *Keyring) Init(roots int, development bool) ([]File, error) {
+func (k *Keyring) Init(roots, releasers int, development bool) ([]File, error) {
 	there, err := k.List()
 	if err != nil {
 		return nil, err
@@ -260,7 +286,8 @@ func (k *Keyring) Init(roots int, development bool) ([]File, error) {
 	}
 	var drafts []keyDraft
 	for _, role := range trust.KeyRoles() {
-		for n := 1; n == 1 || role == trust.RoleRoot && n <= roots; n++ {
+		count := map[trust.KeyRole]int{trust.RoleRoot: roots, trust.RoleTargets: releasers}[role]
+		for n := 1; n <= max(count, 1); n++ {
 			d, err := k.draft(role, n, development)
 			if err != nil {
 				return nil, err

@@ -20,12 +20,12 @@ func TestKeyring(t *testing.T) {
 	testlevel.Lab(t) // scrypt is slow on purpose
 	dir := t.TempDir()
 	ring := keyring.Open(openDir(t, dir), secret)
-	list, err := ring.Init(3, true)
+	list, err := ring.Init(3, 1, true)
 	must(t, err)
 	if len(list) != 6 || list[0].Name != "root-1" || list[5].Role != trust.RoleTimestamp || !list[3].Private || !list[3].Development {
 		t.Errorf("%+v", list)
 	}
-	if _, err := ring.Init(3, true); err == nil || !strings.Contains(err.Error(), "has keys already") {
+	if _, err := ring.Init(3, 1, true); err == nil || !strings.Contains(err.Error(), "has keys already") {
 		t.Errorf("twice: %v", err)
 	}
 	added, err := ring.Add(trust.RoleTargets, false)
@@ -88,21 +88,21 @@ func TestKeysAreMadeAllOrNone(t *testing.T) {
 		asked = append(asked, file)
 		return nil, refusal
 	})
-	if _, err := never.Init(3, false); !errors.Is(err, refusal) || len(asked) != 1 || asked[0] != filepath.Join(folder, "root-1.key") {
+	if _, err := never.Init(3, 1, false); !errors.Is(err, refusal) || len(asked) != 1 || asked[0] != filepath.Join(folder, "root-1.key") {
 		t.Errorf("%v after asking for %q", err, asked)
 	}
 	if _, err := never.Add(trust.RoleTargets, false); !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}
 	short := keyring.New(folder, create, func(string) ([]byte, error) { return []byte("short"), nil })
-	if _, err := short.Init(1, false); err == nil || !strings.Contains(err.Error(), "passphrase") {
+	if _, err := short.Init(1, 1, false); err == nil || !strings.Contains(err.Error(), "passphrase") {
 		t.Errorf("%v", err)
 	}
 	if list, err := never.List(); err != nil || len(list) != 0 || created != 0 {
 		t.Errorf("%v, %v; %d folders", list, err, created)
 	}
 	clear := keyring.New(folder, create, nil)
-	list, err := clear.Init(2, true)
+	list, err := clear.Init(2, 1, true)
 	if err != nil || len(list) != 5 || created != 1 || list[1].Name != "root-2" {
 		t.Errorf("%+v, %v; %d folders", list, err, created)
 	}

@@ -5,7 +5,7 @@ import (
 )
 
 // Signer lets tests sign what no publisher would.
-func (k *PrivateKey) Signer() (signature.Signer, error) { return k.signer() }
+func (k *PrivateKey) Signer() (signature.Signer, error) { return k.signer(), nil }
 
 // CheckJSON is checkJSON.
 func CheckJSON(data []byte) error { return checkJSON(data) }

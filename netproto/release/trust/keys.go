@@ -1,12 +1,14 @@
 package trust
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 	"github.com/sigstore/sigstore/pkg/signature"
@@ -41,15 +43,28 @@ const (
 	blockDevelopment = "COLLET DEVELOPMENT PRIVATE KEY"
 	blockPublic      = "COLLET PUBLIC KEY"
 	blockDevPublic   = "COLLET DEVELOPMENT PUBLIC KEY"
+	blockForeign     = "PUBLIC KEY" // of other programs, RFC 7468
+
+	derSequence = 0x30 // begins PKIX in DER
 )
 
 // ErrPassphrase says that the passphrase does not decrypt the key file, or that the file was changed.
 var ErrPassphrase = errors.New("the passphrase does not open this key file")
 
-// PrivateKey is an Ed25519 signing key. It is read-only and safe for concurrent use.
+// PrivateKey is an Ed25519 signing key: one in memory, or one that another program or device signs with. It is read-only and safe for
+// concurrent use.
 type PrivateKey struct {
-	key         ed25519.PrivateKey
+	key         ed25519.PrivateKey // nil for an external key
 	development bool
+
+	public [ed25519.PublicKeySize]byte
+	sign   func(message []byte) (signature []byte, err error)
+}
+
+// NewExternalKey is a key whose private half another program or device has. sign signs one message; its signature is checked before use.
+// It may be called by several goroutines at once.
+func NewExternalKey(public PublicKey, sign func(message []byte) (signature []byte, err error)) *PrivateKey {
+	return &PrivateKey{development: public.Development, public: public.key, sign: sign}
 }
 
 // GenerateKey makes a new key from the system's random numbers. A development key is stored unencrypted and marked:
@@ -59,22 +74,27 @@ func GenerateKey(development bool) (*PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
-	return &PrivateKey{key: key, development: development}, nil
+	return inMemory(key, development), nil
+}
+
+// inMemory is a key whose private half is here.
+func inMemory(key ed25519.PrivateKey, development bool) *PrivateKey {
+	sign := func(message []byte) ([]byte, error) { return ed25519.Sign(key, message), nil }
+	return &PrivateKey{key: key, development: development, public: [ed25519.PublicKeySize]byte(key.Public().(ed25519.PublicKey)), sign: sign}
 }
 
 // Public is the public half.
-func (k *PrivateKey) Public() PublicKey {
-	p := PublicKey{Development: k.development}
-	copy(p.key[:], k.key.Public().(ed25519.PublicKey))
-	return p
-}
+func (k *PrivateKey) Public() PublicKey { return PublicKey{key: k.public, Development: k.development} }
 
 // Development reports whether the key is marked as a development key.
 func (k *PrivateKey) Development() bool { return k.development }
 
 // Encode writes the key file: PEM around PKCS #8, encrypted by scrypt (N = 2^17, r = 8, p = 1) and NaCl's secretbox in
-// the form of TUF and sigstore. A development key takes no passphrase, any other needs one.
+// the form of TUF and sigstore. A development key takes no passphrase, any other needs one. An external key has no file.
 func (k *PrivateKey) Encode(passphrase []byte) ([]byte, error) {
+	if k.key == nil {
+		return nil, errors.New("write key: its private half is not here")
+	}
 	der, err := x509.MarshalPKCS8PrivateKey(k.key)
 	switch {
 	case err != nil:
@@ -119,7 +139,7 @@ func ParsePrivateKey(file, passphrase []byte) (*PrivateKey, error) {
 	if !is {
 		return nil, fmt.Errorf("read key: it is a %T; only Ed25519 keys sign releases", key)
 	}
-	return &PrivateKey{key: private, development: block.Type == blockDevelopment}, nil
+	return inMemory(private, block.Type == blockDevelopment), nil
 }
 
 // keyBlock finds the one block of a key file.
@@ -139,8 +159,42 @@ func keyBlock(file []byte, kinds ...string) (*pem.Block, error) {
 	return nil, fmt.Errorf("read key: the file holds a %q, want a %q", block.Type, kinds[0])
 }
 
-// signer is the key in the form of TUF's library.
-func (k *PrivateKey) signer() (signature.Signer, error) { return signature.LoadED25519Signer(k.key) }
+// signer is the key in the form of TUF's library. fault is the error of the last signature, which that library does not pass on.
+type signer struct {
+	key   *PrivateKey
+	fault error
+}
+
+var _ signature.Signer = (*signer)(nil)
+
+func (k *PrivateKey) signer() *signer { return &signer{key: k} }
+
+// PublicKey implements signature.Signer.
+func (s *signer) PublicKey(...signature.PublicKeyOption) (crypto.PublicKey, error) {
+	return ed25519.PublicKey(s.key.public[:]), nil
+}
+
+// SignMessage implements signature.Signer.
+func (s *signer) SignMessage(message io.Reader, _ ...signature.SignOption) ([]byte, error) {
+	data, err := io.ReadAll(message)
+	if err == nil {
+		data, err = s.key.Sign(data)
+	}
+	s.fault = err
+	return data, err
+}
+
+// Sign signs a message. An external key that signs wrongly is an error.
+func (k *PrivateKey) Sign(message []byte) ([]byte, error) {
+	made, err := k.sign(message)
+	if err != nil {
+		return nil, err
+	}
+	if !ed25519.Verify(k.public[:], message, made) {
+		return nil, fmt.Errorf("the signature that was made is not one of key %s: its public half belongs to another key, or the message was signed in another way than by Ed25519", k.Public().ID())
+	}
+	return made, nil
+}
 
 // PublicKey verifies signatures. It is a comparable value.
 type PublicKey struct {
@@ -178,9 +232,12 @@ func (p PublicKey) Encode() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), nil
 }
 
-// ParsePublicKey reads the result of PublicKey.Encode.
+// ParsePublicKey reads the result of PublicKey.Encode, or the public key that another program or a device wrote: PKIX as PEM or DER.
 func ParsePublicKey(file []byte) (PublicKey, error) {
-	block, err := keyBlock(file, blockPublic, blockDevPublic)
+	if len(file) > 0 && file[0] == derSequence {
+		file = pem.EncodeToMemory(&pem.Block{Type: blockForeign, Bytes: file})
+	}
+	block, err := keyBlock(file, blockPublic, blockDevPublic, blockForeign)
 	if err != nil {
 		return PublicKey{}, err
 	}

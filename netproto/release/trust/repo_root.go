@@ -17,19 +17,22 @@ type RootPlan map[KeyRole]RolePlan
 // RolePlan is the keys and the threshold of a role.
 type RolePlan struct {
 	Keys      []PublicKey
-	Threshold int // 0 for the usual one: 2 for a root of two keys or more, else 1
+	Threshold int // 0 for the one before, and at least the usual one: 2 for a root of two keys or more, else 1
 }
 
-// effectiveThreshold is the effective threshold.
-func (p RolePlan) effectiveThreshold(role KeyRole) int {
-	switch {
-	case p.Threshold > 0:
+// effectiveThreshold is the effective threshold. old is the root before; it may be nil.
+func (p RolePlan) effectiveThreshold(role KeyRole, old *rootMeta) int {
+	if p.Threshold > 0 {
 		return p.Threshold
-	case role == RoleRoot && len(p.Keys) > 1:
-		return 2
-	default:
-		return 1
 	}
+	usual := 1
+	if role == RoleRoot {
+		usual = 2
+	}
+	if old != nil {
+		usual = max(usual, old.Signed.Roles[string(role)].Threshold)
+	}
+	return min(usual, max(len(p.Keys), 1))
 }
 
 // draft makes the unsigned successor of old, or the first root if old is nil.
@@ -44,7 +47,7 @@ func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
 		plan, planned := p[role]
 		switch {
 		case planned:
-			development = append(development, plan.addTo(draft, role)...)
+			development = append(development, plan.addTo(draft, role, old)...)
 		case old == nil:
 			return nil, fmt.Errorf("the plan names no keys for %s", role)
 		default:
@@ -63,8 +66,8 @@ func (p RootPlan) draft(old *rootMeta, expires time.Time) (*rootMeta, error) {
 }
 
 // addTo sets the keys of one role and returns the ids of development keys.
-func (p RolePlan) addTo(draft *rootMeta, role KeyRole) (development []string) {
-	entry := &metadata.Role{KeyIDs: []string{}, Threshold: p.effectiveThreshold(role)}
+func (p RolePlan) addTo(draft *rootMeta, role KeyRole, old *rootMeta) (development []string) {
+	entry := &metadata.Role{KeyIDs: []string{}, Threshold: p.effectiveThreshold(role, old)}
 	for _, k := range p.Keys {
 		id := k.ID()
 		if !slices.Contains(entry.KeyIDs, id) {
@@ -148,18 +151,14 @@ func SignRoot(draft []byte, key *PrivateKey) ([]byte, error) {
 	}
 	id := key.Public().ID()
 	root.Signatures = slices.DeleteFunc(root.Signatures, func(s metadata.Signature) bool { return s.KeyID == id })
-	s, err := key.signer()
-	if err != nil {
-		return nil, fmt.Errorf("sign root: %w", err)
-	}
-	if _, err := root.Sign(s); err != nil {
-		return nil, fmt.Errorf("sign root: %w", err)
+	if err := addSignature(root, RoleRoot, key); err != nil {
+		return nil, err
 	}
 	return root.ToBytes(false)
 }
 
 // InstallRoot makes a signed root the newest one and signs everything below it again with signers, which must reach the
-// thresholds of the new root. After an interruption it is called again with the same bytes.
+// thresholds of the new root. A list of releases whose signatures the new root accepts stays as it is, unless signers can sign it. After an interruption it is called again with the same bytes.
 func (r *Repo) InstallRoot(signed []byte, signers []*PrivateKey) error {
 	next, err := nextRoot(r.root, signed)
 	if err != nil {
@@ -174,7 +173,8 @@ func (r *Repo) InstallRoot(signed []byte, signers []*PrivateKey) error {
 	}
 	before := *r
 	r.root, r.rootData, r.pending = next, slices.Clone(signed), false
-	if err := r.write(change{root: signed, targets: true, snapshot: true}, signers); err != nil {
+	targets := meetsThreshold(next, RoleTargets, signers) || next.VerifyDelegate(string(RoleTargets), r.targets) != nil
+	if err := r.write(change{root: signed, targets: targets, snapshot: true}, signers); err != nil {
 		*r = before
 		_, missing := r.store.Load(name, MaxRoot)
 		r.pending = missing == nil // readers may already see the new root

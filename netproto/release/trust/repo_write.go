@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,8 @@ const maxLeft = 1000
 type change struct {
 	root              []byte // a new root, or nil
 	targets, snapshot bool
+	proposed          *targetsMeta // instead of targets: this list, which has its signatures already, as proposal has it
+	proposal          []byte
 }
 
 // file is a file to be written.
@@ -59,12 +62,15 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 		}
 		r.targets, files = &next, append(files, f)
 	}
+	if c.proposed != nil { // a leftover file of that version was never referred to, so it may be replaced
+		r.targets, files = c.proposed, append(files, file{numbered(c.proposed.Signed.Version, targetsFile), c.proposal})
+	}
 	if c.snapshot {
 		next := *r.snapshot
 		if next.Signed.Version, err = r.nextVersion(next.Signed.Version, snapshotFile, MaxSnapshot); err != nil {
 			return nil, err
 		}
-		if c.targets {
+		if len(files) > 0 {
 			next.Signed.Meta = reference(targetsFile, r.targets.Signed.Version, files[0].data)
 		}
 		next.Signed.Expires, next.Signatures = r.expiry(r.validity.Snapshot), nil
@@ -164,13 +170,18 @@ func sign[T metadata.Roles](root *rootMeta, m *metadata.Metadata[T], role KeyRol
 		return &KeysError{Role: role, Have: len(fit), Need: need}
 	}
 	for _, k := range fit {
-		s, err := k.signer()
-		if err != nil {
-			return fmt.Errorf("sign as %s: %w", role, err)
+		if err := addSignature(m, role, k); err != nil {
+			return err
 		}
-		if _, err := m.Sign(s); err != nil {
-			return fmt.Errorf("sign as %s: %w", role, err)
-		}
+	}
+	return nil
+}
+
+// addSignature adds the signature of one key.
+func addSignature[T metadata.Roles](m *metadata.Metadata[T], role KeyRole, k *PrivateKey) error {
+	s := k.signer()
+	if _, err := m.Sign(s); err != nil {
+		return fmt.Errorf("sign as %s: %w", role, cmp.Or(s.fault, err))
 	}
 	return nil
 }

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"collet/build/cmd/collet/console"
+	"collet/build/publish"
+	"collet/build/publish/proposal"
+	"collet/netproto/release"
+	"collet/netproto/release/trust"
+	"collet/platform"
+	"collet/platform/interrupt"
+	"collet/platform/text"
+)
+
+// proposeFlags turn a change of the list into a proposal. Embed it.
+type proposeFlags struct {
+	Propose string `group:"folder" placeholder:"FOLDER" help:"Write the change as a proposal into this folder, in place of making it public. The keys at hand sign it, if there are any; others add theirs with collet release approve."`
+}
+
+// open makes the folder of the proposal; the result is nil without one.
+func (f proposeFlags) open() (to *platform.Dir, err error) {
+	if f.Propose == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(f.Propose, 0o755); err != nil {
+		return nil, fmt.Errorf("folder of the proposal: %w", err)
+	}
+	return openDir(f.Propose, "name another folder with --propose")
+}
+
+// changingOrProposing is changing, or proposing.
+func (f proposeFlags) changingOrProposing(ctx context.Context, c console.Console, folder folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) error {
+	if f.Propose != "" {
+		return f.proposing(ctx, c, folder, k, a, work)
+	}
+	return changing(ctx, c, folder, k, a, o, work)
+}
+
+// proposing makes a change into a proposal.
+func (f proposeFlags) proposing(ctx context.Context, c console.Console, folder folderFlags, k keyFlags, a allowFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
+	to, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	w, err := folder.openFolder(c, publish.Options{Allow: a.allow(), Propose: to})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	keys, err := w.signers(k, trust.RoleTargets)
+	if errors.Is(err, fs.ErrNotExist) && k.Keys == "" {
+		err = nil // an unsigned proposal
+	}
+	if err != nil {
+		return err
+	}
+	if err := proposal.Forget(to); err != nil {
+		return err
+	}
+	if err := work(w, keys); err != nil {
+		return interrupted(ctx, err)
+	}
+	w.shows.ClearLine()
+	p, err := proposal.Read(to)
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintln(c.Err, "there is nothing to propose")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, err := p.Describe(nil)
+	if err != nil {
+		return err
+	}
+	printProposal(c.Err, info, false)
+	printNext(c.Err, f.Propose, info)
+	return nil
+}
+
+// printProposal prints the lines of a proposal: all, or the changed ones.
+func printProposal(out io.Writer, info proposal.Info, all bool) {
+	fmt.Fprintf(out, "list %d, under root %d\n", info.Version, info.Root.Version)
+	t := console.NewTable(out)
+	for _, l := range info.Lines {
+		if all || l.Changed() {
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", markOf(l), console.Clean(l.Entry.Path()), offerOf(l))
+		}
+	}
+	_ = t.Flush() // out keeps its own errors
+}
+
+// markOf says what becomes of a release.
+func markOf(l proposal.Line) string {
+	switch {
+	case l.Gone:
+		return "leaves"
+	case l.Before == nil:
+		return "new"
+	case l.Changed():
+		return "changed"
+	default:
+		return "as before"
+	}
+}
+
+// offerOf says who is offered a release, and who was.
+func offerOf(l proposal.Line) string {
+	if l.Before == nil || !l.Changed() || l.Gone {
+		return offerTo(l.Entry)
+	}
+	line := offerTo(*l.Before) + " → " + offerTo(l.Entry)
+	if l.Before.Head != l.Entry.Head {
+		line += ", WITH OTHER FILES"
+	}
+	return line
+}
+
+// offerTo is who is offered a release.
+func offerTo(e release.Entry) string {
+	if who := offered(e); who != "" {
+		return who
+	}
+	return "everybody"
+}
+
+// printNext prints who signed, and what to do now.
+func printNext(out io.Writer, folder string, info proposal.Info) {
+	for _, id := range info.Signers {
+		fmt.Fprintf(out, "signed by %s\n", id)
+	}
+	if missing := info.Need - len(info.Signers); missing > 0 {
+		fmt.Fprintf(out, "%d of %d signatures; a holder of another targets key adds one:\n  collet release approve %s --keys KEYS\n", len(info.Signers), info.Need, folder)
+		return
+	}
+	fmt.Fprintf(out, "%d of %d signatures; the machine with the keys of snapshot and timestamp makes it public:\n  collet release accept %s\n", len(info.Signers), info.Need, folder)
+}
+
+// releaseApproveCommand is `collet release approve`.
+type releaseApproveCommand struct {
+	Proposal string `arg:"" placeholder:"PROPOSAL" help:"Folder of the proposal."`
+	keyFlags
+	Against string `group:"folder" placeholder:"DIR" help:"Compare with the list of this release folder (default: the list that the proposal brought along)."`
+	Yes     bool   `group:"consent" help:"Sign without asking."`
+	DryRun  bool   `group:"consent" help:"Show the proposal and sign nothing."`
+}
+
+// Help is what --help adds to the flags.
+func (releaseApproveCommand) Help() string {
+	return `Shows what a proposal changes, asks, and adds the signatures of the targets keys in --keys (default: ./keys). The whole list is
+signed, so all of its releases are shown. "as before" holds only if the list before is the right one: compare with your own copy
+of the release folder, or with what players see.
+
+  collet release approve proposal --dry-run
+  collet release approve proposal --keys /media/anna`
+}
+
+// Run shows and signs.
+func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err error) {
+	dir, err := openDir(r.Proposal, "name the folder that collet release publish --propose made")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	p, err := proposal.Read(dir)
+	if err != nil {
+		return err
+	}
+	base, err := r.base(c)
+	if err != nil {
+		return err
+	}
+	info, err := p.Describe(base)
+	if err != nil {
+		return err
+	}
+	printProposal(c.Out, info, true)
+	if base == nil {
+		fmt.Fprintln(c.Out, "compared with the list that the proposal brought along; --against names a release folder of your own")
+	}
+	if r.DryRun {
+		printNext(c.Out, r.Proposal, info)
+		return nil
+	}
+	ring, done, err := r.openRing(orKeysFolder(r.Keys))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if err := r.ask(ctx, c); err != nil {
+		return err
+	}
+	keys, err := ring.Open(trust.RoleTargets)
+	if err != nil {
+		return err
+	}
+	ids, err := p.Sign(keys)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("%s has no key that root %d lets sign releases; name the folder that has one with --keys", orKeysFolder(r.Keys), info.Root.Version)
+	}
+	if err := p.Write(dir); err != nil {
+		return err
+	}
+	if info, err = p.Describe(base); err != nil {
+		return err
+	}
+	printNext(c.Out, r.Proposal, info)
+	return nil
+}
+
+// orKeysFolder is the folder of the keys without a release folder.
+func orKeysFolder(name string) string {
+	if name == "" {
+		return keysFolder
+	}
+	return name
+}
+
+// base is the signed list of Against; nil without one.
+func (r releaseApproveCommand) base(c console.Console) (list []byte, err error) {
+	if r.Against == "" {
+		return nil, nil
+	}
+	err = reading(c, folderFlags{Dir: r.Against}, func(w *workshop) error {
+		list, err = w.SignedList()
+		return err
+	})
+	return list, err
+}
+
+// ask asks before signing.
+func (r releaseApproveCommand) ask(ctx context.Context, c console.Console) error {
+	if r.Yes {
+		return nil
+	}
+	if !platform.IsTerminal(os.Stdin) {
+		return console.Usage(errors.New("there is no terminal to ask; say --yes to sign, or --dry-run to look"))
+	}
+	fmt.Fprint(c.Out, "Sign this list? [y/N] ")
+	line, err := bufio.NewReader(interrupt.Reader(ctx, os.Stdin)).ReadString('\n')
+	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
+		err = errors.New("nothing was signed")
+	}
+	return err
+}
+
+// releaseAcceptCommand is `collet release accept`.
+type releaseAcceptCommand struct {
+	Proposal string `arg:"" placeholder:"PROPOSAL" help:"Folder of the proposal."`
+	folderFlags
+	keyFlags
+	allowFlags
+	outputFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseAcceptCommand) Help() string {
+	return `Makes a proposal public that enough holders of targets keys have signed. Takes its files into the release folder after checking
+them, signs snapshot and timestamp, and updates the copies. The proposal must follow the present list: if that has changed, the
+author proposes again. Run the same command again after an interruption.
+
+  collet release accept proposal`
+}
+
+// Run accepts.
+func (r releaseAcceptCommand) Run(ctx context.Context, c console.Console) (err error) {
+	from, err := openDir(r.Proposal, "name the folder that collet release publish --propose made")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
+		a, err := w.Accept(ctx, from, keys)
+		if err != nil {
+			return err
+		}
+		w.shows.ClearLine()
+		printProposal(c.Out, a.Info, false)
+		_, err = fmt.Fprintf(c.Out, "public, signed by %s; %d new files, %s\n", strings.Join(a.Info.Signers, " and "), a.Files, text.Bytes(a.Bytes))
+		return err
+	})
+}

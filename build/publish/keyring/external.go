@@ -1,0 +1,129 @@
+package keyring
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/build/advice"
+	"collet/netproto/release/trust"
+	"collet/platform"
+)
+
+const (
+	// commandSuffix ends the file with the command of an external key: the program in the first line, an argument in each other line.
+	commandSuffix = ".command"
+	// maxCommand is the largest such file in bytes.
+	maxCommand = 4096
+	// signTime is how long a command may take: a person may have to find a token, type a PIN and touch it.
+	signTime = 5 * time.Minute
+	// maxSaid is how many bytes of a command's complaint an error repeats.
+	maxSaid = 500
+)
+
+// AddExternal adds a key whose private half another program or a device has, under the next free number. command is the program and its
+// arguments. It gets the message on standard input and writes the Ed25519 signature to standard output, as 64 bytes or in base64. Standard
+// error and a terminal stay its own, for PINs. It signs a message before anything is written, which shows that it fits the public key.
+func (k *Keyring) AddExternal(role trust.KeyRole, public trust.PublicKey, command []string) (File, error) {
+	file := strings.Join(command, "\n") + "\n"
+	switch {
+	case !slices.Contains(trust.KeyRoles(), role):
+		return File{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
+	case len(command) == 0 || command[0] == "" || strings.Count(file, "\n") != len(command):
+		return File{}, advice.Wrong("name the program and its arguments, without line breaks", "command of a %s key", role)
+	case len(file) > maxCommand:
+		return File{}, advice.Wrong("put it into a script", "command of a %s key: it has more than %d bytes", role, maxCommand)
+	}
+	list, err := k.List()
+	if err != nil {
+		return File{}, err
+	}
+	if i := slices.IndexFunc(list, func(f File) bool { return f.ID == public.ID() }); i >= 0 {
+		return File{}, advice.Wrong("", "%s is that key already", list[i].Name)
+	}
+	if _, err := trust.NewExternalKey(public, signer(command)).Sign([]byte("collet: does this command sign with this key?")); err != nil {
+		return File{}, advice.Because(err, "nothing was added", "try the command")
+	}
+	n, err := k.nextNumber(role)
+	if err != nil {
+		return File{}, err
+	}
+	data, err := public.Encode()
+	if err == nil {
+		err = k.ensure()
+	}
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: public.ID(), Private: true, Development: public.Development}
+	if err = writeNew(k.fs, f.Name+commandSuffix, []byte(file)); err == nil {
+		err = writeNew(k.fs, f.Name+publicSuffix, data)
+	}
+	if err != nil {
+		return File{}, advice.Because(err, "", "write a key")
+	}
+	return f, nil
+}
+
+// external opens a key that a command signs for.
+func (k *Keyring) external(base string) (*trust.PrivateKey, error) {
+	data, err := platform.ReadFile(k.fs, base+commandSuffix, maxCommand)
+	if err != nil {
+		return nil, advice.Because(err, "", "read the command of a key")
+	}
+	public, err := k.public(base)
+	if err != nil {
+		return nil, err
+	}
+	command := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), "\n")
+	return trust.NewExternalKey(public, signer(command)), nil
+}
+
+// signer signs by a command.
+func signer(command []string) func([]byte) ([]byte, error) {
+	return func(message []byte) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), signTime)
+		defer cancel()
+		run := exec.CommandContext(ctx, command[0], command[1:]...)
+		var said tail
+		run.Stdin, run.Stderr = bytes.NewReader(message), io.MultiWriter(os.Stderr, &said)
+		out, err := run.Output()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w%s", command[0], err, said.text())
+		}
+		if len(out) == ed25519.SignatureSize {
+			return out, nil
+		}
+		made, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(out[:min(len(out), maxCommand)])))
+		if err != nil || len(made) != ed25519.SignatureSize {
+			return nil, fmt.Errorf("%s wrote %d bytes, which are no signature: want the 64 bytes of an Ed25519 signature, or these in base64%s", command[0], len(out), said.text())
+		}
+		return made, nil
+	}
+}
+
+// tail keeps the end of what a command says.
+type tail struct{ end []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.end = append(t.end, p...)
+	t.end = t.end[max(0, len(t.end)-maxSaid):]
+	return len(p), nil
+}
+
+// text is the end of what was said, for an error.
+func (t *tail) text() string {
+	if len(t.end) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (it said %q)", strings.TrimSpace(string(t.end)))
+}

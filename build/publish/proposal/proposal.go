@@ -1,0 +1,144 @@
+// Package proposal is the folder in which a change of the list of releases travels from who proposes it, over who signs it, to the machine
+// that makes it public. No machine needs all keys then.
+//
+//	root.json                the root that says who may sign
+//	base.json                the signed list that the change follows
+//	releases/… objects/…     files that the release folder lacks, under their names there
+//	list.json                the proposed list, with the signatures so far; written last, so a folder with it is complete
+//
+// Nothing in the folder is trusted: its files are checked against their names, and the list counts with enough signatures of keys that the
+// root of the release folder names.
+package proposal
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"collet/build/advice"
+	"collet/netproto/release"
+	"collet/netproto/release/trust"
+	"collet/platform"
+)
+
+// Names of the files.
+const (
+	rootFile = "root.json"
+	baseFile = "base.json"
+	listFile = "list.json"
+)
+
+// Proposal is a change of the list of releases.
+type Proposal struct {
+	Root []byte // root.json
+	Base []byte // signed list that it follows
+	List []byte // proposed list, with the signatures so far
+}
+
+// Read reads a proposal. It does not check the signatures: see Describe.
+func Read(fsys platform.FS) (p Proposal, err error) {
+	for _, f := range []struct {
+		to    *[]byte
+		name  string
+		limit int64
+	}{{&p.List, listFile, trust.MaxTargets}, {&p.Root, rootFile, trust.MaxRoot}, {&p.Base, baseFile, trust.MaxTargets}} {
+		if *f.to, err = platform.ReadFile(fsys, f.name, f.limit); errors.Is(err, fs.ErrNotExist) {
+			return p, advice.Because(err, "it is made by collet release publish --propose FOLDER; repeat that if it was interrupted", "%s is no complete proposal", fsys.Path("."))
+		}
+		if err != nil {
+			return p, advice.Because(err, "", "read the proposal")
+		}
+	}
+	return p, nil
+}
+
+// Write writes a proposal whose other files are there. The list comes last.
+func (p Proposal) Write(fsys platform.FS) error {
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{rootFile, p.Root}, {baseFile, p.Base}, {listFile, p.List}} {
+		if err := platform.WriteFile(fsys, f.name, f.data); err != nil {
+			return advice.Because(err, "", "write the proposal")
+		}
+	}
+	return nil
+}
+
+// Forget removes the list of an earlier proposal in this folder, before other files change.
+func Forget(fsys platform.FS) error {
+	if err := fsys.Remove(listFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return advice.Because(err, "", "replace the proposal")
+	}
+	return nil
+}
+
+// Sign adds the signatures of those keys that the root lets sign releases, and returns their ids.
+func (p *Proposal) Sign(keys []*trust.PrivateKey) (ids []string, err error) {
+	info, err := trust.InspectRoot(p.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		id := k.Public().ID()
+		if !slices.Contains(info.Roles[trust.RoleTargets].Keys, id) || slices.Contains(ids, id) {
+			continue
+		}
+		if p.List, err = trust.SignProposal(p.Root, p.List, k); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// Line is one release of the proposed list.
+type Line struct {
+	Entry  release.Entry
+	Before *release.Entry // the same release in the list before; nil if it is new
+	Gone   bool           // it is only in the list before
+}
+
+// Changed reports whether the proposal changes the line.
+func (l Line) Changed() bool { return l.Gone || l.Before == nil || *l.Before != l.Entry }
+
+// Info describes a proposal.
+type Info struct {
+	trust.ProposalInfo
+	Root  trust.RootInfo
+	Lines []Line // all releases, sorted by product, channel, target and number
+}
+
+// Describe describes a proposal to who decides about it. base is the signed list that they know; nil is the one that the proposal came with,
+// which its author may have made up. The whole list is signed, so all of its lines count, not only the changed ones.
+func (p Proposal) Describe(base []byte) (info Info, err error) {
+	if info.ProposalInfo, err = trust.DescribeProposal(p.Root, p.List); err != nil {
+		return info, err
+	}
+	if info.Root, err = trust.InspectRoot(p.Root); err != nil {
+		return info, err
+	}
+	if base == nil {
+		base = p.Base
+	}
+	before, err := trust.DescribeProposal(p.Root, base)
+	if err != nil {
+		return info, err
+	}
+	if len(before.Signers) < before.Need {
+		return info, advice.Wrong("ask its author for a new one", "the list before the proposal is not signed by %d keys of its root", before.Need)
+	}
+	byPath := map[string]*release.Entry{}
+	for _, e := range before.Entries {
+		byPath[e.Path()] = &e
+	}
+	for _, e := range info.Entries {
+		info.Lines = append(info.Lines, Line{Entry: e, Before: byPath[e.Path()]})
+		delete(byPath, e.Path())
+	}
+	for _, e := range byPath {
+		info.Lines = append(info.Lines, Line{Entry: *e, Before: e, Gone: true})
+	}
+	slices.SortFunc(info.Lines, func(a, b Line) int { return release.CompareEntries(a.Entry, b.Entry) })
+	return info, nil
+}
