@@ -68,7 +68,7 @@ type start struct {
 	JSON     bool `name:"json" group:"Headless" help:"With --headless: print one JSON object per line."`
 	Run      bool `group:"Headless" help:"With --headless: install what is staged and run the game, as with a window."`
 
-	Lang     string `group:"Other" placeholder:"LOCALE" help:"Language of all texts, for example ru. Default: that of the system."`
+	Lang     string `group:"Other" placeholder:"LOCALE" help:"Language of all texts, for example de or pt-BR. Default: that of the system."`
 	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"Level of the log file: ${enum}."`
 
 	Adopt string `group:"Other" placeholder:"DIR" help:"Make an install of a folder that holds the game already: its files move into DIR/Resources, this program is copied to DIR, and the next start fetches only what differs. Shows the plan and asks, in the window or, with --headless, in the terminal."`

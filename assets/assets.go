@@ -4,9 +4,10 @@
 //
 // # Languages
 //
-// lang/<tag>.json holds one language: a flat object of keys and texts, with the tag as BCP 47 writes it in small letters
-// ("en", "ru", "pt-br"). Adding a language is adding one file; the tests of this package then demand every key of
-// en.json with the same placeholders. A text that a language lacks all the same is taken from English.
+// lang/<tag> is one language, with the tag as BCP 47 writes it in small letters ("en", "pt-br", "zh-hans"). Adding a language is adding
+// one folder: about.json has what no text says, and window.json, dashboard.json and setup.json are flat objects of keys and texts, for the
+// client, the server's pages and the installers. `collet lang check <tag>` says what is missing, and a test demands that nothing is
+// (build/language). A text that a language lacks all the same is taken from English.
 //
 // A placeholder is a name in braces, {host}. Get replaces it by a value; what stands in a value is never looked at
 // again, so a peer's text can't smuggle in a placeholder.
@@ -30,5 +31,13 @@ var SplashPNG []byte
 //go:embed icon.png
 var IconPNG []byte
 
-//go:embed lang/*.json
+// languages are what the client needs of each language. The two below are only in programs that ask for them.
+//
+//go:embed lang/*/about.json lang/*/window.json
 var languages embed.FS
+
+//go:embed lang/*/dashboard.json
+var dashboards embed.FS
+
+//go:embed lang/*/setup.json
+var setups embed.FS

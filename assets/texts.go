@@ -1,6 +1,7 @@
 package assets
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -27,26 +28,36 @@ func Languages() []string {
 		panic(fmt.Sprintf("assets: internal error: %v", err))
 	}
 	var tags []string
-	for _, file := range files {
-		tags = append(tags, strings.TrimSuffix(file.Name(), path.Ext(file.Name())))
+	for _, folder := range files {
+		tags = append(tags, folder.Name())
 	}
 	slices.Sort(tags)
 	return tags
 }
 
 // TextsFor gives the texts for a locale as LANG or LANGUAGE hold it ("ru_RU.UTF-8", "pt-BR", "de:ru"). The first
-// language in it that has a file wins, the more special form before the general one; English if there is none. Only
-// that one language is parsed.
-func TextsFor(locale string) Texts {
-	known := Languages()
+// language in it that has a folder wins, the more special form before the general one, and any other form of the same
+// language before the next wish ("pt-pt" gets "pt-br"); English if there is none. Only that one language is parsed.
+func TextsFor(locale string) Texts { return textsOf(tagOf(locale, Languages())) }
+
+// tagOf is which of the known languages a locale finds.
+func tagOf(locale string, known []string) string {
 	for wish := range strings.SplitSeq(locale, ":") {
 		for tag := normal(wish); tag != ""; tag = general(tag) {
 			if slices.Contains(known, tag) {
-				return Texts{tag, parse(tag), sync.OnceValue(func() map[string]string { return parse(fallback) })}
+				return tag
+			}
+			other := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, tag+"-") })
+			if general(tag) == "" && other >= 0 {
+				return known[other]
 			}
 		}
 	}
-	return TextsFor(fallback)
+	return fallback
+}
+
+func textsOf(tag string) Texts {
+	return Texts{tag, parse(languages, tag, "window"), sync.OnceValue(func() map[string]string { return parse(languages, fallback, "window") })}
 }
 
 // normal turns "ru_RU.UTF-8@variant" into "ru-ru".
@@ -61,18 +72,45 @@ func general(tag string) string {
 	return tag[:max(strings.LastIndex(tag, "-"), 0)]
 }
 
-// parse reads one language. The files are embedded and tested, so a fault in one is a broken build.
-func parse(tag string) map[string]string {
-	data, err := languages.ReadFile("lang/" + tag + ".json")
+// parse reads one file of a language. The files are embedded and tested, so a fault in one is a broken build.
+func parse(files embed.FS, tag, part string) map[string]string {
 	words := map[string]string{}
+	decode(files, tag, part, &words)
+	return words
+}
+
+func decode(files embed.FS, tag, part string, into any) {
+	data, err := files.ReadFile(path.Join("lang", tag, part+".json"))
 	if err == nil {
-		err = json.Unmarshal(data, &words)
+		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("assets: internal error: language %q: %v", tag, err))
 	}
-	return words
 }
+
+// About is what is to be known of a language beside its texts.
+type About struct {
+	Name string `json:"name"` // as its speakers call it
+	NSIS string `json:"nsis"` // as the maker of Windows setups calls it
+	LCID string `json:"lcid"` // Windows' number of it, decimal
+
+	// Fonts are the files of a system's own fonts that have its letters, the best first, by GOOS: patterns of path.Match, and the number of
+	// the font in a collection behind a #. Absent where the letters are in the window's own font.
+	Fonts map[string][]string `json:"fonts,omitempty"`
+}
+
+// AboutOf are the facts of one of Languages.
+func AboutOf(tag string) (a About) {
+	decode(languages, tag, "about", &a)
+	return a
+}
+
+// Dashboard are the texts of the server's pages in one of Languages.
+func Dashboard(tag string) map[string]string { return parse(dashboards, tag, "dashboard") }
+
+// Setup are the texts of installers in one of Languages.
+func Setup(tag string) map[string]string { return parse(setups, tag, "setup") }
 
 // Language is the tag of the language, for example "ru".
 func (t Texts) Language() string { return t.language }

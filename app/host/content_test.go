@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"collet/app/update"
+	"collet/assets"
 	"collet/netproto/compat"
 	"collet/netproto/release"
 	"collet/platform/testlevel"
@@ -89,10 +90,9 @@ func TestReplacedCatalogueIsWaitedOut(t *testing.T) {
 func TestContentMismatchEndsIt(t *testing.T) {
 	testlevel.Slow(t)
 	t.Parallel()
-	for lang, words := range map[string][]string{
-		"en": {"Server data inconsistent", "don't fit together", "Wait a few minutes"},
-		"ru": {"Данные сервера не согласованы", "не подходят друг к другу", "Подождите несколько минут"},
-	} {
+	for _, lang := range []string{"en", assets.Languages()[0]} {
+		texts := assets.TextsFor(lang)
+		words := []string{texts.Get("end.content.title"), texts.Get("end.content.next")}
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel() // each waits until it gives up
 			whole := packsAndModule()

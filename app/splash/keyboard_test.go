@@ -311,7 +311,7 @@ func TestReading(t *testing.T) {
 
 func TestReadingWithoutALog(t *testing.T) {
 	s := begin(t, Options{})
-	got := s.ask(t.Context(), ComposeEnd(update.EndOf(update.RuntimeFailed, update.NoCause), EndInfo{}, assets.TextsFor("ru")))
+	got := s.ask(t.Context(), ComposeEnd(update.EndOf(update.RuntimeFailed, update.NoCause), EndInfo{}, assets.TextsFor("en")))
 	s.key(fyne.KeyRight, fyne.KeyRight, fyne.KeyReturn)
 	s.on(func(screen *screen) {
 		if title, text := screen.card.heading.whole, screen.card.body.text; title != "Report" || text != "There is nothing to report yet." {

@@ -15,23 +15,20 @@ import (
 // The main contents of the window as pictures, drawn by Fyne's software painter.
 func TestPictures(t *testing.T) {
 	for name, show := range map[string]func(*screen){
-		"progress.en": func(s *screen) { s.show(Compose(sampleFetching(), noon, s.texts)) },
-		"progress.ru": func(s *screen) {
+		"progress": func(s *screen) { s.show(Compose(sampleFetching(), noon, s.texts)) },
+		"note": func(s *screen) {
 			s.show(Compose(sampleFetching(), noon, s.texts))
 			s.progress.setNote(s.texts.Get("note.embedded", "file", "EmberReach.so"))
 		},
-		"dialog.en": func(s *screen) { s.ask(interrupted(), func(update.Action) {}) },
-		"dialog.ru": func(s *screen) {
+		"dialog": func(s *screen) { s.ask(interrupted(), func(update.Action) {}) },
+		"full": func(s *screen) {
 			e := update.EndOf(update.Failed, update.DiskFull)
 			s.ask(ComposeEnd(e, fullInfo(e), s.texts), func(update.Action) {})
 		},
-		"way.en":    func(s *screen) { s.ask(ofDisk("way", s.texts), func(update.Action) {}) },
-		"way.ru":    func(s *screen) { s.ask(ofDisk("way", s.texts), func(update.Action) {}) },
-		"names.en":  func(s *screen) { s.ask(ofDisk("names", s.texts), func(update.Action) {}) },
-		"names.ru":  func(s *screen) { s.ask(ofDisk("names", s.texts), func(update.Action) {}) },
-		"cancel.en": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
-		"cancel.ru": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
-		"details.en": func(s *screen) {
+		"way":    func(s *screen) { s.ask(ofDisk("way", s.texts), func(update.Action) {}) },
+		"names":  func(s *screen) { s.ask(ofDisk("names", s.texts), func(update.Action) {}) },
+		"cancel": func(s *screen) { s.do.installed = func() bool { return true }; s.leave() },
+		"details": func(s *screen) {
 			s.ask(interrupted(), func(update.Action) {})
 			s.press(Button{Action: update.Details})
 			s.copyReport()
@@ -39,12 +36,12 @@ func TestPictures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			behind := image.Image(nil) // one of them with the picture is enough
-			if name == "progress.en" {
+			if name == "progress" {
 				behind = decode(assets.SplashPNG)
 			}
-			s, w := stageWith(t, name[len(name)-2:], behind)
+			s, w := stageWith(t, "en", behind)
 			show(s)
-			picture(t, name+".png", w.Canvas().Capture())
+			picture(t, name+".en.png", w.Canvas().Capture())
 		})
 	}
 }

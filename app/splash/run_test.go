@@ -230,8 +230,9 @@ func TestOptionsAreCompleted(t *testing.T) {
 	if o.Title != collet.App().Name || o.Texts.Language() != "en" || o.LogTail() != "" || o.Report() != "" || o.OpenURL == nil {
 		t.Errorf("completed options are %+v", o)
 	}
-	o = Options{Title: "  Ember\tReach ", Texts: assets.TextsFor("ru"), LogTail: func() string { return "log" }}.complete()
-	if o.Title != "Ember Reach" || o.Texts.Language() != "ru" || o.Report() != "log" {
+	other := assets.Languages()[0]
+	o = Options{Title: "  Ember\tReach ", Texts: assets.TextsFor(other), LogTail: func() string { return "log" }}.complete()
+	if o.Title != "Ember Reach" || o.Texts.Language() != other || o.Report() != "log" {
 		t.Errorf("completed options are %+v", o)
 	}
 }

@@ -21,7 +21,7 @@ type demoCommand struct {
 	Rate int64  `group:"demo" default:"4000" placeholder:"KB/S" help:"Speed of the link between client and server in kB a second, so that the splash can be watched (default: ${default}; 0: as fast as it goes)."`
 	Port int    `group:"demo" default:"0" placeholder:"PORT" help:"Port of the link on 127.0.0.1 (default: a free one)."`
 	Data int    `group:"demo" default:"24" placeholder:"MB" help:"Size of Levels.zip, the large pack of release 2 (default: ${default})."`
-	Lang string `group:"demo" placeholder:"LOCALE" help:"Language of the client, for example ru (default: that of the system)."`
+	Lang string `group:"demo" placeholder:"LOCALE" help:"Language of the client, for example de (default: that of the system)."`
 
 	Keep        string `group:"where" placeholder:"DIR" help:"Make the folder here and leave it. It must be empty or not exist (default: a temporary folder, removed at the end)."`
 	Screenshots string `group:"where" placeholder:"DIR" help:"Folder for the screenshots (default: inside --keep, else a new temporary folder, named at the end)."`

@@ -34,6 +34,7 @@ type commands struct {
 	Compat  compat.Command `cmd:"" group:"operate" help:"Set which versions of a game may connect, and find out why one is rejected."`
 	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Examine an install: its state, the cause, and what the next start will do. Changes nothing."`
 	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break updates on purpose, and check what remains."`
+	Lang    langCommand    `cmd:"" group:"qa" help:"Check the languages of Collet's own texts."`
 	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure a server under load."`
 
 	Version    kong.VersionFlag           `help:"Print the version and end."`

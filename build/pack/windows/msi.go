@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/template"
 
+	"collet/assets"
 	"collet/build/pack/bundle"
 	"collet/build/pack/pe"
 )
@@ -108,10 +109,6 @@ func (i Installer) msiProduct(b bundle.Bundle) (*msiProduct, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, texts, err := languages()
-	if err != nil {
-		return nil, err
-	}
 	if scope == Ask {
 		scope = Machine
 	}
@@ -120,7 +117,7 @@ func (i Installer) msiProduct(b bundle.Bundle) (*msiProduct, error) {
 	p := &msiProduct{tree: tree, removals: removals(tree, b.Base),
 		wxs: wxs{ID: b.Product.ID, ProductCode: code, UpgradeCode: id.upgrade, Version: version, Display: id.display,
 			Publisher: b.Product.Publisher, Homepage: b.Product.Homepage, Summary: b.Product.Summary,
-			Newer:   strings.NewReplacer("{game}", id.display, "{version}", b.Product.Version).Replace(texts["en"]["newer.msi"]),
+			Newer:   strings.NewReplacer("{game}", id.display, "{version}", b.Product.Version).Replace(assets.Setup(english)["newer.msi"]),
 			Machine: scope == Machine, Desktop: i.DesktopShortcut, Link: id.link, Program: id.program,
 			Scheme: b.Product.URIScheme, Root: root, LinkArgs: strings.Join(bundle.LinkArgs(), " ")}}
 	p.lay(b.Base)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/template"
 
+	"collet/assets"
 	"collet/build/pack/bundle"
 	"collet/build/pack/pe"
 )
@@ -189,29 +190,25 @@ func (i Installer) setupData(b bundle.Bundle, size int64) (d setupData, err erro
 		Properties: []property{{"ProductName", id.display}, {"ProductVersion", p.Version}, {"FileVersion", p.Version},
 			{"CompanyName", p.Publisher}, {"FileDescription", id.display + " Setup"}, {"LegalCopyright", p.Publisher}},
 	}
-	d.Languages, err = languagesOf(id.display, p.Version)
-	return d, err
+	d.Languages = languagesOf(id.display, p.Version)
+	return d, nil
 }
 
 // languagesOf gives every text of every language as an NSIS string.
-func languagesOf(game, version string) (list []language, err error) {
-	tags, texts, err := languages()
-	if err != nil {
-		return nil, err
-	}
-	keys := sortedKeys(texts["en"])
-	for _, tag := range tags {
-		w := texts[tag]
-		l := language{Name: w["language"], ID: w["lcid"]}
+func languagesOf(game, version string) (list []language) {
+	keys := sortedKeys(assets.Setup(english))
+	for _, tag := range languages() {
+		w, about := assets.Setup(tag), assets.AboutOf(tag)
+		l := language{Name: about.NSIS, ID: about.LCID}
 		for _, key := range keys {
-			if key == "language" || key == "lcid" || strings.HasSuffix(key, ".msi") {
+			if strings.HasSuffix(key, ".msi") {
 				continue
 			}
 			l.Texts = append(l.Texts, languageText{strings.ReplaceAll(key, ".", "_"), nsisText(key, w[key], game, version)})
 		}
 		list = append(list, l)
 	}
-	return list, nil
+	return list
 }
 
 // foldersOf groups files by folder, as a script names them.

@@ -2,52 +2,24 @@ package windows
 
 import (
 	"embed"
-	"encoding/json"
-	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
+
+	"collet/assets"
 )
 
-// templates are the scripts of installers with gaps for a game's names and files, and the texts that players read.
+// templates are the scripts of installers with gaps for a game's names and files.
 //
 //go:embed installer
 var templates embed.FS
 
-// words are the texts of one language: keys as in texts.<language>.json.
-type words map[string]string
+// english is the default language of installers.
+const english = "en"
 
-// languages are the languages of installers by their tags, English first: the first one is the default.
-func languages() (tags []string, texts map[string]words, err error) {
-	names, err := fs.Glob(templates, "installer/texts.*.json")
-	if err != nil {
-		return nil, nil, err
-	}
-	texts = map[string]words{}
-	for _, name := range names {
-		data, err := templates.ReadFile(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		w := words{}
-		if err := json.Unmarshal(data, &w); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		tag := strings.Split(path.Base(name), ".")[1]
-		tags = append(tags, tag)
-		texts[tag] = w
-	}
-	slices.SortStableFunc(tags, func(a, b string) int {
-		switch {
-		case a == "en":
-			return -1
-		case b == "en":
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
-	return tags, texts, nil
+// languages are the languages of installers by their tags, the default one first.
+func languages() []string {
+	others := slices.DeleteFunc(assets.Languages(), func(tag string) bool { return tag == english })
+	return append([]string{english}, others...)
 }
 
 // nsisVariables are what placeholders of a text become that only a running setup knows.

@@ -1,10 +1,10 @@
 package windows
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
+
+	"collet/assets"
 )
 
 func TestEscaped(t *testing.T) {
@@ -64,25 +64,18 @@ func TestFileName(t *testing.T) {
 	}
 }
 
-// TestLanguages: all languages have the same texts with the same gaps, and English comes first.
+// TestLanguages: each language of the texts is in the setup, the default one first, by the names that the maker of setups knows.
 func TestLanguages(t *testing.T) {
-	tags, texts, err := languages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(tags) < 2 || tags[0] != "en" || !slices.Contains(tags, "ru") {
+	if tags := languages(); len(tags) != len(assets.Languages()) || tags[0] != english {
 		t.Fatalf("languages %q", tags)
 	}
-	gap := regexp.MustCompile(`\{[a-z]+\}`)
-	gaps := func(text string) []string { return slices.Sorted(slices.Values(gap.FindAllString(text, -1))) }
-	for _, tag := range tags {
-		if a, b := sortedKeys(texts["en"]), sortedKeys(texts[tag]); !slices.Equal(a, b) {
-			t.Errorf("%s has the texts %q, English %q", tag, b, a)
+	for _, l := range languagesOf("Game", "1") {
+		if l.Name == "" || l.ID == "" || len(l.Texts) != len(assets.Setup(english))-1 {
+			t.Errorf("%+v", l)
 		}
-		for key, text := range texts[tag] {
-			if want := texts["en"][key]; !slices.Equal(gaps(text), gaps(want)) {
-				t.Errorf("%s, %s: %q has other gaps than %q", tag, key, text, want)
-			}
+	}
+	for _, tag := range languages() {
+		for key, text := range assets.Setup(tag) {
 			if strings.Contains(text, "&") && !inControl(key) {
 				t.Errorf("%s, %s: %q stands where no letter can be marked", tag, key, text)
 			}

@@ -45,7 +45,7 @@ const (
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
-//go:embed *.html script.js style.css icon.svg words
+//go:embed *.html script.js style.css icon.svg
 var files embed.FS
 
 // Owns reports whether a path belongs to the dashboard.

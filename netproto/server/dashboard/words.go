@@ -1,12 +1,10 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 
+	"collet/assets"
 	"collet/netproto/server/operator"
 	"collet/platform/text"
 )
@@ -25,15 +24,16 @@ const wordsCookie = "collet_language"
 // wordsFor is how long that is kept.
 const wordsFor = 365 * 24 * time.Hour
 
-// words are the texts of the dashboard in one language, and its pages with them. The tables are words/*.json: a key and
+// words are the texts of the dashboard in one language, and its pages with them. The tables are assets/lang/*/dashboard.json: a key and
 // its text, with {names} for what is put in; a text that counts something has a key for each form that the language has of it
 // ("clients.one", "clients.many"); a key that begins with "why: " is one of the reasons that settings are refused for, as
 // fmt.Sprintf has it. They are fixed once they are read.
 type words struct {
-	tag     language.Tag
-	texts   map[string]string
-	reasons []reasonPattern
-	pages   *template.Template
+	tag      language.Tag
+	texts    map[string]string
+	fallback map[string]string // for what texts lack
+	reasons  []reasonPattern
+	pages    *template.Template
 }
 
 // reasonPattern is one of compat or of an operator's method that a language has of its own.
@@ -42,28 +42,42 @@ type reasonPattern struct {
 	text    string // with $1 and so on for what is in it
 }
 
-// wordLanguages are the languages of the dashboard by their own names, the fallback first.
-func wordLanguages() []struct{ Tag, Name string } {
-	return []struct{ Tag, Name string }{{"en", "English"}, {"ru", "Русский"}}
+// wordLanguage is a language of the dashboard by its own name.
+type wordLanguage struct{ Tag, Name string }
+
+// wordLanguages are those of package assets, the fallback first.
+func wordLanguages() (all []wordLanguage) {
+	for _, tag := range assets.Languages() {
+		all = append(all, wordLanguage{language.MustParse(tag).String(), assets.AboutOf(tag).Name})
+	}
+	slices.SortStableFunc(all, func(a, b wordLanguage) int { return fallbackFirst(a.Tag) - fallbackFirst(b.Tag) })
+	return all
+}
+
+// fallbackTag is the language that has every text.
+const fallbackTag = "en"
+
+func fallbackFirst(tag string) int {
+	if tag == fallbackTag {
+		return 0
+	}
+	return 1
 }
 
 // readWords reads every language and makes its pages. A fault in what is embedded ends the first test.
 func readWords() (all []*words, matcher language.Matcher) {
 	var tags []language.Tag
+	fallback := assets.Dashboard(fallbackTag)
 	for _, l := range wordLanguages() {
-		w := &words{tag: language.MustParse(l.Tag), texts: map[string]string{}}
-		text, err := files.ReadFile(path.Join("words", l.Tag+".json"))
-		if err == nil {
-			err = json.Unmarshal(text, &w.texts)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("dashboard: internal error: language %q: %v", l.Tag, err))
-		}
-		w.reasons = reasonsOf(w.texts)
+		w := newWords(language.MustParse(l.Tag), assets.Dashboard(strings.ToLower(l.Tag)), fallback)
 		w.pages = template.Must(template.New("").Funcs(w.funcs()).ParseFS(files, "*.html"))
 		all, tags = append(all, w), append(tags, w.tag)
 	}
 	return all, language.NewMatcher(tags)
+}
+
+func newWords(tag language.Tag, texts, fallback map[string]string) *words {
+	return &words{tag: tag, texts: texts, fallback: fallback, reasons: reasonsOf(texts)}
 }
 
 // whyPrefix begins the key of a reason.
@@ -106,6 +120,9 @@ func orElse(text, otherwise string) string {
 func (w *words) lookUp(key string, args ...any) (string, error) {
 	text, found := w.texts[key]
 	if !found {
+		text, found = w.fallback[key]
+	}
+	if !found {
 		return "", fmt.Errorf("language %q has no text %q", w.tag, key)
 	}
 	var pairs []string
@@ -126,8 +143,11 @@ func (w *words) text(key string, args ...any) string {
 
 // count is the form of a text for a number, which stands in it as {n}.
 func (w *words) count(key string, n int, args ...any) (string, error) {
-	form := plural.Cardinal.MatchPlural(w.tag, n, 0, 0, 0, 0)
-	return w.lookUp(key+"."+pluralNames()[form], append(args, "n", n)...)
+	form := key + "." + pluralNames()[plural.Cardinal.MatchPlural(w.tag, n, 0, 0, 0, 0)]
+	if _, own := w.texts[form]; !own {
+		form = key + "." + pluralNames()[plural.Cardinal.MatchPlural(language.English, n, 0, 0, 0, 0)]
+	}
+	return w.lookUp(form, append(args, "n", n)...)
 }
 
 // pluralNames are the names of forms in the tables.
@@ -205,7 +225,7 @@ func (b *dashboard) wordsOf(r *http.Request) *words {
 // setLanguage keeps a language for this browser, and shows the page again that it looked at.
 func setLanguage(d *request, w http.ResponseWriter, r *http.Request) {
 	tag := r.PostForm.Get("language")
-	if !slices.ContainsFunc(wordLanguages(), func(l struct{ Tag, Name string }) bool { return l.Tag == tag }) {
+	if !slices.ContainsFunc(wordLanguages(), func(l wordLanguage) bool { return l.Tag == tag }) {
 		d.renderError(w, &operator.InputError{Field: "language", Why: fmt.Sprintf("the dashboard has no language %s", text.Quote(tag))})
 		return
 	}

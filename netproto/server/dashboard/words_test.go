@@ -17,112 +17,32 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/language"
+
+	"collet/assets"
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 )
 
-// tables are the texts of each language without the reasons, which English has in the code.
-func tables(t *testing.T) map[string]map[string]string {
-	t.Helper()
-	all := map[string]map[string]string{}
-	languages, _ := readWords()
-	for _, w := range languages {
-		plain := maps.Clone(w.texts)
-		maps.DeleteFunc(plain, func(key, _ string) bool { return strings.HasPrefix(key, whyPrefix) })
-		all[w.tag.String()] = plain
-	}
-	return all
-}
-
-// pluralForms are the forms that each language has for whole numbers (CLDR).
-func pluralForms() map[string][]string {
-	return map[string][]string{"en": {"one", "other"}, "ru": {"few", "many", "one"}}
+// english are the English texts without the reasons, which are in the code.
+func english() map[string]string {
+	plain := assets.Dashboard(fallbackTag)
+	maps.DeleteFunc(plain, func(key, _ string) bool { return strings.HasPrefix(key, whyPrefix) })
+	return plain
 }
 
 // stem is a key without its form, where it has one.
 func stem(key string) (base, form string) {
 	at := strings.LastIndex(key, ".")
-	if at > 0 && slices.Contains([]string{"one", "few", "many", "other"}, key[at+1:]) {
+	if at > 0 && slices.Contains([]string{"one", "other"}, key[at+1:]) {
 		return key[:at], key[at+1:]
 	}
 	return key, ""
 }
 
-// TestWordsAreComplete compares the languages: the same keys, the forms that each needs, and the same placeholders.
-func TestWordsAreComplete(t *testing.T) {
-	all := tables(t)
-	counted := map[string]bool{}
-	for key := range all["en"] {
-		if base, form := stem(key); form == "one" {
-			counted[base] = true
-		}
-	}
-	stems := map[string][]string{}
-	for tag, texts := range all {
-		forms := map[string][]string{}
-		for key, text := range texts {
-			if strings.TrimSpace(text) != text || text == "" {
-				t.Errorf("%s: %s: %q is empty, or has blanks around it", tag, key, text)
-			}
-			base, form := stem(key)
-			if !counted[base] {
-				base, form = key, ""
-			}
-			forms[base] = append(forms[base], form)
-		}
-		for base, have := range forms {
-			slices.Sort(have)
-			if want := pluralForms()[tag]; counted[base] && !slices.Equal(have, want) {
-				t.Errorf("%s: %s has the forms %v, want %v", tag, base, have, want)
-			}
-		}
-		stems[tag] = slices.Sorted(maps.Keys(forms))
-	}
-	for tag, keys := range stems {
-		if !slices.Equal(keys, stems["en"]) {
-			t.Errorf("%s and en differ in %v", tag, difference(keys, stems["en"]))
-		}
-	}
-}
-
-// difference is what only one of two sorted lists has.
-func difference(a, b []string) (only []string) {
-	for _, x := range [][2][]string{{a, b}, {b, a}} {
-		for _, key := range x[0] {
-			if !slices.Contains(x[1], key) {
-				only = append(only, key)
-			}
-		}
-	}
-	return only
-}
-
-// TestWordsHaveTheSamePlaceholders in every language.
-func TestWordsHaveTheSamePlaceholders(t *testing.T) {
-	all := tables(t)
-	placeholder := regexp.MustCompile(`\{\w+\}`)
-	of := func(text string) string {
-		found := placeholder.FindAllString(text, -1)
-		slices.Sort(found)
-		return strings.Join(slices.Compact(found), " ")
-	}
-	for tag, texts := range all {
-		for key, text := range texts {
-			base, form := stem(key)
-			english, there := all["en"][key]
-			if !there && form != "" {
-				english = all["en"][base+".other"]
-			}
-			if of(text) != of(english) {
-				t.Errorf("%s: %s: %q has other placeholders than %q", tag, key, text, english)
-			}
-		}
-	}
-}
-
 // TestWordsAreUsed wants every key in a page or in the code, and every key there in the tables.
 func TestWordsAreUsed(t *testing.T) {
-	english := tables(t)["en"]
+	english := english()
 	used, dynamic := keysOfPages(t)
 	for key := range keysOfCode(t) {
 		if english[key] != "" || english[key+".one"] != "" {
@@ -245,7 +165,7 @@ func TestReasonsAreTranslated(t *testing.T) {
 		t.Fatalf("only %d sentences were found: look where they are now", len(formats))
 	}
 	languages, _ := readWords()
-	for _, w := range languages[1:] {
+	for _, w := range languages {
 		for format := range formats {
 			if _, there := w.texts[whyPrefix+format]; !there {
 				t.Errorf("%s: %q is not translated", w.tag, format)
@@ -254,74 +174,80 @@ func TestReasonsAreTranslated(t *testing.T) {
 	}
 }
 
+// invented are the words of a language with forms of nouns that English has not.
+func invented() *words {
+	return newWords(language.Polish, map[string]string{
+		"clients.one": "{n} klient.", "clients.few": "{n} klienci", "clients.many": "{n} klient\u00f3w",
+		"fault.both": "oba", "fault.comment": "komentarz", "fault.confirm": "zgoda",
+		"why: %d is above active_max %d": "$1 powy\u017cej active_max $2", "why: it is empty": "puste", "why: %q is there twice": "$1 dwa razy",
+		"why: has 1 to %d bytes": "od 1 do $1", "why: clients of %s can't be updated: %s": "klienci $1: $2", "why: of its modules %s": "z jego $1",
+		"why: %d without a sidecar": "$1 bez opisu", "why: %d of a logic version that is not active": "$1 nieaktywne",
+	}, map[string]string{"clients.one": "{n} client.", "clients.other": "{n} clients", "alone": "alone", "away.one": "{n} away.", "away.other": "{n} aways"})
+}
+
 // TestReasons are said in the language, with what stands in them; others stay as they are.
 func TestReasons(t *testing.T) {
 	languages, _ := readWords()
-	en, ru := languages[0], languages[1]
+	en, w := languages[0], invented()
 	for _, c := range [][2]string{
-		{"8 is above active_max 6", "8 больше active_max 6"},
-		{"99 is not in the supported range 5-8", "99 не входит в поддерживаемый диапазон 5-8"},
-		{`"a\nb" is there twice`, `"a\nb" указано дважды`},
-		{"it is empty", "пусто"},
-		{"clients of A can't be updated: of its modules 1 without a sidecar", "клиентов A не обновить: из его модулей 1 без файла описания"},
-		{"of its modules 2 of a logic version that is not active, 1 without a sidecar", "из его модулей 2 неактивной логической версии, 1 без файла описания"},
+		{"8 is above active_max 6", "8 powy\u017cej active_max 6"},
+		{`"a\nb" is there twice`, `"a\nb" dwa razy`},
+		{"it is empty", "puste"},
+		{"clients of A can't be updated: of its modules 1 without a sidecar", "klienci A: z jego 1 bez opisu"},
+		{"of its modules 2 of a logic version that is not active, 1 without a sidecar", "z jego 2 nieaktywne, 1 bez opisu"},
 		{"an unknown text", "an unknown text"},
 		{"", ""},
 	} {
-		if got := ru.translateReason(c[0]); got != c[1] {
+		if got := w.translateReason(c[0]); got != c[1] {
 			t.Errorf("%q became %q, want %q", c[0], got, c[1])
 		}
 		if got := en.translateReason(c[0]); got != c[0] {
 			t.Errorf("%q became %q in English", c[0], got)
 		}
 	}
-	if got := ru.translateError(fmt.Errorf("x: %w", &operator.InputError{Field: "floor", Why: "has 1 to 64 bytes"})); got != "floor: от 1 до 64 байт" {
+	if got := w.translateError(fmt.Errorf("x: %w", &operator.InputError{Field: "floor", Why: "has 1 to 64 bytes"})); got != "floor: od 1 do 64" {
 		t.Error(got)
 	}
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{&operator.ConfirmError{NeedsComment: true, NeedsConfirm: true}, "fault.both"}, {&operator.ConfirmError{NeedsComment: true}, "fault.comment"}, {&operator.ConfirmError{NeedsConfirm: true}, "fault.confirm"},
+		{&operator.ConfirmError{NeedsComment: true, NeedsConfirm: true}, "oba"}, {&operator.ConfirmError{NeedsComment: true}, "komentarz"}, {&operator.ConfirmError{NeedsConfirm: true}, "zgoda"}, {errors.New("odd"), "odd"},
 	} {
-		if got := ru.translateError(c.err); got != ru.texts[c.want] {
+		if got := w.translateError(c.err); got != c.want {
 			t.Errorf("%v: %q", c.err, got)
 		}
 	}
-	if got := ru.translateError(errors.New("odd")); got != "odd" {
-		t.Error(got)
-	}
 }
 
-// TestCounts takes the form that the language has for a number.
+// TestCounts takes the form that the language has for a number, and the English one for a text that it lacks.
 func TestCounts(t *testing.T) {
-	languages, _ := readWords()
+	w := invented()
 	for n, want := range map[int][2]string{
-		0: {"0 clients are", "0 клиентов"}, 1: {"1 client is", "1 клиент."}, 2: {"2 clients are", "2 клиента"}, 5: {"5 clients are", "5 клиентов"},
-		11: {"11 clients are", "11 клиентов"}, 21: {"21 clients are", "21 клиент."}, 22: {"22 clients are", "22 клиента"}, 112: {"112 clients are", "112 клиентов"}, 1000: {"1000 clients are", "1000 клиентов"},
+		0: {"0 klient\u00f3w", "0 aways"}, 1: {"1 klient.", "1 away."}, 2: {"2 klienci", "2 aways"}, 5: {"5 klient\u00f3w", "5 aways"},
+		12: {"12 klient\u00f3w", "12 aways"}, 22: {"22 klienci", "22 aways"}, 112: {"112 klient\u00f3w", "112 aways"}, 1000: {"1000 klient\u00f3w", "1000 aways"},
 	} {
-		for i, w := range languages {
-			got, err := w.count("hero.connected", n)
-			if err != nil || !strings.Contains(got, want[i]) {
-				t.Errorf("%s: %d: %q, %v", w.tag, n, got, err)
+		for i, key := range []string{"clients", "away"} {
+			if got, err := w.count(key, n); err != nil || got != want[i] {
+				t.Errorf("%s, %d: %q, %v, want %q", key, n, got, err, want[i])
 			}
 		}
 	}
-	if _, err := languages[0].count("nothing", 1); err == nil {
+	if _, err := w.count("nothing", 1); err == nil {
 		t.Error("counts what is in no table")
 	}
-	if got := languages[0].text("nothing"); got != "nothing" {
+	if got := w.text("nothing") + w.text("alone"); got != "nothingalone" {
 		t.Error(got)
 	}
 }
 
 // TestLanguageOfARequest is the one that was chosen, else what the browser asks for, else English.
 func TestLanguageOfARequest(t *testing.T) {
-	b := &dashboard{}
-	b.languages, b.matcher = readWords()
+	b := &dashboard{languages: []*words{newWords(language.English, nil, nil), newWords(language.Polish, nil, nil)}}
+	b.matcher = language.NewMatcher([]language.Tag{language.English, language.Polish})
 	for _, c := range []struct{ cookie, accept, want string }{
-		{"", "", "en"}, {"", "ru-RU,ru;q=0.9,en;q=0.8", "ru"}, {"", "de-DE,de;q=0.9,ru;q=0.5", "ru"}, {"", "fr", "en"}, {"", "en-GB,ru;q=0.1", "en"},
-		{"ru", "en-US", "ru"}, {"en", "ru", "en"}, {"xx", "ru", "ru"}, {strings.Repeat("x-", 3000), "ru", "ru"}, {"", strings.Repeat("a-b,", 3000), "en"}, {"", ";;;q=x", "en"},
+		{"", "", "en"}, {"", "pl-PL,pl;q=0.9,en;q=0.8", "pl"}, {"", "el-GR,el;q=0.9,pl;q=0.5", "pl"}, {"", "xx", "en"}, {"", "en-GB,pl;q=0.1", "en"},
+		{"pl", "en-US", "pl"}, {"en", "pl", "en"}, {"xx", "pl", "pl"}, {strings.Repeat("x-", 3000), "pl", "pl"}, {"", strings.Repeat("a-b,", 3000), "en"}, {"", ";;;q=x", "en"},
 	} {
 		r := httptest.NewRequest("GET", "/admin", nil)
 		r.Header.Set("Accept-Language", c.accept)
@@ -351,16 +277,17 @@ func FuzzReasons(f *testing.F) {
 	for _, text := range []string{"8 is above active_max 6", `"x" is there twice`, "it is empty", "$1 is this server: clients would come back for ever", ""} {
 		f.Add(text)
 	}
+	w := invented()
 	languages, _ := readWords()
 	f.Fuzz(func(t *testing.T, text string) {
-		got := languages[1].translateReason(text)
+		got := w.translateReason(text)
 		for _, number := range regexp.MustCompile(`[0-9]{5,}`).FindAllString(text, -1) {
 			if !strings.Contains(got, number) {
 				t.Errorf("%q became %q without %s", text, got, number)
 			}
 		}
 		var page bytes.Buffer
-		if err := languages[1].pages.ExecuteTemplate(&page, "mistakes", []compat.Mistake{{Field: text, Why: text}}); err != nil {
+		if err := languages[0].pages.ExecuteTemplate(&page, "mistakes", []compat.Mistake{{Field: text, Why: text}}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(strings.ToLower(page.String()), "<script") {
