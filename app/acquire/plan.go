@@ -1,7 +1,9 @@
 package acquire
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"collet/app/download"
@@ -271,7 +273,7 @@ func (s Situation) choose(by Strategy) Plan {
 }
 
 // useGroups replaces whole objects and chunks by groups of the solid form, where that takes less time. A group is used for all contents
-// that would be fetched otherwise, or for none.
+// that would be fetched otherwise, or for none. Of contents that groups have, at most MaxAlone are fetched one by one.
 func (s Situation) useGroups(plan *Plan, costs []Cost) {
 	type sum struct {
 		cost  Cost
@@ -311,13 +313,19 @@ func (s Situation) useGroups(plan *Plan, costs []Cost) {
 			grouped, separate = grouped.plus(s.group(g)), separate.plus(sums[n].cost)
 		}
 	}
-	if s.Sources == 0 || len(left) == 0 {
-		return
-	}
 	// Without the other groups the list of sources would be fetched for their contents alone.
-	if separate = separate.plus(Cost{Bytes: s.Sources, RoundTrips: 1}); grouped.better(separate, s.Link) {
-		for _, n := range left {
+	sources := s.Sources > 0 && grouped.better(separate.plus(Cost{Bytes: s.Sources, RoundTrips: 1}), s.Link)
+	slices.SortStableFunc(left, func(a, b int) int { return cmp.Compare(len(sums[b].blobs), len(sums[a].blobs)) })
+	alone := 0 // contents that are fetched one by one
+	for _, m := range plan.Strategy {
+		if m == Entire || m == Chunked {
+			alone++
+		}
+	}
+	for _, n := range left {
+		if sources || alone > MaxAlone {
 			use(n)
+			alone -= len(sums[n].blobs)
 		}
 	}
 }
@@ -327,10 +335,14 @@ func (s Situation) group(g SolidGroup) Cost {
 	return Cost{Bytes: g.Bytes, Requests: g.Requests, CPU: float64(g.Size)/solidRate + float64(g.Deflated)/s.Rates.known().Deflate}
 }
 
+// MaxAlone is how many contents are fetched one by one where groups have them, whatever that takes: web servers and CDNs count requests.
+// With the lists and some groups a plan stays below 200 requests, however many small files it is for.
+const MaxAlone = 128
+
 // WorthSolid reports whether the index of the solid form is worth fetching. blobs contents of missing bytes together would be fetched one
-// by one; the set has total bytes. Groups are fetched whole, so a small part of a set is not worth it.
+// by one; the set has total bytes. Groups are fetched whole, so a small part of a set is not worth it, unless it is many files.
 func WorthSolid(blobs int, missing, total int64) bool {
-	return blobs > 0 && missing*worthSolidShare >= min(total, solid.MaxGroup)
+	return blobs > MaxAlone || blobs > 0 && missing*worthSolidShare >= min(total, solid.MaxGroup)
 }
 
 // worthSolidShare is the divisor for the share of a set, or of a full group, that must be missing for the solid form: an eighth.

@@ -39,6 +39,7 @@ func TestChooseSolid(t *testing.T) {
 		{"a smaller patch", Situation{Patch: 1000, Blobs: blobs(1000, with(small, func(b *Blob) { b.InPatch = true })), Groups: []SolidGroup{group}}, Patched},
 		{"copies", Situation{Blobs: blobs(1000, with(small, func(b *Blob) { b.Local = true })), Groups: []SolidGroup{group}}, Copied},
 		{"older versions", Situation{Link: Link{Rate: 1e6, RoundTrip: 100 * time.Millisecond, InFlight: 8}, Blobs: blobs(40, Blob{Size: 100_000, Lacks: 100_000, Whole: 50_000, Packed: true, Chunks: Unknown, Older: true, Group: 1}), Groups: []SolidGroup{{Size: 4_000_000, Packed: 1_900_000, Bytes: 1_900_000, Requests: 2}}}, Entire},
+		{"too many requests on a quick line", Situation{Link: Link{Rate: 1e9, RoundTrip: time.Millisecond, InFlight: 8}, Blobs: blobs(MaxAlone+1, small), Groups: []SolidGroup{group}}, Solid},
 		{"twice the bytes on a quick line", Situation{Link: Link{Rate: 1e9, RoundTrip: time.Millisecond, InFlight: 8}, Blobs: blobs(100, small), Groups: []SolidGroup{group}}, Entire},
 		{"many small files over loopback", Situation{Link: Link{Rate: 1e9, RoundTrip: 100 * time.Microsecond, InFlight: 8}, Blobs: blobs(1500, small), Groups: []SolidGroup{{Size: 100_000_000, Packed: 8_000_000, Bytes: 5_000_000, Requests: 8}}}, Solid},
 		{"no list of sources for one", Situation{Sources: 100_000, Blobs: blobs(1, with(small, func(b *Blob) { b.Whole = Unknown })), Groups: []SolidGroup{{Size: 10_000, Packed: 4100, Bytes: 4100, Requests: 1}}}, Solid},
@@ -57,7 +58,7 @@ func TestChooseSolid(t *testing.T) {
 			t.Errorf("%s: costs %+v", test.name, plan.Cost)
 		}
 	}
-	if WorthSolid(0, 0, 0) || WorthSolid(3, 10, 1000) || !WorthSolid(3, 130, 1000) || !WorthSolid(1, 100<<20, 10<<30) {
+	if WorthSolid(0, 0, 0) || WorthSolid(3, 10, 1000) || !WorthSolid(3, 130, 1000) || WorthSolid(MaxAlone, 10, 1000) || !WorthSolid(MaxAlone+1, 10, 1000) || !WorthSolid(1, 100<<20, 10<<30) {
 		t.Error("WorthSolid")
 	}
 }

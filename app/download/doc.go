@@ -37,8 +37,7 @@
 //   - Requests are large: their bytes are written as they arrive, so an interrupted request only costs a new one. A request with much
 //     left is split when another one may be in flight.
 //   - A stalled connection is not waited for while another one is free: the free one requests the missing bytes.
-//   - Ranges that are close to each other are requested as one if the gap costs less than a request. Gaps add at most an eighth of
-//     the wanted bytes: see coalesce.
+//   - Ranges that touch each other are requested as one. Which gaps are worth being fetched is the business of those who plan ranges.
 //   - A rate limit, Pause and Resume apply to all requests in flight, at once.
 //   - No goroutine outlives the call that started it, and Close waits for all calls.
 //

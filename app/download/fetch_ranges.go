@@ -16,14 +16,6 @@ const (
 	rangesWindow = 16 << 20
 	// rangesRequest is the largest request in bytes, so that the bytes that wait for it stay within the window.
 	rangesRequest = 1 << 20
-	// smallestGap and largestGap limit the gap between two ranges that are requested as one, in bytes. A request and its answer
-	// have about a kilobyte of headers. Above largestGap no measured connection saved time.
-	smallestGap = 1 << 10
-	largestGap  = 64 << 10
-	// gapShare is the divisor for the share of the wanted bytes that gaps may add: an eighth.
-	gapShare = 8
-	// unknownGap is the gap in bytes until rate and latency are measured.
-	unknownGap = 4 << 10
 )
 
 // Ranges fetches ranges of a file, which must be in order and must not overlap, and delivers them in order: the pieces of ranges[0],
@@ -31,8 +23,8 @@ const (
 // range has no piece. deliver is never called concurrently and must not keep data. Its error ends the call, which returns it
 // unchanged. The bytes are unverified.
 //
-// Bytes in kept are not fetched again, and received bytes are kept there; nil keeps nothing. Ranges with a small gap between them are
-// requested together; the gap is not delivered. Other errors are those of Whole, without the disk's.
+// Bytes in kept are not fetched again, and received bytes are kept there; nil keeps nothing. Ranges that touch each other are
+// requested together. Other errors are those of Whole, without the disk's.
 func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, kept *Pieces, deliver func(i int, offset int64, data []byte) error) error {
 	if err := checkRanges(o, ranges); err != nil {
 		return err
@@ -49,7 +41,7 @@ func (f *Fetcher) Ranges(ctx context.Context, o Object, ranges []Range, kept *Pi
 	}
 	q.s = f.newScheduler(o, limit, q)
 	q.s.largest = rangesRequest
-	if q.ahead = coalesce(missingRanges(ranges, kept.ranges(o.Name)), f.stats.gap(f.o.Now())); len(q.ahead) > 0 {
+	if q.ahead = coalesce(missingRanges(ranges, kept.ranges(o.Name))); len(q.ahead) > 0 {
 		q.next = q.ahead[0].Start
 	}
 	q.s.pending = slices.Clone(q.ahead)
@@ -81,24 +73,18 @@ func checkRanges(o Object, ranges []Range) error {
 	return nil
 }
 
-// coalesce joins ranges with gaps of at most gap bytes, while the gaps add at most one gapShare-th of the wanted bytes so far. Empty
-// ranges are left out. Ranges are in order.
-func coalesce(ranges []Range, gap int64) (spans []Range) {
-	wanted, vain := int64(0), int64(0)
+// coalesce joins ranges that touch each other. Empty ranges are left out. Ranges are in order. Which gaps are worth being fetched is decided
+// by those who plan the ranges.
+func coalesce(ranges []Range) (spans []Range) {
 	for _, r := range ranges {
-		if r.Len() == 0 {
-			continue
+		n := len(spans)
+		switch {
+		case r.Len() == 0:
+		case n > 0 && spans[n-1].End == r.Start:
+			spans[n-1].End = r.End
+		default:
+			spans = append(spans, r)
 		}
-		wanted += r.Len()
-		if n := len(spans); n > 0 {
-			between := r.Start - spans[n-1].End
-			if between == 0 || between <= gap && (vain+between)*gapShare <= wanted {
-				spans[n-1].End = r.End
-				vain += between
-				continue
-			}
-		}
-		spans = append(spans, r)
 	}
 	return spans
 }

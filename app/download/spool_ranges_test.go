@@ -84,23 +84,17 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestCoalesce has examples and a property: no wanted byte is lost, and gaps add at most their share.
+// TestCoalesce has examples and a property: exactly the wanted bytes are left.
 func TestCoalesce(t *testing.T) {
-	for _, test := range []struct {
-		gap        int64
-		have, want []Range
-	}{
-		{100, nil, nil},
-		{100, ranges(0, 0, 5, 5), nil},
-		{0, ranges(0, 10, 10, 20), ranges(0, 20)},
-		{0, ranges(0, 10, 11, 20), ranges(0, 10, 11, 20)},
-		{100, ranges(0, 800, 900, 1000), ranges(0, 1000)},
-		{99, ranges(0, 800, 900, 1000), ranges(0, 800, 900, 1000)},
-		{100, ranges(0, 500, 600, 700), ranges(0, 500, 600, 700)}, // an eighth of 600 is less than 100
-		{100, ranges(0, 8000, 8100, 8200, 8200, 8200, 8300, 8400), ranges(0, 8400)},
+	for _, test := range []struct{ have, want []Range }{
+		{nil, nil},
+		{ranges(0, 0, 5, 5), nil},
+		{ranges(0, 10, 10, 20), ranges(0, 20)},
+		{ranges(0, 10, 11, 20), ranges(0, 10, 11, 20)},
+		{ranges(0, 10, 12, 12, 12, 20, 20, 30), ranges(0, 10, 12, 30)},
 	} {
-		if got := coalesce(test.have, test.gap); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%v with gaps of %d gives %v", test.have, test.gap, got)
+		if got := coalesce(test.have); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%v gives %v", test.have, got)
 		}
 	}
 	r := rand.New(rand.NewPCG(3, 3))
@@ -108,19 +102,19 @@ func TestCoalesce(t *testing.T) {
 		var list []Range
 		at, wanted := int64(0), span.Set[int64](nil)
 		for range r.IntN(40) {
-			at += r.Int64N(3000)
+			at += r.Int64N(3) * r.Int64N(3000)
 			one := span.Of(at, at+r.Int64N(5000))
 			list, at = append(list, one), one.End
 			wanted.Add(one)
 		}
-		spans := span.Set[int64](coalesce(list, r.Int64N(4000)))
+		spans := span.Set[int64](coalesce(list))
 		for _, one := range wanted {
 			if left := spans.Gaps(one); left != nil {
 				t.Fatalf("%v of %v is lost in %v", left, list, spans)
 			}
 		}
-		if vain := span.Total(spans) - span.Total(wanted); vain*gapShare > span.Total(wanted) {
-			t.Fatalf("%d bytes in vain for %d", vain, span.Total(wanted))
+		if span.Total(spans) != span.Total(wanted) {
+			t.Fatalf("%d bytes, %d are wanted", span.Total(spans), span.Total(wanted))
 		}
 		checkSet(t, spans)
 	}

@@ -175,17 +175,6 @@ func (s *statistics) latency() time.Duration {
 	return shortestLatency(s.mirrors)
 }
 
-// gap is the number of bytes that cost as much time as a request: the bytes of one round trip.
-func (s *statistics) gap(now time.Time) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	best, _ := choose(s.mirrors, now.Add(MaxRetryAfter))
-	if best == nil || best.rate == 0 || best.latency == 0 {
-		return unknownGap
-	}
-	return int64(min(max(best.rate*best.latency.Seconds(), smallestGap), largestGap))
-}
-
 // link returns the rate of all requests together in bytes a second, the latency, and the number of requests that may be in flight.
 func (s *statistics) link() (rate float64, latency time.Duration, requests int) {
 	s.mu.Lock()
