@@ -58,6 +58,9 @@ type HTTPOptions struct {
 	// Direct opens the TCP connections, to the mirror or the proxy; nil is net.Dialer's DialContext.
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log    zerolog.Logger
+
+	// Answered is shown the header of each answer before it is checked; nil: nothing is shown. It must not read the body.
+	Answered func(name string, answer *http.Response)
 }
 
 // HTTPMirror is a mirror that speaks HTTP: a release folder on a web server, or in a service that location.Location knows. The caller
@@ -72,6 +75,7 @@ type HTTPMirror struct {
 	transport *http.Transport
 	around    *http.Client // without PlainProxy; nil if that is not set or must not be bypassed
 	log       zerolog.Logger
+	answered  func(name string, answer *http.Response) // may be nil
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -86,7 +90,7 @@ func NewHTTPMirror(address string, o HTTPOptions) (*HTTPMirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mirror: %w", err)
 	}
-	w := &HTTPMirror{at: at, base: at.Base(), name: at.String(), agent: "Collet", log: o.Log, conns: map[net.Conn]struct{}{}}
+	w := &HTTPMirror{at: at, base: at.Base(), name: at.String(), agent: "Collet", log: o.Log, answered: o.Answered, conns: map[net.Conn]struct{}{}}
 	if at.Kind == location.Registry {
 		w.registry = newRegistry()
 	}
@@ -273,6 +277,9 @@ func (w *HTTPMirror) open(ctx context.Context, q question, target *url.URL) (io.
 	answer, err := w.ask(ctx, q, target)
 	if err != nil {
 		return nil, err
+	}
+	if w.answered != nil {
+		w.answered(q.name, answer)
 	}
 	body, err := q.checkAnswer(ctx, answer)
 	if err != nil {

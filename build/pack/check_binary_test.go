@@ -13,6 +13,24 @@ import (
 // configArea is the area for settings as a build leaves it.
 var configArea = "###Internal" + "Config###1234" + strings.Repeat("1234567890", 600) + "###Internal" + "ConfigEnd###"
 
+// emptyZip is an archive without files.
+var emptyZip = "PK\x05\x06" + strings.Repeat("\x00", 18)
+
+// moduleFor is the beginning of a module for a target.
+func moduleFor(target string) string {
+	switch target {
+	case "Windows-win64":
+		return pe(0x8664)
+	case "Windows-arm64":
+		return pe(0xaa64)
+	case "macOS-x64":
+		return macho(0x01000007)
+	case "macOS-arm64":
+		return macho(0x0100000c)
+	}
+	return elf(map[string]uint16{"Linux-x64": 62, "Linux-arm64": 183, "Linux-x86": 3, "Linux-arm": 40}[target])
+}
+
 // elf is the beginning of a program for Linux on a processor.
 func elf(machine uint16) string {
 	b := make([]byte, 64)
@@ -78,7 +96,7 @@ func TestBuiltForAnother(t *testing.T) {
 		{"Linux-x64", "#!/bin/sh", ""},
 	} {
 		dir := t.TempDir()
-		write(t, dir, map[string]string{"host": test.content, "game.dll": "", "game.so": "", "game.dylib": "", "icon.png": picture(t, 256, 256)})
+		write(t, dir, map[string]string{"host": test.content, "game.dll": moduleFor(test.target), "game.so": moduleFor(test.target), "game.dylib": moduleFor(test.target), "icon.png": picture(t, 256, 256)})
 		extension := map[string]string{"Windows": ".dll", "macOS": ".dylib"}[strings.Split(test.target, "-")[0]]
 		if extension == "" {
 			extension = ".so"

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/build/advice"
 	"collet/netproto/release/location"
 	"collet/netproto/release/trust"
 )
@@ -89,7 +90,7 @@ func (c *clientChecker) checkServer(text string) {
 	u, err := url.Parse(scheme + "://" + rest)
 	switch {
 	case !slices.Contains(serverSchemes, scheme):
-		c.add(key, didYouMean(scheme, serverSchemes), "clients don't know %s://", scheme)
+		c.add(key, advice.DidYouMean(scheme, serverSchemes), "clients don't know %s://", scheme)
 	case err != nil || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
 		c.add(key, want, "%q is no address", text)
 	case u.User != nil:

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"collet/build/advice"
 	"collet/netproto/product"
 )
 
@@ -160,8 +161,8 @@ func (c *gameChecker) checkCategories() {
 		main = main || slices.Contains(mainCategories, name)
 		at := element(key, i)
 		c.checkRequired(at, name, categoryForm, "want a category of freedesktop.org menus, such as RolePlaying")
-		if best := nearest(name, known); best != "" && !slices.Contains(known, name) && !c.isBroken(at) {
-			c.add(at, didYouMean(name, known), "%q is unknown", name)
+		if best := advice.Nearest(name, known); best != "" && !slices.Contains(known, name) && !c.isBroken(at) {
+			c.add(at, advice.DidYouMean(name, known), "%q is unknown", name)
 		}
 	}
 	if !main {

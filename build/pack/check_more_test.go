@@ -22,12 +22,12 @@ func TestOtherMistakes(t *testing.T) {
 		{"[[target]]\nname = \"Linux-x64\"\nmodule = \"out/linux/game.so\"", `target[2].name: "Linux-x64" is there twice; put both into one table`},
 		{"[[target]]\nname = \"Android-arm64\"\nmodule = \"out/linux/game.so\"", `target[2].name: "Android-arm64" is unknown`},
 		{"[[target]]\nname = \"macOS-arm64\"\nmodule = \"out/linux/game.so\"", `game.so ends in ".so"; want a file that ends in .dylib`},
-		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\nno-symbols = true", `target[2].no-symbols: goes only with`},
-		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\ncompanions = [\"out/linux/libextra.so\", \"bad/con.so\"]", `target[2].companions[1]: not every system takes "con.so" for a file`},
-		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\ncompanions = [\"bad/LATHE.SO\"]", `target[2].companions[0]: Lathe.so and LATHE.SO are one file beside the program`},
-		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\ncompanions = [\"bad/installed\"]", `INSTALLED and installed are one file`},
-		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\ncompanions = [\"bad/Lathe.toml\"]", `Lathe.toml and Lathe.toml are one file`},
-		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\ncompanions = [\"\"]", `target[2].companions[0]: is missing; take it out`},
+		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\nno-symbols = true", `target[2].no-symbols: goes only with`},
+		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\ncompanions = [\"out/linux/libextra.so\", \"bad/con.so\"]", `target[2].companions[1]: not every system takes "con.so" for a file`},
+		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\ncompanions = [\"bad/LATHE.SO\"]", `target[2].companions[0]: Lathe.so and LATHE.SO are one file beside the program`},
+		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\ncompanions = [\"bad/installed\"]", `INSTALLED and installed are one file`},
+		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\ncompanions = [\"bad/Lathe.toml\"]", `Lathe.toml and Lathe.toml are one file`},
+		{"[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\ncompanions = [\"\"]", `target[2].companions[0]: is missing; take it out`},
 
 		{"[[variant]]\nheadless = true\ntargets = [\"Linux-x64\"]\n[[variant.build]]", `variant[3].build[0].name: is missing; want Linux-x64`},
 		{"[[variant]]\npostfix = \"A\"\n[[variant.build]]\nname = \"Linux-x46\"", `variant[3].build[0].name: the variant has no target "Linux-x46"; did you mean Linux-x64?`},
@@ -152,7 +152,7 @@ func TestWeakRoot(t *testing.T) {
 func TestInstallersOfOneProcessor(t *testing.T) {
 	t.Parallel()
 	const arm = "Windows-arm64"
-	text := good + "[[target]]\nname = \"" + arm + "\"\nhost = \"out/windows/client.exe\"\nmodule = \"out/windows/game.dll\"\nno-symbols = true\n"
+	text := good + "[[target]]\nname = \"" + arm + "\"\nhost = \"out/windows/client.exe\"\nmodule = \"out/windows/game-arm64.dll\"\nno-symbols = true\n"
 	p, err := pack.Load(workplace(t, text), env())
 	if err != nil {
 		t.Fatal(err)

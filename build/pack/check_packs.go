@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"collet/build/publish/check"
 	"collet/netproto/release"
 )
 
@@ -61,5 +62,23 @@ func (c *packChecker) checkSource(key string, k *Pack) {
 		c.add(key+".from", "want a folder, or a finished .zip", "%s is neither", filepath.Base(k.From))
 	case k.Deflate:
 		c.add(key+".deflate", "leave it out, or name the folder that the zip was made from", "a finished zip is taken as it is")
+	default:
+		c.checkArchive(key+".from", k.From)
+	}
+}
+
+// checkArchive opens a finished pack.
+func (c *packChecker) checkArchive(key, file string) {
+	in, err := os.Open(file)
+	if err != nil {
+		c.add(key, "", "%s can't be read: %v", filepath.Base(file), cause(err))
+		return
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		c.add(key, "", "%s can't be read: %v", filepath.Base(file), cause(err))
+	} else if fault := check.Pack(filepath.Base(file), in, info.Size()); fault != nil {
+		c.add(key, fault.Want, "%s", fault.What)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"collet/build/advice"
+	"collet/build/publish/check"
 	"collet/netproto/product"
 )
 
@@ -107,7 +109,7 @@ func (c *fileChecker) suggestSibling(name, full string) string {
 	defer f.Close()
 	siblings, _ := f.Readdirnames(maxSiblings) // an error only costs advice
 	slices.Sort(siblings)
-	if best := nearest(filepath.Base(full), siblings); best != "" {
+	if best := advice.Nearest(filepath.Base(full), siblings); best != "" {
 		return fmt.Sprintf("did you mean %s?", path.Join(path.Dir(name), best))
 	}
 	return "build it first, or correct the path"
@@ -119,12 +121,21 @@ func (c *fileChecker) checkExtension(key, file, want string) {
 	}
 }
 
-// checkTarget refuses a program that was built for another system or processor. An unknown format passes.
-func (c *fileChecker) checkTarget(key, file string, target product.Target) {
-	if is := builtFor(file); len(is) > 0 && !slices.Contains(is, target) {
-		c.add(key, "name the file that was built for "+string(target), "%s was built for %s", filepath.Base(file), is[0])
+// checkTarget refuses a host, library or program that does not fit a target.
+func (c *fileChecker) checkTarget(key, file string, target product.Target, fits func(name string, head []byte, target product.Target) *check.Fault) {
+	if fault := fits(filepath.Base(file), programHead(file), target); fault != nil {
+		c.add(key, fault.Want, "%s", fault.What)
 	}
 }
+
+// programHead returns the beginning of a program or library; empty if it can't be read.
+func programHead(file string) []byte {
+	head, _ := readSome(file, check.HeadSize) // a file that can't be read has no known format
+	return head
+}
+
+// builtFor returns the targets that a program or library is built for.
+func builtFor(file string) []product.Target { return check.TargetsOf(programHead(file)) }
 
 // readPicture returns the size of a PNG.
 func (c *fileChecker) readPicture(key string, value *string) (size image.Point, ok bool) {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"collet/build/advice"
+	"collet/build/publish/check"
 	"collet/netproto/product"
 	"collet/netproto/release"
 	launch "collet/runtime/program"
@@ -185,14 +187,10 @@ func builtForSystem(file string, target product.Target) bool {
 	return slices.ContainsFunc(builtFor(file), func(is product.Target) bool { return is.System() == target.System() })
 }
 
-// checkTargetOf refuses a program that was built for another system or processor. Windows of 64 bits runs programs of 32, too.
+// checkTargetOf refuses a program that was built for another system or processor.
 func (c *launchChecker) checkTargetOf(key string, files []gameFile, f gameFile, target product.Target) {
-	is := builtFor(f.from)
-	if target == "Windows-win64" && slices.Contains(is, "Windows-win32") {
-		return
-	}
-	if len(is) > 0 && !slices.Contains(is, target) {
-		c.add(key, suggestPrograms(files, target, "name the file that was built for "+string(target)), "%s was built for %s", f.path, is[0])
+	if fault := check.Program(f.path, programHead(f.from), target); fault != nil {
+		c.add(key, suggestPrograms(files, target, fault.Want), "%s", fault.What)
 	}
 }
 
@@ -216,7 +214,7 @@ func suggestPrograms(files []gameFile, target product.Target, otherwise string) 
 	if len(names) == 0 {
 		return otherwise
 	}
-	return "did you mean " + oneOf(names[:min(len(names), maxSuggested)]) + "?"
+	return "did you mean " + advice.OneOf(names[:min(len(names), maxSuggested)]) + "?"
 }
 
 // checkVariant checks what a variant's own table says of the program of a target.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"collet/app/settings"
+	"collet/build/advice"
 )
 
 // ownSettings are client settings that have their own key in a description.
@@ -49,7 +50,7 @@ func (c *valueChecker) checkSetting(key string, s setting) {
 	}
 	known := settings.Names()
 	if isKnown := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, s.name) }); !isKnown && strings.Contains(s.name, ".") {
-		c.add(key, cmp.Or(advice(s.name, known), "collet-client --help lists them"), "the client has no setting %s", s.name)
+		c.add(key, cmp.Or(settingAdvice(s.name, known), "collet-client --help lists them"), "the client has no setting %s", s.name)
 		return
 	}
 	if _, err := settings.Parse("", s.name+" = "+valueText(s.value)); err != nil {
@@ -57,9 +58,9 @@ func (c *valueChecker) checkSetting(key string, s setting) {
 	}
 }
 
-// advice is didYouMean without the list of known words.
-func advice(word string, known []string) string {
-	if best := nearest(word, known); best != "" {
+// settingAdvice is didYouMean without the list of known words.
+func settingAdvice(word string, known []string) string {
+	if best := advice.Nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	return ""

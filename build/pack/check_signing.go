@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"collet/build/advice"
 )
 
 var (
@@ -125,7 +127,7 @@ func (c *signingChecker) checkArgument(key string, args []string, i int, holders
 	}
 	for _, h := range holder.FindAllString(arg, -1) {
 		if !slices.Contains(holders, h) {
-			c.add(key, "want "+oneOf(holders), "%s is unknown", h)
+			c.add(key, "want "+advice.OneOf(holders), "%s is unknown", h)
 		}
 	}
 }

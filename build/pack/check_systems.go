@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"collet/build/advice"
+	"collet/build/publish/check"
 	"collet/netproto/product"
 )
 
@@ -162,19 +164,19 @@ func (c *serverChecker) check() {
 	c.checkCount("server.program", len(s.Programs), maxTargets)
 	for i := range s.Programs {
 		p, key := &s.Programs[i], element("server.program", i)
-		known := knownTargets()
+		known := check.Packable()
 		switch {
 		case p.Target == "":
-			c.addMissing(key+".target", "want "+oneOf(known))
+			c.addMissing(key+".target", "want "+advice.OneOf(known))
 		case !slices.Contains(known, p.Target):
-			c.add(key+".target", didYouMean(p.Target, known), "%q is unknown", p.Target)
+			c.add(key+".target", advice.DidYouMean(p.Target, known), "%q is unknown", p.Target)
 		case slices.ContainsFunc(s.Programs[:i], func(o Program) bool { return o.Target == p.Target }):
 			c.add(key+".target", "take one out", "%q is there twice", p.Target)
 		}
 		if p.From == "" {
 			c.addMissing(key+".from", "name the built collet-server")
 		} else if c.resolve(key+".from", &p.From, aFile) {
-			c.checkTarget(key+".from", p.From, product.Target(p.Target))
+			c.checkTarget(key+".from", p.From, product.Target(p.Target), check.Host)
 		}
 	}
 }

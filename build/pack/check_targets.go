@@ -1,12 +1,12 @@
 package pack
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"collet/build/advice"
+	"collet/build/publish/check"
 	"collet/netproto/product"
 	"collet/netproto/release"
 )
@@ -18,16 +18,6 @@ const (
 	maxVariants   = 64
 	maxCompanions = 1000
 )
-
-// knownTargets returns the targets that can be packed: those whose clients replace their own module.
-func knownTargets() (names []string) {
-	for _, t := range product.Targets() {
-		if t.CanSelfUpdate() && !strings.HasSuffix(string(t), "-unknown") {
-			names = append(names, string(t))
-		}
-	}
-	return names
-}
 
 // targetChecker checks targets and the files that were built for them. Builds of variants are described like targets.
 type targetChecker struct {
@@ -62,44 +52,27 @@ func (c *targetChecker) check(list []Target) {
 func isWindows(target string) bool { return product.Target(target).System() == product.Windows }
 
 func (c *targetChecker) checkName(key, name string, before []Target) {
-	known := knownTargets()
+	known := check.Packable()
 	switch {
 	case name == "":
-		c.addMissing(key, "want "+oneOf(known))
+		c.addMissing(key, "want "+advice.OneOf(known))
 	case !slices.Contains(known, name):
-		c.add(key, targetAdvice(name, known), "%q is unknown", name)
+		c.add(key, check.TargetAdvice(name), "%q is unknown", name)
 	case slices.ContainsFunc(before, func(t Target) bool { return t.Name == name }):
 		c.add(key, "put both into one table", "%q is there twice", name)
 	}
-}
-
-// targetAdvice is didYouMean for targets. It also knows common other names: windows-amd64, darwin/arm64.
-func targetAdvice(name string, known []string) string {
-	system, processor, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(name), "/", "-"), "-")
-	if system == "macos" {
-		system = "darwin"
-	}
-	for goarch, others := range map[string][]string{"amd64": {"x64", "x86_64", "win64"}, "386": {"x86", "i386", "win32"}, "arm64": {"aarch64"}} {
-		if slices.Contains(others, processor) {
-			processor = goarch
-		}
-	}
-	if meant := string(product.TargetFor(system, processor)); slices.Contains(known, meant) {
-		return fmt.Sprintf("did you mean %s?", meant)
-	}
-	return didYouMean(name, known)
 }
 
 // checkFiles checks and resolves the files that a table names for a target.
 func (c *targetChecker) checkFiles(key string, t *Target, target product.Target) {
 	windows := target.System() == product.Windows
 	if t.Host != "" && (filepath.IsAbs(t.Host) && c.launches.found[t.Host] || c.resolve(key+".host", &t.Host, aFile)) {
-		c.checkTarget(key+".host", t.Host, target)
+		c.checkTarget(key+".host", t.Host, target, check.Host)
 		c.rooms.checkPictures(key+".host", t.Host)
 	}
 	if c.resolve(key+".module", &t.Module, aFile) {
 		c.checkExtension(key+".module", t.Module, target.LibraryExt())
-		c.checkTarget(key+".module", t.Module, target)
+		c.checkTarget(key+".module", t.Module, target, check.Library)
 		c.rooms.checkPictures(key+".module", t.Module)
 	}
 	for name, pdb := range map[string]*string{".host-pdb": &t.HostPDB, ".module-pdb": &t.ModulePDB} {

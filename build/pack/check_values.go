@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"collet/build/advice"
 )
 
 // valueChecker checks single values and lists of them, without a look at the disk. Every method takes the key that a mistake names.
@@ -70,7 +72,7 @@ func (c *valueChecker) checkWords(key string, values, known []string) {
 	for i, v := range values {
 		switch {
 		case !slices.Contains(known, v):
-			c.add(element(key, i), didYouMean(v, known), "%q is unknown", v)
+			c.add(element(key, i), advice.DidYouMean(v, known), "%q is unknown", v)
 		case slices.Contains(values[:i], v):
 			c.add(element(key, i), "once is enough", "%q is there twice", v)
 		}

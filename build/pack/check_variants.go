@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"collet/build/advice"
 	"collet/netproto/product"
 )
 
@@ -40,7 +41,7 @@ func (c *variantChecker) check() {
 func (c *variantChecker) checkName(key string, v *Variant) {
 	modes := []string{string(product.TotalProfiling), string(product.OnDemandProfiling)}
 	if v.Profiling != "" && !slices.Contains(modes, v.Profiling) {
-		c.add(key+".profiling", didYouMean(v.Profiling, modes), "%q is unknown", v.Profiling)
+		c.add(key+".profiling", advice.DidYouMean(v.Profiling, modes), "%q is unknown", v.Profiling)
 		return
 	}
 	if err := v.variant().Check(); err != nil {
@@ -55,7 +56,7 @@ func (c *variantChecker) checkTargets(key string, v *Variant) {
 		if c.hasMisnamedTarget() && !hasTarget(c.p.Targets, name) {
 			continue // it may be the misspelt one
 		} else if !hasTarget(c.p.Targets, name) {
-			c.add(at, didYouMean(name, targetNames(c.p.Targets)), "%q has no table [[target]]", name)
+			c.add(at, advice.DidYouMean(name, targetNames(c.p.Targets)), "%q has no table [[target]]", name)
 		} else if err := v.variant().On(product.Target(name)); err != nil {
 			c.add(at, "take it out", "%v", err)
 		}
@@ -90,9 +91,9 @@ func (c *variantChecker) checkBuilds(key string, v *Variant) {
 		b, at := &v.Builds[i], element(key+".build", i)
 		switch {
 		case b.Name == "":
-			c.addMissing(at+".name", "want "+oneOf(v.Targets))
+			c.addMissing(at+".name", "want "+advice.OneOf(v.Targets))
 		case !slices.Contains(v.Targets, b.Name):
-			c.add(at+".name", didYouMean(b.Name, v.Targets), "the variant has no target %q", b.Name)
+			c.add(at+".name", advice.DidYouMean(b.Name, v.Targets), "the variant has no target %q", b.Name)
 		case slices.ContainsFunc(v.Builds[:i], func(o Target) bool { return o.Name == b.Name }):
 			c.add(at+".name", "put both into one table", "%q is there twice", b.Name)
 		}

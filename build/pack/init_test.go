@@ -88,8 +88,8 @@ func TestInitPasses(t *testing.T) {
 	}
 	write(t, dir, map[string]string{
 		"collet.toml": text, "icon.png": picture(t, 512, 512),
-		"build/linux/collet-client": "h", "build/linux/game.so": "m",
-		"build/windows/collet-client.exe": "h", "build/windows/game.dll": "m", "build/windows/collet-client.pdb": "s", "build/windows/game.pdb": "s",
+		"build/linux/collet-client": "h", "build/linux/game.so": moduleFor("Linux-x64"),
+		"build/windows/collet-client.exe": "h", "build/windows/game.dll": moduleFor("Windows-win64"), "build/windows/collet-client.pdb": "s", "build/windows/game.pdb": "s",
 	})
 	p, err := pack.Load(filepath.Join(dir, "collet.toml"), env())
 	if err != nil {
@@ -119,7 +119,7 @@ func TestLook(t *testing.T) {
 	write(t, dir, map[string]string{
 		"art/logo.png": picture(t, 300, 300), "art/icon.png": picture(t, 256, 256), "art/wide.png": picture(t, 300, 200), "splash.png": picture(t, 3, 2),
 		"other/root.json": "{}", "trust/root.json": root, "server.toml": "",
-		"Resources/Core/a.txt": "", "Resources/core.zip": "", "Resources/Maps.zip": "", "Resources/Core/packs/x/y": "",
+		"Resources/Core/a.txt": "", "Resources/core.zip": "", "Resources/Maps.zip": emptyZip, "Resources/Core/packs/x/y": "",
 		"out/w/client.exe": dll + configArea, "out/w/game.dll": dll + configArea, "out/w/SDL2.dll": dll, "out/w/client.pdb": "", "out/w/game.dll.pdb": "",
 		"out/l/client": elf(62) + configArea, "out/l/game.so": elf(62) + configArea, "out/l/libx.so": elf(62), "out/l/collet-server": elf(62),
 		"out/a/game.so": elf(183) + configArea, "out/x/lonely": elf(40) + configArea,

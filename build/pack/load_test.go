@@ -269,7 +269,7 @@ func TestFormatsOfTargets(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	t.Parallel()
-	p, err := pack.Load(workplace(t, good+"[signing.macos]\ncommand = [\"sign\", \"{file}\"]\n[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game.so\"\n"), env())
+	p, err := pack.Load(workplace(t, good+"[signing.macos]\ncommand = [\"sign\", \"{file}\"]\n[[target]]\nname = \"Linux-arm64\"\nmodule = \"out/linux/game-arm64.so\"\n"), env())
 	if err != nil {
 		t.Fatal(err)
 	}

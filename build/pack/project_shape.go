@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"collet/build/advice"
 )
 
 // shaper decodes a document into Go values and records what does not fit. Unlike the library's decoder it continues after a mistake, so
@@ -153,12 +155,12 @@ func kindOf(v any) string {
 
 // unknown records a key that its table does not have. Its value is not examined.
 func (s shaper) unknown(table, name string, names []string, values map[string]any) {
-	key, meant := join(table, name), nearest(name, names)
+	key, meant := join(table, name), advice.Nearest(name, names)
 	switch home := homeOf(table, name); {
 	case isSecret(name):
 		s.add(key, "keep secrets in the environment, and name the variable in a field of [signing] that ends in -env", "is not kept in this file")
 	case meant != "":
-		s.add(key, didYouMean(name, names), "is unknown")
+		s.add(key, advice.DidYouMean(name, names), "is unknown")
 		if _, there := values[meant]; !there {
 			s.broken[join(table, meant)] = true // misspelt, not missing
 		}

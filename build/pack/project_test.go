@@ -143,9 +143,9 @@ func workplace(t testing.TB, text string) string {
 		"collet.toml": text, "root.json": root, "server.toml": "",
 		"art/icon.png": picture(t, 256, 256), "art/splash.png": picture(t, 640, 360), "art/wide.png": picture(t, 512, 256),
 		"art/small.png": picture(t, 128, 128), "art/huge.png": picture(t, 2561, 1), "out/arm64": elf(183), "art/icon.jpg": "\xff\xd8",
-		"packs/core/maps/a.map": "a", "packs/brain.zip": "PK",
-		"out/linux/client": "host", "out/linux/game.so": "module", "out/linux/game-profiling.so": "module", "out/linux/libextra.so": "x",
-		"out/linux/collet-server": "server", "out/windows/client.exe": "host", "out/windows/game.dll": "module",
+		"packs/core/maps/a.map": "a", "packs/brain.zip": emptyZip,
+		"out/linux/client": "host", "out/linux/game.so": elf(62), "out/linux/game-arm64.so": elf(183), "out/linux/game-profiling.so": elf(62), "out/linux/libextra.so": "x",
+		"out/linux/collet-server": "server", "out/windows/client.exe": "host", "out/windows/game.dll": pe(0x8664), "out/windows/game-arm64.dll": pe(0xaa64),
 		"out/windows/client.pdb": "p", "out/windows/game.pdb": "p", "out/windows/GAME.dll.pdb": "p",
 	})
 	return filepath.Join(dir, "collet.toml")

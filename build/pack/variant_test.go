@@ -23,7 +23,7 @@ import (
 func everyVariant(t *testing.T) *pack.Project {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"icon.png": picture(t, 256, 256), "host": "h", "game.dll": "m", "game.so": "m", "game.dylib": "m", "game.pdb": "s"})
+	write(t, dir, map[string]string{"icon.png": picture(t, 256, 256), "host": "h", "game.dll": moduleFor("Windows-win64"), "game.so": moduleFor("Linux-x64"), "game.dylib": moduleFor("macOS-arm64"), "game.pdb": "s"})
 	var b strings.Builder
 	head, _, _ := strings.Cut(good, "[client]")
 	head = strings.NewReplacer("art/icon.png", "icon.png", `splash = "art/splash.png"`, "").Replace(head)

@@ -140,7 +140,7 @@ func putPromoted(ctx context.Context, f *Folder, e, line release.Entry, percent 
 			return s, err
 		}
 	}
-	s.Files, s.Bytes = h.Count, h.Bytes
+	s.Files, s.Bytes, s.Compatibility = h.Count, h.Bytes, h.Compatibility
 	old := h.Patches
 	if h.Patches, s.Patches, err = f.patches.makeAll(ctx, b, fresh, from); err != nil {
 		return s, err

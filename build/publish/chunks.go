@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
+	"collet/build/publish/memory"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -29,7 +30,7 @@ type place struct {
 // chunker cuts blobs into chunks, and writes packs of them and their indexes.
 type chunker struct {
 	store   *objectStore
-	ledger  *ledger
+	ledger  *memory.Ledger
 	meter   *meter
 	workers int
 	minimum int64 // size in bytes of a blob that is cut
@@ -105,15 +106,15 @@ func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Dige
 		if err != nil {
 			return advice.Because(err, "", "indexes of chunks")
 		}
-		o, key := release.ObjectOf(data), rowKey(cut, n)
-		if err := k.store.putAs(data, o, o.Path(), func() error { return k.ledger.addResult(key, result{object: o}) }); err != nil {
+		o, key := release.ObjectOf(data), memory.RowKey(cut, n)
+		if err := k.store.putAs(data, o, o.Path(), func() error { return k.ledger.AddResult(key, memory.Result{Object: o}) }); err != nil {
 			return err
 		}
 		for i, sum := range sums {
 			places[sum] = place{o, uint32(i)}
 		}
 	}
-	return k.ledger.endObjects(cut, n)
+	return k.ledger.EndObjects(cut, n)
 }
 
 // withoutClose ignores Close, because finish syncs and closes the file.

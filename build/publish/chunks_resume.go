@@ -26,7 +26,7 @@ func (k *chunker) chunksKey(list []indexed, known []*chunk.Index) string {
 // findCut looks up the sets of indexes of a cut that was finished before. It returns nil if the ledger lacks one, or if it or
 // one of its packs is gone or damaged.
 func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]place {
-	sets, complete := k.ledger.findObjects(cut)
+	sets, complete := k.ledger.FindObjects(cut)
 	if !complete {
 		return nil
 	}

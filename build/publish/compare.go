@@ -64,6 +64,16 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 	return u, nil
 }
 
+// Count returns the number of files with a kind of change, and their bytes.
+func (u Update) Count(kind string) (files int, bytes int64) {
+	for _, c := range u.Files {
+		if c.Kind == kind {
+			files, bytes = files+1, bytes+c.Size
+		}
+	}
+	return files, bytes
+}
+
 // compareSets lists the files that differ.
 func compareSets(old, fresh release.Listing) (list []Change) {
 	for _, f := range fresh {

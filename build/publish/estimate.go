@@ -14,7 +14,7 @@ type Way struct {
 	Asked int   // requests, at least
 }
 
-// Estimate says how much a client fetches to move from one release to another, without signed lists and head.
+// Estimate says how much a client fetches to move from one release to another. The ways are without signed lists and head.
 type Estimate struct {
 	Target          string
 	Old, New        uint64
@@ -28,7 +28,8 @@ type Estimate struct {
 	// What a client with an undamaged old set chooses on this link; it mixes the strategies.
 	Takes acquire.Strategy           // strategy for most of the new bytes; acquire.Unneeded if there are no new bytes
 	By    map[acquire.Strategy]int64 // bytes of new blobs by strategy
-	Cost  acquire.Cost               // of all of it, lists included
+	Cost  acquire.Cost               // of all that it receives
+	Lists int64                      // bytes of that which are signed lists, heads, lists of files, and notes
 }
 
 // Estimate compares the strategies from release old to release fresh of a channel, for each target that has both. A zero line stands for

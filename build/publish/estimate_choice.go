@@ -11,6 +11,7 @@ import (
 	"collet/netproto/chunk"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
+	"collet/netproto/solid"
 )
 
 // chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
@@ -26,10 +27,17 @@ type chooser struct {
 	sources []release.Source     // of these
 	now     acquire.Situation
 	lists   acquire.Cost // fetched before the choice
+	groups  acquire.Cost // of the solid form
+	signed  acquire.Cost // the sequel, or the documents that it has; the timestamp, and the notes
+
+	sequel map[string]bool // names of the files that come with the sequel
 }
 
 // choose fills in the client's choice.
 func (c *chooser) choose(e *Estimate) error {
+	if err := c.addSigned(); err != nil {
+		return err
+	}
 	c.addHead()
 	if err := c.addExpanded(); err != nil {
 		return err
@@ -39,7 +47,7 @@ func (c *chooser) choose(e *Estimate) error {
 	patched := func() bool { return choice.Uses(acquire.Patched)+choice.Uses(acquire.Expanded) > 0 }
 	separate := func() bool { return choice.Uses(acquire.Entire)+choice.Uses(acquire.Chunked) > 0 }
 	if separate() {
-		if err := c.addSolid(); err != nil {
+		if err := c.addSolid(choice); err != nil {
 			return err
 		}
 		choice = c.unpackSolid(e)
@@ -72,12 +80,50 @@ func (c *chooser) choose(e *Estimate) error {
 			e.Takes = m
 		}
 	}
-	e.Cost = acquire.Cost{
-		Bytes: choice.Cost.Bytes + c.lists.Bytes, Requests: choice.Cost.Requests + c.lists.Requests,
-		RoundTrips: choice.Cost.RoundTrips + c.lists.RoundTrips, CPU: choice.Cost.CPU,
+	e.Cost, e.Lists = choice.Cost, c.signed.Bytes+c.lists.Bytes
+	if patched() && c.now.Patch <= 0 && c.now.Expanded == 0 { // it came with the sequel, or for the listing
+		e.Cost.RoundTrips--
+	}
+	for _, more := range []acquire.Cost{c.signed, c.lists, c.groups} {
+		e.Cost.Bytes, e.Cost.Requests, e.Cost.RoundTrips = e.Cost.Bytes+more.Bytes, e.Cost.Requests+more.Requests, e.Cost.RoundTrips+more.RoundTrips
 	}
 	return nil
 }
+
+// addSigned adds what every client asks for: the timestamp and the next root, the sequel, and the notes. Without a sequel it asks for the
+// lists and the head by name. The sequel is that of a release that is offered like this one and is the newest.
+func (c *chooser) addSigned() error {
+	files := &sequelFiles{c.releases}
+	lists, err := c.releases.signedLists()
+	if err != nil {
+		return err
+	}
+	parts, err := files.collect(c.old.entry, c.fresh.entry, lists)
+	if err != nil {
+		return advice.Because(err, "run collet release verify", "sequel to release %s", c.old.entry.Path())
+	}
+	c.signed = acquire.Cost{Bytes: max(size(c.releases.fs, "metadata/timestamp.json"), 0), Requests: 3}
+	if _, note, found := c.head.Note("en"); found {
+		c.signed.Bytes, c.signed.Requests = c.signed.Bytes+note.Size, c.signed.Requests+1
+	}
+	if parts == nil {
+		c.signed.Bytes, c.signed.RoundTrips = c.signed.Bytes+c.fresh.entry.Head.Size, len(lists)+1
+		for _, l := range lists {
+			c.signed.Bytes += int64(len(l.Data))
+		}
+		return nil
+	}
+	packed, err := release.PackSequel(parts)
+	c.signed.Bytes += int64(len(packed))
+	c.sequel = map[string]bool{}
+	for _, p := range parts {
+		c.sequel[p.Name] = true
+	}
+	return err
+}
+
+// comes reports whether an object comes with the sequel.
+func (c *chooser) comes(o release.Object) bool { return c.sequel[o.Path()] }
 
 // addHead adds what the head says. The listing comes from the patch or from its own object.
 func (c *chooser) addHead() {
@@ -91,15 +137,26 @@ func (c *chooser) addHead() {
 	switch {
 	case c.old.sum == c.fresh.sum:
 	case near && !found: // listing and sources at once
-		c.lists, c.now.Sources = cost, 0
+		if c.now.Sources = 0; !c.comes(c.head.Changes) {
+			c.lists = cost
+		}
 	default:
 		var here int64
 		if o, expanded := c.head.ExpandedFrom(c.old.sum); expanded && (!found || o.Size < patch.Size) {
 			c.lists, here = acquire.AskListing(o.Size, o.Size)
-			c.now.Expanded = o.Size - here
+			if c.now.Expanded = o.Size - here; c.comes(o) {
+				c.lists, c.now.Expanded = acquire.Cost{}, 0
+			}
 		} else {
 			c.lists, here = acquire.AskListing(c.now.Patch, c.head.Listing.Object.Size)
-			c.now.Patch -= here
+			switch {
+			case found && c.comes(patch):
+				c.lists, c.now.Patch = acquire.Cost{}, 0
+			case found:
+				c.now.Patch -= here
+			case c.comes(c.head.Listing.Object):
+				c.lists = acquire.Cost{}
+			}
 		}
 		if near {
 			c.now.Sources = cost.Bytes
@@ -143,14 +200,16 @@ func (c *chooser) addExpanded() error {
 	return nil
 }
 
-// addSolid adds the groups of the solid form, if its index is worth fetching.
-func (c *chooser) addSolid() error {
+// addSolid adds the groups of the solid form, if its index is worth fetching for what a plan fetches one by one.
+func (c *chooser) addSolid(choice acquire.Plan) error {
 	index, found := c.head.Solid()
-	missing := int64(0)
-	for _, b := range c.now.Blobs {
-		missing += b.Lacks
+	missing, blobs := int64(0), 0
+	for i, b := range c.now.Blobs {
+		if m := choice.Strategy[i]; (m == acquire.Entire || m == acquire.Chunked) && b.Size <= solid.MaxGroup {
+			missing, blobs = missing+b.Lacks, blobs+1
+		}
 	}
-	if !found || !acquire.WorthSolid(len(c.now.Blobs), missing, c.head.Bytes) {
+	if !found || !acquire.WorthSolid(blobs, missing, c.head.Bytes) {
 		return nil
 	}
 	form, err := c.releases.solidForm(c.head)
@@ -184,7 +243,7 @@ func (c *chooser) unpackSolid(e *Estimate) acquire.Plan {
 			}
 			b := &c.now.Blobs[i]
 			g := &c.now.Groups[b.Group-1]
-			c.lists.Bytes, c.lists.Requests = c.lists.Bytes+g.Bytes, c.lists.Requests+g.Requests
+			c.groups.Bytes, c.groups.Requests = c.groups.Bytes+g.Bytes, c.groups.Requests+g.Requests
 			g.Bytes, g.Requests, g.Deflated, b.Lacks = 0, 0, 0, 0
 			e.By[acquire.Solid] += c.files[i].Size
 		}
@@ -193,7 +252,7 @@ func (c *chooser) unpackSolid(e *Estimate) acquire.Plan {
 
 // addSources adds what the sources say.
 func (c *chooser) addSources() {
-	if c.now.Sources > 0 {
+	if c.now.Sources > 0 && !c.comes(c.head.Sources) {
 		c.lists.Bytes += c.now.Sources
 		c.lists.RoundTrips++
 	}

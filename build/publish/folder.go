@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/memory"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -53,7 +54,7 @@ type Folder struct {
 	lock     io.Closer
 	meter    *meter
 	workers  int
-	ledger   *ledger // nil if the folder is read only
+	ledger   *memory.Ledger // nil if the folder is read only
 
 	// Reading.
 	releases *releases
@@ -128,7 +129,7 @@ func (f *Folder) openFolder() (err error) {
 	if err != nil {
 		return err
 	}
-	f.ledger, err = openLedger(f.fs)
+	f.ledger, err = memory.OpenLedger(f.fs)
 	f.packer.ledger, f.chunker.ledger, f.patches.ledger, f.solids.ledger = f.ledger, f.ledger, f.ledger, f.ledger
 	return err
 }
@@ -160,7 +161,7 @@ func (f *Folder) Close() error {
 		f.store.keepFinished()
 	}
 	if f.ledger != nil {
-		err = errors.Join(f.ledger.close(), clearFolder(f.fs, tmpFolder))
+		err = errors.Join(f.ledger.Close(), clearFolder(f.fs, tmpFolder))
 	}
 	if f.lock != nil {
 		err = errors.Join(err, f.lock.Close())
@@ -261,6 +262,11 @@ func isPublic(name string) bool {
 
 // walk visits the plain files below a folder, sorted by name. A missing folder is empty.
 func walk(fsys platform.FS, folder string, visit func(name string, e fs.DirEntry) error) error {
+	return walkAll(fsys, folder, visit, func(string, fs.DirEntry) {})
+}
+
+// walkAll is walk that also shows what is neither a plain file nor a folder.
+func walkAll(fsys platform.FS, folder string, visit func(name string, e fs.DirEntry) error, other func(name string, e fs.DirEntry)) error {
 	entries, err := fsys.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -272,9 +278,11 @@ func walk(fsys platform.FS, folder string, visit func(name string, e fs.DirEntry
 		name := path.Join(folder, e.Name())
 		switch {
 		case e.IsDir():
-			err = walk(fsys, name, visit)
+			err = walkAll(fsys, name, visit, other)
 		case e.Type().IsRegular():
 			err = visit(name, e)
+		default:
+			other(name, e)
 		}
 		if err != nil {
 			return err

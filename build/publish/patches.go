@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"collet/build/advice"
+	"collet/build/publish/memory"
 	"collet/netproto/delta"
 	"collet/netproto/release"
 )
@@ -39,7 +40,7 @@ type PatchSummary struct {
 // patchMaker makes set patches. The ledger says which were made before.
 type patchMaker struct {
 	store   *objectStore
-	ledger  *ledger
+	ledger  *memory.Ledger
 	meter   *meter
 	workers int
 	memory  int64 // in bytes, at most
@@ -121,7 +122,7 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 	s.Whole = bytesWithoutPatch(old, fresh)
 	var made bool
 	ref.Object, made, err = pm.makeObject(old, fresh, patchJob{
-		key: patchKey(old.sum, fresh.sum), name: "patch",
+		key: memory.PatchKey(old.sum, fresh.sum), name: "patch",
 		make: func(out io.Writer) (int64, error) {
 			stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
 				Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: max(s.Whole, 1), Progress: pm.meter.setBytes,
@@ -156,11 +157,11 @@ type patchJob struct {
 
 // makeObject makes a patch and verifies it, unless the ledger knows it. The object is zero if it would save too little.
 func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Object, made bool, err error) {
-	if m, known := pm.ledger.findResult(job.key); known && (m.object.IsZero() || pm.store.has(m.object)) {
-		if !m.object.IsZero() {
-			pm.store.touch(m.object)
+	if m, known := pm.ledger.FindResult(job.key); known && (m.Object.IsZero() || pm.store.has(m.Object)) {
+		if !m.Object.IsZero() {
+			pm.store.touch(m.Object)
 		}
-		return m.object, false, nil
+		return m.Object, false, nil
 	}
 	out, err := pm.store.create()
 	if err != nil {
@@ -170,7 +171,7 @@ func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Obj
 	n, err := job.make(out)
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
-		return o, false, pm.ledger.addResult(job.key, result{})
+		return o, false, pm.ledger.AddResult(job.key, memory.Result{})
 	}
 	if err == nil {
 		o, err = sumFile(out, n)
@@ -186,7 +187,7 @@ func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Obj
 		out.drop()
 		return o, false, advice.Because(err, "report this; publish with --patches 0 until then", "the %s from release %d to %d for %s does not apply", job.name, old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
-	return o, true, pm.store.finish(out, o, func() error { return pm.ledger.addResult(job.key, result{object: o}) })
+	return o, true, pm.store.finish(out, o, func() error { return pm.ledger.AddResult(job.key, memory.Result{Object: o}) })
 }
 
 const tooLarge = "it would save too little"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/memory"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -105,13 +106,13 @@ func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]re
 	if err := errors.Join(p.store.sync(), p.sweep()); err != nil {
 		return err
 	}
-	cache := loadHashes(p.fs, p.fs.Path(release.PlainFolder))
+	cache := memory.LoadDigests(p.fs, p.fs.Path(release.PlainFolder))
 	for _, file := range linked {
 		if info, err := p.fs.Lstat(file.name); err == nil {
-			cache.carry(p.fs.Path(file.name), file.info, info, file.sum, began)
+			cache.Carry(p.fs.Path(file.name), file.info, info, file.sum, began)
 		}
 	}
-	return cache.save(p.fs)
+	return cache.Save(p.fs)
 }
 
 // unusedName returns a free folder name for unused plain files.

@@ -27,7 +27,7 @@ func (g *game) readPlatformResources() error {
 	for _, f := range g.common {
 		common[release.Fold(f.path)] = f.name
 	}
-	return walk(g.fs, platformResources, func(name string, e fs.DirEntry) error {
+	return walkAll(g.fs, platformResources, func(name string, e fs.DirEntry) error {
 		target, rel, deep := strings.Cut(strings.TrimPrefix(name, platformResources+"/"), "/")
 		if !deep || isLeftover(rel) {
 			g.ignored = append(g.ignored, name)
@@ -45,7 +45,7 @@ func (g *game) readPlatformResources() error {
 		}
 		g.targets[target] = append(g.targets[target], &found{name: name, path: rel, use: release.UseResource, info: info})
 		return nil
-	})
+	}, g.leaveOut)
 }
 
 // isLeftover reports whether a system has left a file behind. All other names that begin with a dot can be a program's own.
@@ -168,6 +168,9 @@ func (g *game) checkDescription(target string, file *found) error {
 	}
 	set[d.Program].mode = release.ProgramMode
 	g.compatibility[target] = d.Compatibility
+	if len(d.Wrapper) == 0 {
+		g.programs[target] = append(g.programs[target], d.Program)
+	}
 	for _, k := range d.Keep {
 		if set[k.Shipped()] == nil {
 			return advice.Wrong(fmt.Sprintf("put it into %s/%s", platformResources, target), "%s names the file %s, which is not there", name, k.Shipped())

@@ -35,6 +35,11 @@ type Request struct {
 	// Describe returns the names of files in the game folder that follow from a target's other files, and are there when it returns: the
 	// descriptions of a program, which have a digest over its files. nil: there are no such files.
 	Describe func(target string, set release.Listing) ([]string, error)
+
+	// Review is told what is wrong with the game, before anything is made of it. An error ends the publication. nil: nothing is checked.
+	Review func(ctx context.Context, found Review) error
+	// DryRun makes everything but the signed list: nobody is offered anything. The next publication uses what was made. It needs no keys.
+	DryRun bool
 }
 
 // ReleaseSummary is the result for one release.
@@ -53,7 +58,7 @@ type ReleaseSummary struct {
 // Summary is the result of a publication.
 type Summary struct {
 	Releases []ReleaseSummary
-	Ignored  []string // names in the game folder that do not belong to a release
+	Ignored  []string // names in the game folder that do not belong to a release, with the reason if it is not the name
 	Objects  int      // new whole objects
 	Took     time.Duration
 }
@@ -66,6 +71,7 @@ type publication struct {
 	blobs    *blobs
 	origins  map[string][]origin // by target
 	passed   map[string][]PatchSummary
+	before   map[string]origin // the release before, by target
 	listings map[string]release.Listing
 	known    map[release.Digest]release.Source // of earlier releases
 	summary  Summary
@@ -87,8 +93,10 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 		return Summary{}, err
 	}
 	f.packer.effort, f.chunker.effort, f.solids.effort = effort, effort, r.Effort.solidEffort()
-	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
-		return Summary{}, err
+	if !r.DryRun {
+		if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
+			return Summary{}, err
+		}
 	}
 	g, err := readGame(gameFolder, r.Target)
 	if err != nil {
@@ -96,7 +104,7 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 	}
 	p := &publication{
 		Folder: f, request: r, game: g, blobs: newBlobs(f.unpacker), origins: map[string][]origin{},
-		passed:   map[string][]PatchSummary{},
+		passed: map[string][]PatchSummary{}, before: map[string]origin{},
 		listings: map[string]release.Listing{}, known: map[release.Digest]release.Source{},
 	}
 	if err := p.publishAll(ctx, keys); err != nil {
@@ -123,6 +131,9 @@ func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) 
 	if err != nil {
 		return err
 	}
+	if err := p.review(ctx, targets); err != nil {
+		return err
+	}
 	sources, err := p.makeObjects(ctx, targets)
 	if err != nil {
 		return err
@@ -135,6 +146,9 @@ func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) 
 			return err
 		}
 		entries = append(entries, e)
+	}
+	if p.request.DryRun {
+		return p.store.sync()
 	}
 	p.meter.enterStage(stageSign)
 	if len(targets) > 0 {
@@ -208,6 +222,7 @@ func (p *publication) selectTargets() (targets []string, err error) {
 			}
 		}
 		p.origins[t], p.passed[t] = from, passed
+		p.noteBefore(t, from)
 		if last == 0 && len(p.request.PatchFrom) == 0 {
 			p.origins[t] = nil
 		}
@@ -292,7 +307,7 @@ func (p *publication) packAll(ctx context.Context, fresh []release.Digest, sourc
 		mu.Lock()
 		defer mu.Unlock()
 		s := sources[sum]
-		s.Whole, s.Encoding = m.object, m.encoding
+		s.Whole, s.Encoding = m.Object, m.Encoding
 		sources[sum] = s
 		return err
 	}

@@ -202,6 +202,25 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.Priva
 	return nil
 }
 
+// PublicFiles returns the names of all files that clients may ask for, and that of the root that does not exist yet.
+func (f *Folder) PublicFiles(ctx context.Context) (names []string, nextRoot string, err error) {
+	r, err := f.releases.reachable(ctx, f.repo.Entries())
+	if err != nil {
+		return nil, "", err
+	}
+	names = slices.Concat(slices.Collect(maps.Keys(r.heads)), slices.Collect(maps.Keys(r.objects)), f.repo.Lists(), []string{timestampName})
+	err = walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+		names = append(names, name)
+		return nil
+	})
+	last := f.repo.RootInfo().Version
+	for v := int64(1); v <= last; v++ {
+		names = append(names, fmt.Sprintf("metadata/%d.root.json", v))
+	}
+	slices.Sort(names)
+	return slices.Compact(names), fmt.Sprintf("metadata/%d.root.json", last+1), err
+}
+
 // Finding is one defect that Verify found.
 type Finding struct {
 	Name string // file, or release

@@ -180,6 +180,9 @@ func (d *drill) gone(lost string) error {
 	return nil
 }
 
+// Keys describes the keys that count.
+func (f *Folder) Keys() trust.RootInfo { return f.repo.RootInfo() }
+
 // Expiries returns when each role's signature expires, for warnings.
 func (f *Folder) Expiries() map[trust.KeyRole]time.Time { return f.repo.Expiries() }
 

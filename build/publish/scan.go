@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/memory"
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
@@ -53,14 +54,15 @@ type game struct {
 	targets map[string][]*found // binaries by target
 	notes   map[string][]byte   // text by language
 
-	compatibility map[string]string // what descriptions of programs say, by target
-	ignored       []string          // names that do not belong to a release
+	compatibility map[string]string   // what descriptions of programs say, by target
+	programs      map[string][]string // the executables of descriptions, by target, but for those that something else starts
+	ignored       []string            // names that do not belong to a release
 }
 
 // readGame lists a game folder. It accepts the layout of a server package, with PlatformBinaries/<target>, and, if target is set, that of
 // an install: the module and the files named after it beside Resources.
 func readGame(fsys platform.FS, target string) (*game, error) {
-	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}, compatibility: map[string]string{}}
+	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}, compatibility: map[string]string{}, programs: map[string][]string{}}
 	if err := errors.Join(g.readResources(), g.readBinaries(), g.readPlatformResources()); err != nil {
 		return nil, err
 	}
@@ -74,9 +76,16 @@ func readGame(fsys platform.FS, target string) (*game, error) {
 			return nil, advice.Wrong("it has "+strings.Join(g.names(), ", "), "%s has no %s/%s", fsys.Path("."), binaries, target)
 		}
 		g.targets = map[string][]*found{target: g.targets[target]}
+		if err := g.findStray(); err != nil {
+			return nil, err
+		}
 	case len(g.targets) == 0:
 		return nil, advice.Wrong("name the target of an install with --target, for example "+string(product.TargetFor(runtime.GOOS, runtime.GOARCH)),
 			"%s has no %s", fsys.Path("."), binaries)
+	default:
+		if err := g.findStray(); err != nil {
+			return nil, err
+		}
 	}
 	if err := g.markExecutables(); err != nil {
 		return nil, err
@@ -102,7 +111,7 @@ func (g *game) allFiles() []*found {
 // below visits the release's files below a folder. Names that begin with a dot belong to the system and are skipped, except the shipped
 // forms of files that players keep: there a game may use any name.
 func (g *game) below(folder string, visit func(name, rel string, info fs.FileInfo) error) error {
-	return walk(g.fs, folder, func(name string, e fs.DirEntry) error {
+	return walkAll(g.fs, folder, func(name string, e fs.DirEntry) error {
 		rel := strings.TrimPrefix(name, folder+"/")
 		kept, isKept := strings.CutPrefix(rel, program.KeepFolder+"/")
 		if isKept && isLeftover(kept) || !isKept && hidden(rel) {
@@ -117,7 +126,7 @@ func (g *game) below(folder string, visit func(name, rel string, info fs.FileInf
 			return advice.Because(err, "", "look at %s", g.fs.Path(name))
 		}
 		return visit(name, rel, info)
-	})
+	}, g.leaveOut)
 }
 
 func hidden(name string) bool {
@@ -188,8 +197,10 @@ func (g *game) readInstall(target string) error {
 			return advice.Because(err, "", "look at %s", g.fs.Path(e.Name()))
 		}
 		switch {
-		case e.IsDir():
-		case !e.Type().IsRegular() || hidden(e.Name()) || !belongs(e.Name(), ext, modules):
+		case e.IsDir() && (e.Name() == resources || e.Name() == notes):
+		case !e.Type().IsRegular():
+			g.leaveOut(e.Name(), e)
+		case hidden(e.Name()) || !belongs(e.Name(), ext, modules):
 			g.ignored = append(g.ignored, e.Name())
 		default:
 			g.targets[target] = append(g.targets[target], &found{name: e.Name(), path: e.Name(), use: use, info: info})
@@ -235,11 +246,11 @@ type digester struct {
 
 // addDigests computes the digest of every file. Unchanged files come from the cache.
 func (d *digester) addDigests(ctx context.Context, g *game) error {
-	cache := loadHashes(d.fs, g.fs.Path(cmp.Or(g.top, ".")))
+	cache := memory.LoadDigests(d.fs, g.fs.Path(cmp.Or(g.top, ".")))
 	var missing []*found
 	total := int64(0)
 	for _, file := range g.allFiles() {
-		sum, known := cache.findHash(g.fs.Path(file.name), file.info)
+		sum, known := cache.Find(g.fs.Path(file.name), file.info)
 		if file.sum = sum; !known {
 			missing = append(missing, file)
 			total += file.info.Size()
@@ -255,14 +266,14 @@ func (d *digester) addDigests(ctx context.Context, g *game) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if missing[i].sum = sum; err == nil {
-			cache.addHash(g.fs.Path(missing[i].name), missing[i].info, sum, now)
+			cache.Add(g.fs.Path(missing[i].name), missing[i].info, sum, now)
 		}
 		return err
 	})
 	if len(missing) == 0 {
 		return err
 	}
-	return errors.Join(err, cache.save(d.fs))
+	return errors.Join(err, cache.Save(d.fs))
 }
 
 func (d *digester) digestOf(ctx context.Context, fsys platform.FS, file *found) (release.Digest, error) {

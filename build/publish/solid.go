@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
+	"collet/build/publish/memory"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
@@ -33,7 +34,7 @@ const (
 type solidMaker struct {
 	store    *objectStore
 	releases *releases
-	ledger   *ledger
+	ledger   *memory.Ledger
 	meter    *meter
 	workers  int
 	memory   int64 // in bytes, at most, beside one group
@@ -243,17 +244,17 @@ func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.C
 	var list []release.Object
 	for i, part := range parts {
 		o := release.ObjectOf(part)
-		if err := m.store.putAs(part, o, o.Path(), func() error { return m.ledger.addResult(rowKey(key, i), result{object: o}) }); err != nil {
+		if err := m.store.putAs(part, o, o.Path(), func() error { return m.ledger.AddResult(memory.RowKey(key, i), memory.Result{Object: o}) }); err != nil {
 			return nil, err
 		}
 		list = append(list, o)
 	}
-	return list, m.ledger.endObjects(key, len(list))
+	return list, m.ledger.EndObjects(key, len(list))
 }
 
 // recorded are the parts of a group that the ledger has, if all of them exist.
 func (m *solidMaker) recorded(key string) []release.Object {
-	parts, complete := m.ledger.findObjects(key)
+	parts, complete := m.ledger.FindObjects(key)
 	if !complete || slices.ContainsFunc(parts, func(p release.Object) bool { return !m.store.has(p) }) {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"collet/build/pack"
+	"collet/build/publish/check"
 	"collet/netproto/product"
 )
 
@@ -104,7 +104,7 @@ func mayStart(name string, mode fs.FileMode) bool {
 }
 
 // readHead reads the beginning of a file; empty if it can't be read.
-func readHead(fsys fs.FS, name string) []byte { return readSome(fsys, name, pack.HeadSize) }
+func readHead(fsys fs.FS, name string) []byte { return readSome(fsys, name, check.HeadSize) }
 
 // readSome reads at most limit bytes of a file; empty if it can't be read.
 func readSome(fsys fs.FS, name string, limit int64) []byte {
@@ -122,7 +122,7 @@ func readSome(fsys fs.FS, name string, limit int64) []byte {
 
 // classify finds out what a file is. isExecutable is its mode's x bit.
 func (f *file) classify(head []byte, isExecutable bool) {
-	f.targets = pack.TargetsOf(head)
+	f.targets = check.TargetsOf(head)
 	base := strings.ToLower(path.Base(f.path))
 	switch {
 	case bytes.HasPrefix(head, []byte("#!")):
@@ -211,7 +211,7 @@ func peKind(head []byte) (k kind, window bool) {
 	if at+peSubsystem+2 > int64(len(head)) || string(head[at:at+4]) != "PE\x00\x00" {
 		return data, false // a program for DOS
 	}
-	if len(pack.TargetsOf(head)) == 0 {
+	if len(check.TargetsOf(head)) == 0 {
 		return foreign, false
 	}
 	if binary.LittleEndian.Uint16(head[at+peCharacteristics:])&pe.IMAGE_FILE_DLL != 0 {

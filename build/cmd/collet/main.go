@@ -18,6 +18,7 @@ import (
 	"collet"
 	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
+	"collet/netproto/release/trust"
 	"collet/platform/commandline"
 	"collet/platform/text"
 )
@@ -131,6 +132,7 @@ func innermost(c *kong.Context) *kong.Node {
 func exitCode(err error, command string, stderr io.Writer) int {
 	var usage console.UsageError
 	var own coded
+	var weak *trust.WeakRootError
 	switch {
 	case err == nil:
 		return 0
@@ -142,6 +144,8 @@ func exitCode(err error, command string, stderr io.Writer) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command)
 		return console.ExitUsage
+	case errors.As(err, &weak):
+		fmt.Fprintf(stderr, "collet: %v; for experiments say --allow-development or --allow-single-root\n", err)
 	case !errors.As(err, &console.PrintedError{}):
 		fmt.Fprintf(stderr, "collet: %v\n", err)
 	}

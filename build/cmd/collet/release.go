@@ -71,6 +71,11 @@ func (f allowFlags) allow() trust.Allow {
 	return trust.Allow{Development: f.AllowDevelopment, SingleRoot: f.AllowSingleRoot}
 }
 
+// readFlags are those of commands that sign nothing. They accept what the commands beside them need. Embed it.
+type readFlags struct {
+	AllowDevelopment bool `hidden:"" help:"Nothing is signed, so keys do not matter."`
+}
+
 // outputFlags say where else a change goes. Embed it.
 type outputFlags struct {
 	To string `group:"folder" placeholder:"OUTPUT" help:"Also update this copy: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY (default: the one in the settings)."`
@@ -291,6 +296,16 @@ func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags,
 		return interrupted(ctx, err)
 	}
 	return interrupted(ctx, w.mirror(ctx, out, false))
+}
+
+// unsigned opens a folder and does some work that signs nothing.
+func unsigned(ctx context.Context, c console.Console, f folderFlags, a allowFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
+	w, err := f.openFolder(c, publish.Options{Allow: a.allow()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	return interrupted(ctx, work(w, nil))
 }
 
 // interrupted replaces an error after Ctrl-C by one line.

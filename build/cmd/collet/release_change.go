@@ -39,19 +39,17 @@ func (r releasePromoteCommand) Run(ctx context.Context, c console.Console) error
 	if r.Percent < 0 || r.Percent > 100 {
 		return console.Usage(fmt.Errorf("--percent %d: want 0 to 100", r.Percent))
 	}
-	var s publish.Summary
+	var p published
 	err := r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
-		s, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys)
+		if p.Summary, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys); err == nil {
+			err = p.addUpdates(ctx, w)
+		}
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.JSON:
-		return console.PrintJSON(c.Out, publishedJSON(s))
-	default:
-		return printPublished(c.Out, s)
 	}
+	return r.Print(c.Out, p.forPrograms(), p.print)
 }
 
 // changeFlags are those of commands that change lines of the signed list. Embed it.
@@ -245,49 +243,4 @@ func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error
 		return interrupted(ctx, err)
 	}
 	return interrupted(ctx, w.mirror(ctx, out, true))
-}
-
-// releaseVerifyCommand is `collet release verify`.
-type releaseVerifyCommand struct {
-	folderFlags
-	console.JSONFlags
-}
-
-// Help is what --help adds to the flags.
-func (releaseVerifyCommand) Help() string {
-	return `  collet release verify`
-}
-
-// Run reads everything again.
-func (r releaseVerifyCommand) Run(ctx context.Context, c console.Console) error {
-	return reading(c, r.folderFlags, func(w *workshop) error {
-		findings, checked, err := w.Verify(ctx)
-		if err != nil {
-			return err
-		}
-		w.shows.ClearLine()
-		type row struct {
-			Name string `json:"name"`
-			What string `json:"what"`
-		}
-		rows := []row{}
-		for _, f := range findings {
-			rows = append(rows, row{f.Name, f.Err.Error()})
-		}
-		if r.JSON {
-			err = console.PrintJSON(c.Out, struct {
-				Bytes    int64 `json:"bytes"`
-				Findings []row `json:"findings"`
-			}{checked, rows})
-		} else {
-			for _, f := range rows {
-				fmt.Fprintf(c.Out, "%s: %s\n", console.Clean(f.Name), console.Clean(f.What))
-			}
-			_, err = fmt.Fprintf(c.Out, "%s read, %d findings\n", text.Bytes(checked), len(rows))
-		}
-		if err == nil && len(rows) > 0 {
-			err = console.Printed(fmt.Errorf("%d findings", len(rows)))
-		}
-		return err
-	})
 }

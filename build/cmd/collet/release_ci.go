@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
-	"collet/app/acquire"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
@@ -64,22 +62,14 @@ func noKeys(folder error, roles []trust.KeyRole) error {
 	return fmt.Errorf("no keys to sign with: %s are not set, and %w; %s", strings.Join(names, ", "), folder, setKeys)
 }
 
-const (
-	// summaryReleases is how many earlier releases a summary has.
-	summaryReleases = 5
-	// summaryFiles is how many files a summary names; a page of a build job holds 1 MiB.
-	summaryFiles = 100
-)
+// summaryFiles is how many files a summary names; a page of a build job holds 1 MiB.
+const summaryFiles = 100
 
 // appendSummary appends what was published to a file in Markdown.
-func appendSummary(ctx context.Context, w *workshop, name string, s publish.Summary) (err error) {
+func appendSummary(name string, p published) (err error) {
 	var page strings.Builder
-	for _, r := range s.Releases {
-		u, err := w.Update(ctx, r.Entry, summaryReleases, acquire.Link{})
-		if err != nil {
-			return err
-		}
-		printUpdate(&page, r, u)
+	for i, r := range p.Releases {
+		printUpdate(&page, r, p.updates[i], p.dryRun)
 	}
 	out, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -90,9 +80,12 @@ func appendSummary(ctx context.Context, w *workshop, name string, s publish.Summ
 }
 
 // printUpdate writes the part of one target.
-func printUpdate(page *strings.Builder, r publish.ReleaseSummary, u publish.Update) {
+func printUpdate(page *strings.Builder, r publish.ReleaseSummary, u publish.Update, dryRun bool) {
 	e := r.Entry
 	fmt.Fprintf(page, "## Release %d of %s for %s\n\n", e.Number, markdown(e.Channel), markdown(e.Target))
+	if dryRun {
+		page.WriteString("A dry run: nothing was published.\n\n")
+	}
 	if r.Already {
 		page.WriteString("It was published before, and did not change.\n\n")
 	} else if who := offered(e); who != "" {
@@ -109,9 +102,9 @@ func printUpdate(page *strings.Builder, r publish.ReleaseSummary, u publish.Upda
 		page.WriteString("It is the first release of this channel and target.\n\n")
 		return
 	}
-	page.WriteString("| A player of release | fetches | by |\n|---|---|---|\n")
+	page.WriteString("| A player of release | fetches | of it lists and notes | by |\n|---|---|---|---|\n")
 	for _, from := range u.From {
-		fmt.Fprintf(page, "| %d | %s | %s |\n", from.Old, text.Bytes(from.Cost.Bytes), from.Takes)
+		fmt.Fprintf(page, "| %d | %s | %s | %s |\n", from.Old, text.Bytes(from.Cost.Bytes), text.Bytes(from.Lists), from.Takes)
 	}
 	page.WriteString("\n")
 	printChanges(page, u)
@@ -119,11 +112,7 @@ func printUpdate(page *strings.Builder, r publish.ReleaseSummary, u publish.Upda
 
 // printChanges writes which files differ from those of the release before.
 func printChanges(page *strings.Builder, u publish.Update) {
-	count := map[string]int{}
-	for _, c := range u.Files {
-		count[c.Kind]++
-	}
-	fmt.Fprintf(page, "Since release %d: %d files added, %d changed, %d removed.\n\n", u.Before, count[publish.Added], count[publish.Changed], count[publish.Removed])
+	fmt.Fprintf(page, "%s.\n\n", changesText(u))
 	if len(u.Files) == 0 {
 		return
 	}

@@ -169,7 +169,7 @@ func TestGitHubAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	runCI(t, input(step.Folder), env, "bash", "-c", step.Run)
-	wantPage(t, page, "## Release 2 of beta for Linux-x64\n", "| 1 | ", "Since release 1: 0 files added, 2 changed, 0 removed.", "| level | changed | 3 B |")
+	wantPage(t, page, "## Release 2 of beta for Linux-x64\n", "| 1 | ", "Since release 1: files 0 added (0 B), 2 changed (", "| level | changed | 3 B |")
 	if _, err := os.Stat(filepath.Join(dir, "copy", "metadata", "timestamp.json")); err != nil {
 		t.Errorf("the copy: %v", err)
 	}
@@ -252,9 +252,9 @@ func TestPrintUpdate(t *testing.T) {
 		u.Files = append(u.Files, publish.Change{Kind: publish.Removed, Path: fmt.Sprint(i)})
 	}
 	var page strings.Builder
-	printUpdate(&page, publish.ReleaseSummary{Entry: release.Entry{Channel: "stable", Target: "Linux-x64", Number: 2, Percent: 100}, Files: 3, Bytes: 7, Whole: 6}, u)
+	printUpdate(&page, publish.ReleaseSummary{Entry: release.Entry{Channel: "stable", Target: "Linux-x64", Number: 2, Percent: 100}, Files: 3, Bytes: 7, Whole: 6}, u, false)
 	for _, want := range []string{
-		"## Release 2 of stable for Linux-x64\n\n3 files, 7 B. A new player fetches 6 B.\n", "Since release 1: 1 files added, 0 changed, 102 removed.",
+		"## Release 2 of stable for Linux-x64\n\n3 files, 7 B. A new player fetches 6 B.\n", "Since release 1: files 1 added (5 B), 0 changed (0 B), 102 removed (0 B).",
 		"| a\\|b\\`&lt;img&gt;\\[x\\](y)\\_\\* | added | 5 B |\n", "| … and 3 more | | |\n",
 	} {
 		if !strings.Contains(page.String(), want) {

@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"collet/build/cmd/collet/console"
 	"collet/build/pack"
@@ -18,7 +16,6 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
-	"collet/platform/text"
 )
 
 // releaseInitCommand is `collet release init`.
@@ -130,6 +127,8 @@ type releasePublishCommand struct {
 
 	File    string `group:"what" short:"f" default:"collet.toml" placeholder:"FILE" help:"Without GAME: the description of the project (default: ${default})."`
 	CI      bool   `name:"ci" group:"out" help:"Run in a build job: ask for nothing, and take keys from the environment if they are there."`
+	Yes     bool   `group:"what" help:"All that would be asked is meant: packs and targets that disappear, a new channel, an unchanged set, a set without packs."`
+	DryRun  bool   `group:"what" help:"Check, pack and make patches, and tell what players would fetch, but sign nothing: no player gets anything. Needs no keys."`
 	Summary string `group:"out" placeholder:"FILE" help:"Append a summary in Markdown: files added, changed and removed, and what players of the last five releases fetch."`
 }
 
@@ -143,7 +142,13 @@ it continues where it stopped.
   collet release publish ./game
   collet release publish ./game --number 8 --channel beta --percent 10 --notes en=notes.md
   collet release publish ./install --target Windows-win64 --to 's3://games/lathe?endpoint=s3.example.org'
+  collet release publish --dry-run                    # what would change, and what players would fetch
   collet release publish --ci --summary "$GITHUB_STEP_SUMMARY"
+
+First it checks the game. It refuses what can't be right: a target that no client asks for, a module that is no library of its
+target, a program that was built for another one, a name that not every system takes. It asks about what may be meant: a set
+without packs or without a module, a pack that can't be opened, packs and targets that disappear, a channel that is new, a set
+that has not changed. Without a terminal, and with --ci, such a publication needs --yes.
 
 With --ci the texts of the key files can be in $COLLET_KEY_TARGETS, $COLLET_KEY_SNAPSHOT and $COLLET_KEY_TIMESTAMP, and their
 passphrase in $COLLET_PASSPHRASE. docs/RELEASING.md has examples for GitHub and GitLab.`
@@ -155,28 +160,38 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 	if err != nil {
 		return err
 	}
+	if r.DryRun && r.Propose != "" {
+		return console.Usage(errors.New("--dry-run and --propose do not go together: a proposal changes nothing until it is accepted"))
+	}
 	r.keyFlags.ci = r.CI
 	game, done, err := r.openGame(ctx, c, &request)
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	var s publish.Summary
-	err = r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
-		if s, err = w.Folder.Publish(ctx, game, request, keys); err == nil && r.Summary != "" {
-			err = appendSummary(ctx, w, r.Summary, s)
+	var p published
+	work := func(w *workshop, keys []*trust.PrivateKey) (err error) {
+		request.Review = func(ctx context.Context, found publish.Review) error {
+			w.shows.ClearLine()
+			return r.reviewer(c).review(ctx, found)
+		}
+		if p.Summary, err = w.Folder.Publish(ctx, game, request, keys); err == nil {
+			err = p.addUpdates(ctx, w)
+		}
+		if err == nil && r.Summary != "" {
+			err = appendSummary(r.Summary, p)
 		}
 		return err
-	})
+	}
+	if r.DryRun {
+		p.dryRun = true
+		err = unsigned(ctx, c, r.folderFlags, r.allowFlags, work)
+	} else {
+		err = r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, work)
+	}
 	if err = errors.Join(err, done()); err != nil {
 		return err
 	}
-	for _, name := range s.Ignored {
-		fmt.Fprintf(c.Err, "not in the release: %s\n", console.Clean(name))
-	}
-	if r.JSON {
-		return console.PrintJSON(c.Out, publishedJSON(s))
-	}
-	return printPublished(c.Out, s)
+	return r.Print(c.Out, p.forPrograms(), p.print)
 }
 
 // openGame opens the folder of the game, or composes it as collet.toml describes. done closes it.
@@ -226,7 +241,14 @@ func (r releasePublishCommand) setUp(ctx context.Context, c console.Console) err
 	if err != nil || first.Product == "" {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(r.Dir, publish.SettingsFile)); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Stat(filepath.Join(r.Dir, publish.SettingsFile))
+	if r.DryRun {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no release folder %s to compare with; collet pack check checks the game, and the first publication makes the folder", r.Dir)
+		}
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		begin := releaseInitCommand{folderFlags: r.folderFlags, keyFlags: r.keyFlags, allowFlags: r.allowFlags, Product: first.Product, Need: 1}
 		if err := begin.Run(ctx, console.Console{Out: io.Discard, Err: c.Err, Args: c.Args}); err != nil {
 			return err
@@ -247,7 +269,7 @@ func (r releasePublishCommand) setUp(ctx context.Context, c console.Console) err
 func (r releasePublishCommand) request() (publish.Request, error) {
 	q := publish.Request{
 		Channel: r.Channel, Target: r.Target, Number: r.Number, Version: r.Label, Percent: r.Percent, Hold: r.Hold,
-		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head, Effort: r.Effort,
+		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head, Effort: r.Effort, DryRun: r.DryRun,
 	}
 	if r.Percent != nil && (*r.Percent < 0 || *r.Percent > 100) {
 		return q, console.Usage(fmt.Errorf("--percent %d: want 0 to 100", *r.Percent))
@@ -288,56 +310,6 @@ func (r releasePublishCommand) head(h *release.Head) {
 	}
 }
 
-// wordless is said of a release without a compatibility version.
-const wordless = "note: without a compatibility version web servers and buckets can offer it, collet-server can't; publish the next one " +
-	"with --compatibility, or set Compatibility in release.toml"
-
-// printPublished prints one row for each target and one for each patch.
-func printPublished(out io.Writer, s publish.Summary) error {
-	t := console.NewTable(out)
-	fmt.Fprintln(t, "release\ttarget\tfiles\tsize\tto fetch\tsaved")
-	for _, r := range s.Releases {
-		e := r.Entry
-		name := fmt.Sprintf("%s %d", e.Channel, e.Number)
-		whole := text.Bytes(r.Whole)
-		if r.Already {
-			whole = "published before"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t\n", name, e.Target, r.Files, text.Bytes(r.Bytes), whole)
-		if r.Solid.Bytes > 0 {
-			fmt.Fprintf(t, "  first install\t\t\t\t%s\t%s\n", text.Bytes(r.Solid.Bytes), savedText(r.Solid.Bytes, r.Whole))
-		}
-		for _, p := range r.Patches {
-			if p.Bytes == 0 {
-				fmt.Fprintf(t, "  from %d\t\t\t\tno patch: %s\t\n", p.From, p.Why)
-			} else {
-				fmt.Fprintf(t, "  from %d\t\t\t\t%s\t%s\n", p.From, text.Bytes(p.Bytes), savedText(p.Bytes, p.Whole))
-			}
-			if p.Expanded > 0 {
-				fmt.Fprintf(t, "  from %d, expanded\t\t\t\t%s\t%s\n", p.From, text.Bytes(p.Expanded), savedText(p.Expanded, p.Whole))
-			}
-		}
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, r := range s.Releases {
-		if text := offered(r.Entry); !r.Already && text != "" {
-			_, err := fmt.Fprintf(out, "%s %d for %s: %s\n", r.Entry.Channel, r.Entry.Number, r.Entry.Target, text)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	if slices.ContainsFunc(s.Releases, func(r publish.ReleaseSummary) bool { return r.Compatibility == "" }) {
-		if _, err := fmt.Fprintln(out, wordless); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(out, "done in %v\n", s.Took.Round(10*time.Millisecond))
-	return err
-}
-
 // savedText is what a patch saves of the whole, in percent.
 func savedText(bytes, whole int64) string {
 	if whole <= 0 {
@@ -359,40 +331,4 @@ func offered(e release.Entry) string {
 		words = append(words, fmt.Sprintf("%d %% of the players", e.Percent))
 	}
 	return strings.Join(words, ", ")
-}
-
-// publishedJSON is a summary for programs.
-func publishedJSON(s publish.Summary) any {
-	type patch struct {
-		From  uint64 `json:"from"`
-		Bytes int64  `json:"bytes"`
-		Whole int64  `json:"whole"`
-		Why   string `json:"why,omitempty"`
-
-		Expanded int64 `json:"expanded,omitempty"`
-	}
-	type row struct {
-		Channel string  `json:"channel"`
-		Target  string  `json:"target"`
-		Number  uint64  `json:"number"`
-		Already bool    `json:"already"`
-		Files   int     `json:"files"`
-		Bytes   int64   `json:"bytes"`
-		Whole   int64   `json:"whole"`
-		Solid   int64   `json:"solid,omitempty"` // bytes of all contents packed together
-		Patches []patch `json:"patches"`
-	}
-	rows := []row{}
-	for _, r := range s.Releases {
-		one := row{r.Entry.Channel, r.Entry.Target, r.Entry.Number, r.Already, r.Files, r.Bytes, r.Whole, r.Solid.Bytes, []patch{}}
-		for _, p := range r.Patches {
-			one.Patches = append(one.Patches, patch(p))
-		}
-		rows = append(rows, one)
-	}
-	return struct {
-		Releases []row   `json:"releases"`
-		Objects  int     `json:"objects"`
-		Seconds  float64 `json:"seconds"`
-	}{rows, s.Objects, s.Took.Seconds()}
 }

@@ -73,6 +73,7 @@ func rowsOf(list []publish.Listed) []releaseRow {
 // releaseListCommand is `collet release list`.
 type releaseListCommand struct {
 	folderFlags
+	readFlags
 	console.JSONFlags
 	Channel string `group:"who" placeholder:"NAME" help:"Only releases of this channel."`
 	Target  string `group:"who" placeholder:"TARGET" help:"Only releases for this target."`
@@ -106,6 +107,10 @@ func (r releaseListCommand) Run(c console.Console) error {
 		}
 		if err := t.Flush(); err != nil {
 			return err
+		}
+		if n := len(w.Keys().Development); n > 0 {
+			fmt.Fprintf(c.Out, "%d keys of this folder are development keys, which lie in the clear: commands that sign need --allow-development, and packages take "+
+				"such a root with client.weak-root = true\n", n)
 		}
 		return printExpiries(c.Out, w, time.Now())
 	})
@@ -145,6 +150,7 @@ func (f whichFlags) which(number uint64) publish.Which {
 type releaseShowCommand struct {
 	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
 	folderFlags
+	readFlags
 	whichFlags
 	console.JSONFlags
 }
@@ -218,6 +224,7 @@ type releaseEstimateCommand struct {
 	Old uint64 `arg:"" placeholder:"OLD" help:"Number of the installed release."`
 	New uint64 `arg:"" placeholder:"NEW" help:"Number of the new release."`
 	folderFlags
+	readFlags
 	whichFlags
 	console.JSONFlags
 }
@@ -226,7 +233,8 @@ type releaseEstimateCommand struct {
 func (releaseEstimateCommand) Help() string {
 	return `Prints the bytes of each update strategy for a client with an undamaged old set: the patch, if there is one; missing chunks;
 whole objects of new files. A client chooses the strategy of each file by the time that it takes on its connection; this
-command assumes a usual home connection. Signed lists and the head, about 3 kB, are the same for all strategies.
+command assumes a usual home connection. "Fetches" is all that such a client receives, with the signed lists, the head, the
+lists of files and the release notes, which "lists" has alone.
 
   collet release estimate 7 8`
 }
@@ -238,14 +246,14 @@ func (r releaseEstimateCommand) Run(ctx context.Context, c console.Console) erro
 		if err != nil {
 			return err
 		}
-		return r.Print(c.Out, estimateJSON(list), func(out io.Writer) error { return printEstimates(out, list) })
+		return r.Print(c.Out, estimateRows(list), func(out io.Writer) error { return printEstimates(out, list) })
 	})
 }
 
 // printEstimates prints one row for each target.
 func printEstimates(out io.Writer, list []publish.Estimate) error {
 	t := console.NewTable(out)
-	fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tsaved")
+	fmt.Fprintln(t, "target\tfiles\tnew data\tpatch\tchunks\twhole\ta client takes\tfetches\tlists\trequests\tsaved")
 	for _, e := range list {
 		patch := "none"
 		if e.Patch.Bytes >= 0 {
@@ -254,32 +262,36 @@ func printEstimates(out io.Writer, list []publish.Estimate) error {
 		if e.Expanded.Bytes >= 0 {
 			patch += ", expanded " + text.Bytes(e.Expanded.Bytes)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Target, e.Files, text.Bytes(e.Fresh), patch, text.Bytes(e.Chunks.Bytes),
-			text.Bytes(e.Whole.Bytes), e.Takes, savedText(e.Cost.Bytes, e.Whole.Bytes))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", e.Target, e.Files, text.Bytes(e.Fresh), patch, text.Bytes(e.Chunks.Bytes),
+			text.Bytes(e.Whole.Bytes), e.Takes, text.Bytes(e.Cost.Bytes), text.Bytes(e.Lists), e.Cost.Requests+e.Cost.RoundTrips,
+			savedText(e.Cost.Bytes, e.Whole.Bytes))
 	}
 	return t.Flush()
 }
 
-func estimateJSON(list []publish.Estimate) any {
-	type row struct {
-		Target   string `json:"target"`
-		Old      uint64 `json:"old"`
-		New      uint64 `json:"new"`
-		Files    int    `json:"files"`
-		Fresh    int64  `json:"fresh"`
-		Patch    int64  `json:"patch"`    // -1 without a patch
-		Expanded int64  `json:"expanded"` // likewise
-		Chunks   int64  `json:"chunks"`
-		Whole    int64  `json:"whole"`
-		Takes    string `json:"takes"`   // by which most of it comes
-		Fetches  int64  `json:"fetches"` // bytes, where the ways are mixed
-		Requests int    `json:"requests"`
-	}
-	rows := []row{}
+// estimateRow is an estimate for programs.
+type estimateRow struct {
+	Target   string `json:"target"`
+	Old      uint64 `json:"old"`
+	New      uint64 `json:"new"`
+	Files    int    `json:"files"`
+	Fresh    int64  `json:"fresh"`
+	Patch    int64  `json:"patch"`    // -1 without a patch
+	Expanded int64  `json:"expanded"` // likewise
+	Chunks   int64  `json:"chunks"`
+	Whole    int64  `json:"whole"`
+	Takes    string `json:"takes"`   // by which most of it comes
+	Fetches  int64  `json:"fetches"` // all bytes that a client receives
+	Lists    int64  `json:"lists"`   // those of them that are lists, signatures and notes
+	Requests int    `json:"requests"`
+}
+
+func estimateRows(list []publish.Estimate) []estimateRow {
+	rows := []estimateRow{}
 	for _, e := range list {
-		rows = append(rows, row{
+		rows = append(rows, estimateRow{
 			e.Target, e.Old, e.New, e.Files, e.Fresh, e.Patch.Bytes, e.Expanded.Bytes, e.Chunks.Bytes, e.Whole.Bytes, string(e.Takes), e.Cost.Bytes,
-			e.Cost.Requests + e.Cost.RoundTrips,
+			e.Lists, e.Cost.Requests + e.Cost.RoundTrips,
 		})
 	}
 	return rows

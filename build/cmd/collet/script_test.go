@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -16,7 +17,8 @@ import (
 
 // TestScripts runs testdata/script with the real program, one topic a file. Beside testscript's own commands there are:
 //
-//	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed
+//	noise FILE SEED KB     write a file of that many kB (1000 bytes) that does not compress, the same for each seed; a module begins and a pack
+//	                       ends as it should
 //	damage FILE            change one byte in the middle of each file that the pattern names
 //	picture FILE W H       write a PNG of that many pixels
 //	web DIR                serve a folder by HTTP and set WEB to its address
@@ -55,6 +57,15 @@ func writeNoise(ts *testscript.TestScript, neg bool, args []string) {
 	for i := range data {
 		seed = seed*6364136223846793005 + 1442695040888963407 // Knuth's generator
 		data[i] = byte(seed >> 56)
+	}
+	switch filepath.Ext(args[0]) {
+	case ".so":
+		copy(data, "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x3e\x00") // a library for x86-64
+	case ".dll":
+		copy(data, "MZ")
+		copy(data[0x3c:], "\x40\x00\x00\x00PE\x00\x00\x64\x86")
+	case ".zip":
+		copy(data[len(data)-22:], "PK\x05\x06"+strings.Repeat("\x00", 18)) // the end of an archive without files
 	}
 	name := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Dir(name), 0o755))

@@ -29,9 +29,9 @@ func TestStart(t *testing.T) {
 // between the releases.
 func TestHowTo(t *testing.T) {
 	testlevel.Lab(t)
-	start, blocks := shellBlocks(t, "START.md", 4), shellBlocks(t, "HOWTO.md", 6)
+	start, blocks := shellBlocks(t, "START.md", 4), shellBlocks(t, "HOWTO.md", 7)
 	for i, before := range []string{
-		"echo level 2 >build/linux/level", "echo level 3 >build/linux/level", "echo level 4 >build/linux/level", "", "",
+		"echo level 2 >build/linux/level", "echo level 2, again >build/linux/level", "echo level 3 >build/linux/level", "echo level 4 >build/linux/level", "", "",
 		"collet-server reload --control server.sock\nmkdir -p ~/Games/OldLathe\ncp build/linux/* ~/Games/OldLathe\necho mine >~/Games/OldLathe/save\nrm played",
 	} {
 		blocks[i] = before + "\n" + blocks[i]

@@ -1,38 +1,21 @@
-package pack
+package check
 
 import (
 	"debug/elf"
 	"debug/macho"
 	"debug/pe"
 	"encoding/binary"
-	"io"
-	"os"
 	"slices"
 
 	"collet/netproto/product"
 )
 
-// headRead is how many bytes of a program are read. All linkers place the header of a PE file within them.
-const headRead = 4096
+// HeadSize is how many bytes of a program TargetsOf needs. All linkers place the header of a PE file within them.
+const HeadSize = 4096
 
-// builtFor returns the targets that a program or library is built for, according to its header. It is empty for an unknown format. A
-// universal program of macOS has two targets.
-func builtFor(file string) []product.Target {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	head := make([]byte, headRead)
-	n, err := io.ReadFull(f, head)
-	if err != nil && n == 0 {
-		return nil
-	}
-	return headFor(head[:n])
-}
-
-// headFor is builtFor for the first bytes of a file.
-func headFor(head []byte) []product.Target {
+// TargetsOf returns the targets that a program or library is built for, according to its first HeadSize bytes. It is empty for an unknown
+// format. A universal program of macOS has two targets.
+func TargetsOf(head []byte) []product.Target {
 	if len(head) < 32 {
 		return nil
 	}
@@ -105,9 +88,67 @@ func fatFor(head []byte) (targets []product.Target) {
 	return slices.Clip(targets)
 }
 
-// TargetsOf returns the targets that a program or library is built for, according to its first HeadSize bytes. It is empty for an unknown
-// format. A universal program of macOS has two targets.
-func TargetsOf(head []byte) []product.Target { return headFor(head) }
+// Offsets in a PE file, from its signature (PE format, "Optional Header" and "Optional Header Data Directories"): the magic number of the
+// optional header and its value for 64 bits, and the directory of the .NET runtime for both values.
+const (
+	peMagic    = 24
+	pePlus     = 0x20b
+	peDotNet32 = 24 + 96 + 14*8
+	peDotNet64 = 24 + 112 + 14*8
+)
 
-// HeadSize is how many bytes of a program TargetsOf needs.
-const HeadSize = headRead
+// isManaged reports whether the head of a PE file is that of an assembly of .NET, whose processor says nothing.
+func isManaged(head []byte) bool {
+	if len(head) < peOffset+4 || string(head[:2]) != "MZ" {
+		return false
+	}
+	from := int64(binary.LittleEndian.Uint32(head[peOffset:]))
+	if from+peDotNet64+4 > int64(len(head)) {
+		return false
+	}
+	head = head[from:]
+	at := peDotNet32
+	if binary.LittleEndian.Uint16(head[peMagic:]) == pePlus {
+		at = peDotNet64
+	}
+	return binary.LittleEndian.Uint32(head[at:]) != 0
+}
+
+// Library returns what is wrong with a native library for a target, according to its first HeadSize bytes; nil if it fits. name is for the
+// text.
+func Library(name string, head []byte, target product.Target) *Fault {
+	is := TargetsOf(head)
+	switch {
+	case !isKnown(target) || slices.Contains(is, target) || isManaged(head):
+		return nil
+	case len(is) == 0:
+		return &Fault{What: name + " is no native library of " + string(target), Want: "name what the compiler made for " + string(target)}
+	default:
+		return wrongTarget(name, is[0], target)
+	}
+}
+
+// Host returns what is wrong with a host or a server for a target, according to its first HeadSize bytes; nil if it fits, and if its format
+// is unknown.
+func Host(name string, head []byte, target product.Target) *Fault {
+	is := TargetsOf(head)
+	if !isKnown(target) || len(is) == 0 || slices.Contains(is, target) {
+		return nil
+	}
+	return wrongTarget(name, is[0], target)
+}
+
+// Program is Host for a game's own program. Windows of 64 bits runs programs of 32, too.
+func Program(name string, head []byte, target product.Target) *Fault {
+	if target == "Windows-win64" && slices.Contains(TargetsOf(head), "Windows-win32") {
+		return nil
+	}
+	return Host(name, head, target)
+}
+
+func wrongTarget(name string, is, target product.Target) *Fault {
+	return &Fault{What: name + " was built for " + string(is), Want: "name the file that was built for " + string(target)}
+}
+
+// isKnown reports whether programs of a target can be recognized.
+func isKnown(target product.Target) bool { return slices.Contains(Packable(), string(target)) }

@@ -1,4 +1,6 @@
-package publish
+// Package memory has what a release folder remembers between publications, so that the next one repeats nothing: the digests of the game's
+// files, and the objects that were made of contents. It is in the folder's private part. Without it a publication only takes longer.
+package memory
 
 import (
 	"bufio"
@@ -18,7 +20,7 @@ import (
 )
 
 const (
-	cacheFile = private + "/hashes"
+	cacheFile = ".collet/hashes"
 	// maxCache limits the cache file in bytes. 250 bytes for each of release.MaxSet files of 20 targets stay below it. A longer file is
 	// discarded.
 	maxCache = 256 << 20
@@ -29,10 +31,10 @@ const (
 	tooYoung = 3 * time.Second
 )
 
-// hashes is the cache of digests of unchanged files. It is not safe for concurrent use.
+// Digests is the cache of digests of unchanged files. It is not safe for concurrent use.
 //
 // The file has a line for each: digest, size, both times in nanoseconds, inode, and the absolute path to the end of the line.
-type hashes struct {
+type Digests struct {
 	root  string // files below it that are not used are forgotten
 	known map[string]hashed
 	used  map[string]hashed
@@ -43,9 +45,9 @@ type hashed struct {
 	identity platform.Identity
 }
 
-// loadHashes reads the cache. A missing or damaged cache only costs time: the files are hashed again.
-func loadHashes(fsys platform.FS, root string) *hashes {
-	h := &hashes{root: root, known: map[string]hashed{}, used: map[string]hashed{}}
+// LoadDigests reads the cache. A missing or damaged cache only costs time: the files are hashed again.
+func LoadDigests(fsys platform.FS, root string) *Digests {
+	h := &Digests{root: root, known: map[string]hashed{}, used: map[string]hashed{}}
 	data, err := platform.ReadFile(fsys, cacheFile, maxCache)
 	if err != nil {
 		return h
@@ -81,8 +83,8 @@ func parseHashed(line string) (name string, v hashed, ok bool) {
 	return fields[5], v, err == nil && sum.Algorithm == release.SHA256
 }
 
-// findHash returns the cached digest of a file whose size, inode and times are unchanged.
-func (h *hashes) findHash(name string, info fs.FileInfo) (release.Digest, bool) {
+// Find returns the cached digest of a file whose size, inode and times are unchanged.
+func (h *Digests) Find(name string, info fs.FileInfo) (release.Digest, bool) {
 	v, known := h.known[name]
 	id := platform.IdentityOf(info)
 	if !known || v.identity.Size != id.Size || v.identity.Inode != id.Inode || stamp(v.identity.Modified) != stamp(id.Modified) ||
@@ -93,8 +95,8 @@ func (h *hashes) findHash(name string, info fs.FileInfo) (release.Digest, bool) 
 	return v.sum, true
 }
 
-// addHash caches a digest. info is the file's identity before it was read, now the current time.
-func (h *hashes) addHash(name string, info fs.FileInfo, sum release.Digest, now time.Time) {
+// Add caches a digest. info is the file's identity before it was read, now the current time.
+func (h *Digests) Add(name string, info fs.FileInfo, sum release.Digest, now time.Time) {
 	id := platform.IdentityOf(info)
 	young := now.Sub(id.Modified) < tooYoung || !id.Changed.IsZero() && now.Sub(id.Changed) < tooYoung
 	if !young && !strings.ContainsAny(name, "\n\r") {
@@ -102,9 +104,9 @@ func (h *hashes) addHash(name string, info fs.FileInfo, sum release.Digest, now 
 	}
 }
 
-// carry caches the digest of a file that has since gained or lost hard links, which changes the inode's time but not the content. was is
+// Carry caches the digest of a file that has since gained or lost hard links, which changes the inode's time but not the content. was is
 // the file's identity before it was read at the time then; is is the current identity.
-func (h *hashes) carry(name string, was, is fs.FileInfo, sum release.Digest, then time.Time) {
+func (h *Digests) Carry(name string, was, is fs.FileInfo, sum release.Digest, then time.Time) {
 	a, b := platform.IdentityOf(was), platform.IdentityOf(is)
 	same := a.Size == b.Size && a.Inode == b.Inode && a.Modified.Equal(b.Modified) && then.Sub(a.Modified) >= tooYoung
 	if same && !strings.ContainsAny(name, "\n\r") {
@@ -112,8 +114,8 @@ func (h *hashes) carry(name string, was, is fs.FileInfo, sum release.Digest, the
 	}
 }
 
-// save writes the used and added entries, and those outside root.
-func (h *hashes) save(fsys platform.FS) error {
+// Save writes the used and added entries, and those outside root.
+func (h *Digests) Save(fsys platform.FS) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, cacheMagic)
 	for name, v := range h.known {

@@ -1,0 +1,30 @@
+package advice
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"version", "nice-name", "name", "host", "host-pdb", "module-pdb", "zip"}
+	for word, want := range map[string]string{
+		"verison": "version", "Version": "version", "versoin": "version", "nicename": "nice-name", "nice_name": "nice-name", "nmae": "name",
+		"hosts": "host", "hostpdb": "host-pdb", "modul-pdb": "module-pdb", "zpi": "zip", "zp": "zip", "quux": "", "": "", strings.Repeat("x", 10_000): "",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("%.20q is taken for %q, want %q", word, got, want)
+		}
+	}
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "badc", 2}} {
+		if got, back := distance(test.a, test.b), distance(test.b, test.a); got != test.want || back != test.want {
+			t.Errorf("%q and %q are %d and %d apart, want %d", test.a, test.b, got, back, test.want)
+		}
+	}
+	if got := OneOf([]string{"a", "b", "c"}); got != "a, b or c" || OneOf(nil) != "" || OneOf([]string{"a"}) != "a" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"collet"
+	"collet/app/download"
+	"collet/build/cmd/collet/console"
+	"collet/build/publish/public"
+	"collet/netproto/dial"
+	"collet/platform/text"
+)
+
+// releaseVerifyCommand is `collet release verify`.
+type releaseVerifyCommand struct {
+	folderFlags
+	console.JSONFlags
+	readFlags
+	Public string `group:"what" placeholder:"URL" help:"Read a published place in place of the folder, as players do: http://, https://, github:// or oci://."`
+}
+
+// Help is what --help adds to the flags.
+func (releaseVerifyCommand) Help() string {
+	return `Reads all files of the release folder and compares them with the signed lists. With --public it asks a published place for
+each of them, with the client's own code, through the proxies of the environment, and says what players would trip over:
+missing and forbidden files, compression on the way, other bytes, caches that keep for too long what changes. The folder is
+what the place is compared with. The exit code is 1 if there are findings.
+
+  collet release verify
+  collet release verify --public https://example.org/game`
+}
+
+// Run reads everything again.
+func (r releaseVerifyCommand) Run(ctx context.Context, c console.Console) error {
+	if r.Public != "" {
+		return r.readPublic(ctx, c)
+	}
+	return reading(c, r.folderFlags, func(w *workshop) error {
+		findings, checked, err := w.Verify(ctx)
+		if err != nil {
+			return err
+		}
+		w.shows.ClearLine()
+		type row struct {
+			Name string `json:"name"`
+			What string `json:"what"`
+		}
+		rows := []row{}
+		for _, f := range findings {
+			rows = append(rows, row{f.Name, f.Err.Error()})
+		}
+		if r.JSON {
+			err = console.PrintJSON(c.Out, struct {
+				Bytes    int64 `json:"bytes"`
+				Findings []row `json:"findings"`
+			}{checked, rows})
+		} else {
+			for _, f := range rows {
+				fmt.Fprintf(c.Out, "%s: %s\n", console.Clean(f.Name), console.Clean(f.What))
+			}
+			_, err = fmt.Fprintf(c.Out, "%s read, %d findings\n", text.Bytes(checked), len(rows))
+		}
+		if err == nil && len(rows) > 0 {
+			err = console.Printed(fmt.Errorf("%d findings", len(rows)))
+		}
+		return err
+	})
+}
+
+// maxNamedFiles is how many files a finding names.
+const maxNamedFiles = 3
+
+// readPublic reads a published place.
+func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console) error {
+	return reading(c, r.folderFlags, func(w *workshop) error {
+		plain, err := download.PlainProxy("", os.Getenv)
+		if err != nil {
+			return err
+		}
+		folder := public.Folder{FS: w.dir}
+		if folder.Names, folder.NextRoot, err = w.PublicFiles(ctx); err != nil {
+			return err
+		}
+		with := download.HTTPOptions{Agent: collet.Version(), Proxy: dial.ProxyFromEnvironment(os.Getenv), PlainProxy: plain}
+		result, err := public.Check(ctx, r.Public, folder, with, func(done, total int, name string) { w.shows.ShowCount(done, total, 0, name) })
+		if err != nil {
+			return fmt.Errorf("%s can't be read: %w", console.Clean(r.Public), err)
+		}
+		w.shows.ClearLine()
+		err = r.Print(c.Out, publicJSON(result), func(out io.Writer) error { return printPublic(out, result) })
+		if err == nil && len(result.Findings) > 0 {
+			err = console.Printed(fmt.Errorf("%d findings", len(result.Findings)))
+		}
+		return err
+	})
+}
+
+// printPublic prints one line for each finding.
+func printPublic(out io.Writer, r public.Result) error {
+	for _, f := range r.Findings {
+		names := strings.Join(f.Names[:min(len(f.Names), maxNamedFiles)], ", ")
+		if more := len(f.Names) - maxNamedFiles; more > 0 {
+			names += fmt.Sprintf(" and %d more files", more)
+		}
+		fmt.Fprintf(out, "%s: %s; %s\n", console.Clean(names), console.Clean(f.What), f.Want)
+	}
+	_, err := fmt.Fprintf(out, "%d files asked for, %s read, %d findings\n", r.Files, text.Bytes(r.Bytes), len(r.Findings))
+	return err
+}
+
+// publicJSON is what was found, for programs.
+func publicJSON(r public.Result) any {
+	type row struct {
+		What  string   `json:"what"`
+		Want  string   `json:"want"`
+		Names []string `json:"names"`
+	}
+	rows := []row{}
+	for _, f := range r.Findings {
+		rows = append(rows, row(f))
+	}
+	return struct {
+		Files    int   `json:"files"`
+		Bytes    int64 `json:"bytes"`
+		Findings []row `json:"findings"`
+	}{r.Files, r.Bytes, rows}
+}

@@ -1,0 +1,105 @@
+package publish
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+
+	"collet/build/advice"
+	"collet/build/publish/check"
+)
+
+// Review is what a check of a game found, before anything was made of it.
+type Review struct {
+	Findings []check.Finding
+	Ignored  []string // what is left out of the release, see Summary.Ignored
+}
+
+// review checks what is about to be published for these targets, and shows the findings to the caller, who may end the publication.
+func (p *publication) review(ctx context.Context, targets []string) error {
+	if p.request.Review == nil {
+		return nil
+	}
+	r := check.Release{Channel: p.request.Channel}
+	for _, t := range targets {
+		s := check.Set{Target: t, Files: p.listings[t], IsProgram: p.game.isProgram(t), Programs: p.game.programs[t]}
+		if o, there := p.before[t]; there {
+			s.Before, s.Old = o.entry.Number, o.listing
+		}
+		s.Open = func(path string) (check.File, error) {
+			files := p.game.files(t)
+			at := slices.IndexFunc(files, func(f *found) bool { return f.path == path })
+			return openFile(p.game.fs, files[at].name)
+		}
+		r.Sets = append(r.Sets, s)
+	}
+	p.addHistory(&r)
+	findings, err := check.Find(r)
+	if err != nil {
+		return err
+	}
+	return p.request.Review(ctx, Review{findings, p.game.ignored})
+}
+
+// addHistory adds the channels that there are, and the targets of the channel's newest release.
+func (p *publication) addHistory(r *check.Release) {
+	var newest []string
+	for _, e := range p.repo.Entries() {
+		if e.Product != p.settings.Product {
+			continue
+		}
+		if !slices.Contains(r.Channels, e.Channel) {
+			r.Channels = append(r.Channels, e.Channel)
+		}
+		if e.Channel != r.Channel || e.Number >= p.request.Number {
+			continue
+		}
+		if e.Number > r.Previous {
+			r.Previous, newest = e.Number, nil
+		}
+		if e.Number == r.Previous {
+			newest = append(newest, e.Target)
+		}
+	}
+	if p.request.Target == "" && len(r.Sets) > 0 {
+		r.Lacking = slices.DeleteFunc(newest, func(t string) bool { return p.game.targets[t] != nil })
+	}
+}
+
+// leaveOut notes something in the game folder that is no plain file, and so does not belong to a release.
+func (g *game) leaveOut(name string, e fs.DirEntry) {
+	what := ", which is no plain file"
+	switch {
+	case e.Type()&fs.ModeSymlink != 0:
+		what = ", which is a link"
+	case e.IsDir():
+		what = ", a folder that releases do not have"
+	}
+	g.ignored = append(g.ignored, name+what)
+}
+
+// findStray notes what lies beside the folders of a release.
+func (g *game) findStray() error {
+	entries, err := g.fs.ReadDir(".")
+	if err != nil {
+		return advice.Because(err, "", "list %s", g.fs.Path("."))
+	}
+	for _, e := range entries {
+		switch {
+		case slices.Contains([]string{resources, platformResources, binaries, notes}, e.Name()):
+		case e.Type().IsRegular():
+			g.ignored = append(g.ignored, e.Name())
+		default:
+			g.leaveOut(e.Name(), e)
+		}
+	}
+	return nil
+}
+
+// noteBefore keeps the release before the one to publish, unless it is damaged.
+func (p *publication) noteBefore(target string, from []origin) {
+	earlier := p.releases.earlier(p.entryFor(target))
+	if len(from) > 0 && from[0].entry == earlier[0] {
+		p.before[target] = from[0]
+	}
+}
