@@ -213,7 +213,8 @@ func (b *build) buildOnce() error {
 		return err
 	}
 	made := b.path() + ".new"
-	if _, err := b.runGo("build", "-buildvcs=false", "-tags", b.tags, "-o", made, b.pkg); err != nil {
+	// Without what only debuggers read: less to link, copy, hash and pack.
+	if _, err := b.runGo("build", "-buildvcs=false", "-ldflags=-s -w", "-tags", b.tags, "-o", made, b.pkg); err != nil {
 		return err
 	}
 	if err := os.Rename(made, b.path()); err != nil {
