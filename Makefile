@@ -43,14 +43,21 @@ check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C
 	$(GO) test -short -vet=off $(FLAGS) . $(TABLE) $(checked)
 
 # Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
-RACED := ./app ./app/acquire ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/publish ./build/remote ./netproto ./netproto/session ./netproto/den \
-	./netproto/dial ./netproto/launcher/... ./netproto/server/... ./platform
+RACED := ./netproto/den ./netproto/launcher/... ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/remote ./netproto ./netproto/session \
+	./netproto/dial ./netproto/server/... ./platform
+# Packages in which few tests let goroutines meet: these tests run once more under the race detector. It takes three times the processor time.
+MEETING := ./app/acquire ./build/publish
+MEETINGS := Drip|FirstInstall|LargeFiles|LargePatch|Mended|Mirror|Prefetch|Reproducible|TwoReleases
+# Those whose tests take longest, so that they begin first.
+LONGEST := ./build/cmd/collet ./app ./app/install
 # Libraries that only compute, and the delta engine, which has tests without the race detector: it would watch every byte of theirs,
 # which takes five times as long. One with a sync.Map does not belong here: the program may get its copy of that generic code, and with
 # it locks that nothing sees.
 UNWATCHED := compress/... hash/adler32 image/... crypto/internal/fips140/... math/big collet/netproto/chunk collet/netproto/deflate collet/netproto/delta collet/netproto/delta/predict collet/netproto/solid \
 	github.com/andybalholm/brotli/... github.com/klauspost/compress/... github.com/ulikunitz/xz/... golang.org/x/image/...
 RACE = -race $(foreach library,$(UNWATCHED),-gcflags=$(library)=-race=false)
+# These tests open no window: with the tag ci the toolkit has no OpenGL, whose binding would be compiled once more.
+RACEFLAGS = $(RACE) $(TESTFLAGS) -tags ci
 # SHUFFLE=on tries another order; the order is fixed otherwise, so that Go's test cache holds.
 SHUFFLE ?= off
 # Many tests wait for other programs and for time limits, so more of them run at once than there are processors.
@@ -64,8 +71,9 @@ test: export GORACE := atexit_sleep_ms=10
 # Fewer garbage collections, which cost twice as much under the race detector.
 test: export GOGC := 400
 test: setup-test lint programs ## all that a change could break here, with the race detector where goroutines meet
-	@$(call gotest,raced) $(RACE) $(TESTFLAGS) $(RACED) & raced=$$!; code=0; \
-	$(call gotest,plain) $(TESTFLAGS) $(TABLE) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED))") || code=1; \
+	@{ code=0; $(call gotest,raced) $(RACEFLAGS) $(RACED) || code=1; $(call gotest,meeting) $(RACEFLAGS) -run '$(MEETINGS)' $(MEETING) || code=1; exit $$code; } & \
+	raced=$$!; code=0; \
+	$(call gotest,plain) $(TESTFLAGS) $(TABLE) $(LONGEST) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED))") || code=1; \
 	wait $$raced || code=1; \
 	$(call slowest,raced); $(call slowest,plain); exit $$code
 
