@@ -115,7 +115,7 @@ var imports = map[string]row{
 	"app/settings":                   {ours: []string{"netproto", "netproto/compat", "netproto/dial", "netproto/release/location"}, others: []string{toml}},
 	"app/supervise":                  {ours: []string{"runtime/abi", "platform", "platform/text"}},
 	"app/splash/lasting":             {},
-	"app/splash":                     {ours: []string{".", "app/splash/lasting", "app/update", "assets", "netproto/compat", "platform/interrupt", "platform/text"}, others: []string{fyne}},
+	"app/splash":                     {ours: []string{".", "app/splash/lasting", "app/update", "assets", "netproto/compat", "platform/interrupt", "platform/text"}, others: []string{fyne, "github.com/go-text/typesetting/font"}},
 	"app/device":                     {ours: []string{"app/settings", "app/splash", "app/supervise", "assets", "netproto/den", "netproto/launcher/device", "netproto/launcher/wire", "netproto/product", "platform", "platform/text"}},
 	"app/install/inspect":            {ours: []string{"app/install", "app/update", "netproto/release", "platform"}},
 	"app/logfile":                    {ours: []string{"platform"}},

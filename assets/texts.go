@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // fallback is used if the user's language has no file, and for texts that a language lacks.
@@ -124,6 +125,21 @@ func (t Texts) findText(key string) (string, bool) {
 	}
 	text, found := t.english()[key]
 	return text, found
+}
+
+// Letters are all characters of the texts, each once, in no order: what a font has to have.
+func (t Texts) Letters() string {
+	seen := map[rune]bool{}
+	var all strings.Builder
+	for _, text := range t.words {
+		for _, r := range text {
+			if !seen[r] && unicode.IsGraphic(r) {
+				seen[r] = true
+				all.WriteRune(r)
+			}
+		}
+	}
+	return all.String()
 }
 
 // Get is the text for key with its placeholders replaced. args are pairs of a placeholder's name and its value, which

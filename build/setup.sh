@@ -26,8 +26,9 @@ peer_packages="rsync zsync casync bsdiff xdelta3 zstd nginx-light curl iproute2"
 corpus_packages="npm tar zip p7zip-full"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
-# What the product's tests start: dialogs, traces of system calls, programs that read what we write.
-test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python3"
+# What the product's tests start: dialogs, traces of system calls, programs that read what we write, and a font with the letters of China
+# and Japan.
+test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python3 fonts-wqy-zenhei groff-base"
 # The lab: a browser for the server's dashboard, a web server, a registry; what builds containers, and programs for other systems, and runs
 # programs for Windows; what makes packages, signs them and reads them back. Without its preloader, one start of Wine in thousands finds
 # its own heap where Windows keeps what all programs share, and ends with code 1.

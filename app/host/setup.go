@@ -66,7 +66,7 @@ func (s *setup) findSetup() (err error) {
 	}
 	s.paths = s.findPaths()
 	locale := cmp.Or(s.opt.Lang, s.settings.Client.Language, splash.SystemLocale())
-	s.texts, s.locale = assets.TextsFor(locale), languageTag(locale)
+	s.texts, s.locale = splash.TextsFor(locale, !s.opt.Headless), languageTag(locale)
 	return nil
 }
 

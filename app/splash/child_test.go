@@ -102,6 +102,10 @@ func play(ctx context.Context, v *View, scene string, texts assets.Texts) string
 		info := sampleInfo()
 		action, err := v.Ask(ctx, ComposeEnd(update.EndOf(update.Failed, update.Interrupted), info, texts))
 		return fmt.Sprint(action, " ", err)
+	case "full":
+		e := update.EndOf(update.Failed, update.DiskFull)
+		action, err := v.Ask(ctx, ComposeEnd(e, fullInfo(e), texts))
+		return fmt.Sprint(action, " ", err)
 	case "toast":
 		pressed := v.Toast(ctx, ComposeToast(*sampleDifferences(), texts))
 		return fmt.Sprint("pressed ", pressed)

@@ -118,6 +118,19 @@ type Toast struct {
 	Label string        // of the button for details
 }
 
+// countWords counts the words of a text; two letters of East Asia are one.
+func countWords(text string) (n int) {
+	wide := 0
+	for _, w := range words(text) {
+		if isWide([]rune(w.text)[0]) {
+			wide++
+		} else {
+			n++
+		}
+	}
+	return n + (wide+1)/2
+}
+
 // ComposeToast composes the toast for d. It is pure.
 func ComposeToast(d compat.Differences, t assets.Texts) Toast {
 	server, client, changed, renumbered := d.Counts()
@@ -125,5 +138,5 @@ func ComposeToast(d compat.Differences, t assets.Texts) Toast {
 	if d.Untold {
 		text = t.Get("differ.toast.untold")
 	}
-	return Toast{Text: text, Shown: toastLeast + time.Duration(len(strings.Fields(text)))*toastWord, Label: t.Get("button.differences")}
+	return Toast{Text: text, Shown: toastLeast + time.Duration(countWords(text))*toastWord, Label: t.Get("button.differences")}
 }

@@ -151,10 +151,10 @@ func TestServerOlderThanTheUpdater(t *testing.T) {
 
 // A toast has the four counts, and stays for two seconds plus three tenths of a second for each of its words.
 func TestToast(t *testing.T) {
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		s, _ := stage(t, language)
 		toast := ComposeToast(*sampleDifferences(), s.texts)
-		if want := 2*time.Second + time.Duration(len(strings.Fields(toast.Text)))*300*time.Millisecond; toast.Shown != want {
+		if want := 2*time.Second + time.Duration(countWords(toast.Text))*300*time.Millisecond; toast.Shown != want {
 			t.Errorf("%s: shown for %v, want %v", language, toast.Shown, want)
 		}
 		if counts := regexp.MustCompile(`\d+`).FindAllString(toast.Text, -1); !slices.Equal(counts, []string{"1", "0", "1", "1"}) {
@@ -179,7 +179,7 @@ func TestToast(t *testing.T) {
 
 // Without components of the server there is nothing to count.
 func TestToastWithoutComponents(t *testing.T) {
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		s, _ := stage(t, language)
 		toast := ComposeToast(compat.Differences{Age: compat.ClientOlder, Client: clientBuild(), Server: serverBuild(), Untold: true}, s.texts)
 		if strings.Contains(toast.Text, ": 0") || !strings.Contains(toast.Text, s.texts.Get("differ.toast.untold")) {
@@ -238,7 +238,7 @@ func TestToastIsPressed(t *testing.T) {
 
 // The list for a developer scrolls by keys if it is longer than the window.
 func TestDifferencesScroll(t *testing.T) {
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		s, _ := stage(t, language)
 		e := update.EndOf(update.ComponentsMismatch, update.NoCause)
 		s.ask(ComposeEnd(e, EndInfo{Server: "play.example.org:4000", Differences: manyDifferences(40), Allowed: true}, s.texts), func(update.Action) {})

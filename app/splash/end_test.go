@@ -97,7 +97,7 @@ func verbs() map[string][]update.Action {
 
 // Every message ends in a next step that is possible with the buttons on the screen.
 func TestEveryDialogEndsInANextStep(t *testing.T) {
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		texts := assets.TextsFor(language)
 		for _, e := range update.Ends() {
 			for name, info := range variants(e) {
@@ -237,7 +237,7 @@ func TestDialogsAreCleaned(t *testing.T) {
 
 // For a read-only folder the next step names another folder, if there is one that needs no permission.
 func TestRemedyOfAFolderThatCantBeWritten(t *testing.T) {
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		texts := assets.TextsFor(language)
 		for _, e := range update.Ends() {
 			info := fullInfo(e)

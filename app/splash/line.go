@@ -8,7 +8,6 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
-	"fyne.io/fyne/v2/theme"
 )
 
 // line is one line of text that never exceeds its width: a text that is too long loses its middle.
@@ -27,11 +26,9 @@ func newLine(size float32, bold bool, c color.Color) *line {
 	return &line{Text: t}
 }
 
+// font is that of the window's look.
 func font(bold bool) fyne.Resource {
-	if bold {
-		return theme.DefaultTextBoldFont()
-	}
-	return theme.DefaultTextFont()
+	return fyne.CurrentApp().Settings().Theme().Font(fyne.TextStyle{Bold: bold})
 }
 
 // set changes the text. Like everything on the screen it must run on the loop.

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"collet/app/update"
-	"collet/assets"
 	"collet/netproto/compat"
 	"collet/platform/testlevel"
 )
@@ -27,7 +26,7 @@ func TestRealPopups(t *testing.T) {
 	}
 	testlevel.Lab(t)
 	d := newDisplay(t)
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		for _, key := range compat.Popups() {
 			p := startScene(t, d.Display(), key, language)
 			d.keep(t, key+"."+language, d.until(t, key+" is shown", showsDialog))
@@ -47,7 +46,7 @@ func TestRealPopups(t *testing.T) {
 func TestRealToast(t *testing.T) {
 	testlevel.Lab(t)
 	d := newDisplay(t)
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		p := startScene(t, d.Display(), "toast", language)
 		d.keep(t, "toast."+language, d.until(t, "the toast is shown", func(screen *image.NRGBA) bool {
 			return windowIn(screen) == wholeWindow && amberIn(screen) > 60
@@ -74,6 +73,6 @@ func amberIn(screen *image.NRGBA) (n int) {
 func (d display) keep(t *testing.T, name string, screen *image.NRGBA) {
 	t.Helper()
 	if *pictures != "" {
-		savePicture(t, filepath.Join(*pictures, name+".png"), screen.SubImage(wholeWindow))
+		savePicture(t, filepath.Join(*pictures, name+".png"), screen.SubImage(windowIn(screen)))
 	}
 }

@@ -4,6 +4,7 @@ package splash
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"io"
@@ -29,7 +30,9 @@ const realPatience = 60 * time.Second
 type display struct{ *xvfb.Screen }
 
 // newDisplay starts a virtual screen for one test. The test is skipped without Xvfb or xdotool, and in make check.
-func newDisplay(t *testing.T) display {
+func newDisplay(t *testing.T) display { return newDisplayOf(t, 1280, 800) }
+
+func newDisplayOf(t *testing.T, width, height int) display {
 	t.Helper()
 	testlevel.Slow(t)
 	for _, tool := range []string{"Xvfb", "xdotool"} {
@@ -37,7 +40,7 @@ func newDisplay(t *testing.T) display {
 			t.Skipf("%s is not installed: a real window can't be tested", tool)
 		}
 	}
-	s, err := xvfb.Start(t.Context(), 1280, 800)
+	s, err := xvfb.Start(t.Context(), width, height)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +57,13 @@ type program struct {
 }
 
 // startScene shows a scene on a display in a program of its own.
-func startScene(t *testing.T, display, scene, language string) *program {
+func startScene(t *testing.T, display, scene, language string, more ...string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: exec.Command(os.Args[0]), out: &bytes.Buffer{}, exited: make(chan error, 1)}
 	home := t.TempDir()
 	p.cmd.Env = append(os.Environ(), childScene+"="+scene, childLang+"="+language, "DISPLAY="+display, "WAYLAND_DISPLAY=",
 		"HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR="+home, "FYNE_SCALE=1", "LANG=C", "LIBGL_ALWAYS_SOFTWARE=1")
+	p.cmd.Env = append(p.cmd.Env, more...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, io.Discard
 	if testing.Verbose() {
 		p.cmd.Stderr = os.Stderr
@@ -227,4 +231,25 @@ func TestRealRemoteWindow(t *testing.T) {
 		t.Errorf("exit code %d, it said %q", code, said)
 	}
 	d.until(t, "the window is gone", func(screen *image.NRGBA) bool { return windowIn(screen).Empty() })
+}
+
+// TestRealLanguages shows the progress and a dialog in every language, at 100 % and 200 %: the window has its size, the rule below the
+// heading is in its place.
+func TestRealLanguages(t *testing.T) {
+	testlevel.Lab(t)
+	for _, scale := range []int{1, 2} {
+		d := newDisplayOf(t, 1600, 1200)
+		window := image.Rect(0, 0, windowWidth*scale, windowHeight*scale).Add(image.Pt((1600-windowWidth*scale)/2, (1200-windowHeight*scale)/2))
+		for _, language := range shownLanguages(t) {
+			for scene, colour := range map[string]image.Point{"full": {cardMargin + 20, 85}, "note": {60, windowHeight - 46}} {
+				p := startScene(t, d.Display(), scene, language, fmt.Sprintf("FYNE_SCALE=%d", scale))
+				shot := d.until(t, scene+" is shown", func(screen *image.NRGBA) bool {
+					return windowIn(screen) == window && is(screen.NRGBAAt(window.Min.X+colour.X*scale, window.Min.Y+colour.Y*scale), amber)
+				})
+				d.keep(t, fmt.Sprintf("%s.%s.%d", scene, language, scale*100), shot)
+				_ = p.cmd.Process.Kill()
+				<-p.exited
+			}
+		}
+	}
 }

@@ -90,7 +90,8 @@ func openRemote(a fyne.App, opt RemoteOptions, v *remoteView) (err error) {
 			panic(reason)
 		}
 	}()
-	a.Settings().SetTheme(newLook())
+	face, _ := faceOf(opt.Texts) // without one Fyne searches for each letter
+	a.Settings().SetTheme(newLook(face))
 	w := a.NewWindow(cmp.Or(clean(opt.Title, maxLine), a.Metadata().Name))
 	w.SetPadded(false)
 	v.screen = newRemoteScreen(opt.Texts, opt.Actions)

@@ -203,7 +203,8 @@ func openWindow(a fyne.App, opt Options, v *View, cancel func()) (err error) {
 	}()
 	pictures := make(chan image.Image, 1)
 	go func() { pictures <- opt.picture() }() // in parallel with opening the window
-	a.Settings().SetTheme(newLook())
+	face, _ := faceOf(opt.Texts)              // without one Fyne searches for each letter
+	a.Settings().SetTheme(newLook(face))
 	w := newWindow(a, opt.Title)
 	s := newScreen(opt.Title, <-pictures, opt.Texts, actions{
 		cancel: cancel, logTail: opt.LogTail, report: opt.Report, open: opt.OpenURL,

@@ -3,6 +3,7 @@ package splash
 import (
 	"sort"
 	"strings"
+	"unicode"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
@@ -105,16 +106,51 @@ func wrap(text string, width, size float32, source fyne.Resource) []string {
 			lines = append(lines, paragraph)
 			continue
 		}
-		lines = append(lines, wrapWords(strings.Fields(paragraph), fits)...)
+		lines = append(lines, wrapWords(words(paragraph), fits)...)
 	}
 	return lines
 }
 
-func wrapWords(words []string, fits func(string) bool) []string {
+// word is what stays in one line. Between letters of Chinese and Japanese there is no blank.
+type word struct {
+	text  string
+	glued bool // no blank before it
+}
+
+// words are the words of a paragraph. A line may break between two letters of East Asia, but no line begins with a mark that ends
+// something, and none ends with one that opens something.
+func words(paragraph string) (all []word) {
+	for _, field := range strings.Fields(paragraph) {
+		runes, from := []rune(field), 0
+		for i := 1; i <= len(runes); i++ {
+			if i == len(runes) || (isWide(runes[i-1]) || isWide(runes[i])) && !strings.ContainsRune(closing, runes[i]) && !strings.ContainsRune(opening, runes[i-1]) {
+				all = append(all, word{string(runes[from:i]), from > 0})
+				from = i
+			}
+		}
+	}
+	return all
+}
+
+const (
+	closing = "、。，．・：；！？）］｝」』】〉》”’…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ%,.:;!?)]}"
+	opening = "（［｛「『【〈《“‘([{"
+)
+
+// isWide reports whether a letter is one of East Asia, or a mark of theirs.
+func isWide(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303F || r >= 0xFF00 && r <= 0xFFEF
+}
+
+func wrapWords(words []word, fits func(string) bool) []string {
 	var lines []string
 	current := ""
-	for _, word := range words {
-		longer := strings.TrimPrefix(current+" "+word, " ")
+	for _, w := range words {
+		word, blank := w.text, " "
+		if w.glued {
+			blank = ""
+		}
+		longer := strings.TrimPrefix(current+blank+word, " ")
 		if fits(longer) {
 			current = longer
 			continue

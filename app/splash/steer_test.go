@@ -63,7 +63,7 @@ func TestSceneOfTraffic(t *testing.T) {
 
 // TestSteering checks that each button calls the valve, by mouse and by keyboard, and that the labels show the state.
 func TestSteering(t *testing.T) {
-	for _, language := range assets.Languages() {
+	for _, language := range shownLanguages(t) {
 		s, valve, w := steered(t, language)
 		steer := s.progress.steer
 		s.show(Compose(update.Status{}, time.Now(), s.texts))

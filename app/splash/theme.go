@@ -37,9 +37,26 @@ const (
 )
 
 // look is Fyne's own theme in our colours; Fyne still draws the log and its scroll bar with it.
-type look struct{ fyne.Theme }
+type look struct {
+	fyne.Theme
+	face fyne.Resource // of the system, for all texts but logs; nil is the window's own
+}
 
-func newLook() fyne.Theme { return look{theme.DefaultTheme()} }
+func newLook(face fyne.Resource) fyne.Theme { return look{theme.DefaultTheme(), face} }
+
+// Font implements fyne.Theme.
+func (l look) Font(style fyne.TextStyle) fyne.Resource {
+	switch {
+	case style.Monospace || style.Symbol || style.Italic:
+		return l.Theme.Font(style)
+	case l.face != nil:
+		return l.face
+	case style.Bold:
+		return theme.DefaultTextBoldFont()
+	default:
+		return theme.DefaultTextFont()
+	}
+}
 
 // Color implements fyne.Theme. The window is dark like its picture, whatever the system's preference.
 func (l look) Color(name fyne.ThemeColorName, _ fyne.ThemeVariant) color.Color {

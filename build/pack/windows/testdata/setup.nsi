@@ -134,6 +134,20 @@ LangString T_running 1036 "The $\"Лэйс$\" & $$Co est en cours d’exécution
 LangString T_start 1036 "&Lancer The $\"Лэйс$\" && $$Co"
 LangString T_stays 1036 "Certains fichiers de The $\"Лэйс$\" & $$Co n’ont pas pu être supprimés, car un programme les utilise. Ils se trouvent dans $INSTDIR."
 
+!insertmacro MUI_LANGUAGE "Japanese"
+LangString T_keeps 1041 "The $\"Лэйс$\" && $$Co をこのコンピューターから削除します。セーブデータ、設定、その他のファイルは残ります。"
+LangString T_newer 1041 "The $\"Лэйс$\" & $$Co $Installed がインストールされています。このセットアップのバージョン 1.4.2 はそれより古いものです。$\n$\n新しいバージョンを古いバージョンに置き換えますか？"
+LangString T_old_stays 1041 "$INSTDIR にある The $\"Лэйс$\" & $$Co を削除できませんでした。このフォルダーを使用しているプログラムをすべて閉じてから、セットアップを再度起動してください。"
+LangString T_options_desktop 1041 "デスクトップにショートカットを作成(&D)"
+LangString T_options_machine 1041 "このコンピューターのすべてのユーザー(&A)（管理者の許可が必要です）"
+LangString T_options_text 1041 "The $\"Лэйс$\" && $$Co を使用するユーザー"
+LangString T_options_title 1041 "インストール方法の選択"
+LangString T_options_user 1041 "自分のみ(&M)"
+LangString T_rights 1041 "すべてのユーザー向けにインストールする権限が Windows から与えられませんでした。"
+LangString T_running 1041 "The $\"Лэйс$\" & $$Co が実行中です。終了してから［再試行］を選択してください。"
+LangString T_start 1041 "The $\"Лэйс$\" && $$Co を起動(&S)"
+LangString T_stays 1041 "プログラムが使用中のため、The $\"Лэйс$\" & $$Co の一部のファイルを削除できませんでした。場所：$INSTDIR"
+
 !insertmacro MUI_LANGUAGE "PortugueseBR"
 LangString T_keeps 1046 "Isto remove The $\"Лэйс$\" && $$Co do seu computador. Jogos salvos, configurações e outros arquivos seus permanecem."
 LangString T_newer 1046 "The $\"Лэйс$\" & $$Co $Installed está instalado, e este instalador contém a versão 1.4.2, que é mais antiga.$\n$\nSubstituir a versão mais nova pela mais antiga?"
@@ -161,6 +175,20 @@ LangString T_rights 1049 "Windows не дала прав на установку
 LangString T_running 1049 "Игра The $\"Лэйс$\" & $$Co запущена. Закройте её и нажмите «Повтор»."
 LangString T_start 1049 "&Запустить The $\"Лэйс$\" && $$Co"
 LangString T_stays 1049 "Некоторые файлы The $\"Лэйс$\" & $$Co не удалось удалить: их использует другая программа. Они находятся в папке $INSTDIR."
+
+!insertmacro MUI_LANGUAGE "SimpChinese"
+LangString T_keeps 2052 "这将从计算机中移除 The $\"Лэйс$\" && $$Co。存档、设置和你的其他文件会保留。"
+LangString T_newer 2052 "已安装 The $\"Лэйс$\" & $$Co $Installed，而此安装程序的版本 1.4.2 较旧。$\n$\n要用旧版本替换新版本吗？"
+LangString T_old_stays 2052 "无法移除 $INSTDIR 中的 The $\"Лэйс$\" & $$Co。请关闭所有使用此文件夹的程序，然后重新启动安装程序。"
+LangString T_options_desktop 2052 "在桌面上创建快捷方式(&D)"
+LangString T_options_machine 2052 "供此计算机的所有用户使用(&A)（Windows 会要求管理员权限）"
+LangString T_options_text 2052 "The $\"Лэйс$\" && $$Co 给谁使用？"
+LangString T_options_title 2052 "选择安装方式"
+LangString T_options_user 2052 "仅供我使用(&M)"
+LangString T_rights 2052 "Windows 未授予为此计算机所有用户安装的权限。"
+LangString T_running 2052 "The $\"Лэйс$\" & $$Co 正在运行。请将其关闭，然后选择“重试”。"
+LangString T_start 2052 "启动 The $\"Лэйс$\" && $$Co(&S)"
+LangString T_stays 2052 "The $\"Лэйс$\" & $$Co 的部分文件正被程序使用，无法删除。它们位于 $INSTDIR。"
 
 ; InUse gives $0 = "1" when the game in a folder runs: Windows refuses to open a running program for writing.
 !macro InUse FOLDER
