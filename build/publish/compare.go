@@ -15,7 +15,7 @@ type Update struct {
 	Before uint64   // number of the release before; 0 without one
 	Files  []Change // compared with that release, sorted by path; without one, all files as added
 
-	From []Estimate // what players of the earlier releases fetch, the newest first
+	From []Estimate // what players of the earlier releases fetch, the newest first; without the way by chunks
 }
 
 // Kinds of changes.
@@ -45,6 +45,9 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 		if i == max(last, 1) {
 			break
 		}
+		if err := ctx.Err(); err != nil {
+			return u, err
+		}
 		if i == 0 {
 			o, err := f.releases.readOrigin(before)
 			if err != nil {
@@ -53,7 +56,7 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 			u.Before, old = before.Number, o.listing
 		}
 		if i < last {
-			one, err := f.releases.estimate(ctx, before, e, line)
+			one, err := f.releases.estimate(before, e, line)
 			if err != nil {
 				return u, err
 			}

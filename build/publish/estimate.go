@@ -45,7 +45,10 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 		if err != nil {
 			return nil, err
 		}
-		e, err := f.releases.estimate(ctx, a, to[0], line)
+		e, err := f.releases.estimate(a, to[0], line)
+		if err == nil {
+			err = f.releases.addChunkWay(ctx, &e, a, to[0], line)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +57,9 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 	return list, nil
 }
 
-func (r *releases) estimate(ctx context.Context, from, to release.Entry, line acquire.Link) (Estimate, error) {
-	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}, Expanded: Way{Bytes: -1}}
+// estimate is Estimate for one target, without the way by chunks.
+func (r *releases) estimate(from, to release.Entry, line acquire.Link) (Estimate, error) {
+	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}, Expanded: Way{Bytes: -1}, Chunks: Way{Bytes: -1}}
 	old, err := r.readOrigin(from)
 	if err != nil {
 		return e, err
@@ -77,23 +81,14 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 			e.Files++
 		}
 	}
-	var lacking []release.Source
+	lists := fresh.listsCost(old.sum)
+	e.Whole = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	for sum, n := range setSums(fresh.listing) {
 		if _, there := have[sum]; !there {
 			s, _ := fresh.sources.Find(sum)
-			lacking = append(lacking, s)
-			e.Contents++
-			e.Fresh += n
+			e.Contents, e.Fresh = e.Contents+1, e.Fresh+n
+			e.Whole.Bytes, e.Whole.Asked = e.Whole.Bytes+s.Whole.Size, e.Whole.Asked+1
 		}
-	}
-	lists := fresh.listsCost(old.sum)
-	e.Whole = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
-	for _, s := range lacking {
-		e.Whole.Bytes += s.Whole.Size
-		e.Whole.Asked++
-	}
-	if e.Chunks, err = r.chunkWay(ctx, old, fresh, lacking, line); err != nil {
-		return e, err
 	}
 	if o, found := h.PatchFrom(old.sum); found {
 		e.Patch = Way{o.Size, 1}
@@ -105,6 +100,35 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 	}
 	c := chooser{releases: r, line: line, old: old, fresh: fresh, head: h}
 	return e, c.choose(&e)
+}
+
+// addChunkWay adds the way by chunks.
+func (r *releases) addChunkWay(ctx context.Context, e *Estimate, from, to release.Entry, line acquire.Link) error {
+	old, err := r.readOrigin(from)
+	if err != nil {
+		return err
+	}
+	fresh, err := r.readOrigin(to)
+	if err != nil {
+		return err
+	}
+	h, err := r.head(to)
+	if err == nil {
+		err = fresh.readDeltaIndex(r, h)
+	}
+	if err != nil {
+		return err
+	}
+	have := setSums(old.listing)
+	var lacking []release.Source
+	for sum := range setSums(fresh.listing) {
+		if _, there := have[sum]; !there {
+			s, _ := fresh.sources.Find(sum)
+			lacking = append(lacking, s)
+		}
+	}
+	e.Chunks, err = r.chunkWay(ctx, old, fresh, lacking, line)
+	return err
 }
 
 // chunkWay plans like a client that has the old set. A blob without an index is fetched whole.

@@ -17,7 +17,11 @@ type releases struct {
 	repo     *trust.Repo
 	settings Settings
 	heads    map[release.Object]release.Head // that were read
+	lists    map[[2]release.Object]origin    // listings and sources that were read last, by their objects; at most keptLists
 }
+
+// keptLists is how many listings and sources are kept: those of a release and the ones before it, which are needed several times.
+const keptLists = 8
 
 // channel returns name, or the default channel if it is empty.
 func (r *releases) channel(name string) string {
@@ -159,13 +163,22 @@ func (r *releases) readOrigin(e release.Entry) (o origin, err error) {
 	if err != nil {
 		return o, err
 	}
+	key := [2]release.Object{h.Listing.Object, h.Sources}
+	o, known := r.lists[key]
 	o.entry, o.sum, o.lists = e, h.Listing.Sum, h.Listing.Object.Size+h.Sources.Size
+	if known {
+		return o, nil
+	}
 	if o.listing, err = r.listing(h); err == nil {
 		o.sources, err = r.sources(h)
 	}
 	if err != nil {
 		return o, advice.Because(err, "", "release %s", e.Path())
 	}
+	if len(r.lists) >= keptLists || r.lists == nil {
+		r.lists = map[[2]release.Object]origin{}
+	}
+	r.lists[key] = o
 	return o, nil
 }
 

@@ -127,7 +127,7 @@ type releasePublishCommand struct {
 
 	File    string `group:"what" short:"f" default:"collet.toml" placeholder:"FILE" help:"Without GAME: the description of the project (default: ${default})."`
 	CI      bool   `name:"ci" group:"out" help:"Run in a build job: ask for nothing, and take keys from the environment if they are there."`
-	Yes     bool   `group:"what" help:"All that would be asked is meant: packs and targets that disappear, a new channel, an unchanged set, a set without packs."`
+	Yes     bool   `group:"what" env:"COLLET_YES" help:"All that would be asked is meant: packs and targets that disappear, a new channel, an unchanged set, a set without packs."`
 	DryRun  bool   `group:"what" help:"Check, pack and make patches, and tell what players would fetch, but sign nothing: no player gets anything. Needs no keys."`
 	Summary string `group:"out" placeholder:"FILE" help:"Append a summary in Markdown: files added, changed and removed, and what players of the last five releases fetch."`
 }

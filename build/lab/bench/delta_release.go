@@ -138,7 +138,7 @@ func (s *shop) init(ctx context.Context) error {
 func (s *shop) root() string { return filepath.Join(s.dir, "root.json") }
 
 func (s *shop) publish(ctx context.Context, version int, more ...string) (ran, error) {
-	args := append([]string{"release", "publish", s.game(version), "--keys", filepath.Join(s.dir, "keys"), "--patches", "0"}, more...)
+	args := append([]string{"release", "publish", s.game(version), "--yes", "--keys", filepath.Join(s.dir, "keys"), "--patches", "0"}, more...)
 	return s.collet(ctx, args...)
 }
 

@@ -197,7 +197,7 @@ func (b *bench) publishAgain(game *shop, first ran, publish func() (ran, float64
 
 // publishGame publishes a game folder and returns the bytes of all whole objects.
 func (s *shop) publishGame(ctx context.Context, game string, more ...string) (ran, float64, error) {
-	args := append([]string{"release", "publish", game, "--json", "--keys", filepath.Join(s.dir, "keys")}, more...)
+	args := append([]string{"release", "publish", game, "--yes", "--json", "--keys", filepath.Join(s.dir, "keys")}, more...)
 	r, err := s.collet(ctx, args...)
 	if err != nil {
 		return r, 0, err

@@ -158,12 +158,12 @@ func TestImages(t *testing.T) {
 	project := t.TempDir()
 	game := filepath.Join(project, "game", "PlatformBinaries", "Linux-x64")
 	b.must(os.MkdirAll(game, 0o755))
-	b.must(os.WriteFile(filepath.Join(game, "Lathe.so"), []byte("module"), 0o644))
+	b.must(os.WriteFile(filepath.Join(game, "Lathe.so"), []byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x3e\x00"+strings.Repeat("\x00", 44)), 0o644))
 	b.must(filepath.WalkDir(filepath.Dir(project), func(name string, _ os.DirEntry, err error) error { return os.Chmod(name, 0o755) }))
 	b.must(os.Chown(project, owner, owner))
 	for _, line := range []string{
 		"keys init --keys keys --development", "release init --dir release --keys keys --product lathe --allow-development",
-		"release publish game --dir release --compatibility 1.4 --allow-development",
+		"release publish game --dir release --compatibility 1.4 --yes --allow-development",
 	} {
 		b.run(b.inContainer("collet", []string{project + ":/project"}, append([]string{"collet"}, strings.Fields(line)...)...)...)
 	}
