@@ -45,7 +45,7 @@ func newDevelopers(t *testing.T, manifest compat.Manifest, policy compat.Policy)
 	}
 	settings := op.Settings()
 	settings.Components, settings.Manifest = policy, compat.ManifestFull
-	by := operator.Actor{Name: "test", Role: operator.RoleEdit, Source: compat.SourceAPI}
+	by := operator.Actor{Name: "test", Role: operator.RoleAdmin, Source: compat.SourceAPI}
 	if _, err := op.Change(t.Context(), by, operator.Change{Revision: settings.Revision, Settings: settings}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"collet/build/advice"
-	"collet/build/publish/proposal"
 	"collet/netproto/release"
+	"collet/netproto/release/proposal"
 	"collet/netproto/release/trust"
 	"collet/platform"
 )
@@ -117,7 +117,7 @@ type Accepted struct {
 	Bytes int64
 }
 
-// Accept makes a proposal public: it checks the signatures, takes the new files after checking them against their names, reads each new
+// Accept makes a proposal public: it signs it with those of keys that may sign releases, if there are any, checks the signatures, takes the new files after checking them against their names, reads each new
 // release as verify does, and signs snapshot and timestamp with keys. A proposal that was accepted before changes nothing. After an
 // interruption call it again.
 func (f *Folder) Accept(ctx context.Context, from platform.FS, keys []*trust.PrivateKey) (a Accepted, err error) {
@@ -129,6 +129,9 @@ func (f *Folder) Accept(ctx context.Context, from platform.FS, keys []*trust.Pri
 		return a, err
 	}
 	p.Root = f.repo.Root() // this one decides
+	if _, err := p.Sign(keys); err != nil {
+		return a, advice.Because(err, "", "sign the proposal")
+	}
 	if p.Base, err = f.SignedList(); err != nil {
 		return a, err
 	}

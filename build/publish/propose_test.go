@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"collet/build/publish"
-	"collet/build/publish/proposal"
 	"collet/netproto/release"
+	"collet/netproto/release/proposal"
 	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/faultfs"

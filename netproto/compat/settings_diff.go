@@ -57,5 +57,8 @@ func Lowers(old, changed Settings) bool {
 	return changed.ActiveMin < old.ActiveMin || changed.ActiveMax < old.ActiveMax
 }
 
+// RaisesLowerEnd reports whether a change raises the lower end of the active range. Clients of the versions below can't play any more.
+func RaisesLowerEnd(old, changed Settings) bool { return changed.ActiveMin > old.ActiveMin }
+
 // sortedKeys are the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -319,10 +319,10 @@ func TestCompatTokens(t *testing.T) {
 	g.says(0, []string{"revision"}, "show", "--token-file", file)
 	t.Setenv("COLLET_TOKEN", secret)
 	viewer := strings.TrimSpace(g.says(0, nil, "token", "grace", "--role", "view"))
-	g.says(0, []string{"ada", "edit", "grace", "view"}, "token")
+	g.says(0, []string{"ada", "admin", "grace", "view"}, "token")
 	t.Setenv("COLLET_TOKEN", viewer)
 	g.says(0, []string{"revision"}, "show")
-	g.says(1, []string{"grace", "edit"}, "set", "--manifest", "hashes")
+	g.says(1, []string{"grace", "operate"}, "set", "--manifest", "hashes")
 	t.Setenv("COLLET_TOKEN", secret)
 	g.says(0, nil, "token", "grace", "--drop")
 	if out := g.says(0, nil, "token"); strings.Contains(out, "grace") {

@@ -13,8 +13,8 @@ import (
 
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
-	"collet/build/publish/proposal"
 	"collet/netproto/release"
+	"collet/netproto/release/proposal"
 	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/interrupt"

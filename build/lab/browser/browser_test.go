@@ -181,7 +181,7 @@ func TestDashboardLinesInABrowser(t *testing.T) {
 func TestDashboardLoginInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,4 +236,23 @@ func TestDashboardFollowsInABrowser(t *testing.T) {
 	does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#live")))
 	h.comes(t, 7, "macOS-arm64", "")
 	does(t, ctx, chromedp.WaitVisible(chromedp.Search(`//*[@id="live"]//table[contains(@class, "grid")]//th[text()="macOS-arm64"]`)))
+}
+
+// TestDashboardReleasesInABrowser proposes that a release is offered to fewer players.
+func TestDashboardReleasesInABrowser(t *testing.T) {
+	ctx := chromium(t)
+	h, _, at := busy(t)
+	h.enters(t, ctx)
+	var waits string
+	does(t, ctx,
+		chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin/releases"), chromedp.WaitVisible(chromedp.CSS("#propose")), picture("releases"),
+		script(`(document.querySelector("input[name=percent]").value = "10", "")`, new(string)),
+		chromedp.SendKeys(chromedp.CSS("textarea[name=comment]"), "crashes were reported"), chromedp.Click(chromedp.CSS("main button.primary")),
+		chromedp.WaitVisible(chromedp.CSS("#waiting")), into(&waits, chromedp.Text(chromedp.CSS("main"))), picture("releases-proposed"),
+	)
+	for _, want := range []string{"Nothing is public yet", "collet release approve", "0 of 1 signatures", "10 % of the players"} {
+		if !strings.Contains(waits, want) {
+			t.Errorf("the page lacks %q: %s", want, waits)
+		}
+	}
 }

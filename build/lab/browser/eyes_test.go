@@ -114,7 +114,7 @@ func crowded(t *testing.T, clients int) (*house, *operator.Operator, string) {
 	s.Messages = map[string]string{compat.PopupMaintenance: strings.Repeat("Back soon. ", 80)}
 	for _, comment := range []string{strings.Repeat("no-blank-anywhere", 50), strings.Repeat("A long story about why. ", 30) + `<script>alert("x")</script>`} {
 		s.AutoUpgrade = !s.AutoUpgrade
-		out, err := o.Change(t.Context(), operator.Actor{Name: strings.Repeat("operator", 8), Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "2001:db8:1234:5678:9abc:def0:1234:5678"},
+		out, err := o.Change(t.Context(), operator.Actor{Name: strings.Repeat("operator", 8), Role: operator.RoleAdmin, Source: compat.SourceAPI, Remote: "2001:db8:1234:5678:9abc:def0:1234:5678"},
 			operator.Change{Revision: s.Revision, Settings: s, Comment: comment, Confirm: true})
 		if err != nil {
 			t.Fatal(err)
@@ -128,11 +128,11 @@ func crowded(t *testing.T, clients int) (*house, *operator.Operator, string) {
 // TestDashboardIsReadable in English and in the language with the longest texts, light and dark, on a screen and a phone, with no clients and with a thousand: nothing
 // is faint, nothing is wider than the screen, and everything has a name.
 func TestDashboardIsReadable(t *testing.T) {
-	every := map[string]string{"home": "", "players": "/players", "player": "/player?id=%22%3E%3Cb%3Eodd%3C/b%3E", "history": "/audit", "try": "/try", "access": "/access", "nothing": "/nothing"}
+	every := map[string]string{"home": "", "players": "/players", "player": "/player?id=%22%3E%3Cb%3Eodd%3C/b%3E", "history": "/audit", "try": "/try", "access": "/access", "releases": "/releases", "nothing": "/nothing"}
 	for name, clients := range map[string]int{"empty": 0, "crowded": 1000} {
 		pages := maps.Clone(every)
 		if clients > 0 { // these look the same with clients and without
-			for _, same := range []string{"try", "access", "nothing"} {
+			for _, same := range []string{"try", "access", "releases", "nothing"} {
 				delete(pages, same)
 			}
 		}

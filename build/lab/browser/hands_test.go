@@ -99,7 +99,7 @@ func TestDashboardTwoOperators(t *testing.T) {
 func TestDashboardSessionEnds(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestDashboardSessionEnds(t *testing.T) {
 	if !strings.Contains(away, "no longer logged in") || !strings.Contains(again, "You are logged in again") || o.Settings().ActiveMin != 6 {
 		t.Fatalf("told %q, then %q", away, again)
 	}
-	if _, err := o.Tokens.Create(editor(), "third", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "third", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	if secret, err = o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
+	if secret, err = o.Tokens.Create(editor(), "ops", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	does(t, ctx, chromedp.Click(chromedp.CSS("form.apply button")), chromedp.WaitVisible(chromedp.CSS("input[name=token]")), chromedp.KeyEvent(secret+kb.Enter),
@@ -136,7 +136,7 @@ func TestDashboardSessionEnds(t *testing.T) {
 func TestDashboardGuessedAt(t *testing.T) {
 	ctx := chromium(t)
 	_, o, at := busy(t)
-	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(editor(), "ops", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	var told string

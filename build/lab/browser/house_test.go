@@ -18,6 +18,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/catalogue"
@@ -25,6 +26,7 @@ import (
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/releases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,12 +82,22 @@ func start(t *testing.T, supported string) *house {
 	s.Govern(o)
 	t.Cleanup(func() { s.Close() })
 	h := &house{operator: o}
-	if h.secret, err = o.Tokens.Create(editor(), "test", operator.RoleEdit); err != nil {
+	if h.secret, err = o.Tokens.Create(editor(), "test", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
-	m.Mount(dashboard.Owns, dashboard.New(m, zerolog.Nop()))
+	folder, err := releasetest.New(filepath.Join(t.TempDir(), "release"))
+	for n := 1; n <= 2 && err == nil; n++ {
+		r := releasetest.Standard(n)
+		r.Note = fmt.Sprintf("Release %d: a faster lathe.\nThe chuck no longer slips.", n)
+		err = folder.Publish(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := dashboard.About{Name: "Lathe EU-1", Releases: &releases.Board{Folder: folder.Dir, Proposals: filepath.Join(t.TempDir(), "proposals")}}
+	m.Mount(dashboard.Owns, dashboard.New(m, about, zerolog.Nop()))
 	if err := m.Configure(set, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +190,7 @@ func (h *house) enters(t *testing.T, ctx context.Context) {
 
 // editor is who may change everything.
 func editor() operator.Actor {
-	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
+	return operator.Actor{Name: "ops", Role: operator.RoleAdmin, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }
 
 // change changes the settings or fails the test.
@@ -207,7 +219,7 @@ func ends(t *testing.T, o *operator.Operator) (secret string) {
 	if err := o.Tokens.Drop(editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type options struct {
 	SubConfig      string                     `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
 	Root           string                     `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
 	Compat         string                     `group:"what" placeholder:"VERSION" help:"Compatibility version of the client in the package folder. Goes with --root."`
-	Release        releases                   `embed:""`
+	Release        releaseFlags               `embed:""`
 	Metadata       string                     `name:"metadata-version" group:"what" placeholder:"VERSION" help:"Metadata version for the engine's later clients, as Network.ForceMetadataVersion. Default: that of the settings file, or else of the packs."`
 	NoZlib         bool                       `name:"no-zlib" group:"what" help:"Send uncompressed data to the engine's clients, as Network.DisableZlibCompression; they need the same setting."`
 	Listen         string                     `group:"where" placeholder:"ADDR" help:"Listen on HOST:PORT instead of all addresses at Network.ServerPort. Port 0 chooses a free one; the log names it."`

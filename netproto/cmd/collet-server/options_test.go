@@ -21,7 +21,7 @@ func TestOwnConfig(t *testing.T) {
 		"other settings": {options{Config: "mine.toml"}, true, "mine.toml"},
 		"a folder":       {options{Root: "."}, true, ""},
 		"a version":      {options{Compat: "1"}, true, ""},
-		"a release":      {options{Release: releases{Folder: "."}}, true, ""},
+		"a release":      {options{Release: releaseFlags{Folder: "."}}, true, ""},
 		"a reload":       {options{Command: askReload}, true, ""},
 	} {
 		_ = os.RemoveAll(own)

@@ -8,8 +8,8 @@ import (
 	"collet/netproto/server/config"
 )
 
-// releases is the part of the command line about a release folder.
-type releases struct {
+// releaseFlags is the part of the command line about a release folder.
+type releaseFlags struct {
 	Folder    string `name:"release" group:"what" placeholder:"DIR" help:"Serve a release folder, as Release.Folder: the current releases of one channel. Releases have their own compatibility version."`
 	Channel   string `name:"channel" group:"what" placeholder:"NAME" help:"The channel, as Release.Channel (default: stable)."`
 	TrustRoot string `name:"trust-root" group:"what" placeholder:"FILE" help:"Root of trust of the release folder (root.json), as Release.TrustRoot. Default: the folder's own first one."`
@@ -20,7 +20,7 @@ const serviceCache = "CACHE_DIRECTORY"
 
 // lay applies the options to the settings. Paths of the command line are relative to the working folder. Under a service manager
 // the cache is in its cache folder, because a release folder need not be writable.
-func (r releases) lay(set *config.Settings) {
+func (r releaseFlags) lay(set *config.Settings) {
 	set.Release.Folder = cmp.Or(absolute(r.Folder), set.Release.Folder)
 	set.Release.Channel = cmp.Or(r.Channel, set.Release.Channel)
 	set.Release.TrustRoot = cmp.Or(absolute(r.TrustRoot), set.Release.TrustRoot)
@@ -29,7 +29,7 @@ func (r releases) lay(set *config.Settings) {
 }
 
 // overrides names the settings that options were given in place of.
-func (r releases) overrides() map[string]string {
+func (r releaseFlags) overrides() map[string]string {
 	given := map[string]string{}
 	for _, option := range []struct{ value, key, name string }{
 		{r.Folder, "Release.Folder", "--release"},

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -19,6 +20,7 @@ import (
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
+	"collet/netproto/server/releases"
 )
 
 // running is a running server with its listeners, its monitor and its helpers.
@@ -113,13 +115,26 @@ func (r *running) serveMonitor(ctx, alive context.Context) error {
 	}
 	if listener := r.sockets.http; listener != nil {
 		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
-		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, r.log))
+		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, aboutServer(r.set), r.log))
 		r.runHelper("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
 	if listener := r.sockets.metrics; listener != nil {
 		r.runHelper("serve metrics", func() error { return r.monitor.ServeMetrics(alive, listener, r.log) })
 	}
 	return nil
+}
+
+// aboutServer is what the dashboard says of this server: the name of the settings, or else those of the game and of the machine.
+func aboutServer(set config.Settings) dashboard.About {
+	about := dashboard.About{Name: set.Operations.Name}
+	if about.Name == "" {
+		machine, _ := os.Hostname() // without one it is left out
+		about.Name = strings.Trim(set.Release.Product+" "+machine, " ")
+	}
+	if set.Release.Folder != "" {
+		about.Releases = &releases.Board{Folder: set.Release.Folder, Proposals: set.Operations.Proposals}
+	}
+	return about
 }
 
 // openSocket listens at the address that option sets, unless it is empty or a socket was inherited for it.

@@ -60,7 +60,7 @@ func TestOnlyATokenOpens(t *testing.T) {
 		}
 	}
 	shut("without any token", "no token yet")
-	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}

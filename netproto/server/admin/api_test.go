@@ -160,7 +160,7 @@ func TestAPIAccess(t *testing.T) {
 		answer, text := servertest.CallAPI(t, "POST", url+"/tokens", `{"name": "`+name+`", "role": "`+string(role)+`"}`, headers...)
 		return servertest.Decode[admin.TokenAnswer](t, answer, text, http.StatusCreated).Secret
 	}
-	edit := secret("ops", operator.RoleEdit)
+	edit := secret("ops", operator.RoleAdmin)
 	answer, text := servertest.CallAPI(t, "GET", url, "", "Authorization", "")
 	if e := servertest.Decode[admin.APIError](t, answer, text, http.StatusUnauthorized); e.Code != "unauthorized" || answer.Header.Get("WWW-Authenticate") == "" {
 		t.Errorf("without a token: %+v", e)

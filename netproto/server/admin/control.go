@@ -137,7 +137,7 @@ func ServeControl(ctx context.Context, listener net.Listener, op *operator.Opera
 			answerError(w, http.StatusNotFound, APIError{Code: "unknown", Error: NoStore})
 			return
 		}
-		Handler(op, operator.Actor{Name: localActor, Role: operator.RoleEdit, Source: sourceOf(r)}).ServeHTTP(w, r)
+		Handler(op, operator.Actor{Name: localActor, Role: operator.RoleAdmin, Source: sourceOf(r)}).ServeHTTP(w, r)
 	})
 	s := &http.Server{
 		Handler: mux, ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,

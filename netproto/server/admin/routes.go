@@ -337,7 +337,7 @@ func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 		answerFailure(w, err)
 		return
 	}
-	answerJSON(w, http.StatusCreated, TokenAnswer{Name: ask.Name, Role: ask.Role, Secret: secret})
+	answerJSON(w, http.StatusCreated, TokenAnswer{Name: ask.Name, Role: ask.Role.Current(), Secret: secret})
 }
 
 func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {

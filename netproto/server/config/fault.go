@@ -74,6 +74,8 @@ func kinds() []kind {
 		{"Operations.MetricsAddress", aText, `""`, "HOST:PORT of metrics; empty: off; without a HOST: loopback; \"http\" for Operations.HTTPAddress"},
 		{"Operations.MetricsFrom", aList, "(see docs)", "addresses that may request health and metrics; default: loopback if a release folder is served, else all"},
 		{"Operations.ControlSocket", aText, `""`, "path of the socket for collet-server reload; empty: off"},
+		{"Operations.Name", aText, `""`, "name of the server in the dashboard; empty: the game's and the machine's"},
+		{"Operations.Proposals", aText, `""`, "folder for changes of the release folder that the dashboard proposes; empty: none"},
 		{"Operations.WatchTime", aTime, `"0s"`, "time between checks for new files; 0 is never"},
 		{"Compat.Store", aText, `""`, "file of the operator's settings, audit log, floors and tokens; empty: no changes at run time"},
 		{"Compat.Supported", aText, `""`, "logic versions that this server supports, like 5-8; empty: only compatibility versions are compared"},

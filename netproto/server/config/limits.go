@@ -74,6 +74,10 @@ type Operations struct {
 	// ControlSocket is the path of the socket for `collet-server reload`; empty: none. Only the server's own user may connect to
 	// it.
 	ControlSocket string
+	// Name is the server's name for operators, in the dashboard; empty: the product of the release folder, and the machine's name.
+	Name string
+	// Proposals is the folder for proposals that the dashboard makes of the release folder; empty: it makes none.
+	Proposals string
 	// WatchTime is the period of checks for published files; 0: never.
 	WatchTime time.Duration
 }
@@ -213,6 +217,7 @@ type operationsLayer struct {
 	MetricsAddress                               *string
 	MetricsFrom                                  *[]string
 	ControlSocket                                *string
+	Name, Proposals                              *string
 	WatchTime                                    *string
 }
 
@@ -242,6 +247,8 @@ func (s sources) applyOperations(set *Operations, l *operationsLayer, prefix str
 	setValue(s, prefix, "Operations.MetricsAddress", &set.MetricsAddress, l.MetricsAddress)
 	setValue(s, prefix, "Operations.MetricsFrom", &set.MetricsFrom, l.MetricsFrom)
 	setValue(s, prefix, "Operations.ControlSocket", &set.ControlSocket, l.ControlSocket)
+	setValue(s, prefix, "Operations.Name", &set.Name, l.Name)
+	setValue(s, prefix, "Operations.Proposals", &set.Proposals, l.Proposals)
 	setTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)
 }
 

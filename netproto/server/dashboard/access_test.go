@@ -57,7 +57,7 @@ func TestLoginTellsHowToGetAToken(t *testing.T) {
 	if text := page(); !strings.Contains(text, how) || !strings.Contains(text, none) {
 		t.Errorf("without a token: %s", text)
 	}
-	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	if text := page(); !strings.Contains(text, how) || strings.Contains(text, none) {

@@ -44,6 +44,11 @@ type reviewPage struct {
 // Lowers reports whether an end of the active range comes down.
 func (p reviewPage) Lowers() bool { return p.Forecast != nil && p.Forecast.Lowers }
 
+// WantsComment reports whether the change needs a comment: one that lowers an end of the active range, raises its lower end, or goes back.
+func (p reviewPage) WantsComment() bool {
+	return p.Rollback > 0 || p.Forecast != nil && (p.Forecast.Lowers || p.Forecast.Raises)
+}
+
 // changedKey is a key with its values before and after.
 type changedKey struct{ Key, Before, After string }
 
@@ -161,7 +166,9 @@ func changesSince(op *operator.Operator, revision uint64) []auditRow {
 func changedKeys(keys []string, before, after []byte) []changedKey {
 	all := make([]changedKey, 0, len(keys))
 	for _, key := range keys {
-		all = append(all, changedKey{Key: key, Before: valueOf(before, key), After: valueOf(after, key)})
+		if c := (changedKey{Key: key, Before: valueOf(before, key), After: valueOf(after, key)}); c.Before != c.After {
+			all = append(all, c)
+		}
 	}
 	return all
 }
@@ -176,7 +183,7 @@ func valueOf(document []byte, key string) string {
 	}
 	var text string
 	switch {
-	case len(value) == 0 || bytes.Equal(value, []byte("null")):
+	case len(value) == 0 || bytes.Equal(value, []byte("null")), strings.HasPrefix(key, "active_") && string(value) == strconv.Itoa(int(compat.NoLogic)):
 		return nothing
 	case json.Unmarshal(value, &text) == nil:
 		return cmp.Or(text, nothing)

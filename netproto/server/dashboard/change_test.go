@@ -307,7 +307,9 @@ func TestDashboardEndsSessions(t *testing.T) {
 	b.get(200, "/admin")
 	b.send(200, "/admin/review", "section", "range", "active_min", "6", "active_max", "8")
 	b.shows("End sessions that could not reconnect, at once", `value="3600"`)
-	b.apply(303, "kick", "0")
+	b.apply(422, "kick", "0") // versions that end want a reason
+	b.shows("a comment is missing")
+	b.apply(303, "kick", "0", "comment", "5 is old")
 	old.ReadToEnd()
 	fine.Send(&netproto.Ping{})
 	servertest.Next[*netproto.FileList](fine)

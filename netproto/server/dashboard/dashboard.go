@@ -10,6 +10,7 @@
 //	GET  /admin/players         how many players have each floor, and which accounts
 //	GET  /admin/player?id=X     the floor of an account; POST /admin/player/review and /admin/player/apply change it, 409 as above
 //	GET  /admin/try             an invented client; POST /admin/try what it would be told, and by which rules
+//	GET  /admin/releases        the signed list of the release folder, and the proposals that wait; POST proposes a change of it
 //	GET  /admin/access          tokens
 //	POST /admin/access          makes one, and shows its secret once; POST /admin/access/drop takes one away
 //	GET  /admin/login           asks for a token; POST /admin/login takes it, POST /admin/logout ends a session
@@ -35,6 +36,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/releases"
 )
 
 const (
@@ -57,14 +59,21 @@ func Owns(path string) bool {
 type dashboard struct {
 	logins
 	door      admin.Door
+	about     About
 	log       zerolog.Logger
 	languages []*words
 	matcher   language.Matcher
 }
 
+// About is what the dashboard says of its server.
+type About struct {
+	Name     string          // of game and server; empty for none
+	Releases *releases.Board // nil without a release folder
+}
+
 // New answers requests for the dashboard. It reads the operator from the door at every request, because there may be none yet.
-func New(door admin.Door, log zerolog.Logger) http.Handler {
-	b := &dashboard{door: door, log: log}
+func New(door admin.Door, about About, log zerolog.Logger) http.Handler {
+	b := &dashboard{door: door, about: about, log: log}
 	b.languages, b.matcher = readWords()
 	b.logins.init()
 	return b
@@ -108,6 +117,8 @@ func routes() map[string]route {
 		"POST /admin/player/apply":  {answer: applyFloor, keeps: true},
 		"GET /admin/try":            {answer: showTryForm},
 		"POST /admin/try":           {answer: tryClient, keeps: true},
+		"GET /admin/releases":       {answer: showReleases},
+		"POST /admin/releases":      {answer: proposeRelease},
 		"GET /admin/access":         {answer: showAccess},
 		"POST /admin/access":        {answer: createToken},
 		"POST /admin/access/drop":   {answer: dropToken},

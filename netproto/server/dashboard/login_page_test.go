@@ -45,7 +45,7 @@ func TestDashboardForms(t *testing.T) {
 	_, o, b := governed(t)
 	b.get(200, "/admin")
 	good := b.seal()
-	form := url.Values{"revision": {"1"}, "document": {`{"active_min": 6}`}, "section": {"range"}}
+	form := url.Values{"revision": {"1"}, "document": {`{"active_min": 6}`}, "section": {"range"}, "comment": {"5 is old"}}
 	for _, seal := range []string{"", "00", good[:len(good)-1] + "x"} {
 		form.Set("csrf", seal)
 		b.do(403, "POST", "/admin/apply", form)
@@ -103,9 +103,9 @@ func TestDashboardLogin(t *testing.T) {
 		t.Error("a cookie from before the login is good after it")
 	}
 	stranger.get(200, "/admin")
-	stranger.shows("view only", "board", "Log out")
+	stranger.shows(`<span class="pill">view</span>`, "board", "Log out")
 	stranger.send(200, "/admin/review", "section", "policy", "components", "enforce", "manifest", "full")
-	stranger.shows("Changes need the role")
+	stranger.shows("Changes here need the role")
 	stranger.lacks("/admin/apply")
 	stranger.get(200, "/admin")
 	stranger.send(403, "/admin/apply", "section", "policy", "document", `{"manifest": "full"}`)
@@ -151,7 +151,7 @@ func TestDashboardGuesses(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestDashboardGuesses(t *testing.T) {
 func TestDashboardCookieOverTLS(t *testing.T) {
 	t.Parallel()
 	h, o, _ := governed(t)
-	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	m := servertest.NewMonitor(h)
@@ -223,7 +223,7 @@ func TestDashboardAndAPI(t *testing.T) {
 	t.Parallel()
 	_, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}

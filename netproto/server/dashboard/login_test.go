@@ -24,7 +24,7 @@ func among(tokens ...operator.Token) func(name, sum string) (operator.Token, boo
 
 // TestLoginsEnd forgets who is quiet, who has been here for long, who has logged out, and whose token is not what it was.
 func TestLoginsEnd(t *testing.T) {
-	token := operator.Token{Name: "ops", Role: operator.RoleEdit, Sum: operator.Sum("secret")}
+	token := operator.Token{Name: "ops", Role: operator.RoleAdmin, Sum: operator.Sum("secret")}
 	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	logged := func() (*logins, browser) {
 		v := &logins{}
@@ -52,7 +52,7 @@ func TestLoginsEnd(t *testing.T) {
 		t.Error("for ever")
 	}
 	v, b = logged()
-	for _, others := range [][]operator.Token{nil, {{Name: "ops", Role: operator.RoleEdit, Sum: operator.Sum("another secret")}}, {{Name: "opz", Sum: token.Sum}}} {
+	for _, others := range [][]operator.Token{nil, {{Name: "ops", Role: operator.RoleAdmin, Sum: operator.Sum("another secret")}}, {{Name: "opz", Sum: token.Sum}}} {
 		if is(v, b, others, 0) {
 			t.Errorf("known by %v", others)
 		}
@@ -195,6 +195,9 @@ func TestValueOf(t *testing.T) {
 		if got := valueOf([]byte(document), key); got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
+	}
+	if got := valueOf([]byte(`{"active_min": -1}`), "active_min"); got != "—" {
+		t.Errorf("a server without logic versions: got %q", got)
 	}
 	if got := valueOf([]byte("null"), "active_min"); got != "—" {
 		t.Errorf("of nothing: %q", got)

@@ -26,8 +26,11 @@ func (d *request) renderPage(w http.ResponseWriter, status int, name string, con
 type frame struct {
 	Title    string
 	Page     string // entry of the menu
+	Name     string // of game and server
 	User     string // name of the logged-in actor; empty without a login
-	CanEdit  bool
+	Role     operator.Role
+	CanEdit  bool // settings and floors
+	Releases bool // there is a release folder
 	CSRF     string
 	Revision uint64
 	Build    string
@@ -37,16 +40,22 @@ type frame struct {
 
 // newFrame is the frame of a page.
 func (d *request) newFrame(title, page string) frame {
-	f := frame{Title: title, Page: page, CSRF: d.browser.seal, Back: d.back}
+	f := frame{Title: title, Page: page, CSRF: d.browser.seal, Back: d.back, Name: d.about.Name}
 	if d.op == nil {
 		return f
 	}
 	if d.known {
-		f.User, f.CanEdit = d.by.Name, d.by.Role == operator.RoleEdit
+		f.User, f.Role, f.CanEdit, f.Releases = d.by.Name, d.by.Role, d.by.Role.May(operator.RoleOperate), d.about.Releases != nil
 		f.Revision, f.Build = d.op.Settings().Revision, d.op.Snapshot().Build.ID
 	}
 	return f
 }
+
+// CanAdmin reports whether the actor may change tokens.
+func (f frame) CanAdmin() bool { return f.Role.May(operator.RoleAdmin) }
+
+// CanRelease reports whether the actor may propose changes of releases.
+func (f frame) CanRelease() bool { return f.Role.May(operator.RoleRelease) }
 
 // notice is a page with nothing but a message.
 type notice struct {
@@ -65,7 +74,7 @@ func (d *request) renderError(w http.ResponseWriter, err error) {
 	var input *operator.InputError
 	switch {
 	case errors.As(err, &forbidden):
-		d.renderNotice(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about"))
+		d.renderNotice(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about", "role", string(forbidden.Actor.Role), "needs", string(forbidden.Needs)))
 	case errors.As(err, &input):
 		d.renderNotice(w, http.StatusBadRequest, "sorry.input", d.words.translateError(err))
 	case errors.Is(err, operator.ErrUnknown):

@@ -15,7 +15,7 @@ func secured(t *testing.T) (*servertest.Server, *operator.Operator, *browser, st
 	t.Helper()
 	h, o, b := governed(t)
 	b = browse(t, b.at)
-	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +27,13 @@ func secured(t *testing.T) (*servertest.Server, *operator.Operator, *browser, st
 // ends takes the token of a browser away and gives it another, as if its session had ended.
 func ends(t *testing.T, o *operator.Operator) (secret string) {
 	t.Helper()
-	if _, err := o.Tokens.Create(servertest.Editor(), "other", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "other", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.Tokens.Drop(servertest.Editor(), "ops"); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ func TestDashboardFloorRoles(t *testing.T) {
 	servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
 	b.get(200, "/admin/player?id=ann")
 	b.shows("A developer’s account")
-	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit); err != nil {
+	if _, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
 	secret, err := o.Tokens.Create(servertest.Editor(), "board", operator.RoleView)
@@ -188,7 +188,7 @@ func TestDashboardFloorRoles(t *testing.T) {
 	b.get(200, "/admin/players")
 	b.shows(">ann<")
 	b.get(200, "/admin/player?id=ann")
-	b.shows("Your token is read-only")
+	b.shows("Your token may look")
 	b.lacks("/admin/player/review", `name="floor"`)
 	b.get(200, "/admin")
 	b.send(403, "/admin/player/apply", "id", "ann", "was", "7", "floor", "8")

@@ -47,6 +47,11 @@ func (p homePage) Warned() (all []operator.BootState) {
 	return all
 }
 
+// Shut reports whether nobody but developers may play.
+func (p homePage) Shut() bool {
+	return p.Now.Settings.Maintenance.Enabled && len(p.Now.Settings.Maintenance.Targets) == 0
+}
+
 // Known are the components of versions, as far as they are of interest.
 func (p homePage) Known() []operator.Baseline {
 	if !p.Now.Versioned {

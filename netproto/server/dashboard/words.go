@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"collet/assets"
+	"collet/netproto/release"
 	"collet/netproto/server/operator"
 	"collet/platform/text"
 )
@@ -206,6 +207,9 @@ func (w *words) funcs() template.FuncMap {
 		"when":  func(t time.Time) string { return t.UTC().Format(w.dateForm()) },
 		"input": inputTime,
 		"shown": text.Line, // foreign text where it is shown; in a form's value it stays as it is
+		"bytes": text.Bytes,
+		"offer": w.offer,
+		"deref": func(e *release.Entry) release.Entry { return *e },
 		"join":  strings.Join,
 		"rest":  func(height int) int { return 100 - height },
 		"short": func(s string) string { return s[:min(len(s), 8)] },

@@ -58,6 +58,17 @@ func (l *AuditLog) appendNote(by Actor, comment, key string, before, after any) 
 	return l.appendRecord(record, l.store.Append)
 }
 
+// Note appends a record of something that an actor did outside of the settings. key names it, after describes it. The errors are
+// *ForbiddenError, *InputError and the store's.
+func (l *AuditLog) Note(by Actor, what Role, comment, key string, after any) error {
+	if err := by.CheckRights(what, comment); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.appendNote(by, comment, key, nil, after)
+}
+
 // Records returns at most limit records, the newest first, with numbers below before; 0 begins with the newest.
 func (l *AuditLog) Records(before uint64, limit int) ([]compat.Audit, error) {
 	return l.store.Records(before, min(max(limit, 1), MaxRecords))

@@ -13,7 +13,7 @@ import (
 // change nothing and leave no record. The errors are *ForbiddenError, *StaleError, *compat.SettingsError, *ConfirmError,
 // *InputError and the store's.
 func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, error) {
-	if err := by.checkRights(c.Comment); err != nil {
+	if err := by.CheckRights(RoleOperate, c.Comment); err != nil {
 		return Outcome{}, err
 	}
 	if c.Kick != nil && (*c.Kick < 0 || *c.Kick > MaxKick) {
@@ -40,7 +40,8 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	if len(out.Changed) == 0 {
 		return out, nil
 	}
-	if lacks := (&ConfirmError{Impact: out.Impact, NeedsComment: c.Comment == "", NeedsConfirm: !c.Confirm}); compat.Lowers(now.settings, c.Settings) && (lacks.NeedsComment || lacks.NeedsConfirm) {
+	if lacks := lacking(now.settings, c); lacks != nil {
+		lacks.Impact = out.Impact
 		return Outcome{}, lacks
 	}
 	record := compat.Audit{
@@ -112,4 +113,14 @@ func (o *Operator) Revision(number uint64) (compat.Settings, error) {
 		return s, fmt.Errorf("revision %d: %w", number, err)
 	}
 	return s, nil
+}
+
+// lacking is what a change of the active range lacks; nil for nothing.
+func lacking(now compat.Settings, c Change) *ConfirmError {
+	lowers, raises := compat.Lowers(now, c.Settings), compat.RaisesLowerEnd(now, c.Settings)
+	lacks := &ConfirmError{Raises: !lowers, NeedsComment: (lowers || raises) && c.Comment == "", NeedsConfirm: lowers && !c.Confirm}
+	if !lacks.NeedsComment && !lacks.NeedsConfirm {
+		return nil
+	}
+	return lacks
 }

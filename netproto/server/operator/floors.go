@@ -82,7 +82,7 @@ func (f *Floors) Move(by Actor, account string, from, to int32, comment string) 
 
 // changeFloor changes a floor if should accepts the current one.
 func (f *Floors) changeFloor(by Actor, account string, floor int32, comment string, should func(was int32) error) (was int32, err error) {
-	if err := errors.Join(by.checkRights(comment), checkAccount(account)); err != nil {
+	if err := errors.Join(by.CheckRights(RoleOperate, comment), checkAccount(account)); err != nil {
 		return 0, err
 	}
 	f.audit.mu.Lock() // the change has a record

@@ -15,6 +15,7 @@ type Forecast struct {
 	Then    map[string]int   `json:"then"`    // the same under the proposed settings
 	Changed []string         `json:"changed"` // keys
 	Lowers  bool             `json:"lowers"`  // the change needs a comment and a confirmation
+	Raises  bool             `json:"raises"`  // it raises the lower end of the active range, and needs a comment
 	Impact  compat.Impact    `json:"impact"`  // clients that could not reconnect, and accounts with a floor above the proposed range
 	Groups  []ForecastGroup  `json:"groups"`  // clients whose verdict would change
 	Hints   []compat.Mistake `json:"hints"`   // hints about the proposal
@@ -41,6 +42,7 @@ func (o *Operator) DryRun(proposed compat.Settings) (Forecast, error) {
 	}
 	f := o.forecastChange(now, proposed)
 	f.Changed, f.Lowers = compat.Diff(now.settings, proposed), compat.Lowers(now.settings, proposed)
+	f.Raises = compat.RaisesLowerEnd(now.settings, proposed)
 	f.Hints = hintsFor(proposed, *now.declared)
 	return f, nil
 }

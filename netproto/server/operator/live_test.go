@@ -293,7 +293,7 @@ func TestKick(t *testing.T) {
 	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &never}); err == nil {
 		t.Error("an unknown countdown was accepted")
 	}
-	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &soon}); err != nil {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Comment: "5 is old", Kick: &soon}); err != nil {
 		t.Fatal(err)
 	}
 	said := old.ReadToEnd()

@@ -17,7 +17,7 @@ import (
 // judges by its configuration.
 //
 // Its own methods are about the settings. All methods of it and of its parts are safe for concurrent use. Those that change
-// something need an Actor with RoleEdit, take effect completely or not at all, and return after the change is on disk. The caller
+// something need an Actor with the role for it, take effect completely or not at all, and return after the change is on disk. The caller
 // owns the results.
 type Operator struct {
 	Tokens   *Tokens   // of the admin API and the dashboard
@@ -51,10 +51,31 @@ type Options struct {
 // Role is the set of rights of an actor. The texts are part of the store and the API.
 type Role string
 
+// Roles. Each may read everything.
 const (
-	RoleView Role = "view" // read everything
-	RoleEdit Role = "edit" // read and change everything
+	RoleView    Role = "view"
+	RoleOperate Role = "operate" // change the settings and floors: who may play
+	RoleRelease Role = "release" // propose changes of the signed list: who is offered which release
+	RoleAdmin   Role = "admin"   // all of it, and the tokens
+
+	roleEdit Role = "edit" // what RoleAdmin was called in earlier stores and requests
 )
+
+// Roles are all roles, from the fewest rights to the most.
+func Roles() []Role { return []Role{RoleView, RoleOperate, RoleRelease, RoleAdmin} }
+
+// Current is the role by its present name.
+func (r Role) Current() Role {
+	if r == roleEdit {
+		return RoleAdmin
+	}
+	return r
+}
+
+// May reports whether an actor of this role may do what another role is for. Everybody may view.
+func (r Role) May(what Role) bool {
+	return what == RoleView || r.Current() == RoleAdmin || r == what
+}
 
 // Actor is the author of a change, for the audit log. Authenticate returns one; a caller in this process may create one.
 type Actor struct {
@@ -71,10 +92,17 @@ const (
 )
 
 // ForbiddenError says that an actor's role does not allow the call.
-type ForbiddenError struct{ Actor Actor }
+type ForbiddenError struct {
+	Actor Actor
+	Needs Role
+}
 
 func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("%q is read-only: this needs the role %q", e.Actor.Name, RoleEdit)
+	needs := fmt.Sprintf("%q", e.Needs)
+	if e.Needs != RoleAdmin {
+		needs += fmt.Sprintf(" or %q", RoleAdmin)
+	}
+	return fmt.Sprintf("%q has the role %q: this needs the role %s", e.Actor.Name, e.Actor.Role, needs)
 }
 
 // StaleError says that the settings have changed since the caller read them. The call changed nothing.
@@ -84,9 +112,11 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("the settings are at revision %d, not %d: read them again", e.Current, e.Asked)
 }
 
-// ConfirmError says that a change lowers an end of the active range, and lacks a confirmation, a comment, or both.
+// ConfirmError says that a change lowers an end of the active range, and lacks a confirmation, a comment, or both; or that it raises the
+// lower end, and lacks a comment.
 type ConfirmError struct {
 	Impact       compat.Impact // the affected sessions and accounts
+	Raises       bool          // it lowers neither end
 	NeedsComment bool
 	NeedsConfirm bool
 }
@@ -98,6 +128,9 @@ func (e *ConfirmError) Error() string {
 	}
 	if e.NeedsComment {
 		lacks = append(lacks, "a comment")
+	}
+	if e.Raises {
+		return fmt.Sprintf("raising the lower end of the active range needs %s: %d connected clients could not reconnect", strings.Join(lacks, " and "), e.Impact.Sessions)
 	}
 	return fmt.Sprintf("lowering the active range needs %s: %d connected clients could not reconnect, %d players have played a newer version",
 		strings.Join(lacks, " and "), e.Impact.Sessions, e.Impact.Floors)
@@ -115,7 +148,7 @@ var ErrUnknown = errors.New("not found")
 type Change struct {
 	Revision uint64          // that the caller has read; if it is not the current one the error is a *StaleError
 	Settings compat.Settings // complete; their revision is ignored
-	Comment  string          // at most MaxComment bytes; needed for a lowering
+	Comment  string          // at most MaxComment bytes; needed for a lowering, and where the lower end rises
 	Confirm  bool            // confirms a lowering
 	Kick     *time.Duration  // nil: sessions continue; otherwise the countdown after which sessions that are no longer admitted end, at most MaxKick
 }
@@ -150,11 +183,11 @@ func (o *Operator) SnapshotFor(d *compat.Declared) *compat.Snapshot {
 // Manifest has the components of the server's own build; nil if unknown. It is read-only.
 func (o *Operator) Manifest() *compat.Manifest { return o.current.Load().declared.Manifest }
 
-// checkRights checks an actor's rights, its name, and a comment. The error is a *ForbiddenError or *InputError.
-func (a Actor) checkRights(comment string) error {
+// CheckRights checks that an actor may do what a role is for, its name, and a comment. The error is a *ForbiddenError or *InputError.
+func (a Actor) CheckRights(what Role, comment string) error {
 	switch {
-	case a.Role != RoleEdit:
-		return &ForbiddenError{Actor: a}
+	case !a.Role.May(what):
+		return &ForbiddenError{Actor: a, Needs: what}
 	case len(a.Name) == 0 || len(a.Name) > MaxActor || strings.ContainsFunc(a.Name, isControl):
 		return &InputError{Field: "actor", Why: fmt.Sprintf("a name has 1 to %d bytes and no control characters", MaxActor)}
 	case len(comment) > MaxComment:

@@ -121,9 +121,9 @@ func TestT7BootTable(t *testing.T) {
 	}
 }
 
-// editor is an actor with RoleEdit.
+// editor is an actor with RoleAdmin.
 func editor() operator.Actor {
-	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
+	return operator.Actor{Name: "ops", Role: operator.RoleAdmin, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }
 
 // change changes the settings or fails the test.
@@ -199,7 +199,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		want any
 	}{
 		"viewer":       {t.Context(), operator.Actor{Name: "eve", Role: operator.RoleView}, func(c *operator.Change) {}, new(*operator.ForbiddenError)},
-		"no name":      {t.Context(), operator.Actor{Role: operator.RoleEdit}, func(c *operator.Change) {}, new(*operator.InputError)},
+		"no name":      {t.Context(), operator.Actor{Role: operator.RoleAdmin}, func(c *operator.Change) {}, new(*operator.InputError)},
 		"stale":        {t.Context(), editor(), func(c *operator.Change) { c.Revision-- }, new(*operator.StaleError)},
 		"out of range": {t.Context(), editor(), func(c *operator.Change) { c.Settings.ActiveMax = 9 }, new(*compat.SettingsError)},
 		"policy":       {t.Context(), editor(), func(c *operator.Change) { c.Settings.Components = compat.PolicyWarn }, new(*compat.SettingsError)},
@@ -252,7 +252,7 @@ func TestFirstToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if by, known := o.Tokens.Authenticate(secret); !known || by.Name != "first" || by.Role != operator.RoleEdit {
+	if by, known := o.Tokens.Authenticate(secret); !known || by.Name != "first" || by.Role != operator.RoleAdmin {
 		t.Errorf("%+v, %t", by, known)
 	}
 	if _, err := o.Tokens.CreateFirst(); err == nil {

@@ -116,7 +116,7 @@ func TestStoreThatFails(t *testing.T) {
 	store.fault = errors.New("no space left")
 	s := o.Settings()
 	s.ActiveMin = 7
-	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s}); !errors.Is(err, store.fault) {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Comment: "old"}); !errors.Is(err, store.fault) {
 		t.Errorf("changed: %v", err)
 	}
 	if o.Settings().ActiveMin != 5 || o.Snapshot().Active.Min != 5 {
@@ -125,7 +125,7 @@ func TestStoreThatFails(t *testing.T) {
 	h.Expect(t, servertest.VersionHandshake(6, "Linux-x64", servertest.WithAccount("ann")), compat.Accept, compat.RuleAccept)
 	h.Log.Has(t, "error", "floor of an account", "ann")
 	store.fault = nil
-	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s}); err != nil {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Comment: "old"}); err != nil {
 		t.Errorf("once there is space: %v", err)
 	}
 	if n, err := o.Audit.Verify(); n != 2 || err != nil {

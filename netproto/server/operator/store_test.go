@@ -92,7 +92,7 @@ func TestStoreKeeps(t *testing.T) {
 			t.Errorf("%+v: was %d, is %d, %v, %v", step, was, after, err, err2)
 		}
 	}
-	if err := s.SetTokens([]operator.Token{{Name: "ops", Role: operator.RoleEdit, Sum: "00"}}); err != nil {
+	if err := s.SetTokens([]operator.Token{{Name: "ops", Role: operator.RoleAdmin, Sum: "00"}}); err != nil {
 		t.Error(err)
 	}
 	want := map[int32]int{7: 1, 8: 1}

@@ -41,6 +41,9 @@ type Tokens struct {
 func openTokens(store Store, audit *AuditLog) (*Tokens, error) {
 	t := &Tokens{store: store, audit: audit}
 	all, err := store.Tokens()
+	for i := range all {
+		all[i].Role = all[i].Role.Current()
+	}
 	t.all.Store(&all)
 	return t, err
 }
@@ -81,20 +84,21 @@ func (t *Tokens) Find(name, sum string) (Token, bool) {
 // firstToken is the name of the token of CreateFirst.
 const firstToken = "first"
 
-// CreateFirst creates a token with RoleEdit for a server without tokens and without a control socket to create one. The secret is
+// CreateFirst creates a token with RoleAdmin for a server without tokens and without a control socket to create one. The secret is
 // returned only once and is for the operator that started the program. The errors are the store's.
 func (t *Tokens) CreateFirst() (secret string, err error) {
-	return t.Create(Actor{Name: compat.ActorBoot, Role: RoleEdit, Source: compat.SourceBoot}, firstToken, RoleEdit)
+	return t.Create(Actor{Name: compat.ActorBoot, Role: RoleAdmin, Source: compat.SourceBoot}, firstToken, RoleAdmin)
 }
 
-// Create creates a token and returns its secret, only once. The first token must have RoleEdit, or no token could change
+// Create creates a token and returns its secret, only once. The first token must have RoleAdmin, or no token could change
 // anything. The errors are *ForbiddenError, *InputError and the store's.
 func (t *Tokens) Create(by Actor, name string, role Role) (secret string, err error) {
-	if err := by.checkRights(""); err != nil {
+	if err := by.CheckRights(RoleAdmin, ""); err != nil {
 		return "", err
 	}
 	t.audit.mu.Lock()
 	defer t.audit.mu.Unlock()
+	role = role.Current()
 	all := slices.Clone(*t.all.Load())
 	if err := checkToken(all, name, role); err != nil {
 		return "", err
@@ -109,10 +113,10 @@ func (t *Tokens) Create(by Actor, name string, role Role) (secret string, err er
 
 func checkToken(all []Token, name string, role Role) error {
 	switch {
-	case role != RoleView && role != RoleEdit:
-		return &InputError{Field: "role", Why: fmt.Sprintf("%q is unknown: use %q or %q", role, RoleView, RoleEdit)}
-	case len(all) == 0 && role != RoleEdit:
-		return &InputError{Field: "role", Why: fmt.Sprintf("the first token needs the role %q, or no token could change anything", RoleEdit)}
+	case !slices.Contains(Roles(), role):
+		return &InputError{Field: "role", Why: fmt.Sprintf("%q is unknown: use view, operate, release or admin", role)}
+	case len(all) == 0 && role != RoleAdmin:
+		return &InputError{Field: "role", Why: fmt.Sprintf("the first token needs the role %q, or no token could change anything", RoleAdmin)}
 	case len(all) >= MaxTokens:
 		return &InputError{Field: "name", Why: fmt.Sprintf("there are %d tokens, the largest number: remove one first", MaxTokens)}
 	case compat.CheckName(name) != nil || len(name) > MaxActor:
@@ -124,21 +128,21 @@ func checkToken(all []Token, name string, role Role) error {
 	}
 }
 
-// Drop removes a token; its secret is invalid from then on. The last token with RoleEdit can't be removed while there are
+// Drop removes a token; its secret is invalid from then on. The last token with RoleAdmin can't be removed while there are
 // others. The errors are *ForbiddenError, *InputError, ErrUnknown and the store's.
 func (t *Tokens) Drop(by Actor, name string) error {
-	if err := by.checkRights(""); err != nil {
+	if err := by.CheckRights(RoleAdmin, ""); err != nil {
 		return err
 	}
 	t.audit.mu.Lock()
 	defer t.audit.mu.Unlock()
 	before := *t.all.Load()
 	all := slices.DeleteFunc(slices.Clone(before), func(t Token) bool { return t.Name == name })
-	switch edits := func(t Token) bool { return t.Role == RoleEdit }; {
+	switch edits := func(t Token) bool { return t.Role == RoleAdmin }; {
 	case len(all) == len(before):
 		return fmt.Errorf("token %q: %w", name, ErrUnknown)
 	case len(all) > 0 && !slices.ContainsFunc(all, edits):
-		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: create another one first", RoleEdit)}
+		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: create another one first", RoleAdmin)}
 	}
 	return t.save(by, all, "tokens."+name, nil)
 }

@@ -17,12 +17,12 @@ func TestTokensAreBounded(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	_, o := servertest.StartWithoutToken(t, servertest.VersionedSettings(t))
-	if _, err := o.Tokens.Create(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleEdit); err == nil {
+	if _, err := o.Tokens.Create(operator.Actor{Name: "eve", Role: operator.RoleView}, "mine", operator.RoleAdmin); err == nil {
 		t.Error("a viewer made a token")
 	}
 	secrets := map[string]bool{}
 	for i := range operator.MaxTokens {
-		secret, err := o.Tokens.Create(servertest.Editor(), fmt.Sprint("token-", i), operator.RoleEdit)
+		secret, err := o.Tokens.Create(servertest.Editor(), fmt.Sprint("token-", i), operator.RoleAdmin)
 		if err != nil || secrets[secret] || len(secret) < 40 {
 			t.Fatalf("token %d is %q, %v", i, secret, err)
 		}
@@ -34,7 +34,7 @@ func TestTokensAreBounded(t *testing.T) {
 		}
 	}
 	for secret := range secrets {
-		if by, known := o.Tokens.Authenticate(secret); !known || by.Role != operator.RoleEdit || by.Source != compat.SourceAPI {
+		if by, known := o.Tokens.Authenticate(secret); !known || by.Role != operator.RoleAdmin || by.Source != compat.SourceAPI {
 			t.Errorf("%q is %+v, %t", secret, by, known)
 		}
 		break
@@ -54,7 +54,7 @@ func TestTokensOutliveTheServer(t *testing.T) {
 	t.Parallel()
 	set := servertest.VersionedSettings(t)
 	h, o := servertest.StartWithoutToken(t, set)
-	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleEdit)
+	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}

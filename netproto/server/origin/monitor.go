@@ -130,12 +130,19 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.serveFolder(w, r, name)
 		return
 	}
+	if r.URL.Path == "/" && m.Operator() != nil && m.pageFor(home) != nil {
+		http.Redirect(w, r, home, http.StatusSeeOther)
+		return
+	}
 	if c := connectionOf(r); c != nil && !c.health {
 		refuse(w, http.StatusNotFound, "there is nothing here")
 		return
 	}
 	m.serveState(w, r, m.set != nil && m.set.Operations.MetricsAddress == config.MetricsHere)
 }
+
+// home is where "/" leads to on a server with a dashboard.
+const home = "/admin"
 
 // prefix is the path of the release folder; empty if it is not served.
 func (m *Monitor) prefix() string {

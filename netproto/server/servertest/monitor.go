@@ -22,7 +22,7 @@ import (
 func NewMonitor(s *Server) *origin.Monitor {
 	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
-	m.Mount(dashboard.Owns, dashboard.New(m, s.Logger()))
+	m.Mount(dashboard.Owns, dashboard.New(m, s.About, s.Logger()))
 	return m
 }
 

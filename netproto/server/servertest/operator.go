@@ -28,7 +28,7 @@ func StartWithToken(t testing.TB, set config.Settings) (*Server, *operator.Opera
 	}
 	tokens, err := store.Tokens()
 	if err == nil && len(tokens) == 0 {
-		err = store.SetTokens([]operator.Token{{Name: "local", Role: operator.RoleEdit, Created: time.Now().UTC(), Sum: operator.Sum(TokenSecret)}})
+		err = store.SetTokens([]operator.Token{{Name: "local", Role: operator.RoleAdmin, Created: time.Now().UTC(), Sum: operator.Sum(TokenSecret)}})
 	}
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
@@ -71,9 +71,9 @@ func (s *Server) OpenWithOperator(t testing.TB, set config.Settings, opt operato
 	return o
 }
 
-// Editor is an actor with RoleEdit.
+// Editor is an actor with RoleAdmin.
 func Editor() operator.Actor {
-	return operator.Actor{Name: "ops", Role: operator.RoleEdit, Source: compat.SourceAPI, Remote: "192.0.2.1"}
+	return operator.Actor{Name: "ops", Role: operator.RoleAdmin, Source: compat.SourceAPI, Remote: "192.0.2.1"}
 }
 
 // ChangeSettings edits the settings in force and applies them, with a comment and confirmed.

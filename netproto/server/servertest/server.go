@@ -13,11 +13,13 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/dashboard"
 )
 
 // Server is a server under test.
 type Server struct {
 	*server.Server                    // nil until it is opened
+	About          dashboard.About    // what its dashboard says of it
 	Log            *Log               // receives everything that the server logs
 	Addr           string             // of its listener, once it serves
 	Stop           context.CancelFunc // ends Serve

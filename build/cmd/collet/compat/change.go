@@ -18,7 +18,7 @@ import (
 
 // consentFlags are what a change needs beside itself. Embed it.
 type consentFlags struct {
-	Comment  string         `group:"consent" placeholder:"TEXT" help:"Reason, for the history. Required to lower an end of the active range."`
+	Comment  string         `group:"consent" placeholder:"TEXT" help:"Reason, for the history. Required to lower an end of the active range, or to raise its lower end."`
 	Yes      bool           `group:"consent" help:"Confirm lowering: players who have used a newer version are locked out."`
 	Kick     *time.Duration `group:"consent" placeholder:"TIME" help:"End sessions that the new settings would reject, after this time. Otherwise they stay."`
 	Revision uint64         `group:"consent" placeholder:"N" help:"Change nothing unless this is the current revision (default: the revision that this command reads)."`
@@ -172,6 +172,9 @@ func printForecast(out io.Writer, f operator.Forecast) error {
 	printImpact(out, f.Impact)
 	if f.Lowers {
 		fmt.Fprintln(out, "it lowers an end of the active range: collet compat set needs --comment and --yes")
+	}
+	if f.Raises && !f.Lowers {
+		fmt.Fprintln(out, "it raises the lower end of the active range: collet compat set needs --comment")
 	}
 	printHints(out, f.Hints)
 	return nil

@@ -88,7 +88,7 @@ func overSocket(path string) *api {
 
 // overStore asks what a server would answer that had this store.
 func overStore(o *operator.Operator, path string) *api {
-	by := operator.Actor{Name: person(), Role: operator.RoleEdit, Source: compat.SourceCLI}
+	by := operator.Actor{Name: person(), Role: operator.RoleAdmin, Source: compat.SourceCLI}
 	return &api{
 		base: &url.URL{Scheme: "http", Host: "local"}, name: path,
 		client: &http.Client{Transport: within{admin.Handler(o, by)}}, closer: o,

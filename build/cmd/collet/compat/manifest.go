@@ -244,7 +244,7 @@ func (f floorCommand) Run(ctx context.Context, c console.Console) (err error) {
 // tokenCommand is `collet compat token`.
 type tokenCommand struct {
 	Name string `arg:"" optional:"" placeholder:"NAME" help:"Name of the token to make (default: list all tokens)."`
-	Role string `group:"consent" default:"edit" enum:"view,edit" placeholder:"view|edit" help:"Role of the token (default: ${default})."`
+	Role string `group:"consent" default:"admin" enum:"view,operate,release,admin,edit" placeholder:"ROLE" help:"Role of the token: view, operate (who may play), release (who is offered which release) or admin (all of it, and tokens), which earlier servers call edit (default: ${default})."`
 	Drop bool   `group:"consent" help:"Revoke the token instead."`
 	apiFlags
 	console.JSONFlags
@@ -252,7 +252,7 @@ type tokenCommand struct {
 
 // Help is what --help adds to the flags.
 func (tokenCommand) Help() string {
-	return `A new token is printed once; the server stores only a digest. The first token must have the role edit. Make it over the
+	return `A new token is printed once; the server stores only a digest. The first token must have the role admin. Make it over the
 control socket, or with --config while the server does not run.
 
   collet compat token

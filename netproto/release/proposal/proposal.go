@@ -12,10 +12,10 @@ package proposal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
-	"collet/build/advice"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -43,10 +43,10 @@ func Read(fsys platform.FS) (p Proposal, err error) {
 		limit int64
 	}{{&p.List, listFile, trust.MaxTargets}, {&p.Root, rootFile, trust.MaxRoot}, {&p.Base, baseFile, trust.MaxTargets}} {
 		if *f.to, err = platform.ReadFile(fsys, f.name, f.limit); errors.Is(err, fs.ErrNotExist) {
-			return p, advice.Because(err, "it is made by collet release publish --propose FOLDER; repeat that if it was interrupted", "%s is no complete proposal", fsys.Path("."))
+			return p, fmt.Errorf("%s is no complete proposal: %w; it is made by collet release publish --propose FOLDER: repeat that if it was interrupted", fsys.Path("."), err)
 		}
 		if err != nil {
-			return p, advice.Because(err, "", "read the proposal")
+			return p, fmt.Errorf("read the proposal: %w", err)
 		}
 	}
 	return p, nil
@@ -59,7 +59,7 @@ func (p Proposal) Write(fsys platform.FS) error {
 		data []byte
 	}{{rootFile, p.Root}, {baseFile, p.Base}, {listFile, p.List}} {
 		if err := platform.WriteFile(fsys, f.name, f.data); err != nil {
-			return advice.Because(err, "", "write the proposal")
+			return fmt.Errorf("write the proposal: %w", err)
 		}
 	}
 	return nil
@@ -68,7 +68,7 @@ func (p Proposal) Write(fsys platform.FS) error {
 // Forget removes the list of an earlier proposal in this folder, before other files change.
 func Forget(fsys platform.FS) error {
 	if err := fsys.Remove(listFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return advice.Because(err, "", "replace the proposal")
+		return fmt.Errorf("replace the proposal: %w", err)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (p Proposal) Describe(base []byte) (info Info, err error) {
 		return info, err
 	}
 	if len(before.Signers) < before.Need {
-		return info, advice.Wrong("ask its author for a new one", "the list before the proposal is not signed by %d keys of its root", before.Need)
+		return info, fmt.Errorf("the list before the proposal is not signed by %d keys of its root; ask its author for a new one", before.Need)
 	}
 	byPath := map[string]*release.Entry{}
 	for _, e := range before.Entries {

@@ -1,0 +1,327 @@
+// Package releases shows operators the signed list of a release folder, and lets them propose changes of it.
+//
+// The server has no key that signs releases, and changes nothing that is public. A change becomes a proposal (package release/proposal) in a
+// folder of its own; `collet release approve` signs it, `collet release accept` makes it public. Both folders are read anew at each call,
+// because others write to them.
+package releases
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"collet/netproto/release"
+	"collet/netproto/release/proposal"
+	"collet/netproto/release/trust"
+	"collet/platform"
+)
+
+const (
+	// maxShown is how many releases List reads, the newest of each channel and target first. A head has some 2 kB.
+	maxShown = 500
+	// maxProposals is how many proposals are read, and how many may wait.
+	maxProposals = 100
+)
+
+// Board is the releases of one server. It is safe for concurrent use.
+type Board struct {
+	Folder    string // the release folder
+	Proposals string // where proposals are written; empty: none can be made
+}
+
+// Release is one release of the signed list.
+type Release struct {
+	release.Entry
+	Version   string // for people
+	Published time.Time
+	Files     int
+	Bytes     int64
+	Notes     map[string]release.Object // by language
+}
+
+// List is the signed list with what its heads say.
+type List struct {
+	Version  int64
+	Releases []Release // by product, channel and target; the newest first
+	More     int       // how many older ones are left out
+}
+
+// List reads the list.
+func (b *Board) List() (l List, err error) {
+	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
+		info, entries, err := describe(dir, repo)
+		if err != nil {
+			return err
+		}
+		l.Version = info.Version
+		slices.SortStableFunc(entries, func(a, b release.Entry) int {
+			return cmp.Or(cmp.Compare(a.Product, b.Product), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Target, b.Target), cmp.Compare(b.Number, a.Number))
+		})
+		if l.More = max(0, len(entries)-maxShown); l.More > 0 {
+			entries = entries[:maxShown]
+		}
+		for _, e := range entries {
+			r := Release{Entry: e}
+			if h, err := readHead(dir, e); err == nil { // a damaged head must not hide the others
+				r.Version, r.Published, r.Files, r.Bytes, r.Notes = h.Version, h.Published, h.Count, h.Bytes, h.Notes
+			}
+			l.Releases = append(l.Releases, r)
+		}
+		return nil
+	})
+	return l, err
+}
+
+// Note reads the release notes of one language.
+func (b *Board) Note(r Release, language string) (text string, err error) {
+	o, found := r.Notes[language]
+	if !found {
+		return "", fs.ErrNotExist
+	}
+	err = b.open(func(dir platform.FS, _ *trust.Repo) error {
+		data, err := platform.ReadFile(dir, o.Path(), release.MaxNote)
+		if err == nil {
+			err = o.Verify(data)
+		}
+		text = string(data)
+		return err
+	})
+	return text, err
+}
+
+// Action is what a change does to a release.
+type Action string
+
+// The actions. Their texts are parts of names of proposals and of forms.
+const (
+	Rollout Action = "rollout"
+	Hold    Action = "hold"
+	Offer   Action = "offer" // the opposite of Hold
+	Kill    Action = "kill"
+)
+
+// Change is a wished change of one release, for all of its targets.
+type Change struct {
+	Product, Channel string
+	Number           uint64
+	Action           Action
+	Percent          int // of Rollout, 0 to 100
+}
+
+// Errors of Propose that are the caller's.
+var (
+	ErrNoFolder = errors.New("this server has no folder for proposals: set Operations.Proposals")
+	ErrUnknown  = errors.New("there is no such release")
+	ErrNothing  = errors.New("that is how it is already")
+	ErrTooMany  = fmt.Errorf("%d proposals wait already: accept or remove some first", maxProposals)
+	ErrChange   = errors.New("want rollout with 0 to 100 percent, hold, offer or kill")
+)
+
+// Propose writes a proposal and returns the name of its folder below Proposals.
+func (b *Board) Propose(c Change) (name string, err error) {
+	if b.Proposals == "" {
+		return "", ErrNoFolder
+	}
+	if waiting, err := b.Waiting(); err != nil || len(waiting) >= maxProposals {
+		return "", cmp.Or(err, ErrTooMany)
+	}
+	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
+		entries, err := c.apply(repo.Entries())
+		if err != nil {
+			return err
+		}
+		list, err := repo.ProposeEntries(entries)
+		if err != nil {
+			return err
+		}
+		base, err := signedList(dir, repo)
+		if err != nil {
+			return err
+		}
+		p := proposal.Proposal{Root: repo.Root(), Base: base, List: list}
+		info, err := p.Describe(nil)
+		if err != nil {
+			return err
+		}
+		name = fmt.Sprintf("%d-%s-%s-%d", info.Version, c.Action, c.Channel, c.Number)
+		return b.write(name, p)
+	})
+	return name, err
+}
+
+// apply is the list after the change.
+func (c Change) apply(before []release.Entry) ([]release.Entry, error) {
+	if c.Percent < 0 || c.Percent > 100 || !slices.Contains([]Action{Rollout, Hold, Offer, Kill}, c.Action) {
+		return nil, ErrChange
+	}
+	after, found := slices.Clone(before), false
+	for i := range after {
+		e := &after[i]
+		if e.Product != c.Product || e.Channel != c.Channel || e.Number != c.Number {
+			continue
+		}
+		found = true
+		switch c.Action {
+		case Rollout:
+			e.Percent = uint8(c.Percent)
+		case Hold:
+			e.Hold = true
+		case Offer:
+			e.Hold = false
+		case Kill:
+			e.Killed = true
+		}
+	}
+	switch {
+	case !found:
+		return nil, ErrUnknown
+	case slices.Equal(before, after):
+		return nil, ErrNothing
+	}
+	return after, nil
+}
+
+// write writes a proposal below Proposals.
+func (b *Board) write(name string, p proposal.Proposal) error {
+	full := filepath.Join(b.Proposals, name)
+	if err := os.MkdirAll(full, 0o755); err != nil {
+		return err
+	}
+	dir, err := platform.OpenDir(full)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.Write(dir), dir.Close())
+}
+
+// Waiting is a proposal that is not public yet.
+type Waiting struct {
+	Name     string
+	Changes  []proposal.Line // of the list as it is now; its Entry is the proposed one
+	Have     int             // signatures
+	Need     int
+	Outdated bool // the list has changed since; it can't be accepted any more
+}
+
+// Waiting lists the proposals in the folder that are not public yet, sorted by name. Folders that hold something else are left out.
+func (b *Board) Waiting() (list []Waiting, err error) {
+	if b.Proposals == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(b.Proposals)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
+		now, _, err := describe(dir, repo)
+		if err != nil {
+			return err
+		}
+		base, err := signedList(dir, repo)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if len(list) == maxProposals {
+				return nil
+			}
+			if w, is := b.read(e, repo.Root(), base, now.Version); is {
+				list = append(list, w)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// read reads one proposal; is reports whether it is one, and not public yet.
+func (b *Board) read(e fs.DirEntry, root, base []byte, version int64) (w Waiting, is bool) {
+	if !e.IsDir() {
+		return w, false
+	}
+	dir, err := platform.OpenDir(filepath.Join(b.Proposals, e.Name()))
+	if err != nil {
+		return w, false
+	}
+	defer dir.Close()
+	p, err := proposal.Read(dir)
+	if err != nil {
+		return w, false
+	}
+	p.Root = root
+	info, err := p.Describe(base)
+	if err != nil {
+		return w, false
+	}
+	w = Waiting{Name: e.Name(), Have: len(info.Signers), Need: info.Need, Outdated: info.Version != version+1}
+	for _, l := range info.Lines {
+		if l.Changed() {
+			w.Changes = append(w.Changes, l)
+		}
+	}
+	return w, len(w.Changes) > 0
+}
+
+// open opens the release folder for one call.
+func (b *Board) open(do func(platform.FS, *trust.Repo) error) error {
+	dir, err := platform.OpenDir(b.Folder)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	repo, err := trust.OpenRepo(store{dir}, trust.RepoOptions{Allow: trust.Allow{Development: true, SingleRoot: true}})
+	if err != nil {
+		return err
+	}
+	return do(dir, repo)
+}
+
+// describe describes the signed list.
+func describe(dir platform.FS, repo *trust.Repo) (trust.ProposalInfo, []release.Entry, error) {
+	data, err := signedList(dir, repo)
+	if err != nil {
+		return trust.ProposalInfo{}, nil, err
+	}
+	info, err := trust.DescribeProposal(repo.Root(), data)
+	return info, info.Entries, err
+}
+
+// signedList is the document of the signed list.
+func signedList(dir platform.FS, repo *trust.Repo) ([]byte, error) {
+	lists := repo.Lists()
+	return platform.ReadFile(dir, lists[len(lists)-1], trust.MaxTargets)
+}
+
+// readHead reads the head of a release.
+func readHead(dir platform.FS, e release.Entry) (release.Head, error) {
+	data, err := platform.ReadFile(dir, e.Head.HeadPath(), release.MaxHead)
+	if err != nil {
+		return release.Head{}, err
+	}
+	return trust.OpenHead(trust.UnverifiedBytes(data), e)
+}
+
+// store is a folder as trust.Store, for reading.
+type store struct{ fs platform.FS }
+
+var _ trust.Store = store{}
+
+// Load implements trust.Store.
+func (s store) Load(name string, limit int64) ([]byte, error) {
+	data, err := platform.ReadFile(s.fs, name, limit)
+	if errors.Is(err, platform.ErrTooLong) {
+		return nil, errors.Join(err, trust.ErrTooLong)
+	}
+	return data, err
+}
+
+// Save implements trust.Store.
+func (store) Save(string, []byte) error { return fs.ErrPermission }
