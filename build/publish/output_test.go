@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -252,8 +251,8 @@ func TestMirrorToARealStore(t *testing.T) {
 	}
 	root := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(root, "games"), 0o755))
-	port := freePort(t)
-	server := exec.Command(program, "--access", "key", "--secret", "secretsecret", "--port", fmt.Sprint("127.0.0.1:", port), "posix", root)
+	at := testwait.FreeAddress(t)
+	server := exec.Command(program, "--access", "key", "--secret", "secretsecret", "--port", at, "posix", root)
 	var log bytes.Buffer
 	server.Stdout, server.Stderr = &log, &log
 	must(t, server.Start())
@@ -264,9 +263,9 @@ func TestMirrorToARealStore(t *testing.T) {
 			t.Logf("%s", log.Bytes())
 		}
 	})
-	waitFor(t, fmt.Sprint("http://127.0.0.1:", port))
+	waitFor(t, "http://"+at)
 	s := newStage(t)
-	s.holds(fmt.Sprint("s3://games/lathe?insecure=true&region=us-east-1&endpoint=127.0.0.1:", port), map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secretsecret"})
+	s.holds("s3://games/lathe?insecure=true&region=us-east-1&endpoint="+at, map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secretsecret"})
 }
 
 // waitFor returns when a server answers. Another program's start has no event to wait for, so it is asked again and again.

@@ -1,8 +1,11 @@
-// Package testwait waits in tests for what another process, a file or a counter shows, where no channel reports it. Only tests and
-// their fixtures import it, on all layers.
+// Package testwait waits in tests for what another process, a file or a counter shows, where no channel reports it, and finds addresses
+// for processes that can't be told to take any. Only tests and their fixtures import it, on all layers.
 package testwait
 
-import "time"
+import (
+	"net"
+	"time"
+)
 
 // Limit is how long Until waits. Only a test that fails waits so long: a busy machine must not make it fail.
 const Limit = 2 * time.Minute
@@ -33,4 +36,15 @@ func Until(t TB, done func() bool, what string) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// FreeAddress is an address of this machine on which no program listened a moment ago. Another one may take it meanwhile.
+func FreeAddress(t TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free address: %v", err)
+		return ""
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

@@ -153,7 +153,7 @@ func play(t *testing.T, dir string) string {
 
 // TestPackedClientFindsItsServer packs both, starts both, and nothing is downloaded.
 func TestPackedClientFindsItsServer(t *testing.T) {
-	address := freeAddress(t)
+	address := testwait.FreeAddress(t)
 	project, out, place := packProject(t, fmt.Sprintf("[client]\nserver = %q\n[client.settings]\nUpdate.Trust = \"sha256\"\n", address)), t.TempDir(), t.TempDir()
 	said := succeed(t, "pack", "all", "--file", filepath.Join(project, "collet.toml"), "--out", out)
 	for _, want := range []string{"Lathe-Client-Linux-x64-1.4.2.tar.zst", "Lathe-Client-Linux-x64_Profiling-1.4.2.tar.zst", "Lathe-Server-Linux-x64-1.4.2.tar.zst", "Lathe-Release-1.4.2/", "4 artefacts"} {
@@ -170,16 +170,6 @@ func TestPackedClientFindsItsServer(t *testing.T) {
 	if !strings.Contains(log(), "requests=0") {
 		t.Errorf("the server was asked for files:\n%s", log())
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // startServer starts a server from its package, and gives what it has logged when it is asked to stop.

@@ -5,7 +5,6 @@ package containers
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -172,7 +171,7 @@ func TestImages(t *testing.T) {
 	if said := b.run(b.inContainer("collet-server", []string{release}, "/srv/collet/collet-server", "check")...); !strings.Contains(said, "Lathe.so") {
 		t.Errorf("the settings of the image offer %s", said)
 	}
-	address := freeAddress(t)
+	address := testwait.FreeAddress(t)
 	settings := filepath.Join(project, "collet-server.toml")
 	b.must(os.WriteFile(settings, fmt.Appendf(nil, "[Release]\nFolder = \"release\"\n[Operations]\nHTTPAddress = %q\n", address), 0o644))
 	mounts := []string{release, settings + ":/srv/collet/collet-server.toml:ro"}
@@ -205,15 +204,4 @@ func TestImages(t *testing.T) {
 		}, "the server in the container does not answer "+path)
 	}
 	b.run(health...)
-}
-
-// freeAddress is an address of this machine on which no program listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

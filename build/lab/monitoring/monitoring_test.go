@@ -5,7 +5,6 @@ package monitoring
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,7 +49,7 @@ func TestDashboard(t *testing.T) {
 	server := startServer(t, dir)
 	config := filepath.Join(dir, "prometheus.yml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: collet\n    static_configs: [{targets: [%q]}]\n", server), 0o644))
-	at := freeAddress(t)
+	at := testwait.FreeAddress(t)
 	start(t, exec.Command(prometheus, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", at))
 	answers := func(query string) int {
 		answer, err := http.Get("http://" + at + "/api/v1/query?query=" + url.QueryEscape(query))
@@ -118,7 +117,7 @@ func startServer(t *testing.T, dir string) (metrics string) {
 			t.Fatalf("collet %q: %v\n%s", args, err, out)
 		}
 	}
-	metrics = freeAddress(t)
+	metrics = testwait.FreeAddress(t)
 	cmd := exec.Command(testprograms.Server(t), "--release", "release", "--listen", "127.0.0.1:0", "--metrics", metrics)
 	cmd.Dir = dir
 	start(t, cmd)
@@ -138,15 +137,6 @@ func start(t *testing.T, cmd *exec.Cmd) {
 			t.Logf("%s said:\n%s", filepath.Base(cmd.Path), said.String())
 		}
 	})
-}
-
-// freeAddress is an address of this machine on which no program listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func must(t *testing.T, err error) {

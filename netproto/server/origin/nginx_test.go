@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ import (
 	"collet/netproto/server/servertest"
 	"collet/netproto/transporttest"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // documented is the configuration of nginx in the operator's document.
@@ -38,17 +38,6 @@ func documented(t testing.TB) string {
 		t.Fatal("OPERATING.md has no configuration of nginx")
 	}
 	return conf
-}
-
-// freePort is a port without a listener.
-func freePort(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // startNginx runs nginx with the documented configuration, in which only places are other ones. It returns the addresses
@@ -68,7 +57,7 @@ func startNginx(t testing.TB, folder string) (plain, secure string, authority *t
 	if err := authority.Files(dir, transporttest.Spec{}); err != nil {
 		t.Fatal(err)
 	}
-	plain, secure = freePort(t), freePort(t)
+	plain, secure = testwait.FreeAddress(t), testwait.FreeAddress(t)
 	conf := documented(t)
 	for from, to := range map[string]string{
 		"listen 80;": "listen " + plain + ";", "listen 443 ssl": "listen " + secure + " ssl", "/run/nginx.pid": dir + "/nginx.pid",
