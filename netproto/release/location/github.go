@@ -1,9 +1,6 @@
 package location
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // Limits of GitHub for the assets of a release.
 const (
@@ -21,11 +18,11 @@ const replaced = "metadata/timestamp.json"
 func AssetName(name string) string { return strings.ReplaceAll(name, "/", ".") }
 
 // assetForm is the form of our assets. The suffix is that of a file under its temporary name.
-var assetForm = regexp.MustCompile(`^(?:objects\.[0-9a-f]{2}\.[0-9a-f]{64}|releases\.[0-9a-f]{64}\.release|metadata\.(?:timestamp|[0-9]+\.(?:root|targets|snapshot))\.json)(?:\.new)?$`)
+var assetForm = onDemand(`^(?:objects\.[0-9a-f]{2}\.[0-9a-f]{64}|releases\.[0-9a-f]{64}\.release|metadata\.(?:timestamp|[0-9]+\.(?:root|targets|snapshot))\.json)(?:\.new)?$`)
 
 // AssetFile is the file of an asset. found is false for assets that are not ours, which are left alone.
 func AssetFile(asset string) (name string, found bool) {
-	if !assetForm.MatchString(asset) {
+	if !assetForm().MatchString(asset) {
 		return "", false
 	}
 	folder, rest, _ := strings.Cut(asset, ".")

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Kind is the kind of service. The values are schemes of addresses.
@@ -43,10 +44,15 @@ var (
 
 // The forms of names. Those of a registry are in the OCI distribution specification; a tag leaves room for what objectsTag appends.
 var (
-	ownerForm      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
-	repositoryForm = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagForm        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+	ownerForm      = onDemand(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
+	repositoryForm = onDemand(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tagForm        = onDemand(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
 )
+
+// onDemand compiles a pattern when it is needed first: those with large counts would take milliseconds of each start of a client.
+func onDemand(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // maxRepository is the longest accepted name of a repository in bytes.
 const maxRepository = 255
@@ -94,7 +100,7 @@ func parseGitHub(u *url.URL) (Location, error) {
 		l.Host, l.Plain = strings.CutPrefix(values.Get("endpoint"), "http://")
 		l.Host = strings.TrimPrefix(l.Host, "https://")
 	}
-	if !ok || !ownerForm.MatchString(l.Path) || !tagForm.MatchString(l.Tag) || !isHost(l.Host) {
+	if !ok || !ownerForm().MatchString(l.Path) || !tagForm().MatchString(l.Tag) || !isHost(l.Host) {
 		return Location{}, errGitHub
 	}
 	l.base = &url.URL{Scheme: l.Scheme(), Host: l.Host, Path: "/" + l.Path + "/releases/download/" + l.Tag}
@@ -110,8 +116,8 @@ func parseRegistry(u *url.URL) (Location, error) {
 	}
 	plain := values.Get("plain-http")
 	l.Path, l.Plain = name, isLoopback(u.Hostname()) || values.Has("plain-http") && plain != "false"
-	if !ok || plain != "" && plain != "true" && plain != "false" || len(name) > maxRepository || !repositoryForm.MatchString(name) ||
-		!tagForm.MatchString(l.Tag) || !isHost(l.Host) {
+	if !ok || plain != "" && plain != "true" && plain != "false" || len(name) > maxRepository || !repositoryForm().MatchString(name) ||
+		!tagForm().MatchString(l.Tag) || !isHost(l.Host) {
 		return Location{}, errOCI
 	}
 	l.base = &url.URL{Scheme: l.Scheme(), Host: l.Host, Path: "/v2/" + l.Path}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -49,17 +48,17 @@ type File struct {
 func (l Location) ObjectsTag(number int) string { return fmt.Sprintf("%s-objects-%d", l.Tag, number) }
 
 var (
-	objectName = regexp.MustCompile(`^objects/([0-9a-f]{2})/([0-9a-f]{64})$`)
-	headName   = regexp.MustCompile(`^releases/([0-9a-f]{64})\.release$`)
-	sumForm    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	objectName = onDemand(`^objects/([0-9a-f]{2})/([0-9a-f]{64})$`)
+	headName   = onDemand(`^releases/([0-9a-f]{64})\.release$`)
+	sumForm    = onDemand(`^[0-9a-f]{64}$`)
 )
 
 // blobOf returns the SHA-256 in the name of an object or a head, and its media type.
 func blobOf(name string) (sum, mediaType string, found bool) {
-	if m := objectName.FindStringSubmatch(name); m != nil && strings.HasPrefix(m[2], m[1]) {
+	if m := objectName().FindStringSubmatch(name); m != nil && strings.HasPrefix(m[2], m[1]) {
 		return m[2], objectType, true
 	}
-	if m := headName.FindStringSubmatch(name); m != nil {
+	if m := headName().FindStringSubmatch(name); m != nil {
 		return m[1], headType, true
 	}
 	return "", "", false
@@ -130,7 +129,7 @@ func DecodeManifest(data []byte) ([]File, error) {
 		default:
 			f.Name = d.Annotations[titleKey]
 		}
-		if !is || !sumForm.MatchString(sum) || d.Size < 0 || f.Name == "" || len(f.Name) > maxName ||
+		if !is || !sumForm().MatchString(sum) || d.Size < 0 || f.Name == "" || len(f.Name) > maxName ||
 			f.Data != nil && (int64(len(f.Data)) != d.Size || d.Size > MaxEmbedded) {
 			return nil, errManifest
 		}
