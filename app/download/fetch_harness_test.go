@@ -136,8 +136,8 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	f.mu.Lock()
 	f.asked = append(f.asked, name+" "+r.Header.Get("Range"))
-	f.mu.Unlock()
 	data, is := f.content[name]
+	f.mu.Unlock()
 	if !is {
 		http.NotFound(w, r)
 		return

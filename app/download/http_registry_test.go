@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -313,12 +314,12 @@ func TestRegistryListAges(t *testing.T) {
 func TestGitHub(t *testing.T) {
 	data := random(3_000_000, 1)
 	store := newFakeStore(t, data)
-	busy, asked := false, 0
+	var busy, asked atomic.Bool // requests are answered at once
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		asked.Store(true)
 		name, found := strings.CutPrefix(r.URL.Path, "/team/lathe/releases/download/collet/")
 		switch {
-		case busy:
+		case busy.Load():
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(http.StatusForbidden)
 		case found:
@@ -339,17 +340,19 @@ func TestGitHub(t *testing.T) {
 		}
 	}
 	temporary := location.AssetName(stampName) + location.Temporary
+	store.files.mu.Lock()
 	store.files.content[temporary] = []byte("new")
+	store.files.mu.Unlock()
 	if got, err := readRange(t.Context(), mirror, stampName, 0, -1, 100); err != nil || got != "new" {
 		t.Errorf("while the timestamp is replaced: %q, %v", got, err)
 	}
-	busy = true
+	busy.Store(true)
 	_, err := readRange(t.Context(), mirror, stampName, 0, -1, 100)
 	var wrong *download.WrongError
 	if !errors.As(err, &wrong) || wrong.Kind != download.WrongBusy || wrong.RetryAfter != 7*time.Second {
 		t.Errorf("at a rate limit: %v", err)
 	}
-	if asked == 0 || len(store.files.requests()) == 0 {
+	if !asked.Load() || len(store.files.requests()) == 0 {
 		t.Error("the asset came from elsewhere")
 	}
 }
