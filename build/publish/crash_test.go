@@ -229,7 +229,7 @@ func TestPublishGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// TestAnUnfinishedRotationIsFinished stops the installation of a new root at every operation.
+// TestAnUnfinishedRotationIsFinished stops the installation of a new root at every operation, or at every third one.
 func TestAnUnfinishedRotationIsFinished(t *testing.T) {
 	t.Parallel()
 	c := newCrashStage(t, faultfs.Config{})
@@ -246,7 +246,7 @@ func TestAnUnfinishedRotationIsFinished(t *testing.T) {
 		}
 		return errors.Join(f.Install(context.Background(), draft, online), f.Close())
 	}
-	for k := 1; ; k++ {
+	for k := 1; ; k += testlevel.Stride(3, 9) {
 		disk := c.disk.Clone()
 		fsys := disk.Open(faultfs.Options{})
 		fsys.StopInside(k)

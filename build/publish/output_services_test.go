@@ -167,7 +167,7 @@ func (s *stage) seen(t *testing.T, address string) platform.FS {
 	return openDir(t, dir)
 }
 
-// TestServicesStopAnywhere ends an update of a service after every write, or after every second one. Clients see the old release or the
+// TestServicesStopAnywhere ends an update of a service after every write, or after every third one. Clients see the old release or the
 // new one, whole, and the next publication completes it.
 func TestServicesStopAnywhere(t *testing.T) {
 	testlevel.Slow(t)
@@ -214,7 +214,7 @@ func TestServicesStopAnywhere(t *testing.T) {
 			locked(func() { restore = service.save() })
 			s.publish(game(t, small(2)), publish.Request{})
 			news := 0
-			for writes := 0; ; writes += testlevel.Stride(2, 2) {
+			for writes := 0; ; writes += testlevel.Stride(3, 3) {
 				locked(func() {
 					restore()
 					service.limit(writes)

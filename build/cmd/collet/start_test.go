@@ -17,7 +17,9 @@ import (
 var startPorts = []string{"127.0.0.1:8787", "127.0.0.1:4000"}
 
 // TestStart runs every command of docs/START.md word for word, on a game that is a script; between the releases a file of it changes.
+// make test has the same steps in the scripts keys and program, with fewer encrypted keys and fewer copies of the client.
 func TestStart(t *testing.T) {
+	testlevel.Lab(t)
 	blocks := shellBlocks(t, "START.md", 4)
 	blocks[3] = "echo level 2 >build/linux/level\n" + blocks[3]
 	if _, played := runPage(t, blocks); played != "played level 1\nplayed level 2\n" {
