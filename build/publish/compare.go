@@ -45,9 +45,6 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 		if i == max(last, 1) {
 			break
 		}
-		if err := ctx.Err(); err != nil {
-			return u, err
-		}
 		if i == 0 {
 			o, err := f.releases.readOrigin(before)
 			if err != nil {
@@ -56,7 +53,7 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 			u.Before, old = before.Number, o.listing
 		}
 		if i < last {
-			one, err := f.releases.estimate(before, e, line)
+			one, err := f.releases.estimate(ctx, before, e, line, false)
 			if err != nil {
 				return u, err
 			}

@@ -45,10 +45,7 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 		if err != nil {
 			return nil, err
 		}
-		e, err := f.releases.estimate(a, to[0], line)
-		if err == nil {
-			err = f.releases.addChunkWay(ctx, &e, a, to[0], line)
-		}
+		e, err := f.releases.estimate(ctx, a, to[0], line, true)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +54,8 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 	return list, nil
 }
 
-// estimate is Estimate for one target, without the way by chunks.
-func (r *releases) estimate(from, to release.Entry, line acquire.Link) (Estimate, error) {
+// estimate is Estimate for one target. Without chunks that way is not planned, which takes most of the time.
+func (r *releases) estimate(ctx context.Context, from, to release.Entry, line acquire.Link, chunks bool) (Estimate, error) {
 	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}, Expanded: Way{Bytes: -1}, Chunks: Way{Bytes: -1}}
 	old, err := r.readOrigin(from)
 	if err != nil {
@@ -83,11 +80,18 @@ func (r *releases) estimate(from, to release.Entry, line acquire.Link) (Estimate
 	}
 	lists := fresh.listsCost(old.sum)
 	e.Whole = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
+	var lacking []release.Source
 	for sum, n := range setSums(fresh.listing) {
 		if _, there := have[sum]; !there {
 			s, _ := fresh.sources.Find(sum)
+			lacking = append(lacking, s)
 			e.Contents, e.Fresh = e.Contents+1, e.Fresh+n
 			e.Whole.Bytes, e.Whole.Asked = e.Whole.Bytes+s.Whole.Size, e.Whole.Asked+1
+		}
+	}
+	if chunks {
+		if e.Chunks, err = r.chunkWay(ctx, old, fresh, lacking, line); err != nil {
+			return e, err
 		}
 	}
 	if o, found := h.PatchFrom(old.sum); found {
@@ -100,35 +104,6 @@ func (r *releases) estimate(from, to release.Entry, line acquire.Link) (Estimate
 	}
 	c := chooser{releases: r, line: line, old: old, fresh: fresh, head: h}
 	return e, c.choose(&e)
-}
-
-// addChunkWay adds the way by chunks.
-func (r *releases) addChunkWay(ctx context.Context, e *Estimate, from, to release.Entry, line acquire.Link) error {
-	old, err := r.readOrigin(from)
-	if err != nil {
-		return err
-	}
-	fresh, err := r.readOrigin(to)
-	if err != nil {
-		return err
-	}
-	h, err := r.head(to)
-	if err == nil {
-		err = fresh.readDeltaIndex(r, h)
-	}
-	if err != nil {
-		return err
-	}
-	have := setSums(old.listing)
-	var lacking []release.Source
-	for sum := range setSums(fresh.listing) {
-		if _, there := have[sum]; !there {
-			s, _ := fresh.sources.Find(sum)
-			lacking = append(lacking, s)
-		}
-	}
-	e.Chunks, err = r.chunkWay(ctx, old, fresh, lacking, line)
-	return err
 }
 
 // chunkWay plans like a client that has the old set. A blob without an index is fetched whole.
