@@ -57,6 +57,38 @@ func Compatgen(t testing.TB) string {
 	return program(t, "compatgen", "collet/build/compatgen")
 }
 
+// Modules returns the folder of the sample game's modules, as collet compiles them. `make check` skips the test.
+func Modules(t testing.TB) string {
+	t.Helper()
+	program := Collet(t)
+	dir := filepath.Join(filepath.Dir(program), "modules")
+	if err := ensureModules(program, dir); err != nil {
+		t.Fatalf("build the sample game's modules for tests: %v", err)
+	}
+	return dir
+}
+
+// ensureModules lets collet compile the modules, whose sources are in it, unless it has done so since it was built.
+func ensureModules(program, dir string) error {
+	unlock, err := lockedfile.MutexAt(filepath.Join(filepath.Dir(program), "lock")).Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	of, stamp := program+".sources", dir+".sources"
+	want, err := os.ReadFile(of)
+	if err != nil {
+		return err
+	}
+	if made, err := os.ReadFile(stamp); err == nil && bytes.Equal(made, want) {
+		return nil
+	}
+	if said, err := exec.Command(program, "modules", dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("collet modules: %w\n%s", err, said)
+	}
+	return os.WriteFile(stamp, want, 0o644)
+}
+
 func program(t testing.TB, name, pkg string, tags ...string) string {
 	t.Helper()
 	testlevel.Slow(t)

@@ -20,6 +20,9 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	if made, err := filepath.Glob(filepath.Join(Modules(t), "release-[12]", "*")); err != nil || len(made) != 2 {
+		t.Errorf("modules %q, %v", made, err)
+	}
 }
 
 // TestBuildsWhatChanged builds a program of its own: once for tests that ask at the same time, and again when a source has

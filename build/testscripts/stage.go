@@ -46,6 +46,9 @@ func NewStage(t *testing.T) *Stage {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Symlink(testprograms.Modules(t), filepath.Join(s.Programs, "modules")); err != nil {
+		t.Fatal(err)
+	}
 	layout, err := demo.Prepare(t.Context(), t.TempDir(), s.Programs, levels)
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"collet/build/demo"
 	"collet/build/qa/screen"
 	"collet/build/testprograms"
-	"collet/platform/testlevel"
 )
 
 // programFolder has the programs in the way of the Makefile's bin/, for all tests. TestMain makes and removes it.
@@ -38,23 +36,14 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// modules compiles the sample game's modules, once for all tests, where the demo finds them.
-var modules = sync.OnceValue(func() error {
-	_, err := demo.BuildModules(context.Background(), filepath.Join(programFolder, "modules"), demo.OwnTarget())
-	return err
-})
-
-// programs gives the folder of the real client and server, with the sample game's modules.
+// programs gives the folder of the real client and server, with the sample game's modules where the demo finds them.
 func programs(t *testing.T) string {
 	t.Helper()
-	for _, program := range []string{testprograms.Client(t), testprograms.Server(t)} {
-		err := os.Symlink(program, filepath.Join(programFolder, filepath.Base(program)))
+	for _, made := range []string{testprograms.Client(t), testprograms.Server(t), testprograms.Modules(t)} {
+		err := os.Symlink(made, filepath.Join(programFolder, filepath.Base(made)))
 		if err != nil && !errors.Is(err, fs.ErrExist) { // another test was first
 			t.Fatal(err)
 		}
-	}
-	if err := modules(); err != nil {
-		t.Fatal(err)
 	}
 	return programFolder
 }
@@ -186,10 +175,7 @@ func TestDemoFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the stand-ins are shell scripts")
 	}
-	testlevel.Slow(t)
-	if err := modules(); err != nil {
-		t.Skip(err)
-	}
+	modules := testprograms.Modules(t)
 	for _, test := range []struct{ name, server, client, want string }{
 		{"server ends", "echo no licence to serve; exit 3", "exit 0", "demo: failed: the server ended; it printed: | no licence to serve"},
 		{"client ends with an error", listens, "echo too tired; exit 7", "demo: failed: the client ended with code 7 before the game of release 2 was up"},
@@ -197,7 +183,7 @@ func TestDemoFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.Symlink(filepath.Join(programFolder, "modules"), filepath.Join(dir, "modules")); err != nil {
+			if err := os.Symlink(modules, filepath.Join(dir, "modules")); err != nil {
 				t.Fatal(err)
 			}
 			script(t, dir, "collet-server", test.server)
