@@ -104,7 +104,7 @@ func paragraphs(text string) string {
 		indented := strings.HasPrefix(l, " ") || strings.HasPrefix(l, "\t")
 		if indented != fixed && strings.TrimSpace(l) != "" {
 			fixed = indented
-			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[fixed])
+			b.WriteString(map[bool]string{true: ".RS\n.nf\n", false: ".fi\n.RE\n"}[fixed])
 		}
 		if l = strings.TrimSpace(l); l == "" {
 			b.WriteString(".PP\n")
@@ -113,7 +113,7 @@ func paragraphs(text string) string {
 		b.WriteString(roff(l) + "\n")
 	}
 	if fixed {
-		b.WriteString(".fi\n")
+		b.WriteString(".fi\n.RE\n")
 	}
 	return b.String()
 }
