@@ -31,6 +31,7 @@ type chooser struct {
 	signed  acquire.Cost // the sequel, or the documents that it has; the timestamp, and the notes
 
 	sequel map[string]bool // names of the files that come with the sequel
+	early  int64           // bytes of a set patch among signed and lists
 }
 
 // choose fills in the client's choice.
@@ -81,8 +82,10 @@ func (c *chooser) choose(e *Estimate) error {
 		}
 	}
 	e.Cost, e.Lists = choice.Cost, c.signed.Bytes+c.lists.Bytes
-	if patched() && c.now.Patch <= 0 && c.now.Expanded == 0 { // it came with the sequel, or for the listing
-		e.Cost.RoundTrips--
+	if patched() {
+		if e.Lists -= c.early; c.now.Patch <= 0 && c.now.Expanded == 0 { // it came with the sequel, or for the listing
+			e.Cost.RoundTrips--
+		}
 	}
 	for _, more := range []acquire.Cost{c.signed, c.lists, c.groups} {
 		e.Cost.Bytes, e.Cost.Requests, e.Cost.RoundTrips = e.Cost.Bytes+more.Bytes, e.Cost.Requests+more.Requests, e.Cost.RoundTrips+more.RoundTrips
@@ -144,16 +147,16 @@ func (c *chooser) addHead() {
 		var here int64
 		if o, expanded := c.head.ExpandedFrom(c.old.sum); expanded && (!found || o.Size < patch.Size) {
 			c.lists, here = acquire.AskListing(o.Size, o.Size)
-			if c.now.Expanded = o.Size - here; c.comes(o) {
-				c.lists, c.now.Expanded = acquire.Cost{}, 0
+			if c.now.Expanded, c.early = o.Size-here, here; c.comes(o) {
+				c.lists, c.now.Expanded, c.early = acquire.Cost{}, 0, o.Size
 			}
 		} else {
 			c.lists, here = acquire.AskListing(c.now.Patch, c.head.Listing.Object.Size)
 			switch {
 			case found && c.comes(patch):
-				c.lists, c.now.Patch = acquire.Cost{}, 0
+				c.lists, c.now.Patch, c.early = acquire.Cost{}, 0, patch.Size
 			case found:
-				c.now.Patch -= here
+				c.now.Patch, c.early = c.now.Patch-here, here
 			case c.comes(c.head.Listing.Object):
 				c.lists = acquire.Cost{}
 			}

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"collet/build/cmd/collet/console"
@@ -17,7 +15,6 @@ import (
 	"collet/netproto/release/proposal"
 	"collet/netproto/release/trust"
 	"collet/platform"
-	"collet/platform/interrupt"
 	"collet/platform/text"
 )
 
@@ -249,9 +246,8 @@ func (r releaseApproveCommand) ask(ctx context.Context, c console.Console) error
 	if !platform.IsTerminal(os.Stdin) {
 		return console.Usage(errors.New("there is no terminal to ask; say --yes to sign, or --dry-run to look"))
 	}
-	fmt.Fprint(c.Out, "Sign this list? [y/N] ")
-	line, err := bufio.NewReader(interrupt.Reader(ctx, os.Stdin)).ReadString('\n')
-	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))) {
+	meant, err := console.Confirm(ctx, os.Stdin, c.Out, "Sign this list?")
+	if err == nil && !meant {
 		err = errors.New("nothing was signed")
 	}
 	return err

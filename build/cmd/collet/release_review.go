@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -71,13 +70,9 @@ func (v reviewer) review(ctx context.Context, found publish.Review) error {
 	for _, text := range asked {
 		fmt.Fprintln(out, text)
 	}
-	fmt.Fprint(out, "Is this meant? [y/N] ")
-	line, err := bufio.NewReaderSize(v.answers, maxPassphrase).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+	meant, err := console.Confirm(ctx, v.answers, out, "Is this meant?")
+	if err == nil && !meant {
+		err = errUnconfirmed
 	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return errUnconfirmed
-	}
-	return ctx.Err()
+	return err
 }
