@@ -67,6 +67,9 @@ func (f *Folder) copyNew(ctx context.Context, entries []release.Entry, to platfo
 	for _, size := range fresh {
 		total += size
 	}
+	if err := removeOthers(to, fresh); err != nil {
+		return err
+	}
 	f.meter.startStep("copy", "", total)
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
 		if err := ctx.Err(); err != nil {
@@ -78,6 +81,37 @@ func (f *Folder) copyNew(ctx context.Context, entries []release.Entry, to platfo
 			}
 		}
 		f.meter.addBytes(fresh[name], name)
+	}
+	folders := map[string]bool{}
+	for name := range fresh {
+		folders[path.Dir(name)] = true
+	}
+	for folder := range folders {
+		if err := to.SyncDir(folder); err != nil {
+			return advice.Because(err, room(err), "sync the proposal")
+		}
+	}
+	return nil
+}
+
+// removeOthers removes the files of an earlier proposal in this folder.
+func removeOthers(to platform.FS, wanted map[string]int64) error {
+	var gone []string
+	for _, folder := range []string{"objects", "releases"} {
+		err := walk(to, folder, func(name string, _ fs.DirEntry) error {
+			if _, stays := wanted[name]; !stays {
+				gone = append(gone, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return advice.Because(err, "", "look through the proposal")
+		}
+	}
+	for _, name := range gone {
+		if err := to.Remove(name); err != nil {
+			return advice.Because(err, "", "remove %s of an earlier proposal", name)
+		}
 	}
 	return nil
 }
@@ -117,9 +151,9 @@ type Accepted struct {
 	Bytes int64
 }
 
-// Accept makes a proposal public: it signs it with those of keys that may sign releases, if there are any, checks the signatures, takes the new files after checking them against their names, reads each new
-// release as verify does, and signs snapshot and timestamp with keys. A proposal that was accepted before changes nothing. After an
-// interruption call it again.
+// Accept makes a proposal public: it checks the signatures and the list, takes the files that the new releases need, each with the digest in
+// its name, reads each new release as Verify does, and signs snapshot and timestamp with keys. A proposal that was accepted before changes
+// nothing. After an interruption call it again.
 func (f *Folder) Accept(ctx context.Context, from platform.FS, keys []*trust.PrivateKey) (a Accepted, err error) {
 	if err := f.CheckKeys(keys, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 		return a, err
@@ -128,98 +162,155 @@ func (f *Folder) Accept(ctx context.Context, from platform.FS, keys []*trust.Pri
 	if err != nil {
 		return a, err
 	}
-	p.Root = f.repo.Root() // this one decides
-	if _, err := p.Sign(keys); err != nil {
-		return a, advice.Because(err, "", "sign the proposal")
-	}
-	if p.Base, err = f.SignedList(); err != nil {
+	known, err := f.Known()
+	if err != nil {
 		return a, err
 	}
-	if a.Info, err = p.Describe(nil); err != nil {
+	a.Info, err = p.Describe(&known, f.options.Now())
+	if errors.Is(err, trust.ErrOutdatedProposal) {
+		return a, advice.Because(err, "bring the present release folder to its author, who runs the same command again", "proposal %s", from.Path("."))
+	}
+	if err != nil {
 		return a, advice.Because(err, "", "proposal %s", from.Path("."))
 	}
 	if have := len(a.Info.Signers); have < a.Info.Need {
 		return a, advice.Because(&trust.KeysError{Role: trust.RoleTargets, Have: have, Need: a.Info.Need},
 			"let another holder of a targets key run collet release approve", "proposal %s", from.Path("."))
 	}
-	if a.Files, a.Bytes, err = f.takeFiles(ctx, from); err != nil {
+	t := &taking{folder: f, from: from}
+	for _, l := range a.Info.Lines {
+		if !l.Gone && (l.Before == nil || l.Before.Head != l.Entry.Head) {
+			t.entries = append(t.entries, l.Entry)
+		}
+	}
+	if err := t.run(ctx); err != nil {
 		return a, err
 	}
-	if err := f.verifyNew(ctx, a.Info.Entries); err != nil {
-		return a, err
-	}
-	err = f.repo.InstallProposal(p.List, keys)
-	if errors.Is(err, trust.ErrOutdatedProposal) {
-		return a, advice.Because(err, "bring the present release folder to its author, who runs the same command again", "proposal %s", from.Path("."))
-	}
-	if err != nil {
+	a.Files, a.Bytes = t.files, t.bytes
+	if err := f.repo.InstallProposal(p.List, keys); err != nil {
 		return a, advice.Because(err, room(err), "change the signed list")
 	}
 	return a, f.updateDerived(ctx)
 }
 
-// takeFiles copies what the folder lacks. Each file must have the digest that its name says.
-func (f *Folder) takeFiles(ctx context.Context, from platform.FS) (files int, bytes int64, err error) {
-	for _, folder := range []string{"objects", "releases"} {
-		err := walk(from, folder, func(name string, e fs.DirEntry) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			info, err := e.Info()
-			if err != nil || !isPublic(name) || size(f.fs, name) == info.Size() {
-				return err
-			}
-			files, bytes = files+1, bytes+info.Size()
-			return f.takeFile(from, name, info.Size())
-		})
-		if err != nil {
-			return files, bytes, advice.Because(err, room(err), "take the files of proposal %s", from.Path("."))
-		}
-	}
-	return files, bytes, nil
+// Known is the folder's own root and list, which a proposal is checked against.
+func (f *Folder) Known() (proposal.Known, error) {
+	list, err := f.SignedList()
+	return proposal.Known{Root: f.repo.Root(), List: list}, err
 }
 
-// takeFile copies one file.
-func (f *Folder) takeFile(from platform.FS, name string, bytes int64) error {
-	in, err := openFile(from, name)
-	if err != nil {
+// taking takes the files of new releases out of a proposal. It follows the entries, so nothing else in the proposal is read:
+//
+//	heads ─► listing, sources, patches, notes, changes ─► whole objects, indexes, parts of the solid form ─► chunks ─► verified
+type taking struct {
+	folder  *Folder
+	from    platform.FS
+	entries []release.Entry
+	again   map[string]bool // names of files that are here and damaged: they are taken, too
+	files   int
+	bytes   int64
+}
+
+func (t *taking) run(ctx context.Context) error {
+	findings, err := t.takeAll(ctx)
+	if err != nil || len(findings) == 0 {
 		return err
 	}
+	t.again = map[string]bool{}
+	for _, found := range findings {
+		t.again[found.Name] = true
+	}
+	if findings, err = t.takeAll(ctx); err == nil && len(findings) > 0 {
+		err = advice.Because(findings[0].Err, "bring the whole folder of the proposal", "the proposal has %d files that are wrong, %s first", len(findings), findings[0].Name)
+	}
+	return err
+}
+
+// takeAll takes what is missing, and reads the new releases as Verify does.
+func (t *taking) takeAll(ctx context.Context) ([]Finding, error) {
+	releases := t.folder.releases
+	var heads []release.Head
+	for _, e := range t.entries {
+		if err := t.take(ctx, e.Head.HeadPath(), e.Head.Size); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.folder.store.sync(); err != nil { // the files have their names from here on
+		return nil, err
+	}
+	for _, e := range t.entries {
+		delete(releases.heads, e.Head)
+		h, err := releases.head(e) // which checks that it is this entry's
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, h)
+	}
+	for _, step := range []func(release.Entry, release.Head) ([]release.Object, error){releases.listsOf, releases.contentsOf, releases.chunksOf} {
+		for i, h := range heads {
+			objects, err := step(t.entries[i], h)
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range objects {
+				if o.IsZero() {
+					continue
+				}
+				if err := t.take(ctx, o.Path(), o.Size); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := t.folder.store.sync(); err != nil {
+			return nil, err
+		}
+	}
+	r, err := releases.reachable(ctx, t.entries)
+	if err != nil {
+		return nil, err
+	}
+	findings, _, err := t.folder.verifyReach(ctx, r)
+	return findings, err
+}
+
+// take takes one file, unless it is here.
+func (t *taking) take(ctx context.Context, name string, bytes int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	store := t.folder.store
+	if size(store.fs, name) == bytes && !t.again[name] {
+		store.touchName(name) // an interrupted run may not have synced it
+		return nil
+	}
+	if got := size(t.from, name); got != bytes {
+		return advice.Wrong("bring the whole folder of the proposal", "%s has %d bytes, or is missing; the list wants %d", t.from.Path(name), max(got, 0), bytes)
+	}
+	in, err := openFile(t.from, name)
+	if err != nil {
+		return advice.Because(err, "", "read the proposal")
+	}
 	defer in.Close()
-	out, err := f.store.create()
+	out, err := store.create()
 	if err != nil {
 		return err
 	}
 	if err = platform.CopyRange(out, in, 0, bytes); err == nil {
 		var o release.Object
 		if o, err = sumFile(out, bytes); err == nil && name != o.Path() && name != o.HeadPath() {
-			err = advice.Wrong("bring it again: it is damaged, or something else", "%s does not have the content that its name says", from.Path(name))
+			err = advice.Wrong("bring it again: it is damaged, or something else", "%s does not have the content that its name says", t.from.Path(name))
 		}
 	}
 	if err != nil {
 		out.drop()
 		return err
 	}
-	return f.store.finishAs(out, name, bytes, nil)
+	t.files, t.bytes = t.files+1, t.bytes+bytes
+	delete(t.again, name)
+	return store.finishAs(out, name, bytes, nil)
 }
 
-// verifyNew reads the releases that the signed list does not have, as Verify does.
-func (f *Folder) verifyNew(ctx context.Context, entries []release.Entry) error {
-	if err := f.store.sync(); err != nil { // the files have their names from here on
-		return err
-	}
-	known := map[release.Object]bool{}
-	for _, e := range f.repo.Entries() {
-		known[e.Head] = true
-	}
-	fresh := slices.DeleteFunc(slices.Clone(entries), func(e release.Entry) bool { return known[e.Head] })
-	r, err := f.releases.reachable(ctx, fresh)
-	if err != nil {
-		return advice.Because(err, "bring the whole folder of the proposal", "the proposal is not complete")
-	}
-	findings, _, err := f.verifyReach(ctx, r)
-	if err == nil && len(findings) > 0 {
-		err = advice.Because(findings[0].Err, "bring the whole folder of the proposal", "the proposal has %d files that are missing or wrong, %s first", len(findings), findings[0].Name)
-	}
-	return err
+// ProposeSame proposes the list as it is, so that its signature lasts longer.
+func (f *Folder) ProposeSame(ctx context.Context, keys []*trust.PrivateKey) error {
+	return f.propose(ctx, f.repo.Entries(), keys)
 }

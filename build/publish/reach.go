@@ -42,36 +42,73 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 			return nil, err
 		}
 		found.heads[e.Head.HeadPath()] = e.Head
-		found.addObjects(h.Listing.Object, h.Sources, h.Changes)
-		for _, p := range h.Patches {
-			found.addObjects(p.Object)
+		for _, list := range []func(release.Entry, release.Head) ([]release.Object, error){r.listsOf, r.contentsOf} {
+			objects, err := list(e, h)
+			if err != nil {
+				return nil, err
+			}
+			found.addObjects(objects...)
 		}
-		form, err := r.solidForm(h)
-		if err != nil {
-			return nil, advice.Because(err, "run collet release verify", "solid form of release %s", e.Path())
-		}
-		for _, g := range form.Groups {
-			found.addObjects(g.Parts...)
-		}
-		found.addObjects(slices.Collect(maps.Values(h.Notes))...)
 		for _, s := range o.sources {
 			found.sources[s.Content] = s
-			found.addObjects(s.Whole)
-			found.addObjects(s.Index)
 		}
 		maps.Copy(found.sizes, setSums(o.listing))
 	}
+	packs, err := r.packsOf(slices.Collect(maps.Values(found.sources)))
+	found.addObjects(packs...)
+	return found, err
+}
+
+// listsOf are the objects that a head names.
+func (r *releases) listsOf(_ release.Entry, h release.Head) ([]release.Object, error) {
+	objects := append([]release.Object{h.Listing.Object, h.Sources, h.Changes}, slices.Collect(maps.Values(h.Notes))...)
+	for _, p := range h.Patches {
+		objects = append(objects, p.Object)
+	}
+	return objects, nil
+}
+
+// contentsOf are the objects that the lists of a release name: whole objects, indexes, and the parts of the solid form.
+func (r *releases) contentsOf(e release.Entry, h release.Head) (objects []release.Object, err error) {
+	o, err := r.readOrigin(e)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range o.sources {
+		objects = append(objects, s.Whole, s.Index)
+	}
+	form, err := r.solidForm(h)
+	if err != nil {
+		return nil, advice.Because(err, "run collet release verify", "solid form of release %s", e.Path())
+	}
+	for _, g := range form.Groups {
+		objects = append(objects, g.Parts...)
+	}
+	return objects, nil
+}
+
+// chunksOf are the packs of chunks of a release.
+func (r *releases) chunksOf(e release.Entry, _ release.Head) ([]release.Object, error) {
+	o, err := r.readOrigin(e)
+	if err != nil {
+		return nil, err
+	}
+	return r.packsOf(o.sources)
+}
+
+// packsOf are the packs that indexes name.
+func (r *releases) packsOf(sources []release.Source) (packs []release.Object, err error) {
 	x := &indexes{releases: r}
-	for _, s := range sortBySet(slices.Collect(maps.Values(found.sources))) {
+	for _, s := range sortBySet(slices.Clone(sources)) {
 		ix, err := x.readIndex(s)
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())
 		}
 		for _, p := range ix.Packs {
-			found.addObjects(packObject(p))
+			packs = append(packs, packObject(p))
 		}
 	}
-	return found, nil
+	return packs, nil
 }
 
 func (r *reach) addObjects(objects ...release.Object) {
@@ -184,7 +221,7 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.Priva
 		if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
 			return err
 		}
-		if err := f.commit(ctx, entries, keys); err != nil {
+		if err := f.commit(ctx, entries, keys); err != nil || f.options.Propose != nil {
 			return err
 		}
 		if err := f.sequels.update(ctx); err != nil {

@@ -114,7 +114,7 @@ A key that never leaves a device, such as a token or a key service, is added by 
 it. The command reads the message and writes the Ed25519 signature, as 64 bytes or in base64:
 
   collet keys add targets
-  collet keys add targets --public token.pem -- pkcs11-tool --module /usr/lib/opensc-pkcs11.so --sign --mechanism EDDSA --id 01`
+  collet keys add targets --public token.pem -- ssh signer.example.org sign-release`
 }
 
 // Run makes one key.

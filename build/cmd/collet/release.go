@@ -198,14 +198,19 @@ func (f folderFlags) openWithKeys(c console.Console, k keyFlags, o publish.Optio
 
 // ring opens the folder of the keys.
 func (w *workshop) ring(k keyFlags) (*keyring.Keyring, func() error, error) {
-	name := k.Keys
-	if name == "" {
-		name = w.Settings().Keys
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(w.flags.Dir, name)
-		}
+	return k.openRing(w.keysFolder(k))
+}
+
+// keysFolder is the folder of the keys: --keys, or that of the settings.
+func (w *workshop) keysFolder(k keyFlags) string {
+	switch name := w.Settings().Keys; {
+	case k.Keys != "":
+		return k.Keys
+	case filepath.IsAbs(name):
+		return name
+	default:
+		return filepath.Join(w.flags.Dir, name)
 	}
-	return k.openRing(name)
 }
 
 func (k keyFlags) openRing(name string) (*keyring.Keyring, func() error, error) {

@@ -157,19 +157,24 @@ type releaseRefreshCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
+	proposeFlags
 }
 
 // Help is what --help adds to the flags.
 func (releaseRefreshCommand) Help() string {
 	return `Signs timestamp.json, which is valid for 14 days, and the lists whose validity is half over, if their keys are present. A
 server that has only the keys of timestamp and snapshot may run it every day. If the signatures expire, players can still
-play, and their clients warn that they can't check for updates.
+play, and their clients warn that they can't check for updates. Where other people have the targets keys, --propose makes a proposal
+that renews the list's signature for a year.
 
   collet release refresh`
 }
 
 // Run refreshes.
 func (r releaseRefreshCommand) Run(ctx context.Context, c console.Console) error {
+	if r.Propose != "" {
+		return r.proposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, func(w *workshop, keys []*trust.PrivateKey) error { return w.ProposeSame(ctx, keys) })
+	}
 	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		if err := w.Refresh(ctx, keys); err != nil {
 			return err
@@ -187,6 +192,7 @@ type releaseGCCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
+	proposeFlags
 	Keep  int  `group:"what" placeholder:"N" help:"Keep the newest N releases of each channel and target (default: the number in the settings)."`
 	Apply bool `group:"what" help:"Remove the files. Without this flag they are only listed."`
 	Names bool `group:"out" help:"List every file."`
@@ -197,6 +203,8 @@ func (releaseGCCommand) Help() string {
 	return `Removes old releases from the signed list: those beyond the number to keep that are older than the newest fully offered one.
 Then deletes every file that no release refers to: objects of removed releases, remains of interrupted publications, old lists.
 
+With --propose the shorter list becomes a proposal; once it is public, gc --apply needs no targets key.
+
   collet release gc
   collet release gc --apply`
 }
@@ -205,6 +213,15 @@ Then deletes every file that no release refers to: objects of removed releases, 
 func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error) {
 	if r.Keep < 0 {
 		return console.Usage(fmt.Errorf("--keep %d: want 1 or more", r.Keep))
+	}
+	if r.Propose != "" {
+		return r.proposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, func(w *workshop, keys []*trust.PrivateKey) error {
+			p, err := w.PlanCollect(ctx, r.Keep)
+			if err != nil {
+				return err
+			}
+			return w.Collect(ctx, publish.CollectPlan{Drop: p.Drop}, keys) // the files go once the list is public
+		})
 	}
 	w, err := r.openFolder(c, publish.Options{Allow: r.allow()})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
@@ -76,18 +77,18 @@ func (f proposeFlags) proposing(ctx context.Context, c console.Console, folder f
 	if err != nil {
 		return err
 	}
-	info, err := p.Describe(nil)
+	info, err := p.Describe(nil, time.Now())
 	if err != nil {
 		return err
 	}
-	printProposal(c.Err, info, false)
+	printProposal(c.Err, to, info, false)
 	printNext(c.Err, f.Propose, info)
 	return nil
 }
 
-// printProposal prints the lines of a proposal: all, or the changed ones.
-func printProposal(out io.Writer, info proposal.Info, all bool) {
-	fmt.Fprintf(out, "list %d, under root %d\n", info.Version, info.Root.Version)
+// printProposal prints the lines of a proposal: all, or the changed ones. from is its folder, with the heads of new releases.
+func printProposal(out io.Writer, from platform.FS, info proposal.Info, all bool) {
+	fmt.Fprintf(out, "list %d, under root %d, valid until %s\n", info.Version, info.Root.Version, info.Expires.Format(time.DateOnly))
 	t := console.NewTable(out)
 	for _, l := range info.Lines {
 		if all || l.Changed() {
@@ -95,6 +96,14 @@ func printProposal(out io.Writer, info proposal.Info, all bool) {
 		}
 	}
 	_ = t.Flush() // out keeps its own errors
+	for _, l := range info.Lines {
+		if l.Before != nil {
+			continue
+		}
+		if h, err := proposal.Head(from, l.Entry); err == nil { // one that is promoted may lie in the release folder only
+			fmt.Fprintf(out, "%s: version %s, %d files, %s, set %s\n", console.Clean(l.Entry.Path()), console.Clean(h.Version), h.Count, text.Bytes(h.Bytes), h.Listing.Sum)
+		}
+	}
 }
 
 // markOf says what becomes of a release.
@@ -147,7 +156,7 @@ func printNext(out io.Writer, folder string, info proposal.Info) {
 type releaseApproveCommand struct {
 	Proposal string `arg:"" placeholder:"PROPOSAL" help:"Folder of the proposal."`
 	keyFlags
-	Against string `group:"folder" placeholder:"DIR" help:"Compare with the list of this release folder (default: the list that the proposal brought along)."`
+	Against string `group:"folder" placeholder:"DIR" help:"Check against the root and the list of this release folder (default: those that the proposal brought along)."`
 	Yes     bool   `group:"consent" help:"Sign without asking."`
 	DryRun  bool   `group:"consent" help:"Show the proposal and sign nothing."`
 }
@@ -155,11 +164,11 @@ type releaseApproveCommand struct {
 // Help is what --help adds to the flags.
 func (releaseApproveCommand) Help() string {
 	return `Shows what a proposal changes, asks, and adds the signatures of the targets keys in --keys (default: ./keys). The whole list is
-signed, so all of its releases are shown. "as before" holds only if the list before is the right one: compare with your own copy
-of the release folder, or with what players see.
+signed, so all of its releases are shown. Root and list before come from the proposal's author, unless --against names a copy of the
+release folder that you trust: its metadata is enough.
 
   collet release approve proposal --dry-run
-  collet release approve proposal --keys /media/anna`
+  collet release approve proposal --keys /media/anna --against release`
 }
 
 // Run shows and signs.
@@ -173,17 +182,19 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 	if err != nil {
 		return err
 	}
-	base, err := r.base(c)
+	known, err := r.known(c)
 	if err != nil {
 		return err
 	}
-	info, err := p.Describe(base)
+	info, err := p.Describe(known, time.Now())
 	if err != nil {
 		return err
 	}
-	printProposal(c.Out, info, true)
-	if base == nil {
-		fmt.Fprintln(c.Out, "compared with the list that the proposal brought along; --against names a release folder of your own")
+	printProposal(c.Out, dir, info, true)
+	if known == nil {
+		fmt.Fprintln(c.Out, "checked against the root and the list that the proposal brought along; --against names a release folder of your own")
+	} else {
+		p.Root = known.Root
 	}
 	if r.DryRun {
 		printNext(c.Out, r.Proposal, info)
@@ -211,7 +222,7 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 	if err := p.Write(dir); err != nil {
 		return err
 	}
-	if info, err = p.Describe(base); err != nil {
+	if info, err = p.Describe(known, time.Now()); err != nil {
 		return err
 	}
 	printNext(c.Out, r.Proposal, info)
@@ -226,16 +237,17 @@ func orKeysFolder(name string) string {
 	return name
 }
 
-// base is the signed list of Against; nil without one.
-func (r releaseApproveCommand) base(c console.Console) (list []byte, err error) {
+// known are root and list of Against; nil without one.
+func (r releaseApproveCommand) known(c console.Console) (*proposal.Known, error) {
 	if r.Against == "" {
 		return nil, nil
 	}
-	err = reading(c, folderFlags{Dir: r.Against}, func(w *workshop) error {
-		list, err = w.SignedList()
+	var known proposal.Known
+	err := reading(c, folderFlags{Dir: r.Against}, func(w *workshop) (err error) {
+		known, err = w.Known()
 		return err
 	})
-	return list, err
+	return &known, err
 }
 
 // ask asks before signing.
@@ -260,6 +272,8 @@ type releaseAcceptCommand struct {
 	keyFlags
 	allowFlags
 	outputFlags
+	Sign bool `group:"consent" help:"Sign it with the targets keys at hand first, as collet release approve does: shows it, and asks."`
+	Yes  bool `group:"consent" help:"With --sign: do not ask."`
 }
 
 // Help is what --help adds to the flags.
@@ -268,7 +282,8 @@ func (releaseAcceptCommand) Help() string {
 them, signs snapshot and timestamp, and updates the copies. The proposal must follow the present list: if that has changed, the
 author proposes again. Run the same command again after an interruption.
 
-  collet release accept proposal`
+  collet release accept proposal
+  collet release accept proposal --sign      # where a targets key is, too`
 }
 
 // Run accepts.
@@ -278,14 +293,32 @@ func (r releaseAcceptCommand) Run(ctx context.Context, c console.Console) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
+	if r.Sign {
+		approve := releaseApproveCommand{Proposal: r.Proposal, keyFlags: r.keyFlags, Against: r.Dir, Yes: r.Yes}
+		if approve.Keys, err = r.keysFolder(c); err != nil {
+			return err
+		}
+		if err := approve.Run(ctx, c); err != nil {
+			return err
+		}
+	}
 	return changing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) error {
 		a, err := w.Accept(ctx, from, keys)
 		if err != nil {
 			return err
 		}
 		w.shows.ClearLine()
-		printProposal(c.Out, a.Info, false)
+		printProposal(c.Out, from, a.Info, false)
 		_, err = fmt.Fprintf(c.Out, "public, signed by %s; %d new files, %s\n", strings.Join(a.Info.Signers, " and "), a.Files, text.Bytes(a.Bytes))
 		return err
 	})
+}
+
+// keysFolder is the folder of the keys: --keys, or that of the release folder's settings.
+func (r releaseAcceptCommand) keysFolder(c console.Console) (name string, err error) {
+	err = reading(c, r.folderFlags, func(w *workshop) error {
+		name = w.keysFolder(r.keyFlags)
+		return nil
+	})
+	return name, err
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -25,13 +24,18 @@ const (
 	maxCommand = 4096
 	// signTime is how long a command may take: a person may have to find a token, type a PIN and touch it.
 	signTime = 5 * time.Minute
-	// maxSaid is how many bytes of a command's complaint an error repeats.
-	maxSaid = 500
+	// killTime is how long what a command left behind may hold its output after that.
+	killTime = 5 * time.Second
+	// trialSize is the size in bytes of the message that a new key's command has to sign: a list of some hundred releases. Some tools sign
+	// short messages only.
+	trialSize = 64 << 10
+	// maxOutput is how much of a command's output is read, in bytes.
+	maxOutput = 4096
 )
 
 // AddExternal adds a key whose private half another program or a device has, under the next free number. command is the program and its
 // arguments. It gets the message on standard input and writes the Ed25519 signature to standard output, as 64 bytes or in base64. Standard
-// error and a terminal stay its own, for PINs. It signs a message before anything is written, which shows that it fits the public key.
+// error and a terminal stay its own, for PINs. It signs a long message before anything is written, which shows that it fits the public key.
 func (k *Keyring) AddExternal(role trust.KeyRole, public trust.PublicKey, command []string) (File, error) {
 	file := strings.Join(command, "\n") + "\n"
 	switch {
@@ -49,8 +53,8 @@ func (k *Keyring) AddExternal(role trust.KeyRole, public trust.PublicKey, comman
 	if i := slices.IndexFunc(list, func(f File) bool { return f.ID == public.ID() }); i >= 0 {
 		return File{}, advice.Wrong("", "%s is that key already", list[i].Name)
 	}
-	if _, err := trust.NewExternalKey(public, signer(command)).Sign([]byte("collet: does this command sign with this key?")); err != nil {
-		return File{}, advice.Because(err, "nothing was added", "try the command")
+	if _, err := trust.NewExternalKey(public, signer(command)).Sign(bytes.Repeat([]byte("collet? "), trialSize/8)); err != nil {
+		return File{}, advice.Because(err, "nothing was added", "sign a message of %d bytes with the command", trialSize)
 	}
 	n, err := k.nextNumber(role)
 	if err != nil {
@@ -93,37 +97,31 @@ func signer(command []string) func([]byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), signTime)
 		defer cancel()
 		run := exec.CommandContext(ctx, command[0], command[1:]...)
-		var said tail
-		run.Stdin, run.Stderr = bytes.NewReader(message), io.MultiWriter(os.Stderr, &said)
-		out, err := run.Output()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w%s", command[0], err, said.text())
+		out := &limited{left: maxOutput}
+		run.Stdin, run.Stdout, run.Stderr, run.WaitDelay = bytes.NewReader(message), out, os.Stderr, killTime
+		if err := run.Run(); err != nil {
+			return nil, fmt.Errorf("%s: %w", command[0], err)
 		}
-		if len(out) == ed25519.SignatureSize {
-			return out, nil
+		if len(out.data) == ed25519.SignatureSize {
+			return out.data, nil
 		}
-		made, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(out[:min(len(out), maxCommand)])))
+		made, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(out.data)))
 		if err != nil || len(made) != ed25519.SignatureSize {
-			return nil, fmt.Errorf("%s wrote %d bytes, which are no signature: want the 64 bytes of an Ed25519 signature, or these in base64%s", command[0], len(out), said.text())
+			return nil, fmt.Errorf("%s wrote %d bytes, which are no signature: want the 64 bytes of an Ed25519 signature, or these in base64", command[0], len(out.data))
 		}
 		return made, nil
 	}
 }
 
-// tail keeps the end of what a command says.
-type tail struct{ end []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.end = append(t.end, p...)
-	t.end = t.end[max(0, len(t.end)-maxSaid):]
-	return len(p), nil
+// limited keeps the first bytes that are written to it, and drops the others.
+type limited struct {
+	data []byte
+	left int
 }
 
-// text is the end of what was said, for an error.
-func (t *tail) text() string {
-	if len(t.end) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (it said %q)", strings.TrimSpace(string(t.end)))
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.data, l.left = append(l.data, p[:n]...), l.left-n
+	return len(p), nil
 }

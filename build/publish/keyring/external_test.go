@@ -62,8 +62,8 @@ func TestExternalKeys(t *testing.T) {
 	for want, command := range map[string][]string{
 		"not one of key":              {exe, "sign", seed("b"), "raw"},
 		"which are no signature":      {exe, "sign", seed("a"), "words"},
-		"no card in the reader":       {exe, "sign", seed("a"), "refuse"},
-		"try the command":             {filepath.Join(dir, "nowhere")},
+		"exit status 3":               {exe, "sign", seed("a"), "refuse"},
+		"nothing was added":           {filepath.Join(dir, "nowhere")},
 		"name the program":            {},
 		"without line breaks":         {exe, "sign\n", seed("a"), "raw"},
 		"it has more than 4096 bytes": {exe, strings.Repeat("x", 5000)},

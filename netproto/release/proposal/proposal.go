@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -92,6 +93,15 @@ func (p *Proposal) Sign(keys []*trust.PrivateKey) (ids []string, err error) {
 	return ids, nil
 }
 
+// Head reads the head of a proposed release from the folder of its proposal.
+func Head(fsys platform.FS, e release.Entry) (release.Head, error) {
+	data, err := platform.ReadFile(fsys, e.Head.HeadPath(), release.MaxHead)
+	if err != nil {
+		return release.Head{}, err
+	}
+	return trust.OpenHead(trust.UnverifiedBytes(data), e)
+}
+
 // Line is one release of the proposed list.
 type Line struct {
 	Entry  release.Entry
@@ -105,22 +115,32 @@ func (l Line) Changed() bool { return l.Gone || l.Before == nil || *l.Before != 
 // Info describes a proposal.
 type Info struct {
 	trust.ProposalInfo
-	Root  trust.RootInfo
-	Lines []Line // all releases, sorted by product, channel, target and number
+	Root     trust.RootInfo
+	RootData []byte // the root itself
+	Lines    []Line // all releases, sorted by product, channel, target and number
 }
 
-// Describe describes a proposal to who decides about it. base is the signed list that they know; nil is the one that the proposal came with,
-// which its author may have made up. The whole list is signed, so all of its lines count, not only the changed ones.
-func (p Proposal) Describe(base []byte) (info Info, err error) {
+// Known is what who decides about a proposal knows of the release folder by themselves.
+type Known struct{ Root, List []byte }
+
+// Describe describes a proposal to who decides about it, after checking it against the list before: see trust.CheckProposal. Without
+// known, root and list are those that came with the proposal, which its author may have made up. The whole list is signed, so all of its
+// lines count, not only the changed ones.
+func (p Proposal) Describe(known *Known, now time.Time) (info Info, err error) {
+	base := p.Base
+	if known != nil {
+		p.Root, base = known.Root, known.List
+	}
+	if err := trust.CheckProposal(p.Root, base, p.List, now); err != nil {
+		return info, err
+	}
 	if info.ProposalInfo, err = trust.DescribeProposal(p.Root, p.List); err != nil {
 		return info, err
 	}
 	if info.Root, err = trust.InspectRoot(p.Root); err != nil {
 		return info, err
 	}
-	if base == nil {
-		base = p.Base
-	}
+	info.RootData = p.Root
 	before, err := trust.DescribeProposal(p.Root, base)
 	if err != nil {
 		return info, err

@@ -1,12 +1,14 @@
 package trust
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/secure-systems-lab/go-securesystemslib/cjson"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
 	"collet/netproto/release"
@@ -19,6 +21,9 @@ import (
 //
 // It has the version that follows the list it was made from, so it can be installed only in that list's place.
 
+// ListPath is the path of a signed list in a release folder.
+func ListPath(version int64) string { return metadataFolder + numbered(version, targetsFile) }
+
 // proposalName names a proposal in errors.
 const proposalName = "proposed list"
 
@@ -27,13 +32,12 @@ func (r *Repo) ProposeEntries(entries []release.Entry) ([]byte, error) {
 	if r.pending {
 		return nil, ErrUnfinished
 	}
-	list, err := r.checkedTargets(entries)
+	list, err := checkedTargets(r.Entries(), entries)
 	if err != nil {
 		return nil, err
 	}
-	next := *r.targets
+	next := metadata.Targets(r.expiry(r.validity.Targets))
 	next.Signed.Targets, next.Signed.Version = list, r.targets.Signed.Version+1
-	next.Signed.Expires, next.Signatures = r.expiry(r.validity.Targets), []metadata.Signature{}
 	data, err := next.ToBytes(false)
 	if err != nil {
 		return nil, fmt.Errorf("write proposal: %w", err)
@@ -127,6 +131,59 @@ func readProposal(root, proposal []byte) (*rootMeta, *targetsMeta, error) {
 // ErrOutdatedProposal says that the list has changed since the proposal was made.
 var ErrOutdatedProposal = errors.New("the list of releases has changed since the proposal was made")
 
+// CheckProposal checks that a proposal may follow a signed list: it has the next version, keeps what a list promises, lasts no longer than a list
+// may, and holds nothing but releases. A proposal that is the signed list already passes. It does not check signatures.
+func CheckProposal(root, signed, proposal []byte, now time.Time) error {
+	_, before, err := readProposal(root, signed)
+	if err != nil {
+		return err
+	}
+	_, next, err := readProposal(root, proposal)
+	if err != nil {
+		return err
+	}
+	_, err = mayFollow(before, next, now)
+	return err
+}
+
+// maxValidity is the longest validity of a list: as RepoOptions allows, and a day for clocks that differ.
+func maxValidity() time.Duration { return 10*DefaultValidity().Targets + 24*time.Hour }
+
+// mayFollow is CheckProposal; same reports whether the proposal is the signed list already.
+func mayFollow(before, next *targetsMeta, now time.Time) (same bool, err error) {
+	unfit := func(format string, args ...any) (bool, error) {
+		return false, &Error{Document: proposalName, Fault: FaultUnfit, Err: fmt.Errorf(format, args...)}
+	}
+	entries := mustEntries(next)
+	if next.Signed.Version == before.Signed.Version && slices.Equal(entries, mustEntries(before)) {
+		return true, nil
+	}
+	if next.Signed.Version != before.Signed.Version+1 {
+		return false, fmt.Errorf("%w: it has version %d, and the list %d", ErrOutdatedProposal, next.Signed.Version, before.Signed.Version)
+	}
+	switch until := next.Signed.Expires; {
+	case !until.After(now):
+		return unfit("it expired on %s", until.Format(time.DateOnly))
+	case until.After(now.Add(maxValidity())):
+		return unfit("it would be valid until %s, longer than any list may", until.Format(time.DateOnly))
+	}
+	list, err := checkedTargets(mustEntries(before), entries)
+	if err != nil {
+		return false, err
+	}
+	bare := metadata.Targets(next.Signed.Expires)
+	bare.Signed.Targets, bare.Signed.Version, bare.Signed.SpecVersion = list, next.Signed.Version, next.Signed.SpecVersion
+	want, errWant := cjson.EncodeCanonical(bare.Signed)
+	got, errGot := cjson.EncodeCanonical(next.Signed)
+	if err := errors.Join(errWant, errGot); err != nil {
+		return false, err
+	}
+	if !bytes.Equal(want, got) {
+		return unfit("it has more than releases, which nobody would see who signs it")
+	}
+	return false, nil
+}
+
 // InstallProposal makes a proposal the signed list. It must have the signatures that the root wants, and follow the present list. signers
 // must reach the thresholds of snapshot and timestamp. After an interruption it is called again with the same bytes; a proposal that is
 // installed already changes nothing.
@@ -141,16 +198,8 @@ func (r *Repo) InstallProposal(proposal []byte, signers []*PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	switch now := r.targets.Signed.Version; {
-	case next.Signed.Version == now && slices.Equal(mustEntries(next), r.Entries()):
-		return nil
-	case next.Signed.Version != now+1:
-		return fmt.Errorf("%w: it has version %d, and the list %d", ErrOutdatedProposal, next.Signed.Version, now)
-	}
-	if !next.Signed.Expires.After(r.now()) {
-		return &Error{Document: proposalName, Fault: FaultUnfit, Err: errors.New("it expired on " + next.Signed.Expires.Format(time.DateOnly))}
-	}
-	if _, err := r.checkedTargets(mustEntries(next)); err != nil {
+	same, err := mayFollow(r.targets, next, r.now())
+	if err != nil || same {
 		return err
 	}
 	return r.write(change{proposed: next, proposal: proposal, snapshot: true}, signers)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 )
@@ -201,4 +203,65 @@ func TestRootWithoutTheTargetsKey(t *testing.T) {
 	if err := s.repo.InstallRoot(draft, s.onlineOnly()); !errors.As(err, &keys) || keys.Role != trust.RoleTargets {
 		t.Errorf("new targets keys that sign nothing: %v", err)
 	}
+}
+
+// TestProposalHoldsReleasesOnly: what a proposal may not hold is found before anybody signs it, and not installed with all signatures.
+func TestProposalHoldsReleasesOnly(t *testing.T) {
+	s := newStageOfThree(t)
+	s.publish(1)
+	signed := s.read(s.repo.Lists()[1])
+	draft := s.propose(s.entry(2))
+	edit := func(change func(*metadata.Metadata[metadata.TargetsType])) []byte {
+		m, err := metadata.Targets().FromBytes(draft)
+		s.must(err)
+		change(m)
+		data, err := m.ToBytes(false)
+		s.must(err)
+		return data
+	}
+	for want, change := range map[string]func(*metadata.Metadata[metadata.TargetsType]){
+		"has changed since": func(m *metadata.Metadata[metadata.TargetsType]) { m.Signed.Version = 1 << 40 },
+		"longer than any":   func(m *metadata.Metadata[metadata.TargetsType]) { m.Signed.Expires = s.clock.Add(12 * year) },
+		"more than releases": func(m *metadata.Metadata[metadata.TargetsType]) {
+			for _, file := range m.Signed.Targets {
+				m.Signed.Targets["hidden/elsewhere"] = file
+			}
+		},
+		"more than releases, which": func(m *metadata.Metadata[metadata.TargetsType]) { m.Signed.UnrecognizedFields = map[string]any{"x": 1} },
+	} {
+		bad := edit(change)
+		if err := trust.CheckProposal(s.root, signed, bad, s.clock); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("shown as fit: %v, want %q", err, want)
+		}
+		if err := s.repo.InstallProposal(s.signed(bad, s.keys[trust.RoleTargets]...), s.onlineOnly()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("installed: %v, want %q", err, want)
+		}
+	}
+	if err := trust.CheckProposal(s.root, signed, draft, s.clock); err != nil {
+		t.Error(err)
+	}
+	if err := trust.CheckProposal(s.root, signed, signed, s.clock); err != nil {
+		t.Errorf("what is public already: %v", err)
+	}
+}
+
+// TestInstallRootAgain: an installation of a root that was interrupted behind the root, where the lists suit it as they are, is finished by
+// the same bytes.
+func TestInstallRootAgain(t *testing.T) {
+	s := newStageOfThree(t)
+	s.publish(1)
+	draft, err := s.repo.DraftRoot(nil)
+	s.must(err)
+	for _, k := range s.keys[trust.RoleRoot] {
+		draft, err = trust.SignRoot(draft, k)
+		s.must(err)
+	}
+	s.must(s.folder.Save("metadata/2.root.json", draft)) // and nothing else
+	repo, err := trust.OpenRepo(s.folder, s.options())
+	s.must(err)
+	s.must(repo.InstallRoot(draft, s.onlineOnly()))
+	if repo.RootInfo().Version != 2 {
+		t.Errorf("%+v", repo.RootInfo())
+	}
+	s.wants(1)
 }

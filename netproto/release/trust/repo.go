@@ -204,7 +204,7 @@ func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error 
 	if r.pending {
 		return ErrUnfinished
 	}
-	next, err := r.checkedTargets(entries)
+	next, err := checkedTargets(r.Entries(), entries)
 	if err != nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (r *Repo) SetEntries(entries []release.Entry, signers []*PrivateKey) error 
 	return nil
 }
 
-// checkedTargets checks a new list against the signed one.
-func (r *Repo) checkedTargets(entries []release.Entry) (map[string]*metadata.TargetFiles, error) {
+// checkedTargets checks a new list against the one before.
+func checkedTargets(before, entries []release.Entry) (map[string]*metadata.TargetFiles, error) {
 	if len(entries) > release.MaxEntries {
 		return nil, fmt.Errorf("%d releases are listed; a list may hold %d", len(entries), release.MaxEntries)
 	}
@@ -233,7 +233,7 @@ func (r *Repo) checkedTargets(entries []release.Entry) (map[string]*metadata.Tar
 		}
 		list[e.Path()] = target
 	}
-	for _, old := range r.Entries() {
+	for _, old := range before {
 		i := slices.IndexFunc(entries, func(e release.Entry) bool { return e.Path() == old.Path() })
 		top, _ := release.Highest(entries, func(e release.Entry) bool { return e.Track() == old.Track() })
 		switch {

@@ -97,9 +97,9 @@ func proposeRelease(d *request, w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var name string
 		if name, err = d.about.Releases.Propose(c); err == nil {
+			p.Made = filepath.Join(d.about.Releases.Proposals, name)
 			err = d.op.Audit.Note(d.by, operator.RoleRelease, comment, "releases."+p.Chosen, map[string]any{"proposal": name, "action": c.Action, "percent": c.Percent})
 		}
-		p.Made = filepath.Join(d.about.Releases.Proposals, name)
 	}
 	var forbidden *operator.ForbiddenError
 	var input *operator.InputError
@@ -122,7 +122,7 @@ func proposeRelease(d *request, w http.ResponseWriter, r *http.Request) {
 func releaseFault(err error) string {
 	for key, fault := range map[string]error{
 		"releases.nofolder": releases.ErrNoFolder, "releases.unknown": releases.ErrUnknown, "releases.nothing": releases.ErrNothing,
-		"releases.toomany": releases.ErrTooMany, "releases.change": releases.ErrChange,
+		"releases.toomany": releases.ErrTooMany, "releases.change": releases.ErrChange, "releases.exists": releases.ErrExists, "releases.write": releases.ErrWrite,
 	} {
 		if errors.Is(err, fault) {
 			return key

@@ -44,8 +44,8 @@ func TestDashboardReleases(t *testing.T) {
 	b.send(422, "/admin/releases", "release", "lathe/stable/9", "action", "hold", "comment", "more")
 	b.shows("There is no such release.")
 	b.send(201, "/admin/releases", "release", release, "action", "rollout", "percent", "10", "comment", "crashes were reported")
-	b.shows("Nothing is public yet", "collet release approve "+filepath.Join(h.About.Releases.Proposals, "3-rollout-stable-1"), "0 of 1 signatures", "10 % of the players")
-	if _, err := os.Stat(filepath.Join(h.About.Releases.Proposals, "3-rollout-stable-1", "list.json")); err != nil {
+	b.shows("Nothing is public yet", "collet release approve "+filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1"), "0 of 1 signatures", "10 % of the players")
+	if _, err := os.Stat(filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1", "list.json")); err != nil {
 		t.Error(err)
 	}
 	b.get(200, "/admin/audit")

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"collet/netproto/release"
@@ -24,14 +25,16 @@ import (
 const (
 	// maxShown is how many releases List reads, the newest of each channel and target first. A head has some 2 kB.
 	maxShown = 500
-	// maxProposals is how many proposals are read, and how many may wait.
-	maxProposals = 100
+	// maxProposals is how many entries of the folder of proposals are read, the newest by name last. Then older ones have to be removed.
+	maxProposals = 500
 )
 
-// Board is the releases of one server. It is safe for concurrent use.
+// Board is the releases of one server. It is safe for concurrent use, and not copied.
 type Board struct {
 	Folder    string // the release folder
 	Proposals string // where proposals are written; empty: none can be made
+
+	writing sync.Mutex
 }
 
 // Release is one release of the signed list.
@@ -118,7 +121,9 @@ var (
 	ErrNoFolder = errors.New("this server has no folder for proposals: set Operations.Proposals")
 	ErrUnknown  = errors.New("there is no such release")
 	ErrNothing  = errors.New("that is how it is already")
-	ErrTooMany  = fmt.Errorf("%d proposals wait already: accept or remove some first", maxProposals)
+	ErrTooMany  = fmt.Errorf("the folder has %d entries: remove old proposals", maxProposals)
+	ErrExists   = errors.New("that is proposed already")
+	ErrWrite    = errors.New("the folder of proposals can't be written")
 	ErrChange   = errors.New("want rollout with 0 to 100 percent, hold, offer or kill")
 )
 
@@ -127,8 +132,10 @@ func (b *Board) Propose(c Change) (name string, err error) {
 	if b.Proposals == "" {
 		return "", ErrNoFolder
 	}
-	if waiting, err := b.Waiting(); err != nil || len(waiting) >= maxProposals {
-		return "", cmp.Or(err, ErrTooMany)
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if there, err := os.ReadDir(b.Proposals); err == nil && len(there) >= maxProposals {
+		return "", ErrTooMany
 	}
 	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
 		entries, err := c.apply(repo.Entries())
@@ -144,11 +151,15 @@ func (b *Board) Propose(c Change) (name string, err error) {
 			return err
 		}
 		p := proposal.Proposal{Root: repo.Root(), Base: base, List: list}
-		info, err := p.Describe(nil)
+		info, err := p.Describe(nil, time.Now())
 		if err != nil {
 			return err
 		}
-		name = fmt.Sprintf("%d-%s-%s-%d", info.Version, c.Action, c.Channel, c.Number)
+		action := string(c.Action)
+		if c.Action == Rollout {
+			action = fmt.Sprintf("%s-%d-percent", c.Action, c.Percent)
+		}
+		name = fmt.Sprintf("%d-%s-%s-%s-%d", info.Version, c.Product, c.Channel, action, c.Number)
 		return b.write(name, p)
 	})
 	return name, err
@@ -189,12 +200,19 @@ func (c Change) apply(before []release.Entry) ([]release.Entry, error) {
 // write writes a proposal below Proposals.
 func (b *Board) write(name string, p proposal.Proposal) error {
 	full := filepath.Join(b.Proposals, name)
-	if err := os.MkdirAll(full, 0o755); err != nil {
-		return err
+	err := os.MkdirAll(b.Proposals, 0o755)
+	if err == nil {
+		err = os.Mkdir(full, 0o755) // what waits there, perhaps with signatures, is not replaced
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return ErrExists
+	}
+	if err != nil {
+		return errors.Join(ErrWrite, err)
 	}
 	dir, err := platform.OpenDir(full)
 	if err != nil {
-		return err
+		return errors.Join(ErrWrite, err)
 	}
 	return errors.Join(p.Write(dir), dir.Close())
 }
@@ -221,19 +239,12 @@ func (b *Board) Waiting() (list []Waiting, err error) {
 		return nil, err
 	}
 	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
-		now, _, err := describe(dir, repo)
-		if err != nil {
-			return err
-		}
 		base, err := signedList(dir, repo)
 		if err != nil {
 			return err
 		}
-		for _, e := range entries {
-			if len(list) == maxProposals {
-				return nil
-			}
-			if w, is := b.read(e, repo.Root(), base, now.Version); is {
+		for _, e := range entries[max(0, len(entries)-maxProposals):] {
+			if w, is := b.read(e, dir, repo.Root(), base); is {
 				list = append(list, w)
 			}
 		}
@@ -242,8 +253,8 @@ func (b *Board) Waiting() (list []Waiting, err error) {
 	return list, err
 }
 
-// read reads one proposal; is reports whether it is one, and not public yet.
-func (b *Board) read(e fs.DirEntry, root, base []byte, version int64) (w Waiting, is bool) {
+// read reads one proposal; is reports whether it is one that waits.
+func (b *Board) read(e fs.DirEntry, folder platform.FS, root, base []byte) (w Waiting, is bool) {
 	if !e.IsDir() {
 		return w, false
 	}
@@ -256,18 +267,32 @@ func (b *Board) read(e fs.DirEntry, root, base []byte, version int64) (w Waiting
 	if err != nil {
 		return w, false
 	}
-	p.Root = root
-	info, err := p.Describe(base)
-	if err != nil {
+	known := &proposal.Known{Root: root, List: base}
+	info, err := p.Describe(known, time.Now())
+	if errors.Is(err, trust.ErrOutdatedProposal) {
+		info, err = p.Describe(&proposal.Known{Root: root, List: p.Base}, time.Now()) // what it wanted
+		w.Outdated = true
+	}
+	if err != nil || w.Outdated && wasAccepted(folder, info) {
 		return w, false
 	}
-	w = Waiting{Name: e.Name(), Have: len(info.Signers), Need: info.Need, Outdated: info.Version != version+1}
+	w.Name, w.Have, w.Need = e.Name(), len(info.Signers), info.Need
 	for _, l := range info.Lines {
 		if l.Changed() {
 			w.Changes = append(w.Changes, l)
 		}
 	}
-	return w, len(w.Changes) > 0
+	return w, w.Outdated || len(w.Changes) > 0
+}
+
+// wasAccepted reports whether the list of a proposal is among the signed lists of the folder. Old ones are removed from there in time.
+func wasAccepted(folder platform.FS, info proposal.Info) bool {
+	data, err := platform.ReadFile(folder, trust.ListPath(info.Version), trust.MaxTargets)
+	if err != nil {
+		return false
+	}
+	then, err := trust.DescribeProposal(info.RootData, data)
+	return err == nil && slices.Equal(then.Entries, info.Entries)
 }
 
 // open opens the release folder for one call.

@@ -74,7 +74,7 @@ func TestPropose(t *testing.T) {
 	change := releases.Change{Product: releasetest.Product, Channel: "stable", Number: 2, Action: releases.Rollout, Percent: 10}
 	name, err := b.Propose(change)
 	must(t, err)
-	if name != "4-rollout-stable-2" {
+	if name != "4-lathe-stable-rollout-10-percent-2" {
 		t.Errorf("it is named %q", name)
 	}
 	waiting, err := b.Waiting()
@@ -86,6 +86,9 @@ func TestPropose(t *testing.T) {
 		if e.Percent != 100 {
 			t.Error("a proposal changed the list")
 		}
+	}
+	if _, err := b.Propose(change); !errors.Is(err, releases.ErrExists) {
+		t.Errorf("a proposal that waits, perhaps with signatures, was replaced: %v", err)
 	}
 	dir, err := platform.OpenDir(filepath.Join(b.Proposals, name))
 	must(t, err)
@@ -111,7 +114,7 @@ func TestPropose(t *testing.T) {
 		_, err := b.Propose(change)
 		must(t, err)
 	}
-	must(t, f.Repo.SetEntries(append(f.Repo.Entries()[:0:0], f.Repo.Entries()...), f.Keys)) // another change meanwhile
+	must(t, f.Repo.SetEntries(f.Repo.Entries(), f.Keys)) // another change meanwhile
 	waiting, err = b.Waiting()
 	if err != nil || len(waiting) != 2 || !waiting[0].Outdated || !waiting[1].Outdated {
 		t.Errorf("%+v, %v", waiting, err)
@@ -143,6 +146,10 @@ func TestWrongProposals(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(b.Proposals, "README"), nil, 0o644))
 	if waiting, err := b.Waiting(); err != nil || len(waiting) != 0 {
 		t.Errorf("strange folders are proposals: %+v, %v", waiting, err)
+	}
+	full := &releases.Board{Folder: b.Folder, Proposals: filepath.Join(b.Proposals, "README")}
+	if _, err := full.Propose(good); !errors.Is(err, releases.ErrWrite) {
+		t.Errorf("a folder that is none: %v", err)
 	}
 	if _, err := (&releases.Board{Folder: filepath.Join(b.Folder, "nowhere")}).List(); err == nil {
 		t.Error("a folder that is not there")
