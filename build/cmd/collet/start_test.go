@@ -59,7 +59,7 @@ func TestCeremony(t *testing.T) {
 	folder := filepath.Dir(testprograms.Collet(t))
 	dir := t.TempDir()
 	writeFiles(t, filepath.Join(dir, "anna", "game"), map[string]string{
-		"Resources/Core.zip": "a pack", "PlatformBinaries/Linux-x64/Lathe.so": "a module",
+		"Resources/level": "level 1", "PlatformBinaries/Linux-x64/Lathe.so": elfHeader(false),
 	})
 	for i, block := range shellBlocks(t, "RELEASING.md", 16) {
 		name, commands, _ := strings.Cut(strings.TrimPrefix(block, "# "), "\n")

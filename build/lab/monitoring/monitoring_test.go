@@ -18,6 +18,9 @@ import (
 	"collet/platform/testwait"
 )
 
+// library is the beginning of a library for Linux on x86-64: as much as a publication looks at.
+var library = "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x03\x00\x3e\x00" + strings.Repeat("\x00", 236)
+
 // documents are the files for operators.
 const documents = "../../../docs/monitoring"
 
@@ -101,7 +104,7 @@ func queries(t *testing.T) (list []string) {
 func startServer(t *testing.T, dir string) (metrics string) {
 	t.Helper()
 	game := filepath.Join(dir, "game")
-	for name, content := range map[string]string{"Resources/Core.zip": "a pack", "PlatformBinaries/Linux-x64/Lathe.so": "a module"} {
+	for name, content := range map[string]string{"Resources/level": "level 1", "PlatformBinaries/Linux-x64/Lathe.so": library} {
 		name = filepath.Join(game, filepath.FromSlash(name))
 		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		must(t, os.WriteFile(name, []byte(content), 0o644))
