@@ -353,7 +353,7 @@ func TestApplyOverlaps(t *testing.T) {
 			for range 2 * blockSize / pieceSize {
 				select {
 				case <-reads:
-				case <-time.After(10 * time.Second):
+				case <-time.After(2 * time.Minute):
 					return 0, errors.New("nothing is made while the first block is written")
 				}
 			}

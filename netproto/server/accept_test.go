@@ -55,7 +55,7 @@ func TestT3OtherUpdaters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw.SetDeadline(time.Now().Add(20 * time.Second))
+			raw.SetDeadline(time.Now().Add(2 * time.Minute))
 			wire := &noted{Conn: raw}
 			p := servertest.NewPeer(t, wire, g)
 			m := servertest.Handshake(g)

@@ -68,7 +68,7 @@ func TestOpenIdle(t *testing.T) {
 		t.Error("a range that the build does not support is kept as if it were right")
 	}
 	s.ActiveMin = 7
-	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: 1, Settings: s}); err != nil {
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: 1, Settings: s, Comment: "5 is old"}); err != nil {
 		t.Error(err)
 	}
 	if n, err := o.Audit.Verify(); n != 2 || err != nil {

@@ -136,7 +136,7 @@ func playBytes(h *servertest.Server, t testing.TB, sent []byte, readFirst bool) 
 		return
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	var reading sync.WaitGroup
 	reading.Go(func() { io.Copy(io.Discard, conn) })
 	if _, err := conn.Write(sent); os.IsTimeout(err) {
@@ -158,7 +158,7 @@ func expectNormal(h *servertest.Server, t testing.TB) {
 		t.Errorf("a normal client is not served: %v", err)
 		return
 	}
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	p := servertest.NewPeer(t, conn, netproto.C1)
 	defer conn.Close()
 	_, files := p.Greet(servertest.Handshake(netproto.C1))

@@ -255,7 +255,7 @@ func TestStrangersAtTheDoor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			conn.SetDeadline(time.Now().Add(2 * time.Minute))
 			conn.Write(says) // a server that has closed already is one of the good ends
 			conn.(*net.TCPConn).CloseWrite()
 			buf := make([]byte, 1<<10)
@@ -299,7 +299,7 @@ func TestHandshakeTimeCoversTransports(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			conn.SetDeadline(time.Now().Add(2 * time.Minute))
 			if _, err := conn.Write([]byte(test.says)); err != nil {
 				t.Fatal(err)
 			}

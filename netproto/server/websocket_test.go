@@ -27,7 +27,7 @@ func request(t *testing.T, addr, text string) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestFramesThatAreNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer carrier.Close()
-		carrier.SetDeadline(time.Now().Add(20 * time.Second))
+		carrier.SetDeadline(time.Now().Add(2 * time.Minute))
 		frame := []byte{0x82, 0x80 | 126, byte(len(begin) >> 8), byte(len(begin)), 0, 0, 0, 0} // one binary message, masked with 0
 		frame = append(frame, begin...)
 		if begin == nil {

@@ -116,7 +116,7 @@ func TestDocumentedNginx(t *testing.T) {
 		{"HTTP/2 over TLS", "https://" + secure, 2, &http.Transport{DisableCompression: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "localhost"}}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			client := &http.Client{Transport: way.transport, Timeout: 20 * time.Second}
+			client := &http.Client{Transport: way.transport, Timeout: 2 * time.Minute}
 			defer client.CloseIdleConnections()
 			get := func(name string, headers ...string) fetched {
 				t.Helper()

@@ -63,7 +63,7 @@ func openSite(t testing.TB, set config.Settings) *site {
 			t.Error(err)
 		}
 	})
-	s.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
+	s.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 2 * time.Minute}
 	t.Cleanup(func() { s.client.CloseIdleConnections(); stop(); serving.Wait() })
 	return s
 }
@@ -291,7 +291,7 @@ func rawly(t testing.TB, s *site, text string) fetched {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestOriginOverTLS(t *testing.T) {
 	trusting := &tls.Config{RootCAs: pool, ServerName: "localhost"}
 	for _, two := range []bool{true, false} {
 		transport := &http.Transport{TLSClientConfig: trusting.Clone(), ForceAttemptHTTP2: two, DisableCompression: true}
-		client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+		client := &http.Client{Transport: transport, Timeout: 2 * time.Minute}
 		for name, want := range servertest.ReadFolder(t, f.Dir) {
 			got := fetchURL(t, client, http.MethodGet, s.url+"/"+name)
 			if (got.ProtoMajor == 2) != two || got.StatusCode != 200 || got.body != want {
@@ -480,7 +480,7 @@ func TestOriginConnections(t *testing.T) {
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	set.Limits.HTTPConnections = 1
 	s := openSite(t, set)
-	first := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
+	first := &http.Client{Transport: &http.Transport{}, Timeout: 2 * time.Minute}
 	if got := fetchURL(t, first, http.MethodGet, s.url+"/metadata/timestamp.json"); got.StatusCode != 200 {
 		t.Errorf("the first: %d", got.StatusCode)
 	}
@@ -568,7 +568,7 @@ func TestOriginSlowClients(t *testing.T) {
 					return servertest.MetricValue(t, s.monitor, `collet_http_requests_total{status="206"}`) != "0"
 				})
 			}
-			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			conn.SetDeadline(time.Now().Add(2 * time.Minute))
 			n, err := io.Copy(io.Discard, conn)
 			if n >= int64(len(r.Patch)) {
 				t.Errorf("got all %d bytes", n)
@@ -654,7 +654,7 @@ func TestOriginCopiesNothing(t *testing.T) {
 	serving.Go(func() { m.ServeMonitor(ctx, listener, h.Logger()) })
 	defer serving.Wait()
 	defer stop()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	url := "http://" + inner.Addr().String() + "/" + release.ObjectOf([]byte(r.Patch)).Path()
 	if got := fetchURL(t, client, http.MethodGet, url, "Range", "bytes=16-"); got.body != r.Patch[16:] {
 		t.Errorf("%d bytes", len(got.body))

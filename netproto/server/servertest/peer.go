@@ -26,7 +26,7 @@ func (s *Server) Dial(t testing.TB, g netproto.Generation) *Peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw.SetDeadline(time.Now().Add(20 * time.Second)) // a hang is a failure, not a stuck test run
+	raw.SetDeadline(time.Now().Add(2 * time.Minute)) // a hang is a failure, not a stuck test run
 	return NewPeer(t, raw, g)
 }
 
