@@ -200,7 +200,7 @@ func changesFromNowhere(t *testing.T, p *publisher) {
 func changesEstimated(t *testing.T, p *publisher) {
 	for from, rate := range map[uint64]float64{1: 6e6, 2: 100e3} {
 		line := acquire.Link{Rate: rate, RoundTrip: 20 * time.Millisecond, InFlight: 4}
-		c := newClient(t, p, p.bareMirror()).at(from)
+		c := newClient(t, p, p.mirror()).at(from)
 		c.change = func(o *acquire.Options) { o.Link = line }
 		r := c.run()
 		c.wantOutcome(r, update.ResourcesReady, update.NoCause)

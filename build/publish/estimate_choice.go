@@ -32,6 +32,8 @@ type chooser struct {
 
 	sequel map[string]bool // names of the files that come with the sequel
 	early  int64           // bytes of a set patch among signed and lists
+
+	viaChanges bool // the listing came with the sequel, and the sources are looked for in the changes
 }
 
 // choose fills in the client's choice.
@@ -140,7 +142,12 @@ func (c *chooser) addHead() {
 	switch {
 	case c.old.sum == c.fresh.sum:
 	case near && !found: // listing and sources at once
-		if c.now.Sources = 0; !c.comes(c.head.Changes) {
+		c.now.Sources = 0
+		switch {
+		case c.comes(c.head.Changes):
+		case c.comes(c.head.Listing.Object): // a client looks for the sources there, also if they came, too
+			c.now.Sources, c.viaChanges = cost.Bytes, true
+		default:
 			c.lists = cost
 		}
 	default:
@@ -255,7 +262,7 @@ func (c *chooser) unpackSolid(e *Estimate) acquire.Plan {
 
 // addSources adds what the sources say.
 func (c *chooser) addSources() {
-	if c.now.Sources > 0 && !c.comes(c.head.Sources) {
+	if c.now.Sources > 0 && (c.viaChanges || !c.comes(c.head.Sources)) {
 		c.lists.Bytes += c.now.Sources
 		c.lists.RoundTrips++
 	}
