@@ -77,9 +77,9 @@ test: setup-test lint programs ## all that a change could break here, with the r
 	wait $$raced || code=1; \
 	$(call slowest,raced); $(call slowest,plain); exit $$code
 
-# Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
 # Pushes of a hundred megabytes under the time limits of the remote launcher's protocol: beside other packages the disk stood still for longer.
 ALONE := ./build/lab/dentest
+# Without the race detector, which make test has shown its samples: whole enumerations, and the lab.
 test-all: export COLLET_TESTS := all
 test-all: setup-all cross programs ## after make test: vet for other systems, whole enumerations, Wine, browsers, soak, mutants
 	@code=0; $(call gotest,alone) $(TESTFLAGS) $(ALONE) || code=1; \
