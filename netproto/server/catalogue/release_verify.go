@@ -141,7 +141,7 @@ func (f *Folder) verifyMetadata(ctx context.Context) ([]release.Entry, error) {
 	if info, err := f.store.root.Stat(filepath.FromSlash(documents[0].Name)); err == nil {
 		f.lists.Refreshed = info.ModTime()
 	}
-	f.lists.Newest = newestOf(entries)
+	f.lists.Newest = slices.SortedFunc(maps.Values(newestOf(entries, 1)), release.CompareEntries)
 	timestamp, snapshot, targets := documents[0], documents[1], documents[2]
 	f.newest = map[string]int64{"root.json": client.Root().Version, "snapshot.json": snapshot.Version, "targets.json": targets.Version}
 	f.small = map[string]Blob{
@@ -221,14 +221,17 @@ type track struct{ product, channel, target string }
 func trackOf(e release.Entry) track { return track{e.Product, e.Channel, e.Target} }
 
 // currentOf is the newest release for all clients of each track.
-func currentOf(entries []release.Entry) map[track]release.Entry {
-	current := map[track]release.Entry{}
+func currentOf(entries []release.Entry) map[track]release.Entry { return newestOf(entries, 100) }
+
+// newestOf is the newest release of each track that at least this percentage of the clients are offered.
+func newestOf(entries []release.Entry, percent uint8) map[track]release.Entry {
+	newest := map[track]release.Entry{}
 	for _, e := range entries {
-		if !e.Killed && !e.Hold && e.Percent == 100 && e.Number > current[trackOf(e)].Number {
-			current[trackOf(e)] = e
+		if !e.Killed && !e.Hold && e.Percent >= percent && e.Number > newest[trackOf(e)].Number {
+			newest[trackOf(e)] = e
 		}
 	}
-	return current
+	return newest
 }
 
 // Lists describes the signed lists of a release folder, for who watches over them.
@@ -244,17 +247,6 @@ func (c *Catalogue) Lists() Lists {
 		return Lists{}
 	}
 	return c.folder.lists
-}
-
-// newestOf is the newest release of each track that is offered to some clients at least.
-func newestOf(entries []release.Entry) (list []release.Entry) {
-	newest := map[track]release.Entry{}
-	for _, e := range entries {
-		if !e.Killed && !e.Hold && e.Percent > 0 && e.Number > newest[trackOf(e)].Number {
-			newest[trackOf(e)] = e
-		}
-	}
-	return slices.SortedFunc(maps.Values(newest), release.CompareEntries)
 }
 
 // addSizes records the sizes of a head and its files.
