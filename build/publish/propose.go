@@ -21,32 +21,17 @@ func (f *Folder) propose(ctx context.Context, entries []release.Entry, keys []*t
 	if err := proposal.Forget(to); err != nil {
 		return err
 	}
-	list, err := f.repo.ProposeEntries(entries)
+	p, err := proposal.New(f.repo, entries)
 	if err != nil {
 		return advice.Because(err, "", "propose a list")
-	}
-	base, err := f.SignedList()
-	if err != nil {
-		return err
 	}
 	if err := f.copyNew(ctx, entries, to); err != nil {
 		return err
 	}
-	p := proposal.Proposal{Root: f.repo.Root(), Base: base, List: list}
 	if _, err := p.Sign(keys); err != nil {
 		return advice.Because(err, "", "sign the proposal")
 	}
 	return p.Write(to)
-}
-
-// SignedList is the document of the signed list.
-func (f *Folder) SignedList() ([]byte, error) {
-	lists := f.repo.Lists()
-	data, err := platform.ReadFile(f.fs, lists[len(lists)-1], maxMetadata)
-	if err != nil {
-		return nil, advice.Because(err, "", "read the signed list")
-	}
-	return data, nil
 }
 
 // copyNew copies the files to which only the proposed list refers.
@@ -194,10 +179,7 @@ func (f *Folder) Accept(ctx context.Context, from platform.FS, keys []*trust.Pri
 }
 
 // Known is the folder's own root and list, which a proposal is checked against.
-func (f *Folder) Known() (proposal.Known, error) {
-	list, err := f.SignedList()
-	return proposal.Known{Root: f.repo.Root(), List: list}, err
-}
+func (f *Folder) Known() (proposal.Known, error) { return proposal.KnownBy(f.repo) }
 
 // taking takes the files of new releases out of a proposal. It follows the entries, so nothing else in the proposal is read:
 //
@@ -229,7 +211,6 @@ func (t *taking) run(ctx context.Context) error {
 // takeAll takes what is missing, and reads the new releases as Verify does.
 func (t *taking) takeAll(ctx context.Context) ([]Finding, error) {
 	releases := t.folder.releases
-	var heads []release.Head
 	for _, e := range t.entries {
 		if err := t.take(ctx, e.Head.HeadPath(), e.Head.Size); err != nil {
 			return nil, err
@@ -238,30 +219,22 @@ func (t *taking) takeAll(ctx context.Context) ([]Finding, error) {
 	if err := t.folder.store.sync(); err != nil { // the files have their names from here on
 		return nil, err
 	}
-	for _, e := range t.entries {
-		delete(releases.heads, e.Head)
-		h, err := releases.head(e) // which checks that it is this entry's
-		if err != nil {
-			return nil, err
-		}
-		heads = append(heads, h)
-	}
-	for _, step := range []func(release.Entry, release.Head) ([]release.Object, error){releases.listsOf, releases.contentsOf, releases.chunksOf} {
-		for i, h := range heads {
-			objects, err := step(t.entries[i], h)
-			if err != nil {
+	heads, origins := make([]release.Head, len(t.entries)), make([]origin, len(t.entries))
+	for _, step := range []func(i int) ([]release.Object, error){
+		func(i int) (_ []release.Object, err error) {
+			delete(releases.heads, t.entries[i].Head)
+			heads[i], err = releases.head(t.entries[i]) // which checks that it is this entry's
+			return listsOf(heads[i]), err
+		},
+		func(i int) (_ []release.Object, err error) {
+			if origins[i], err = releases.readOrigin(t.entries[i]); err != nil {
 				return nil, err
 			}
-			for _, o := range objects {
-				if o.IsZero() {
-					continue
-				}
-				if err := t.take(ctx, o.Path(), o.Size); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if err := t.folder.store.sync(); err != nil {
+			return releases.contentsOf(heads[i], origins[i])
+		},
+		func(i int) ([]release.Object, error) { return releases.packsOf(origins[i].sources) },
+	} {
+		if err := t.takeStep(ctx, step); err != nil {
 			return nil, err
 		}
 	}
@@ -271,6 +244,25 @@ func (t *taking) takeAll(ctx context.Context) ([]Finding, error) {
 	}
 	findings, _, err := t.folder.verifyReach(ctx, r)
 	return findings, err
+}
+
+// takeStep takes what a step names for each entry.
+func (t *taking) takeStep(ctx context.Context, step func(i int) ([]release.Object, error)) error {
+	for i := range t.entries {
+		objects, err := step(i)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if o.IsZero() {
+				continue
+			}
+			if err := t.take(ctx, o.Path(), o.Size); err != nil {
+				return err
+			}
+		}
+	}
+	return t.folder.store.sync()
 }
 
 // take takes one file, unless it is here.

@@ -42,13 +42,12 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 			return nil, err
 		}
 		found.heads[e.Head.HeadPath()] = e.Head
-		for _, list := range []func(release.Entry, release.Head) ([]release.Object, error){r.listsOf, r.contentsOf} {
-			objects, err := list(e, h)
-			if err != nil {
-				return nil, err
-			}
-			found.addObjects(objects...)
+		found.addObjects(listsOf(h)...)
+		contents, err := r.contentsOf(h, o)
+		if err != nil {
+			return nil, err
 		}
+		found.addObjects(contents...)
 		for _, s := range o.sources {
 			found.sources[s.Content] = s
 		}
@@ -60,26 +59,22 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 }
 
 // listsOf are the objects that a head names.
-func (r *releases) listsOf(_ release.Entry, h release.Head) ([]release.Object, error) {
+func listsOf(h release.Head) []release.Object {
 	objects := append([]release.Object{h.Listing.Object, h.Sources, h.Changes}, slices.Collect(maps.Values(h.Notes))...)
 	for _, p := range h.Patches {
 		objects = append(objects, p.Object)
 	}
-	return objects, nil
+	return objects
 }
 
 // contentsOf are the objects that the lists of a release name: whole objects, indexes, and the parts of the solid form.
-func (r *releases) contentsOf(e release.Entry, h release.Head) (objects []release.Object, err error) {
-	o, err := r.readOrigin(e)
-	if err != nil {
-		return nil, err
-	}
+func (r *releases) contentsOf(h release.Head, o origin) (objects []release.Object, err error) {
 	for _, s := range o.sources {
 		objects = append(objects, s.Whole, s.Index)
 	}
 	form, err := r.solidForm(h)
 	if err != nil {
-		return nil, advice.Because(err, "run collet release verify", "solid form of release %s", e.Path())
+		return nil, advice.Because(err, "run collet release verify", "solid form of release %s", o.entry.Path())
 	}
 	for _, g := range form.Groups {
 		objects = append(objects, g.Parts...)
@@ -87,19 +82,10 @@ func (r *releases) contentsOf(e release.Entry, h release.Head) (objects []releas
 	return objects, nil
 }
 
-// chunksOf are the packs of chunks of a release.
-func (r *releases) chunksOf(e release.Entry, _ release.Head) ([]release.Object, error) {
-	o, err := r.readOrigin(e)
-	if err != nil {
-		return nil, err
-	}
-	return r.packsOf(o.sources)
-}
-
 // packsOf are the packs that indexes name.
 func (r *releases) packsOf(sources []release.Source) (packs []release.Object, err error) {
 	x := &indexes{releases: r}
-	for _, s := range sortBySet(slices.Clone(sources)) {
+	for _, s := range sortBySet(sources) {
 		ix, err := x.readIndex(s)
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "chunk indexes %s", s.Index.Path())

@@ -77,11 +77,7 @@ func (f changeFlags) change(ctx context.Context, c console.Console, number uint6
 			fmt.Fprintln(c.Out, "nothing to change")
 		}
 		for _, l := range list {
-			text := offered(l.Entry)
-			if text == "" {
-				text = "everybody"
-			}
-			fmt.Fprintf(c.Out, "%s: %s\n", l.Entry.Path(), text)
+			fmt.Fprintf(c.Out, "%s: %s\n", l.Entry.Path(), offerTo(l.Entry))
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,17 +25,6 @@ type proposeFlags struct {
 	Propose string `group:"folder" placeholder:"FOLDER" help:"Write the change as a proposal into this folder, in place of making it public. The keys at hand sign it, if there are any; others add theirs with collet release approve."`
 }
 
-// open makes the folder of the proposal; the result is nil without one.
-func (f proposeFlags) open() (to *platform.Dir, err error) {
-	if f.Propose == "" {
-		return nil, nil
-	}
-	if err := os.MkdirAll(f.Propose, 0o755); err != nil {
-		return nil, fmt.Errorf("folder of the proposal: %w", err)
-	}
-	return openDir(f.Propose, "name another folder with --propose")
-}
-
 // changingOrProposing is changing, or proposing.
 func (f proposeFlags) changingOrProposing(ctx context.Context, c console.Console, folder folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) error {
 	if f.Propose != "" {
@@ -45,7 +35,10 @@ func (f proposeFlags) changingOrProposing(ctx context.Context, c console.Console
 
 // proposing makes a change into a proposal.
 func (f proposeFlags) proposing(ctx context.Context, c console.Console, folder folderFlags, k keyFlags, a allowFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
-	to, err := f.open()
+	if err := os.MkdirAll(f.Propose, 0o755); err != nil {
+		return fmt.Errorf("folder of the proposal: %w", err)
+	}
+	to, err := openDir(f.Propose, "name another folder with --propose")
 	if err != nil {
 		return err
 	}
@@ -133,19 +126,14 @@ func offerOf(l proposal.Line) string {
 }
 
 // offerTo is who is offered a release.
-func offerTo(e release.Entry) string {
-	if who := offered(e); who != "" {
-		return who
-	}
-	return "everybody"
-}
+func offerTo(e release.Entry) string { return cmp.Or(offered(e), "everybody") }
 
 // printNext prints who signed, and what to do now.
 func printNext(out io.Writer, folder string, info proposal.Info) {
 	for _, id := range info.Signers {
 		fmt.Fprintf(out, "signed by %s\n", id)
 	}
-	if missing := info.Need - len(info.Signers); missing > 0 {
+	if len(info.Signers) < info.Need {
 		fmt.Fprintf(out, "%d of %d signatures; a holder of another targets key adds one:\n  collet release approve %s --keys KEYS\n", len(info.Signers), info.Need, folder)
 		return
 	}
@@ -200,7 +188,7 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 		printNext(c.Out, r.Proposal, info)
 		return nil
 	}
-	ring, done, err := r.openRing(orKeysFolder(r.Keys))
+	ring, done, err := r.openRing(cmp.Or(r.Keys, keysFolder))
 	if err != nil {
 		return err
 	}
@@ -217,7 +205,7 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 		return err
 	}
 	if len(ids) == 0 {
-		return fmt.Errorf("%s has no key that root %d lets sign releases; name the folder that has one with --keys", orKeysFolder(r.Keys), info.Root.Version)
+		return fmt.Errorf("%s has no key that root %d lets sign releases; name the folder that has one with --keys", cmp.Or(r.Keys, keysFolder), info.Root.Version)
 	}
 	if err := p.Write(dir); err != nil {
 		return err
@@ -227,14 +215,6 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 	}
 	printNext(c.Out, r.Proposal, info)
 	return nil
-}
-
-// orKeysFolder is the folder of the keys without a release folder.
-func orKeysFolder(name string) string {
-	if name == "" {
-		return keysFolder
-	}
-	return name
 }
 
 // known are root and list of Against; nil without one.

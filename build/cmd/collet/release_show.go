@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -103,7 +102,7 @@ func (r releaseListCommand) Run(c console.Console) error {
 		for _, l := range list {
 			e, h := l.Entry, l.Head
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%d\t%s\n", e.Channel, e.Target, e.Number, console.Clean(h.Version),
-				h.Published.Format("2006-01-02 15:04"), h.Count, text.Bytes(h.Bytes), h.PatchCount(), cmp.Or(offered(e), "everybody"))
+				h.Published.Format("2006-01-02 15:04"), h.Count, text.Bytes(h.Bytes), h.PatchCount(), offerTo(e))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -188,7 +187,7 @@ func printRelease(out io.Writer, l publish.Listed, expires map[trust.KeyRole]tim
 	t := console.NewTable(out)
 	fmt.Fprintf(t, "release\t%s\n", e.Path())
 	fmt.Fprintf(t, "version\t%s\n", console.Clean(h.Version))
-	fmt.Fprintf(t, "offered to\t%s\n", cmp.Or(offered(e), "everybody"))
+	fmt.Fprintf(t, "offered to\t%s\n", offerTo(e))
 	fmt.Fprintf(t, "published\t%s\n", h.Published.Format(time.RFC3339))
 	fmt.Fprintf(t, "set\t%d files, %s, %v\n", h.Count, text.Bytes(h.Bytes), h.Listing.Sum)
 	fmt.Fprintf(t, "needs\tcompatibility %q, logic %d, host ABI %d, host build %d\n", h.Compatibility, h.Logic, h.HostABI, h.HostBuild)

@@ -36,6 +36,15 @@ type Proposal struct {
 	List []byte // proposed list, with the signatures so far
 }
 
+// New proposes a list in place of the signed one. It has no signatures yet.
+func New(repo *trust.Repo, entries []release.Entry) (p Proposal, err error) {
+	p.Root = repo.Root()
+	if p.List, err = repo.ProposeEntries(entries); err == nil {
+		p.Base, err = repo.SignedList()
+	}
+	return p, err
+}
+
 // Read reads a proposal. It does not check the signatures: see Describe.
 func Read(fsys platform.FS) (p Proposal, err error) {
 	for _, f := range []struct {
@@ -93,7 +102,7 @@ func (p *Proposal) Sign(keys []*trust.PrivateKey) (ids []string, err error) {
 	return ids, nil
 }
 
-// Head reads the head of a proposed release from the folder of its proposal.
+// Head reads the head of a release from a release folder, or that of a new one from the folder of its proposal.
 func Head(fsys platform.FS, e release.Entry) (release.Head, error) {
 	data, err := platform.ReadFile(fsys, e.Head.HeadPath(), release.MaxHead)
 	if err != nil {
@@ -115,13 +124,18 @@ func (l Line) Changed() bool { return l.Gone || l.Before == nil || *l.Before != 
 // Info describes a proposal.
 type Info struct {
 	trust.ProposalInfo
-	Root     trust.RootInfo
-	RootData []byte // the root itself
-	Lines    []Line // all releases, sorted by product, channel, target and number
+	Root  trust.RootInfo
+	Lines []Line // all releases, sorted by product, channel, target and number
 }
 
 // Known is what who decides about a proposal knows of the release folder by themselves.
 type Known struct{ Root, List []byte }
+
+// KnownBy is what a release folder says.
+func KnownBy(repo *trust.Repo) (Known, error) {
+	list, err := repo.SignedList()
+	return Known{Root: repo.Root(), List: list}, err
+}
 
 // Describe describes a proposal to who decides about it, after checking it against the list before: see trust.CheckProposal. Without
 // known, root and list are those that came with the proposal, which its author may have made up. The whole list is signed, so all of its
@@ -140,7 +154,6 @@ func (p Proposal) Describe(known *Known, now time.Time) (info Info, err error) {
 	if info.Root, err = trust.InspectRoot(p.Root); err != nil {
 		return info, err
 	}
-	info.RootData = p.Root
 	before, err := trust.DescribeProposal(p.Root, base)
 	if err != nil {
 		return info, err

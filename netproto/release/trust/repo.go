@@ -273,9 +273,17 @@ func (r *Repo) Expiries() map[KeyRole]time.Time {
 // Lists names the documents that the timestamp leads to, as paths in the release folder, in the order in which clients read them.
 func (r *Repo) Lists() []string {
 	return []string{
-		metadataFolder + numbered(r.snapshot.Signed.Version, snapshotFile), metadataFolder + numbered(r.targets.Signed.Version, targetsFile),
+		metadataFolder + numbered(r.snapshot.Signed.Version, snapshotFile), ListPath(r.Version()),
 	}
 }
+
+// SignedList reads the signed list of releases, as Lists names it last.
+func (r *Repo) SignedList() ([]byte, error) {
+	return r.store.Load(ListPath(r.Version()), MaxTargets)
+}
+
+// Version is the version of the signed list of releases.
+func (r *Repo) Version() int64 { return r.targets.Signed.Version }
 
 // Root is the newest root.json, to be built into clients.
 func (r *Repo) Root() []byte { return slices.Clone(r.rootData) }

@@ -57,11 +57,8 @@ type List struct {
 // List reads the list.
 func (b *Board) List() (l List, err error) {
 	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
-		info, entries, err := describe(dir, repo)
-		if err != nil {
-			return err
-		}
-		l.Version = info.Version
+		entries := repo.Entries()
+		l.Version = repo.Version()
 		slices.SortStableFunc(entries, func(a, b release.Entry) int {
 			return cmp.Or(cmp.Compare(a.Product, b.Product), cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Target, b.Target), cmp.Compare(b.Number, a.Number))
 		})
@@ -70,7 +67,7 @@ func (b *Board) List() (l List, err error) {
 		}
 		for _, e := range entries {
 			r := Release{Entry: e}
-			if h, err := readHead(dir, e); err == nil { // a damaged head must not hide the others
+			if h, err := proposal.Head(dir, e); err == nil { // a damaged head must not hide the others
 				r.Version, r.Published, r.Files, r.Bytes, r.Notes = h.Version, h.Published, h.Count, h.Bytes, h.Notes
 			}
 			l.Releases = append(l.Releases, r)
@@ -86,15 +83,16 @@ func (b *Board) Note(r Release, language string) (text string, err error) {
 	if !found {
 		return "", fs.ErrNotExist
 	}
-	err = b.open(func(dir platform.FS, _ *trust.Repo) error {
-		data, err := platform.ReadFile(dir, o.Path(), release.MaxNote)
-		if err == nil {
-			err = o.Verify(data)
-		}
-		text = string(data)
-		return err
-	})
-	return text, err
+	dir, err := platform.OpenDir(b.Folder)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	data, err := platform.ReadFile(dir, o.Path(), release.MaxNote)
+	if err == nil {
+		err = o.Verify(data)
+	}
+	return string(data), err
 }
 
 // Action is what a change does to a release.
@@ -137,21 +135,12 @@ func (b *Board) Propose(c Change) (name string, err error) {
 	if there, err := os.ReadDir(b.Proposals); err == nil && len(there) >= maxProposals {
 		return "", ErrTooMany
 	}
-	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
+	err = b.open(func(_ platform.FS, repo *trust.Repo) error {
 		entries, err := c.apply(repo.Entries())
 		if err != nil {
 			return err
 		}
-		list, err := repo.ProposeEntries(entries)
-		if err != nil {
-			return err
-		}
-		base, err := signedList(dir, repo)
-		if err != nil {
-			return err
-		}
-		p := proposal.Proposal{Root: repo.Root(), Base: base, List: list}
-		info, err := p.Describe(nil, time.Now())
+		p, err := proposal.New(repo, entries)
 		if err != nil {
 			return err
 		}
@@ -159,7 +148,7 @@ func (b *Board) Propose(c Change) (name string, err error) {
 		if c.Action == Rollout {
 			action = fmt.Sprintf("%s-%d-percent", c.Action, c.Percent)
 		}
-		name = fmt.Sprintf("%d-%s-%s-%s-%d", info.Version, c.Product, c.Channel, action, c.Number)
+		name = fmt.Sprintf("%d-%s-%s-%s-%d", repo.Version()+1, c.Product, c.Channel, action, c.Number)
 		return b.write(name, p)
 	})
 	return name, err
@@ -239,12 +228,12 @@ func (b *Board) Waiting() (list []Waiting, err error) {
 		return nil, err
 	}
 	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
-		base, err := signedList(dir, repo)
+		known, err := proposal.KnownBy(repo)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries[max(0, len(entries)-maxProposals):] {
-			if w, is := b.read(e, dir, repo.Root(), base); is {
+			if w, is := b.read(e, dir, known); is {
 				list = append(list, w)
 			}
 		}
@@ -254,7 +243,7 @@ func (b *Board) Waiting() (list []Waiting, err error) {
 }
 
 // read reads one proposal; is reports whether it is one that waits.
-func (b *Board) read(e fs.DirEntry, folder platform.FS, root, base []byte) (w Waiting, is bool) {
+func (b *Board) read(e fs.DirEntry, folder platform.FS, known proposal.Known) (w Waiting, is bool) {
 	if !e.IsDir() {
 		return w, false
 	}
@@ -267,13 +256,12 @@ func (b *Board) read(e fs.DirEntry, folder platform.FS, root, base []byte) (w Wa
 	if err != nil {
 		return w, false
 	}
-	known := &proposal.Known{Root: root, List: base}
-	info, err := p.Describe(known, time.Now())
+	info, err := p.Describe(&known, time.Now())
 	if errors.Is(err, trust.ErrOutdatedProposal) {
-		info, err = p.Describe(&proposal.Known{Root: root, List: p.Base}, time.Now()) // what it wanted
+		info, err = p.Describe(&proposal.Known{Root: known.Root, List: p.Base}, time.Now()) // what it wanted
 		w.Outdated = true
 	}
-	if err != nil || w.Outdated && wasAccepted(folder, info) {
+	if err != nil || w.Outdated && wasAccepted(folder, known.Root, info) {
 		return w, false
 	}
 	w.Name, w.Have, w.Need = e.Name(), len(info.Signers), info.Need
@@ -286,12 +274,12 @@ func (b *Board) read(e fs.DirEntry, folder platform.FS, root, base []byte) (w Wa
 }
 
 // wasAccepted reports whether the list of a proposal is among the signed lists of the folder. Old ones are removed from there in time.
-func wasAccepted(folder platform.FS, info proposal.Info) bool {
+func wasAccepted(folder platform.FS, root []byte, info proposal.Info) bool {
 	data, err := platform.ReadFile(folder, trust.ListPath(info.Version), trust.MaxTargets)
 	if err != nil {
 		return false
 	}
-	then, err := trust.DescribeProposal(info.RootData, data)
+	then, err := trust.DescribeProposal(root, data)
 	return err == nil && slices.Equal(then.Entries, info.Entries)
 }
 
@@ -307,31 +295,6 @@ func (b *Board) open(do func(platform.FS, *trust.Repo) error) error {
 		return err
 	}
 	return do(dir, repo)
-}
-
-// describe describes the signed list.
-func describe(dir platform.FS, repo *trust.Repo) (trust.ProposalInfo, []release.Entry, error) {
-	data, err := signedList(dir, repo)
-	if err != nil {
-		return trust.ProposalInfo{}, nil, err
-	}
-	info, err := trust.DescribeProposal(repo.Root(), data)
-	return info, info.Entries, err
-}
-
-// signedList is the document of the signed list.
-func signedList(dir platform.FS, repo *trust.Repo) ([]byte, error) {
-	lists := repo.Lists()
-	return platform.ReadFile(dir, lists[len(lists)-1], trust.MaxTargets)
-}
-
-// readHead reads the head of a release.
-func readHead(dir platform.FS, e release.Entry) (release.Head, error) {
-	data, err := platform.ReadFile(dir, e.Head.HeadPath(), release.MaxHead)
-	if err != nil {
-		return release.Head{}, err
-	}
-	return trust.OpenHead(trust.UnverifiedBytes(data), e)
 }
 
 // store is a folder as trust.Store, for reading.
