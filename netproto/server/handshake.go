@@ -83,6 +83,7 @@ func (c *session) answerHello(ctx context.Context, hello *netproto.Handshake) *e
 	h := c.judgeHello(hello)
 	h.log()
 	c.server.metrics.CountHandshake(c.generation, h.verdict.Verdict)
+	c.server.metrics.CountVerdict(c.catalogue.Folder(), h.hello, h.verdict.Verdict)
 	messages, last := h.buildAnswer()
 	if c.exchange == nil {
 		h.report(h.unansweredBy(h.snapshot.Build))

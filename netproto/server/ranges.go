@@ -70,6 +70,9 @@ func (c *session) serveObject(m *netproto.GetObject) *ending {
 	}
 	b, err := catalogue.Blob{}, fs.ErrNotExist
 	if folder != nil {
+		if m.Offset == 0 {
+			c.server.metrics.CountCheck(folder, m.Name)
+		}
 		b, err = folder.Open(m.Name)
 	}
 	unreadable := func(err error) *ending { return c.endUnreadableObject(m, err) }

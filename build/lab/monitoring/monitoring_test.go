@@ -89,7 +89,7 @@ func queries(t *testing.T) (list []string) {
 	must(t, json.Unmarshal(data, &dashboard))
 	for _, p := range dashboard.Panels {
 		for _, q := range p.Targets {
-			if !strings.Contains(q.Expr, "collet_handshakes_total") && !strings.Contains(q.Expr, "collet_sent_bytes_total") {
+			if !strings.Contains(q.Expr, "collet_handshakes_total") && !strings.Contains(q.Expr, "collet_release_verdicts_total") && !strings.Contains(q.Expr, "collet_sent_bytes_total") {
 				list = append(list, strings.ReplaceAll(q.Expr, "$job", "collet"))
 			}
 		}

@@ -115,7 +115,9 @@ func (r *running) serveMonitor(ctx, alive context.Context) error {
 	}
 	if listener := r.sockets.http; listener != nil {
 		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
-		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, aboutServer(r.set), r.log))
+		about := aboutServer(r.set)
+		about.ClientsOf = r.monitor.ClientsOf
+		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, about, r.log))
 		r.runHelper("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
 	if listener := r.sockets.metrics; listener != nil {

@@ -26,14 +26,15 @@ import (
 // digest, those in the signed list must have the signed size; any other file is read once and must have the digest in its name. A
 // half-copied file therefore counts as missing.
 type Folder struct {
-	path   string
-	store  diskStore
-	trust  *trustState
-	small  map[string]Blob    // verified metadata by name
-	newest map[string]int64   // by role: the highest version that is served
-	sizes  map[[32]byte]int64 // of heads and objects reachable from the signed list
-	parts  map[[32]byte]parts // by head, for the next catalogue
-	lists  Lists
+	path    string
+	store   diskStore
+	trust   *trustState
+	small   map[string]Blob    // verified metadata by name
+	newest  map[string]int64   // by role: the highest version that is served
+	sizes   map[[32]byte]int64 // of heads and objects reachable from the signed list
+	parts   map[[32]byte]parts // by head, for the next catalogue
+	lists   Lists
+	havings havings
 }
 
 // Blob is a served file, in memory or open. The caller closes it.

@@ -117,6 +117,7 @@ func openFolder(ctx context.Context, r config.Release, before *Folder, log zerol
 	if err = f.checkObjects(ctx, entries, log); err != nil {
 		return nil, nil, err
 	}
+	f.findHavings(entries, r.Channel)
 	return f, entries, nil
 }
 
@@ -167,8 +168,11 @@ func (f *Folder) explainRefusal(err error) error {
 	return &Error{Subject: "release folder", Path: f.path, Err: err, Hint: hint}
 }
 
-// parts are the files that a head references.
-type parts struct{ objects []release.Object }
+// parts are the files that a head references, and what clients with its release say.
+type parts struct {
+	objects []release.Object
+	traits
+}
 
 // checkObjects collects the files that the signed list references. It checks the presence of those that clients may need now: for
 // each track, from the newest release for all clients upwards.
@@ -347,6 +351,9 @@ func (d diskStore) readParts(e release.Entry, log zerolog.Logger) (parts, error)
 		}
 	}
 	var p parts
+	if p.traits, err = d.traitsOf(h); err != nil {
+		log.Debug().Err(err).Str("release", e.Path()).Msg("Clients with this release are not recognised: its list can't be read")
+	}
 	for _, o := range all {
 		p.objects = append(p.objects, o)
 	}

@@ -34,7 +34,9 @@ import (
 	"golang.org/x/text/language"
 
 	"collet/netproto/compat"
+	"collet/netproto/release"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/metrics"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/releases"
 )
@@ -69,6 +71,8 @@ type dashboard struct {
 type About struct {
 	Name     string          // of game and server; empty for none
 	Releases *releases.Board // nil without a release folder
+	// ClientsOf are the clients that had a release, since the server was started; nil without a release folder.
+	ClientsOf func(release.Entry) metrics.Clients
 }
 
 // New answers requests for the dashboard. It reads the operator from the door at every request, because there may be none yet.

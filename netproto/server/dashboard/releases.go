@@ -18,6 +18,7 @@ import (
 type releasesPage struct {
 	frame
 	List       releases.List
+	Rows       []releaseRow
 	Waiting    []releases.Waiting
 	Notes      []releaseNote // of the newest release of each channel
 	Choices    []string      // releases that a change can be proposed for: product/channel/number
@@ -25,6 +26,13 @@ type releasesPage struct {
 	CanPropose bool
 	Made       string // folder of the proposal that was made a moment ago
 	Fault      string
+}
+
+// releaseRow is a release with what came of the clients that had it.
+type releaseRow struct {
+	releases.Release
+	Checks  uint64
+	Results []outcomeBar
 }
 
 // releaseNote are the notes of a release.
@@ -52,6 +60,7 @@ func renderReleases(d *request, w http.ResponseWriter, status int, p releasesPag
 	p.CanPropose = board.Proposals != ""
 	seen := map[string]bool{}
 	for _, r := range p.List.Releases {
+		p.Rows = append(p.Rows, d.rowOf(r))
 		if name := choiceOf(r.Entry); !r.Killed && !slices.Contains(p.Choices, name) {
 			p.Choices = append(p.Choices, name)
 		}
@@ -63,6 +72,18 @@ func renderReleases(d *request, w http.ResponseWriter, status int, p releasesPag
 		}
 	}
 	d.renderPage(w, status, "releases.html", p)
+}
+
+// rowOf counts the clients of a release.
+func (d *request) rowOf(r releases.Release) releaseRow {
+	if d.about.ClientsOf == nil {
+		return releaseRow{Release: r}
+	}
+	clients, counts := d.about.ClientsOf(r.Entry), map[string]int{}
+	for verdict, n := range clients.Verdicts {
+		counts[verdict] = int(n)
+	}
+	return releaseRow{r, clients.Checks, outcomeBars(operator.Forecast{Then: counts})}
 }
 
 // noteOf are the notes of a release in the page's language, or else in English; empty if there are none.

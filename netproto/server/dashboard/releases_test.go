@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"collet/netproto/release"
 	"collet/netproto/releasetest"
+	"collet/netproto/server/dashboard"
+	"collet/netproto/server/metrics"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/releases"
 	"collet/netproto/server/servertest"
@@ -25,7 +28,10 @@ func TestDashboardReleases(t *testing.T) {
 	b.get(200, "/admin")
 	b.lacks("/admin/releases")
 	b.get(404, "/admin/releases")
-	h.About.Name, h.About.Releases = "Lathe EU-1", &releases.Board{Folder: f.Dir, Proposals: filepath.Join(t.TempDir(), "proposals")}
+	clients := func(release.Entry) metrics.Clients {
+		return metrics.Clients{Checks: 1234, Verdicts: map[string]uint64{"ACCEPT": 11, "UPDATE_BINARIES": 22}}
+	}
+	h.About = dashboard.About{Name: "Lathe EU-1", ClientsOf: clients, Releases: &releases.Board{Folder: f.Dir, Proposals: filepath.Join(t.TempDir(), "proposals")}}
 	b = browse(t, servertest.ServeMonitor(t, h, servertest.Settings(t))).enter()
 	b.get(303, "/")
 	if at := b.head.Get("Location"); at != "/admin" {
@@ -36,14 +42,15 @@ func TestDashboardReleases(t *testing.T) {
 	b.get(200, "/admin/releases")
 	b.shows("stable", "Linux-x64", "everybody", "The <lathe> turns.", "Signed list 2")
 	b.lacks("The <lathe>")
-	release := "lathe/stable/1"
-	b.send(422, "/admin/releases", "release", release, "action", "rollout", "percent", "10")
+	b.shows("Update checks", "1234", "Plays: 11", "Updates in place: 22")
+	first := "lathe/stable/1"
+	b.send(422, "/admin/releases", "release", first, "action", "rollout", "percent", "10")
 	b.shows("a comment is missing")
-	b.send(422, "/admin/releases", "release", release, "action", "rollout", "percent", "100", "comment", "more")
+	b.send(422, "/admin/releases", "release", first, "action", "rollout", "percent", "100", "comment", "more")
 	b.shows("That is how it is already.")
 	b.send(422, "/admin/releases", "release", "lathe/stable/9", "action", "hold", "comment", "more")
 	b.shows("There is no such release.")
-	b.send(201, "/admin/releases", "release", release, "action", "rollout", "percent", "10", "comment", "crashes were reported")
+	b.send(201, "/admin/releases", "release", first, "action", "rollout", "percent", "10", "comment", "crashes were reported")
 	b.shows("Nothing is public yet", "collet release approve "+filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1"), "0 of 1 signatures", "10 % of the players")
 	if _, err := os.Stat(filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1", "list.json")); err != nil {
 		t.Error(err)
@@ -60,7 +67,7 @@ func TestDashboardReleases(t *testing.T) {
 	b.send(303, "/admin/login", "token", secret)
 	b.get(200, "/admin/releases")
 	b.lacks("Propose a change")
-	b.send(403, "/admin/releases", "release", release, "action", "kill", "comment", "x")
+	b.send(403, "/admin/releases", "release", first, "action", "kill", "comment", "x")
 	b.shows(`Your token has the role “operate”. This needs the role “release” or “admin”.`)
 }
 

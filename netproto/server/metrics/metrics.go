@@ -1,7 +1,7 @@
 // Package metrics has the Prometheus metrics of an update server, for its sessions and for its HTTP ports.
 //
 // All label values are constants of this program, or from the signed list of releases, which has a limit; never data of a peer. Series begin
-// with the value 0, so that alerts on their rise work.
+// with the value 0, so that alerts on their rise work; verdicts by release begin with the first client.
 package metrics
 
 import (
@@ -66,6 +66,7 @@ type Metrics struct {
 	percent   *prometheus.GaugeVec // the same
 	expires   *prometheus.GaugeVec // list
 	refreshed prometheus.Gauge
+	releases  *releaseCounts
 }
 
 // New registers everything in a registry of its own.
@@ -97,6 +98,7 @@ func New(l *limits.Limiter) *Metrics {
 		percent:   labelled("collet_release_percent", "Percentage of the clients that are offered that release.", "product", "channel", "target"),
 		expires:   labelled("collet_release_list_expires_timestamp_seconds", "When the signature of a list ends, in Unix time.", "list"),
 		refreshed: gauge("collet_release_timestamp_written_timestamp_seconds", "When timestamp.json was written, in Unix time; 0 without a release folder."),
+		releases:  newReleaseCounts(),
 		registry:  r,
 		served:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "collet_connections", Help: "Connections that are served now."}, []string{"transport"}),
 		accepted:  vector("collet_connections_accepted_total", "Connections that were given a seat.", "transport"),
@@ -121,7 +123,7 @@ func New(l *limits.Limiter) *Metrics {
 			ConstLabels: prometheus.Labels{"limit": limit},
 		}, func() float64 { return float64(waits.Load()) }))
 	}
-	r.MustRegister(m.served, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(m.releases, m.served, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.createSeries()
 	return m
 }
@@ -216,6 +218,7 @@ func (m *Metrics) SetCatalogue(c *catalogue.Catalogue) {
 	m.files.Set(float64(c.Len()))
 	m.size.Set(float64(c.Bytes()))
 	m.setLists(c.Lists())
+	m.releases.follow(c.Folder())
 }
 
 // setLists records the signed lists of a release folder. Releases that left the lists leave the metrics.

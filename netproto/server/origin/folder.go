@@ -68,6 +68,9 @@ func sendFile(s *server.Server, w *answer, r *http.Request, name string) {
 		refuse(w, http.StatusNotFound, "no release folder is offered")
 		return
 	}
+	if r.Method == http.MethodGet {
+		s.Metrics().CountCheck(c.Folder(), name)
+	}
 	b, err := c.Folder().Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		refuse(w, http.StatusNotFound, "there is no such file, or it is not handed out")

@@ -25,10 +25,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/netproto/release"
 	"collet/netproto/server"
 	"collet/netproto/server/certificate"
 	"collet/netproto/server/config"
 	"collet/netproto/server/limits"
+	"collet/netproto/server/metrics"
 	"collet/netproto/server/operator"
 )
 
@@ -89,6 +91,14 @@ func (m *Monitor) Operator() *operator.Operator {
 		return s.Operator()
 	}
 	return nil
+}
+
+// ClientsOf are the clients that had a release, since the server was started.
+func (m *Monitor) ClientsOf(e release.Entry) metrics.Clients {
+	if s := m.server.Load(); s != nil {
+		return s.Metrics().ClientsOf(e)
+	}
+	return metrics.Clients{}
 }
 
 // Recognised implements admin.Door: the connection is not replaced by newer ones.

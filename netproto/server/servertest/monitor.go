@@ -22,6 +22,9 @@ import (
 func NewMonitor(s *Server) *origin.Monitor {
 	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
+	if s.About.ClientsOf == nil {
+		s.About.ClientsOf = m.ClientsOf
+	}
 	m.Mount(dashboard.Owns, dashboard.New(m, s.About, s.Logger()))
 	return m
 }

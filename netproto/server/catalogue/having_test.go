@@ -1,0 +1,29 @@
+package catalogue
+
+import (
+	"testing"
+
+	"collet/netproto/release"
+)
+
+// TestNamedReleases: only the newest releases of each track have a name of their own.
+func TestNamedReleases(t *testing.T) {
+	t.Parallel()
+	var entries []release.Entry
+	for _, channel := range []string{"stable", "beta"} {
+		for n := range uint64(maxNamedReleases + 3) {
+			entries = append(entries, release.Entry{Product: "lathe", Channel: channel, Target: "Linux-x64", Number: n + 1})
+		}
+	}
+	var f Folder
+	f.findHavings(entries, "stable")
+	for n, want := range map[uint64]string{0: HasNone, 1: HasOlder, 3: HasOlder, 4: "4", maxNamedReleases + 3: "19"} {
+		e := release.Entry{Product: "lathe", Channel: "beta", Target: "Linux-x64", Number: n}
+		if has, is := f.Asks(e.PackedSequelPath()); !is || has != (Having{"lathe", "beta", "Linux-x64", want}) {
+			t.Errorf("release %d is %+v, %t", n, has, is)
+		}
+	}
+	if all := f.Havings(); len(all) != 2*(maxNamedReleases+2) {
+		t.Errorf("%d: %v", len(all), all)
+	}
+}
