@@ -1,16 +1,24 @@
 // Package adopt makes an install of a folder that already holds the game: unpacked from an archive, installed by another updater or by a
 // store. The next update compares what is there with the release, and fetches only what differs.
 //
+// A portable client keeps everything in its own folder. So the game's folder becomes that folder:
+//
 //	Lathe/game, Lathe/data/…    before
 //	Lathe.collet/Lathe          1  the client and its files are copied into a folder beside it; collet-adopting is the first of them
 //	Lathe.collet/Resources/…    2  the game's folder is renamed into it
 //	Lathe/Lathe, …/Resources/…  3  that folder takes the game's name, and collet-adopting goes
 //
+// Any other client writes to a folder of its own, its writable root. It stays where it is, and the game goes there:
+//
+//	Root/collet-adopting        1
+//	Root/Resources/…            2  the game's folder is renamed; from another volume it is copied and stays
+//	Root/Lathe.program          3  the client's files are copied, and collet-adopting goes
+//
 // Resources is what the client's settings call it, which may be a folder in a folder.
 //
-// No file of the game is copied, changed or removed, also none that no release has. Each step is synced before the next one. After a stop
-// at any point, the same call finishes: it finds out from the names how far it came. Between 2 and 3 there is no folder of the game's
-// name; everything is in the other one, and the message of the stopped call named it.
+// No file of the game is changed or removed, also none that no release has. Each step is synced before the next one. After a stop
+// at any point, the same call finishes: it finds out from the names how far it came. Between 2 and 3 of a portable client there is no
+// folder of the game's name; everything is in the other one, and the message of the stopped call named it.
 package adopt
 
 import (

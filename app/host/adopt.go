@@ -19,8 +19,8 @@ import (
 	"collet/platform/text"
 )
 
-// This file makes an install of a folder that holds the game already (package adopt). The plan is shown in the window, or in the terminal
-// with Options.Headless, Options.Yes or no window.
+// This file makes an install of a folder that holds the game already (package adopt): that folder itself, or, with a writable root of its
+// own, that root. The plan is shown in the window, or in the terminal with Options.Headless, Options.Yes or no window.
 
 // exitNotAdopted is the exit code of an adoption that did not happen.
 const exitNotAdopted = 1
@@ -57,34 +57,82 @@ func (h *host) adopt(ctx context.Context, stdin *os.File, stdout, stderr io.Writ
 	return 0, nil
 }
 
-// open opens the folder above the one to adopt, and makes the plan. The caller closes parent.
-func (a *adoption) open() (parent *platform.Dir, err error) {
-	if a.dir, err = filepath.Abs(a.opt.Adopt); err != nil {
-		return nil, err
-	}
-	if _, inside := below(a.dir, a.exe); inside {
-		return nil, errors.New("this program lies in that folder; copy it elsewhere and start it there")
-	}
-	if parent, err = platform.OpenDir(filepath.Dir(a.dir)); err != nil {
-		return nil, err
-	}
-	names, err := a.names().Checked()
-	if err == nil {
-		a.plan, err = adopt.Look(parent, filepath.Base(a.dir), filepath.Base(a.exe), names.Resources)
-	}
-	if err != nil {
-		return nil, errors.Join(err, parent.Close())
-	}
-	return parent, nil
+// folders are the folders of an adoption, open.
+type folders struct {
+	io.Closer
+	carryOut func(ctx context.Context) error
 }
 
-// program is the client's program in the install.
-func (a *adoption) program() string { return filepath.Join(a.dir, filepath.Base(a.exe)) }
+// open opens the folders, and makes the plan. The caller closes them.
+func (a *adoption) open() (f folders, err error) {
+	if a.dir, err = filepath.Abs(a.opt.Adopt); err != nil {
+		return f, err
+	}
+	if _, inside := below(a.dir, a.exe); inside {
+		return f, errors.New("this program lies in that folder; copy it elsewhere and start it there")
+	}
+	names, err := a.names().Checked()
+	switch {
+	case err != nil:
+		return f, err
+	case a.paths.refused != nil:
+		return f, a.paths.refused
+	case a.paths.portable():
+		return a.openPortable(names.Resources)
+	default:
+		return a.openElsewhere(names.Resources)
+	}
+}
+
+// openPortable is open for a client that keeps the game beside itself: the game's folder becomes an install.
+func (a *adoption) openPortable(resources string) (folders, error) {
+	parent, err := platform.OpenDir(filepath.Dir(a.dir))
+	if err != nil {
+		return folders{}, err
+	}
+	if a.plan, err = adopt.Look(parent, filepath.Base(a.dir), filepath.Base(a.exe), resources); err != nil {
+		return folders{}, errors.Join(err, parent.Close())
+	}
+	return folders{parent, func(context.Context) error { return adopt.Adopt(parent, a.plan, a.files()) }}, nil
+}
+
+// openElsewhere is open for a client with a writable root: the game goes there.
+func (a *adoption) openElsewhere(resources string) (folders, error) {
+	e, err := adopt.OpenElsewhere(a.dir, a.paths.data)
+	if err != nil {
+		return folders{}, err
+	}
+	if a.plan, err = e.Look(filepath.Base(a.dir), resources); err != nil {
+		return folders{}, errors.Join(err, e.Close())
+	}
+	return folders{e, func(ctx context.Context) error {
+		return e.Adopt(ctx, a.plan, a.existing(a.base+product.DescriptionExt))
+	}}, nil
+}
+
+// home is the folder that has the game's files afterwards.
+func (a *adoption) home() string {
+	if a.paths.portable() {
+		return a.dir
+	}
+	return a.paths.data
+}
+
+// program is the client's program that starts the game afterwards.
+func (a *adoption) program() string {
+	if a.paths.portable() {
+		return filepath.Join(a.dir, filepath.Base(a.exe))
+	}
+	return a.exe
+}
 
 // question is the plan, with the choice to carry it out.
 func (a *adoption) question() splash.Dialog {
 	body := a.texts.Get("adopt.body", "path", text.Line(a.dir), "files", a.plan.Files, "size", a.texts.Size(a.plan.Bytes)) + "\n\n" +
-		a.texts.Get("adopt.next", "resources", text.Line(filepath.Join(a.dir, filepath.FromSlash(a.plan.Resources))), "program", text.Line(a.program()))
+		a.texts.Get("adopt.next", "resources", text.Line(filepath.Join(a.home(), filepath.FromSlash(a.plan.Resources))), "program", text.Line(a.program()))
+	if !a.paths.portable() {
+		body += " " + a.texts.Get("adopt.elsewhere")
+	}
 	if a.plan.Resumed {
 		body += "\n\n" + a.texts.Get("adopt.resumed")
 	}
@@ -135,14 +183,14 @@ func (a *adoption) show(ctx context.Context, v adoptionView) (code int, again *R
 
 // showOnce makes the plan, asks, and carries it out.
 func (a *adoption) showOnce(ctx context.Context, v adoptionView, agree func(splash.Dialog) bool) (agreed bool, err error) {
-	var parent *platform.Dir
-	during(ctx, v, update.Comparing, func() { parent, err = a.open() })
+	var f folders
+	during(ctx, v, update.Comparing, func() { f, err = a.open() })
 	if err == nil {
-		defer func() { err = errors.Join(err, parent.Close()) }()
+		defer func() { err = errors.Join(err, f.Close()) }()
 		if agreed = agree(a.question()); !agreed {
 			return false, nil
 		}
-		during(ctx, v, update.Committing, func() { err = adopt.Adopt(parent, a.plan, a.files()) })
+		during(ctx, v, update.Committing, func() { err = f.carryOut(ctx) })
 	}
 	if err != nil {
 		a.log.Error().Err(err).Str("folder", a.dir).Msg("not adopted")
@@ -173,16 +221,16 @@ func (b busy) Watch(context.Context) <-chan struct{} { return nil }
 
 // print adopts the folder in the terminal.
 func (a *adoption) print(ctx context.Context, stdin *os.File, stdout io.Writer) (err error) {
-	parent, err := a.open()
+	f, err := a.open()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, parent.Close()) }()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	fmt.Fprintln(stdout, a.question().Body)
 	if !a.opt.Yes && !confirmed(ctx, stdin, stdout) {
 		return errors.New("not confirmed; nothing has changed. --yes confirms without a question")
 	}
-	if err := adopt.Adopt(parent, a.plan, a.files()); err != nil {
+	if err := f.carryOut(ctx); err != nil {
 		return err
 	}
 	a.log.Info().Str("folder", a.dir).Int("files", a.plan.Files).Msg("adopted")
@@ -202,12 +250,17 @@ func confirmed(ctx context.Context, stdin *os.File, stdout io.Writer) bool {
 
 // files are this program and what lies beside it that belongs to it: its settings, its trusted root, and a description of the game.
 func (a *adoption) files() []adopt.File {
-	list := []adopt.File{{Name: filepath.Base(a.exe), Open: opener(a.exe), Mode: 0o755}}
 	root := "root.json"
 	if name := a.settings.Release.TrustedRoot; filepath.IsLocal(name) {
 		root = name
 	}
-	for _, name := range []string{a.base + ".toml", a.base + product.DescriptionExt, root} {
+	own := adopt.File{Name: filepath.Base(a.exe), Open: opener(a.exe), Mode: 0o755}
+	return append([]adopt.File{own}, a.existing(a.base+".toml", a.base+product.DescriptionExt, root)...)
+}
+
+// existing are those of the files beside this program that are there.
+func (a *adoption) existing(names ...string) (list []adopt.File) {
+	for _, name := range names {
 		full := filepath.Join(a.folder, name)
 		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && filepath.Base(name) == name {
 			list = append(list, adopt.File{Name: name, Open: opener(full), Mode: 0o644})

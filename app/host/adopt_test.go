@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,6 +101,34 @@ func TestAdoptElsewhere(t *testing.T) {
 	wantTree(t, filepath.Join(dir, "Old"), "Lathe", "Lathe.toml", "Data/Packs/game", "Data/Packs/saves/1", "keys.json")
 	if code != 0 || again != nil {
 		t.Errorf("code %d, then %+v", code, again)
+	}
+}
+
+// TestAdoptIntoRoot: a client with a writable root stays where it is, and the game goes into the root.
+func TestAdoptIntoRoot(t *testing.T) {
+	t.Parallel()
+	a, dir := adopting(t, "[Client]\nKind = \"program\"\n")
+	root := filepath.Join(dir, "own")
+	a.paths.data = root
+	for _, err := range []error{os.Mkdir(root, 0o755), os.WriteFile(filepath.Join(a.folder, "Lathe.program"), []byte("description"), 0o644)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	window := &adviser{answers: []update.Action{update.Proceed, update.Play}}
+	code, again := a.show(t.Context(), window)
+	wantTree(t, root, "Lathe.program", "Resources/game", "Resources/saves/1")
+	wantTree(t, a.folder, "Lathe", "Lathe.program", "Lathe.toml", "keys.json", "root.json")
+	if code != 0 || again == nil || again.exe != a.exe {
+		t.Errorf("code %d, then %+v", code, again)
+	}
+	if plan := window.asked[0]; !strings.Contains(plan.Body, filepath.Join(root, "Resources")) || !strings.Contains(plan.Body, "another drive") {
+		t.Errorf("asked %+v", window.asked)
+	}
+	a.paths.refused = errors.New("no room of one's own")
+	window = &adviser{}
+	if code, _ := a.show(t.Context(), window); code != exitNotAdopted || !strings.Contains(window.asked[0].Body, "no room") {
+		t.Errorf("code %d, asked %+v", code, window.asked)
 	}
 }
 

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path"
 	"path/filepath"
 	"sync"
@@ -133,8 +131,10 @@ func copyOnce(ctx context.Context, from, to platform.FS, resources, description 
 // copySet copies the resources and then the description, which makes them an install. Before that everything else is on the disk, so an
 // interrupted copy begins anew.
 func copySet(ctx context.Context, from, to platform.FS, resources, description string) error {
-	if err := copyFolder(ctx, from, to, resources); err != nil {
-		return err
+	if _, err := from.Stat(resources); err == nil { // some packages have the description only
+		if err := platform.CopyTree(ctx, from, resources, to, resources); err != nil {
+			return err
+		}
 	}
 	for folder := resources; folder != "."; {
 		folder = path.Dir(folder)
@@ -143,56 +143,13 @@ func copySet(ctx context.Context, from, to platform.FS, resources, description s
 		}
 	}
 	next := description + install.StagingSuffix
-	if err := copyFile(from, to, description, next); err != nil {
+	if err := platform.CopyFile(from, description, to, next); err != nil {
 		return err
 	}
 	if err := to.Rename(next, description); err != nil {
 		return err
 	}
 	return to.SyncDir(".")
-}
-
-// copyFolder copies the regular files below a folder. All its names are on the disk when it returns; the folder's own is not.
-func copyFolder(ctx context.Context, from, to platform.FS, folder string) error {
-	entries, err := from.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = to.MkdirAll(folder, 0o755)
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(folder, e.Name())
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case e.IsDir():
-			err = copyFolder(ctx, from, to, name)
-		case e.Type().IsRegular():
-			err = copyFile(from, to, name, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return to.SyncDir(folder)
-}
-
-// copyFile copies a file with its permissions.
-func copyFile(from, to platform.FS, name, newName string) error {
-	in, err := from.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	return platform.WriteFrom(to, newName, in, info.Mode().Perm()|0o200)
 }
 
 // prefetch fetches newer releases while a program runs, for the next start. It uses the install, so the game's goroutine leaves that
