@@ -35,7 +35,7 @@ test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python
 other_systems="gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg rpm cpio lintian man-db desktop-file-utils appstream squashfs-tools
 icnsutils"
-lab_packages="chromium nginx-light curl docker-registry buildah prometheus
+lab_packages="chromium nginx-light curl docker-registry buildah prometheus softhsm2
 busybox-static ca-certificates"
 # The languages of the helper for games, which the lab runs in each of them.
 helper_languages="lua5.1 lua5.4 mono-mcs mono-runtime nodejs godot3-server"

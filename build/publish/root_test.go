@@ -63,7 +63,7 @@ func TestRotateAndDrill(t *testing.T) {
 func TestExportRefusesWeakRoots(t *testing.T) {
 	t.Parallel()
 	fsys := openDir(t, t.TempDir())
-	ring := keyring.Open(openDir(t, t.TempDir()), nil)
+	ring := keyring.Open(openDir(t, t.TempDir()), keyring.Ask{})
 	_, err := ring.Init(1, 1, true)
 	must(t, err)
 	plan, err := ring.Plan()

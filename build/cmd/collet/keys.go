@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 type keysCommand struct {
 	Init   keysInitCommand   `cmd:"" help:"Make the keys of a new game: three root keys, one for each other role."`
 	Add    keysAddCommand    `cmd:"" help:"Make one more key for a role."`
+	List   keysListCommand   `cmd:"" help:"List the keys of a folder, and where their private halves are."`
 	Rotate keysRotateCommand `cmd:"" help:"Change the trusted keys, in steps that may run on several machines."`
 	Export keysExportCommand `cmd:"" help:"Write the root that clients are built with."`
 	Drill  keysDrillCommand  `cmd:"" help:"Rehearse the loss of a root key on a copy. Changes nothing."`
@@ -30,7 +32,7 @@ type keysCommand struct {
 func (keysCommand) Help() string {
 	return `A key is two files: <role>-<number>.key, encrypted with a passphrase, and the public <role>-<number>.pub. Root keys decide
 which keys are trusted; different people keep them offline. The targets key signs releases. The snapshot and timestamp keys
-renew the lists, and may be on a server. docs/RELEASING.md describes the key ceremony, and what to do about a lost or
+renew the lists, and may be on a server. A key can also be in a hardware token, see collet keys add --help. docs/RELEASING.md describes the key ceremony, and what to do about a lost or
 stolen key.
 
   collet keys init --keys keys
@@ -102,7 +104,8 @@ type keysAddCommand struct {
 	Role    roleFlag `arg:"" placeholder:"ROLE" help:"root, targets, snapshot or timestamp."`
 	Command []string `arg:"" optional:"" placeholder:"COMMAND" help:"With --public: the program that signs, and its arguments, after --."`
 	keyFlags
-	Public      string `group:"what" placeholder:"FILE" help:"Add an existing key: its public half, PEM or DER."`
+	Pkcs11      string `group:"what" name:"pkcs11" placeholder:"URI" help:"Add the Ed25519 key in a hardware token that this PKCS#11 URI (RFC 7512) names."`
+	Public      string `group:"what" placeholder:"FILE" help:"Add an existing key: its public half, PEM or DER. With --pkcs11 only if the token does not tell it."`
 	Development bool   `group:"what" help:"Make an unencrypted key, for experiments."`
 }
 
@@ -110,10 +113,14 @@ type keysAddCommand struct {
 func (keysAddCommand) Help() string {
 	return `The key is trusted when a root lists it: run collet keys rotate afterwards.
 
-A key that never leaves a device, such as a token or a key service, is added by its public half and the command that signs with
-it. The command reads the message and writes the Ed25519 signature, as 64 bytes or in base64:
+A key in a hardware token is named by a PKCS#11 URI: token and object are labels, id is the id as %XX, and module-path is the library
+that came with the token. Its PIN is in $COLLET_PIN, in the file of a pin-source in the URI, or asked for on the terminal.
+
+A key of another device, or of a key service, is added by its public half and the command that signs with it. The command reads
+the message and writes the Ed25519 signature, as 64 bytes or in base64.
 
   collet keys add targets
+  collet keys add targets --pkcs11 'pkcs11:token=lathe;object=release?module-path=/usr/lib/softhsm/libsofthsm2.so'
   collet keys add targets --public token.pem -- ssh signer.example.org sign-release`
 }
 
@@ -137,23 +144,70 @@ func (k keysAddCommand) Run(c console.Console) (err error) {
 	return nil
 }
 
-// add makes a key, or adds one that a command signs for.
+// add makes a key, or adds one whose private half is elsewhere.
 func (k keysAddCommand) add(ring *keyring.Keyring, role trust.KeyRole) (f keyring.File, err error) {
-	if k.Public == "" && len(k.Command) == 0 {
+	command := len(k.Command) > 0
+	switch {
+	case k.Pkcs11 == "" && k.Public == "" && !command:
 		return ring.Add(role, k.Development)
+	case k.Pkcs11 != "" && (command || k.Development):
+		return f, console.Usage(errors.New("--pkcs11 goes with neither a command nor --development"))
+	case k.Pkcs11 == "" && (k.Public == "" || !command || k.Development):
+		return f, console.Usage(errors.New("a key of a device takes --pkcs11 URI, or --public FILE and, after --, the command that signs with it"))
 	}
-	if k.Public == "" || len(k.Command) == 0 || k.Development {
-		return f, console.Usage(errors.New("a key of a device takes --public FILE and, after --, the command that signs with it"))
+	var public *trust.PublicKey
+	if k.Public != "" {
+		data, err := os.ReadFile(k.Public)
+		if err != nil {
+			return f, err
+		}
+		p, err := trust.ParsePublicKey(data)
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", k.Public, err)
+		}
+		public = &p
 	}
-	data, err := os.ReadFile(k.Public)
+	if command {
+		return ring.AddExternal(role, *public, k.Command)
+	}
+	return ring.AddToken(role, k.Pkcs11, public)
+}
+
+// keysListCommand is `collet keys list`.
+type keysListCommand struct {
+	keyFlags
+}
+
+// Help is what --help adds to the flags.
+func (keysListCommand) Help() string {
+	return `Each line has the name of a key, its id in the lists, and the file with its private half: .key is the key itself, .pkcs11 the URI
+of a key in a token, .command a command that signs. Nothing is opened, so no passphrase and no token is needed.
+
+  collet keys list --keys keys`
+}
+
+// Run lists the keys.
+func (k keysListCommand) Run(c console.Console) (err error) {
+	ring, done, err := k.openRing(cmp.Or(k.Keys, keysFolder))
 	if err != nil {
-		return f, err
+		return err
 	}
-	public, err := trust.ParsePublicKey(data)
+	defer func() { err = errors.Join(err, done()) }()
+	list, err := ring.List()
 	if err != nil {
-		return f, fmt.Errorf("%s: %w", k.Public, err)
+		return err
 	}
-	return ring.AddExternal(role, public, k.Command)
+	if len(list) == 0 {
+		return fmt.Errorf("%s has no keys; make some with collet keys init", ring.Path("."))
+	}
+	for _, f := range list {
+		note := ""
+		if f.Development {
+			note = "  development, in the clear"
+		}
+		fmt.Fprintf(c.Out, "%-12s %s  %s%s\n", f.Name, f.ID, cmp.Or(f.Source, "public half only"), note)
+	}
+	return nil
 }
 
 // keysRotateCommand is `collet keys rotate`.

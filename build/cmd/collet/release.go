@@ -218,7 +218,7 @@ func (k keyFlags) openRing(name string) (*keyring.Keyring, func() error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return keyring.Open(dir, k.passphrase), dir.Close, nil
+	return keyring.Open(dir, k.ask()), dir.Close, nil
 }
 
 // makeRing opens a folder of keys. One that is not there is made when there is something to put into it.
@@ -246,7 +246,7 @@ func (k keyFlags) makeRing() (*keyring.Keyring, func() error, error) {
 		done = dir.Close
 		return dir, nil
 	}
-	return keyring.New(full, create, k.passphrase), func() error { return done() }, nil
+	return keyring.New(full, create, k.ask()), func() error { return done() }, nil
 }
 
 // releaseSigners opens the keys that change a list of releases.

@@ -262,3 +262,19 @@ func TestPrintUpdate(t *testing.T) {
 		}
 	}
 }
+
+// TestPINOfVariable: $COLLET_PIN is the PIN, but not where it could lock the token.
+func TestPINOfVariable(t *testing.T) {
+	job := keyFlags{ci: true}
+	t.Setenv("COLLET_PIN", "4711")
+	if pin, err := job.pin("lathe", false); err != nil || string(pin) != "4711" {
+		t.Errorf("%q, %v", pin, err)
+	}
+	if pin, err := job.pin("lathe", true); err == nil || !strings.Contains(err.Error(), "was not tried") || strings.Contains(err.Error(), "4711") {
+		t.Errorf("the last try: %q, %v", pin, err)
+	}
+	t.Setenv("COLLET_PIN", "")
+	if pin, err := job.pin("lathe", false); err == nil || !strings.Contains(err.Error(), "set COLLET_PIN") {
+		t.Errorf("%q, %v", pin, err)
+	}
+}

@@ -22,6 +22,7 @@ import (
 //	damage FILE            change one byte in the middle of each file that the pattern names
 //	picture FILE W H       write a PNG of that many pixels
 //	web DIR                serve a folder by HTTP and set WEB to its address
+//	softhsm                begin a token in files, and set MODULE to its PKCS#11 module
 //	templated FILE         write FILE from FILE.in, with the variables in it
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -29,7 +30,7 @@ func TestScripts(t *testing.T) {
 	testprograms.Client(t) // pack finds it beside collet
 	testscript.Run(t, testscript.Params{
 		Dir:  filepath.Join("testdata", "script"),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated, "softhsm": beginToken},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
@@ -41,6 +42,18 @@ func serveFolder(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(server.Close)
 	ts.Setenv("WEB", server.URL)
+}
+
+func beginToken(ts *testscript.TestScript, neg bool, args []string) {
+	modules, err := filepath.Glob("/usr/lib*/softhsm/libsofthsm*.so")
+	ts.Check(err)
+	if len(modules) == 0 {
+		ts.Fatalf("softhsm2-util is there, and its module is not")
+	}
+	ts.Setenv("MODULE", modules[0])
+	ts.Setenv("SOFTHSM2_CONF", ts.MkAbs("softhsm2.conf"))
+	ts.Check(os.MkdirAll(ts.MkAbs("tokens"), 0o700))
+	ts.Check(os.WriteFile(ts.MkAbs("softhsm2.conf"), []byte("directories.tokendir = "+ts.MkAbs("tokens")+"\nlog.level = ERROR\n"), 0o600))
 }
 
 func writeTemplated(ts *testscript.TestScript, neg bool, args []string) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/pkcs11"
 	"collet/netproto/release/trust"
 	"collet/platform"
 )
@@ -20,6 +22,8 @@ import (
 const (
 	// commandSuffix ends the file with the command of an external key: the program in the first line, an argument in each other line.
 	commandSuffix = ".command"
+	// tokenSuffix ends the file with the PKCS#11 URI of a key in a hardware token.
+	tokenSuffix = ".pkcs11"
 	// maxCommand is the largest such file in bytes.
 	maxCommand = 4096
 	// signTime is how long a command may take: a person may have to find a token, type a PIN and touch it.
@@ -35,16 +39,34 @@ const (
 
 // AddExternal adds a key whose private half another program or a device has, under the next free number. command is the program and its
 // arguments. It gets the message on standard input and writes the Ed25519 signature to standard output, as 64 bytes or in base64. Standard
-// error and a terminal stay its own, for PINs. It signs a long message before anything is written, which shows that it fits the public key.
+// error and a terminal stay its own, for PINs.
 func (k *Keyring) AddExternal(role trust.KeyRole, public trust.PublicKey, command []string) (File, error) {
 	file := strings.Join(command, "\n") + "\n"
 	switch {
-	case !slices.Contains(trust.KeyRoles(), role):
-		return File{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
 	case len(command) == 0 || command[0] == "" || strings.Count(file, "\n") != len(command):
 		return File{}, advice.Wrong("name the program and its arguments, without line breaks", "command of a %s key", role)
 	case len(file) > maxCommand:
 		return File{}, advice.Wrong("put it into a script", "command of a %s key: it has more than %d bytes", role, maxCommand)
+	}
+	return k.addOutside(role, trust.NewExternalKey(public, signer(command)), commandSuffix, file)
+}
+
+// AddToken adds the key in a hardware token that a PKCS#11 URI names, under the next free number. public is for tokens that don't tell the public
+// half, and nil otherwise.
+func (k *Keyring) AddToken(role trust.KeyRole, uri string, public *trust.PublicKey) (File, error) {
+	key, err := k.openToken(uri, public)
+	if err != nil {
+		return File{}, advice.Because(err, "nothing was added", "key of a token")
+	}
+	return k.addOutside(role, key, tokenSuffix, uri+"\n")
+}
+
+// addOutside adds a key whose private half is elsewhere: file says where. It signs a long message before anything is written, which shows that
+// it fits the public key.
+func (k *Keyring) addOutside(role trust.KeyRole, key *trust.PrivateKey, suffix, file string) (File, error) {
+	public := key.Public()
+	if !slices.Contains(trust.KeyRoles(), role) {
+		return File{}, advice.Wrong("there are root, targets, snapshot and timestamp", "there is no role %q", role)
 	}
 	list, err := k.List()
 	if err != nil {
@@ -53,8 +75,8 @@ func (k *Keyring) AddExternal(role trust.KeyRole, public trust.PublicKey, comman
 	if i := slices.IndexFunc(list, func(f File) bool { return f.ID == public.ID() }); i >= 0 {
 		return File{}, advice.Wrong("", "%s is that key already", list[i].Name)
 	}
-	if _, err := trust.NewExternalKey(public, signer(command)).Sign(bytes.Repeat([]byte("collet? "), trialSize/8)); err != nil {
-		return File{}, advice.Because(err, "nothing was added", "sign a message of %d bytes with the command", trialSize)
+	if _, err := key.Sign(bytes.Repeat([]byte("collet? "), trialSize/8)); err != nil {
+		return File{}, advice.Because(err, "nothing was added", "sign a message of %d bytes for a trial", trialSize)
 	}
 	n, err := k.nextNumber(role)
 	if err != nil {
@@ -68,7 +90,7 @@ func (k *Keyring) AddExternal(role trust.KeyRole, public trust.PublicKey, comman
 		return File{}, err
 	}
 	f := File{Name: fmt.Sprintf("%s-%d", role, n), Role: role, ID: public.ID(), Private: true, Development: public.Development}
-	if err = writeNew(k.fs, f.Name+commandSuffix, []byte(file)); err == nil {
+	if err = writeNew(k.fs, f.Name+suffix, []byte(file)); err == nil {
 		err = writeNew(k.fs, f.Name+publicSuffix, data)
 	}
 	if err != nil {
@@ -89,6 +111,50 @@ func (k *Keyring) external(base string) (*trust.PrivateKey, error) {
 	}
 	command := strings.Split(strings.TrimSuffix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n"), "\n")
 	return trust.NewExternalKey(public, signer(command)), nil
+}
+
+// token opens a key in a hardware token.
+func (k *Keyring) token(base string) (*trust.PrivateKey, error) {
+	data, err := platform.ReadFile(k.fs, base+tokenSuffix, pkcs11.MaxURI+2)
+	if err != nil {
+		return nil, advice.Because(err, "", "read where a key is")
+	}
+	public, err := k.public(base)
+	if err != nil {
+		return nil, err
+	}
+	key, err := k.openToken(strings.TrimRight(string(data), "\r\n"), &public)
+	if err != nil {
+		return nil, advice.Because(err, "", "key %s", k.fs.Path(base+tokenSuffix))
+	}
+	return key, nil
+}
+
+// openToken finds a key in a token. public is what it has to be; with nil the token says it.
+func (k *Keyring) openToken(text string, public *trust.PublicKey) (*trust.PrivateKey, error) {
+	uri, err := pkcs11.ParseURI(text)
+	if err != nil {
+		return nil, err
+	}
+	key, err := k.tokens.Open(uri)
+	if err != nil {
+		return nil, err
+	}
+	if public == nil {
+		if key.Public == nil {
+			return nil, advice.Wrong("name a file that has it with --public", "the token does not tell the public half of the key")
+		}
+		der, err := x509.MarshalPKIXPublicKey(key.Public)
+		if err != nil {
+			return nil, err
+		}
+		told, err := trust.ParsePublicKey(der)
+		if err != nil {
+			return nil, err
+		}
+		public = &told
+	}
+	return trust.NewExternalKey(*public, key.Sign), nil
 }
 
 // signer signs by a command.

@@ -58,7 +58,7 @@ func TestExternalKeys(t *testing.T) {
 		t.Fatalf("PEM and DER differ: %v, %v", other, err)
 	}
 	dir := t.TempDir()
-	ring := keyring.Open(openDir(t, dir), nil)
+	ring := keyring.Open(openDir(t, dir), keyring.Ask{})
 	for want, command := range map[string][]string{
 		"not one of key":              {exe, "sign", seed("b"), "raw"},
 		"which are no signature":      {exe, "sign", seed("a"), "words"},

@@ -1,6 +1,7 @@
 // Package keyring is a folder of key files: <role>-<number>.key is a private key, <role>-<number>.pub its public half. Private keys are
-// encrypted with a passphrase, except development keys. Package trust has the form of both files. In place of a private key there may be
-// <role>-<number>.command, a program that signs, for keys that never leave a device; see External.
+// encrypted with a passphrase, except development keys. Package trust has the form of both files. For keys that never leave a device there is, in
+// place of a private key, <role>-<number>.pkcs11, the PKCS#11 URI of a key in a hardware token, or <role>-<number>.command, a program that signs;
+// see AddToken and AddExternal.
 package keyring
 
 import (
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"collet/build/advice"
+	"collet/build/publish/pkcs11"
 	"collet/netproto/release/trust"
 	"collet/platform"
 )
@@ -29,6 +31,15 @@ type Keyring struct {
 	folder     string
 	create     func() (platform.FS, error)
 	passphrase func(file string) ([]byte, error)
+	tokens     *pkcs11.Tokens
+}
+
+// Ask is how a folder of keys gets secrets.
+type Ask struct {
+	// Passphrase is called once for each encrypted file that is opened or written.
+	Passphrase func(file string) ([]byte, error)
+	// PIN is called once for each token; see pkcs11.NewTokens.
+	PIN func(token string, last bool) ([]byte, error)
 }
 
 // File describes one key of a folder.
@@ -36,19 +47,22 @@ type File struct {
 	Name        string // without suffix: "targets-1"
 	Role        trust.KeyRole
 	ID          string
-	Private     bool // it can sign: the private half is there, too, or a command
+	Private     bool   // it can sign
+	Source      string // the file with the private half, or with where it is; empty if there is none
 	Development bool
 }
 
-// Open opens a folder of keys. fsys stays the caller's. passphrase is called once for each encrypted file that is opened or written.
-func Open(fsys platform.FS, passphrase func(file string) ([]byte, error)) *Keyring {
-	return &Keyring{fs: fsys, passphrase: passphrase}
+// Open opens a folder of keys. fsys stays the caller's.
+func Open(fsys platform.FS, ask Ask) *Keyring {
+	return &Keyring{fs: fsys, passphrase: ask.Passphrase, tokens: pkcs11.NewTokens(ask.PIN)}
 }
 
 // New is a folder of keys that does not exist yet. create makes it when the first key is written, after its passphrase was given;
 // the caller closes what it opens. folder is its absolute path.
-func New(folder string, create func() (platform.FS, error), passphrase func(file string) ([]byte, error)) *Keyring {
-	return &Keyring{folder: folder, create: create, passphrase: passphrase}
+func New(folder string, create func() (platform.FS, error), ask Ask) *Keyring {
+	k := Open(nil, ask)
+	k.folder, k.create = folder, create
+	return k
 }
 
 // Path returns the absolute path of a file in the folder, for messages.
@@ -79,12 +93,21 @@ func (k *Keyring) List() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, File{
-			Name: name, Role: role, ID: public.ID(), Development: public.Development, Private: size(k.fs, name+keySuffix) > 0 || size(k.fs, name+commandSuffix) > 0,
-		})
+		source := k.source(name)
+		list = append(list, File{Name: name, Role: role, ID: public.ID(), Development: public.Development, Private: source != "", Source: source})
 	}
 	slices.SortFunc(list, compareKeys)
 	return list, nil
+}
+
+// source is the file with the private half of a key, or with where that is. Empty files don't count.
+func (k *Keyring) source(base string) string {
+	for _, suffix := range []string{keySuffix, tokenSuffix, commandSuffix} {
+		if size(k.fs, base+suffix) > 0 {
+			return base + suffix
+		}
+	}
+	return ""
 }
 
 func compareKeys(a, b File) int {
@@ -132,7 +155,7 @@ func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 		if !f.Private || !slices.Contains(roles, f.Role) {
 			continue
 		}
-		key, err := k.openKey(f.Name)
+		key, err := k.openKey(f)
 		if err != nil {
 			return nil, err
 		}
@@ -141,10 +164,13 @@ func (k *Keyring) Open(roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	return keys, nil
 }
 
-func (k *Keyring) openKey(base string) (*trust.PrivateKey, error) {
-	name := base + keySuffix
-	if size(k.fs, name) < 0 {
-		return k.external(base)
+func (k *Keyring) openKey(f File) (*trust.PrivateKey, error) {
+	name := f.Source
+	switch name {
+	case f.Name + tokenSuffix:
+		return k.token(f.Name)
+	case f.Name + commandSuffix:
+		return k.external(f.Name)
 	}
 	data, err := platform.ReadFile(k.fs, name, trust.MaxKeyFile)
 	if err != nil {
@@ -192,8 +218,7 @@ func (k *Keyring) nextNumber(role trust.KeyRole) (int, error) {
 		}
 	}
 	for k.fs != nil {
-		base := fmt.Sprintf("%s-%d", role, n)
-		if size(k.fs, base+keySuffix) < 0 && size(k.fs, base+commandSuffix) < 0 {
+		if k.source(fmt.Sprintf("%s-%d", role, n)) == "" {
 			break
 		}
 		n++ // only the public half was removed; its number is not reused

@@ -19,7 +19,7 @@ func TestKeyring(t *testing.T) {
 	t.Parallel()
 	testlevel.Lab(t) // scrypt is slow on purpose
 	dir := t.TempDir()
-	ring := keyring.Open(openDir(t, dir), secret)
+	ring := keyring.Open(openDir(t, dir), keyring.Ask{Passphrase: secret})
 	list, err := ring.Init(3, 1, true)
 	must(t, err)
 	if len(list) != 6 || list[0].Name != "root-1" || list[5].Role != trust.RoleTimestamp || !list[3].Private || !list[3].Development {
@@ -43,7 +43,7 @@ func TestKeyring(t *testing.T) {
 	if err != nil || len(keys) != 2 || keys[1].Public().ID() != added.ID {
 		t.Errorf("%v, %v", keys, err)
 	}
-	wrong := keyring.Open(openDir(t, dir), func(string) ([]byte, error) { return []byte("wrong horse"), nil })
+	wrong := keyring.Open(openDir(t, dir), keyring.Ask{Passphrase: func(string) ([]byte, error) { return []byte("wrong horse"), nil }})
 	if _, err := wrong.Open(trust.RoleTargets); !errors.Is(err, trust.ErrPassphrase) {
 		t.Errorf("a wrong passphrase: %v", err)
 	}
@@ -84,24 +84,24 @@ func TestKeysAreMadeAllOrNone(t *testing.T) {
 		return openDir(t, folder), nil
 	}
 	asked, refusal := []string{}, errors.New("no passphrase")
-	never := keyring.New(folder, create, func(file string) ([]byte, error) {
+	never := keyring.New(folder, create, keyring.Ask{Passphrase: func(file string) ([]byte, error) {
 		asked = append(asked, file)
 		return nil, refusal
-	})
+	}})
 	if _, err := never.Init(3, 1, false); !errors.Is(err, refusal) || len(asked) != 1 || asked[0] != filepath.Join(folder, "root-1.key") {
 		t.Errorf("%v after asking for %q", err, asked)
 	}
 	if _, err := never.Add(trust.RoleTargets, false); !errors.Is(err, refusal) {
 		t.Errorf("%v", err)
 	}
-	short := keyring.New(folder, create, func(string) ([]byte, error) { return []byte("short"), nil })
+	short := keyring.New(folder, create, keyring.Ask{Passphrase: func(string) ([]byte, error) { return []byte("short"), nil }})
 	if _, err := short.Init(1, 1, false); err == nil || !strings.Contains(err.Error(), "passphrase") {
 		t.Errorf("%v", err)
 	}
 	if list, err := never.List(); err != nil || len(list) != 0 || created != 0 {
 		t.Errorf("%v, %v; %d folders", list, err, created)
 	}
-	clear := keyring.New(folder, create, nil)
+	clear := keyring.New(folder, create, keyring.Ask{})
 	list, err := clear.Init(2, 1, true)
 	if err != nil || len(list) != 5 || created != 1 || list[1].Name != "root-2" {
 		t.Errorf("%+v, %v; %d folders", list, err, created)
