@@ -65,7 +65,7 @@ func Detect(fsys fs.FS, o Options) (Game, error) {
 	}
 	for _, name := range o.Programs {
 		if !slices.ContainsFunc(t.files, func(f file) bool { return f.path == name }) {
-			return Game{}, &Error{File: name, Key: "target.program", What: "is not there", Want: "name a file in the game's folder with --program, with slashes"}
+			return Game{}, &Error{File: name, Key: "target.program", What: "is not there", Want: t.similar(name)}
 		}
 	}
 	var g Game
@@ -100,9 +100,33 @@ func Detect(fsys fs.FS, o Options) (Game, error) {
 			return Game{}, &Choice{string(target.Name), []string{path.Join(before.Folder, before.Program), path.Join(target.Folder, target.Program)}}
 		}
 	}
-	g.Keep = append(slices.Sorted(maps.Keys(keep)), o.Keep...)
-	g.Exclude = append(slices.Sorted(maps.Keys(exclude)), o.Exclude...)
+	g.Keep, g.Exclude = patterns(keep, o.Keep), patterns(exclude, o.Exclude)
 	return g, g.checkKeep(t)
+}
+
+// patterns are those that were found, sorted, and then the caller's others.
+func patterns(found map[string]bool, named []string) []string {
+	list := slices.Sorted(maps.Keys(found))
+	for _, pattern := range named {
+		if !slices.Contains(list, pattern) {
+			list = append(list, pattern)
+		}
+	}
+	return list
+}
+
+// similar says how to name a program that is not there: by the path of a file of its name, if there is just one.
+func (t *tree) similar(name string) string {
+	var found []string
+	for _, f := range t.files {
+		if path.Base(f.path) == path.Base(name) {
+			found = append(found, f.path)
+		}
+	}
+	if len(found) == 1 {
+		return "name it with its path: --program " + found[0]
+	}
+	return "name a file in the game's folder with --program, with slashes"
 }
 
 // packSize is the size in bytes from which a data file counts as a pack.
@@ -200,7 +224,8 @@ func (t *tree) choose(target product.Target, all []file, o Options) (file, strin
 		return all[i], why, true
 	}
 	entry := t.desktopEntry()
-	onlyScripts := !slices.ContainsFunc(all, func(f file) bool { return f.kind != script })
+	// Beside scripts of another language that say so, a shell script starts them. One without an extension may be the game itself.
+	onlyScripts := !slices.ContainsFunc(all, func(f file) bool { return f.kind != script || path.Ext(f.path) == "" })
 	for _, rule := range []struct {
 		why string
 		is  func(file) bool

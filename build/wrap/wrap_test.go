@@ -301,6 +301,7 @@ func TestDetectRefuses(t *testing.T) {
 		{"a script without shebang", map[string]string{"start.sh": "exec game\n"}, wrap.Options{}, "start.sh", "target.program", "begin it with #!/bin/sh"},
 		{"a named script without shebang", map[string]string{"game": linux, "start.sh": "exec game\n"}, wrap.Options{Programs: []string{"start.sh"}}, "start.sh", "target.program", "begin it with #!/bin/sh"},
 		{"another machine", map[string]string{"game": riscv}, wrap.Options{}, "game", "target.program", "processor that no client has"},
+		{"a named file in another folder", map[string]string{"linux/game": linux}, wrap.Options{Programs: []string{"game"}}, "game", "target.program", "--program linux/game"},
 		{"a named file that is missing", map[string]string{"game": linux}, wrap.Options{Programs: []string{"gone"}}, "gone", "target.program", "is not there"},
 		{"a named file that is data", map[string]string{"game": linux, "x.dat": "x"}, wrap.Options{Programs: []string{"x.dat"}}, "x.dat", "target.program", "neither a program nor a script"},
 		{"keep and code", map[string]string{"game": linux, "mods/a.so": object}, wrap.Options{Keep: []string{"saves/**", "mods/**"}}, "mods/a.so", "files.keep[1]", "is code"},
@@ -319,6 +320,10 @@ func TestDetectRefuses(t *testing.T) {
 	var choice *wrap.Choice
 	if !errors.As(err, &choice) || !reflect.DeepEqual(choice.Candidates, []string{"win/a.exe", "win/b.exe"}) || choice.Target != "Windows-win64" {
 		t.Errorf("%v; want a choice of two", err)
+	}
+	scripts := map[string]string{"game": "#!/bin/sh\n", "tool.sh": "#!/bin/sh\n"}
+	if _, err := wrap.Detect(folder(scripts), wrap.Options{Default: "Linux-x64"}); !errors.As(err, &choice) || !reflect.DeepEqual(choice.Candidates, []string{"game", "tool.sh"}) {
+		t.Errorf("%v; want a choice of two scripts", err)
 	}
 }
 
