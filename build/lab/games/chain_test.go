@@ -54,7 +54,7 @@ type chain struct {
 }
 
 // play plays the life of a game through.
-func (g game) play(t *testing.T, on computer, tools string, table *table) {
+func (g game) play(t *testing.T, on computer, tools, keys string, table *table) {
 	c := &chain{t: t, game: g, computer: on, dir: t.TempDir(), tools: tools, row: table.add(g.name)}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -64,7 +64,7 @@ func (g game) play(t *testing.T, on computer, tools string, table *table) {
 	folder := filepath.Join(c.dir, "game")
 	g.make(t, folder)
 	c.origin = newOrigin(t, filepath.Join(c.dir, "release"))
-	c.develop()
+	c.develop(keys)
 	c.firstInstall()
 	c.playOnce("1", "first")
 
@@ -103,8 +103,8 @@ func (c *chain) collet(args ...string) (said string, took time.Duration) {
 	return string(out), time.Since(began)
 }
 
-// develop makes of the folder what players download.
-func (c *chain) develop() {
+// develop makes of the folder what players download, with a copy of the keys.
+func (c *chain) develop(keys string) {
 	c.t.Helper()
 	said, took := c.collet("wrap", "game", "--yes", "--project", ".", "--url", c.origin.URL)
 	c.t.Logf("%s", said)
@@ -112,7 +112,7 @@ func (c *chain) develop() {
 	if !strings.Contains(said, c.wants) || !strings.Contains(said, "engine         "+c.engine+"\n") {
 		c.t.Errorf("wrap does not say %q and %q", c.wants, c.engine)
 	}
-	c.collet("keys", "init")
+	must(c.t, os.CopyFS(filepath.Join(c.dir, "keys"), os.DirFS(keys)))
 	_, c.row.publish = c.collet("release", "publish", "--effort", "fast")
 	said, c.row.pack = c.collet("pack", "client", "--only", c.format())
 	c.t.Logf("%s", said)

@@ -3,7 +3,7 @@
 //
 // For each game a folder is made of the files of its packages. Then, without an edit of what any step writes:
 //
-//	wrap, keys init, release publish, pack client       the developer, once
+//	wrap, release publish, pack client                  the developer, once; keys init makes the keys of all games
 //	install, play                                       the game's window is seen, and a picture of it kept
 //	publish, update, kill in the middle, update, play   the second version differs in files of the game
 //	publish, play twice, play                           a release that crashes goes back to the last good one

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"image"
 	"image/draw"
 	"image/png"
@@ -13,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -156,10 +159,21 @@ const winemine = "/usr/lib/x86_64-linux-gnu/wine/x86_64-windows/winemine.exe"
 // debianGames are the folders in which Debian has games and their data.
 var debianGames = []string{"/usr/games", "/usr/share/games", "/usr/lib/games"}
 
+// TestMain lets twice as many games be played at once as there are processors: half of a game's time it waits for windows, for the end that
+// it was asked for, and for Wine.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // TestGames plays the life of every game through.
 func TestGames(t *testing.T) {
 	testlevel.Lab(t)
 	tools := toolsFolder(t)
+	keys := keysFolder(t, tools)
 	windowsHost := sync.OnceValue(func() error {
 		host := filepath.Join(tools, "hosts", "Windows-win64", "collet-client.exe")
 		return errors.Join(os.MkdirAll(filepath.Dir(host), 0o755), wine.BuildClient(t.Context(), ".", host))
@@ -184,12 +198,20 @@ func TestGames(t *testing.T) {
 				if err := windowsHost(); err != nil {
 					t.Fatal(err)
 				}
-				g.play(t, computer, tools, results)
+				g.play(t, computer, tools, keys, results)
 			} else {
-				g.play(t, newLinux(t, g.hidden), tools, results)
+				g.play(t, newLinux(t, g.hidden), tools, keys, results)
 			}
 		})
 	}
+}
+
+// keysFolder has the keys of all games: to make and to encrypt a set takes three seconds, and proves nothing the second time.
+func keysFolder(t *testing.T, tools string) string {
+	t.Helper()
+	c := &chain{t: t, dir: t.TempDir(), tools: tools}
+	c.collet("keys", "init")
+	return filepath.Join(c.dir, "keys")
 }
 
 // toolsFolder has the programs as a developer has them: collet, and the client that goes into packages.
