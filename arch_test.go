@@ -36,6 +36,8 @@ const (
 	words  = "golang.org/x/text"
 	web    = "github.com/coder/websocket"
 	proxy  = "golang.org/x/net/http/httpproxy"
+	oidc   = "github.com/coreos/go-oidc/v3"
+	oauth  = "golang.org/x/oauth2"
 	prom   = "github.com/prometheus/client_golang/prometheus"
 	zstd   = "github.com/klauspost/compress"
 	group  = "golang.org/x/sync/errgroup"
@@ -106,9 +108,11 @@ var imports = map[string]row{
 	"netproto/server/operator":       {ours: []string{"netproto", "netproto/compat", "netproto/product", "platform"}, others: []string{prom, bolt}},
 	"netproto/server/admin":          {ours: []string{"netproto", "netproto/compat", "netproto/server/operator", "platform", "platform/text"}, others: []string{"golang.org/x/net/netutil"}},
 	"netproto/server/releases":       {ours: []string{"netproto/release", "netproto/release/proposal", "netproto/release/trust", "platform"}},
-	"netproto/server/dashboard":      {ours: []string{"netproto/release", "netproto/server/metrics", "netproto/server/releases", "assets", "netproto/compat", "netproto/server/admin", "netproto/server/operator", "platform/text"}, others: []string{words}},
+	"netproto/server/signin":         {ours: []string{"netproto/server/config", "netproto/server/operator", "platform/text"}, others: []string{oidc, oauth}},
+	"netproto/server/signintest":     {others: []string{oidc}},
+	"netproto/server/dashboard":      {ours: []string{"netproto/release", "netproto/server/config", "netproto/server/metrics", "netproto/server/releases", "netproto/server/signin", "assets", "netproto/compat", "netproto/server/admin", "netproto/server/operator", "platform/text"}, others: []string{words}},
 	"netproto/server/servertest":     {ours: []string{"netproto", "netproto/compat", "netproto/releasetest", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin"}, others: []string{"go.uber.org/goleak"}},
-	"netproto/cmd/collet-server":     {ours: []string{".", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "netproto/server/releases", "platform/commandline", "platform/text"}, others: []string{kong}},
+	"netproto/cmd/collet-server":     {ours: []string{".", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "netproto/server/releases", "netproto/server/signin", "platform/commandline", "platform/text"}, others: []string{kong}},
 	"app/update":                     {ours: []string{"netproto/release", "netproto/compat", "platform/span"}},
 	"app/install":                    {ours: []string{"app/update", "netproto/delta", "netproto/product", "netproto/release", "platform", "platform/interrupt", "platform/span"}},
 	"app/download":                   {ours: []string{"app/update", "netproto", "netproto/dial", "netproto/release", "netproto/release/location", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy}},

@@ -126,6 +126,8 @@ func tableToRestart(s, now config.Settings) string {
 		return "the limits"
 	case !reflect.DeepEqual(s.Operations, now.Operations):
 		return "operations"
+	case !reflect.DeepEqual(s.SignIn, now.SignIn):
+		return "the sign-in"
 	case s.Compat.Store != now.Compat.Store || s.Compat.FloorsByAPI != now.Compat.FloorsByAPI:
 		return "the compatibility store"
 	case s.Release.HTTPPrefix != now.Release.HTTPPrefix:

@@ -77,7 +77,8 @@ func checkOffer(ctx context.Context, opt options, set config.Settings, log zerol
 	if err == nil {
 		defer catalogue.Close()
 	}
-	if err := errors.Join(certificates, err); err != nil {
+	_, secret := signInFor(set.SignIn)
+	if err := errors.Join(certificates, secret, err); err != nil {
 		return err
 	}
 	set.CompatibilityVersion = catalogue.Compatibility()

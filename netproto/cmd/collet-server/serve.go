@@ -21,6 +21,7 @@ import (
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
 	"collet/netproto/server/releases"
+	"collet/netproto/server/signin"
 )
 
 // running is a running server with its listeners, its monitor and its helpers.
@@ -104,7 +105,7 @@ func (r *running) listen(ctx, alive context.Context) error {
 }
 
 // serveMonitor serves HTTP and metrics, if configured, until alive ends.
-func (r *running) serveMonitor(ctx, alive context.Context) error {
+func (r *running) serveMonitor(ctx, alive context.Context) (err error) {
 	if err := errors.Join(
 		openSocket(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
 		openSocket(ctx, &r.sockets.metrics, r.set.MetricsAddress(), "--metrics or Operations.MetricsAddress"),
@@ -116,6 +117,10 @@ func (r *running) serveMonitor(ctx, alive context.Context) error {
 	if listener := r.sockets.http; listener != nil {
 		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
 		about := aboutServer(r.set)
+		if about.SignIn, err = signInFor(r.set.SignIn); err != nil {
+			r.sockets.close()
+			return err
+		}
 		about.ClientsOf = r.monitor.ClientsOf
 		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, about, r.log))
 		r.runHelper("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
@@ -137,6 +142,18 @@ func aboutServer(set config.Settings) dashboard.About {
 		about.Releases = &releases.Board{Folder: set.Release.Folder, Proposals: set.Operations.Proposals}
 	}
 	return about
+}
+
+// signInFor is the provider of the settings for signing in, or nil.
+func signInFor(set config.SignIn) (*signin.Provider, error) {
+	if set.Issuer == "" {
+		return nil, nil
+	}
+	secret, err := signin.Secret(set, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return signin.New(set, secret), nil
 }
 
 // openSocket listens at the address that option sets, unless it is empty or a socket was inherited for it.

@@ -83,7 +83,7 @@ func TestDocumentOfSettings(t *testing.T) {
 	for _, row := range config.Rows() {
 		line := "| `" + row[0] + "` |"
 		switch table, _, _ := strings.Cut(row[0], "."); table {
-		case "Limits", "Operations":
+		case "Limits", "Operations", "SignIn":
 			line += " " + strings.Trim(row[1], `"`) + " |"
 		case "Compat":
 		default:

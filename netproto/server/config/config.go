@@ -46,6 +46,7 @@ type Settings struct {
 	Release       Release
 	Limits        Limits
 	Operations    Operations
+	SignIn        SignIn
 	Compat        Compat
 }
 
@@ -94,6 +95,7 @@ func Defaults() Settings {
 		Baking:  Baking{PlatformBinaries: "PlatformBinaries", ClientResources: "Resources", CacheResources: "Cache"},
 		Release: Release{Channel: DefaultChannel, CacheSize: DefaultCacheSize, HTTPPrefix: DefaultHTTPPrefix},
 		Limits:  DefaultLimits(),
+		SignIn:  SignIn{Scopes: []string{"profile", "email"}, NameClaim: "email", RoleClaim: "groups"},
 	}
 }
 

@@ -45,6 +45,7 @@ func TestDefaultsAreTheSources(t *testing.T) {
 		},
 		Release: config.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
 		Limits:  config.DefaultLimits(),
+		SignIn:  config.Defaults().SignIn,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -104,6 +105,7 @@ ClientResourceEntries = ["Core", "Embedded", "maps/World"]
 		},
 		Release: config.Release{Channel: "stable", CacheSize: 64 << 30, HTTPPrefix: "/"},
 		Limits:  config.DefaultLimits(),
+		SignIn:  config.Defaults().SignIn,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

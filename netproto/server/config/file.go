@@ -71,6 +71,7 @@ type layer struct {
 	Release    releaseLayer
 	Limits     limitsLayer
 	Operations operationsLayer
+	SignIn     signInLayer
 	Compat     compatLayer
 }
 
@@ -121,6 +122,7 @@ func loadSettings(path, subConfig string) (Settings, sources, places, error) {
 	set.Baking.resolve(filepath.Dir(path))
 	set.ServerNetwork.resolve(filepath.Dir(path))
 	set.Operations.resolve(filepath.Dir(path))
+	set.SignIn.resolve(filepath.Dir(path))
 	set.Release.resolve(filepath.Dir(path))
 	set.Compat.resolve(filepath.Dir(path))
 	return set, sources, places, nil
@@ -194,6 +196,7 @@ func (s sources) apply(set *Settings, l *layer, prefix string) {
 	s.applyRelease(&set.Release, &l.Release, prefix)
 	s.applyLimits(&set.Limits, &l.Limits, prefix)
 	s.applyOperations(&set.Operations, &l.Operations, prefix)
+	s.applySignIn(&set.SignIn, &l.SignIn, prefix)
 	s.applyCompat(&set.Compat, &l.Compat, prefix)
 }
 

@@ -14,6 +14,7 @@
 //	GET  /admin/access          tokens
 //	POST /admin/access          makes one, and shows its secret once; POST /admin/access/drop takes one away
 //	GET  /admin/login           asks for a token; POST /admin/login takes it, POST /admin/logout ends a session
+//	GET  /admin/signin          leads to the provider for signing in, GET /admin/signin/callback back from it
 //	POST /admin/language        keeps a language for this browser
 //	GET  /admin/style.css, /admin/script.js, /admin/icon.svg
 //
@@ -39,6 +40,7 @@ import (
 	"collet/netproto/server/metrics"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/releases"
+	"collet/netproto/server/signin"
 )
 
 const (
@@ -73,6 +75,8 @@ type About struct {
 	Releases *releases.Board // nil without a release folder
 	// ClientsOf are the clients that had a release, since the server was started; nil without a release folder.
 	ClientsOf func(release.Entry) metrics.Clients
+	// SignIn is the provider with which people sign in; nil for tokens only.
+	SignIn *signin.Provider
 }
 
 // New answers requests for the dashboard. It reads the operator from the door at every request, because there may be none yet.
@@ -108,28 +112,30 @@ type route struct {
 // routes are the dashboard's, by method and path.
 func routes() map[string]route {
 	return map[string]route{
-		"GET /admin":                {answer: showHome},
-		"GET /admin/live":           {answer: showLive},
-		"POST /admin/review":        {answer: reviewChange, keeps: true},
-		"POST /admin/apply":         {answer: applyChange, keeps: true},
-		"GET /admin/rollback":       {answer: reviewRollback},
-		"POST /admin/rollback":      {answer: applyRollback, keeps: true},
-		"GET /admin/audit":          {answer: showAudit},
-		"GET /admin/players":        {answer: showPlayers},
-		"GET /admin/player":         {answer: showPlayer},
-		"POST /admin/player/review": {answer: reviewFloor, keeps: true},
-		"POST /admin/player/apply":  {answer: applyFloor, keeps: true},
-		"GET /admin/try":            {answer: showTryForm},
-		"POST /admin/try":           {answer: tryClient, keeps: true},
-		"GET /admin/releases":       {answer: showReleases},
-		"POST /admin/releases":      {answer: proposeRelease},
-		"GET /admin/access":         {answer: showAccess},
-		"POST /admin/access":        {answer: createToken},
-		"POST /admin/access/drop":   {answer: dropToken},
-		"GET /admin/login":          {answer: showLogin, open: true},
-		"POST /admin/login":         {answer: logIn, open: true},
-		"POST /admin/logout":        {answer: logOut, open: true},
-		"POST /admin/language":      {answer: setLanguage, open: true},
+		"GET /admin":                 {answer: showHome},
+		"GET /admin/live":            {answer: showLive},
+		"POST /admin/review":         {answer: reviewChange, keeps: true},
+		"POST /admin/apply":          {answer: applyChange, keeps: true},
+		"GET /admin/rollback":        {answer: reviewRollback},
+		"POST /admin/rollback":       {answer: applyRollback, keeps: true},
+		"GET /admin/audit":           {answer: showAudit},
+		"GET /admin/players":         {answer: showPlayers},
+		"GET /admin/player":          {answer: showPlayer},
+		"POST /admin/player/review":  {answer: reviewFloor, keeps: true},
+		"POST /admin/player/apply":   {answer: applyFloor, keeps: true},
+		"GET /admin/try":             {answer: showTryForm},
+		"POST /admin/try":            {answer: tryClient, keeps: true},
+		"GET /admin/releases":        {answer: showReleases},
+		"POST /admin/releases":       {answer: proposeRelease},
+		"GET /admin/access":          {answer: showAccess},
+		"POST /admin/access":         {answer: createToken},
+		"POST /admin/access/drop":    {answer: dropToken},
+		"GET /admin/login":           {answer: showLogin, open: true},
+		"POST /admin/login":          {answer: logIn, open: true},
+		"GET /admin/signin":          {answer: beginSignIn, open: true},
+		"GET /admin/signin/callback": {answer: finishSignIn, open: true},
+		"POST /admin/logout":         {answer: logOut, open: true},
+		"POST /admin/language":       {answer: setLanguage, open: true},
 	}
 }
 

@@ -43,7 +43,8 @@ type logins struct {
 
 // login is one logged-in browser.
 type login struct {
-	name, sum   string // of the token; where that is taken away the login is void
+	name, sum   string        // of the token; where that is taken away the login is void
+	role        operator.Role // of a person who signed in at the provider; empty with a token
 	since, seen time.Time
 }
 
@@ -78,7 +79,7 @@ func (v *logins) newBrowser() browser {
 }
 
 // logIn remembers that a browser has logged in.
-func (v *logins) logIn(id string, t operator.Token, now time.Time) {
+func (v *logins) logIn(id string, new login, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for key, l := range v.all {
@@ -95,7 +96,8 @@ func (v *logins) logIn(id string, t operator.Token, now time.Time) {
 		}
 		delete(v.all, oldest)
 	}
-	v.all[operator.Sum(id)] = &login{name: t.Name, sum: t.Sum, since: now, seen: now}
+	new.since, new.seen = now, now
+	v.all[operator.Sum(id)] = &new
 }
 
 // logOut forgets a browser.
@@ -105,16 +107,19 @@ func (v *logins) logOut(id string) {
 	delete(v.all, operator.Sum(id))
 }
 
-// token is the token of a browser's login, if find still has it by name and sum. Automatic requests of a page do not prolong a
-// login.
-func (v *logins) token(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
+// actor is who logged in with a browser, as a token: find has it by name and sum, if it still exists. The rights of a person who signed in
+// are those of the sign-in. Automatic requests of a page do not prolong a login.
+func (v *logins) actor(id string, find func(name, sum string) (operator.Token, bool), now time.Time, byItself bool) (operator.Token, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	l := v.all[operator.Sum(id)]
 	if l == nil {
 		return operator.Token{}, false
 	}
-	token, valid := find(l.name, l.sum)
+	token, valid := operator.Token{Name: l.name, Role: l.role}, true
+	if l.role == "" {
+		token, valid = find(l.name, l.sum)
+	}
 	if !valid || l.expired(now) {
 		delete(v.all, operator.Sum(id))
 		return operator.Token{}, false
@@ -136,20 +141,30 @@ func (d *request) authenticate(w http.ResponseWriter, r *http.Request) {
 		d.browser = d.logins.browserOf(c.Value)
 	} else {
 		d.browser = d.logins.newBrowser()
-		d.browser.setCookie(w, r)
+		d.setCookie(w, r)
 	}
 	remote := admin.RemoteOf(r)
-	if t, is := d.logins.token(d.browser.id, d.op.Tokens.Find, time.Now(), r.URL.Path == root+"/live"); is {
+	if t, is := d.logins.actor(d.browser.id, d.op.Tokens.Find, time.Now(), r.URL.Path == root+"/live"); is {
 		d.by, d.known = operator.Actor{Name: t.Name, Role: t.Role, Source: compat.SourceDashboard, Remote: remote}, true
 	}
 }
 
-// setCookie sends a browser its cookie.
-func (v browser) setCookie(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: v.id, Path: root, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: byTLS(r),
-	})
+// setCookie sends the browser its cookie. A provider of sign-ins is another site that sends browsers here, so the cookie has to come with
+// links from there, too; forms are checked in any case.
+func (d *request) setCookie(w http.ResponseWriter, r *http.Request) {
+	site := http.SameSiteStrictMode
+	if d.about.SignIn != nil {
+		site = http.SameSiteLaxMode
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: d.browser.id, Path: root, HttpOnly: true, SameSite: site, Secure: byTLS(r)})
+}
+
+// begin logs the browser in under a new cookie, so that nobody else knows it.
+func (d *request) begin(w http.ResponseWriter, r *http.Request, as login) {
+	d.logins.logOut(d.browser.id)
+	d.browser = d.logins.newBrowser()
+	d.setCookie(w, r)
+	d.logins.logIn(d.browser.id, as, time.Now())
 }
 
 // byTLS reports whether a request came by TLS, to us or to a proxy that says so.
@@ -163,6 +178,7 @@ type loginPage struct {
 	Fault   string
 	Pending string // a form that came too late, for after the login
 	First   bool   // the server has no token yet
+	SignIn  string // host of the provider for signing in; empty for none
 }
 
 func showLogin(d *request, w http.ResponseWriter, r *http.Request) {
@@ -173,10 +189,13 @@ func showLogin(d *request, w http.ResponseWriter, r *http.Request) {
 	renderLogin(d, w, r, http.StatusOK, "", "")
 }
 
-func renderLogin(d *request, w http.ResponseWriter, r *http.Request, status int, fault, pending string) {
+func renderLogin(d *request, w http.ResponseWriter, r *http.Request, status int, fault, pending string, args ...any) {
 	p := loginPage{frame: d.newFrame(d.words.text("login"), ""), Pending: pending, First: !d.op.Tokens.Exist()}
+	if d.about.SignIn != nil {
+		p.SignIn = d.about.SignIn.Host()
+	}
 	if fault != "" {
-		p.Fault = d.words.text(fault)
+		p.Fault = d.words.text(fault, args...)
 	}
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -192,10 +211,7 @@ func renderLogin(d *request, w http.ResponseWriter, r *http.Request, status int,
 func logIn(d *request, w http.ResponseWriter, r *http.Request) {
 	secret, pending := strings.TrimSpace(r.PostForm.Get("token")), r.PostForm.Get("pending")
 	if by, known := d.op.Tokens.Authenticate(secret); known {
-		d.logins.logOut(d.browser.id)
-		d.browser = d.logins.newBrowser()
-		d.browser.setCookie(w, r)
-		d.logins.logIn(d.browser.id, operator.Token{Name: by.Name, Sum: operator.Sum(secret)}, time.Now())
+		d.begin(w, r, login{name: by.Name, sum: operator.Sum(secret)})
 		d.log.Info().Str("actor", by.Name).Str("peer", r.RemoteAddr).Msg("Logged in to the dashboard")
 		by.Source, by.Remote = compat.SourceDashboard, admin.RemoteOf(r)
 		d.by, d.known = by, true
@@ -214,6 +230,6 @@ func logIn(d *request, w http.ResponseWriter, r *http.Request) {
 func logOut(d *request, w http.ResponseWriter, r *http.Request) {
 	d.logins.logOut(d.browser.id)
 	d.browser = d.logins.newBrowser()
-	d.browser.setCookie(w, r)
+	d.setCookie(w, r)
 	http.Redirect(w, r, root+"/login", http.StatusSeeOther)
 }

@@ -30,11 +30,11 @@ func TestLoginsEnd(t *testing.T) {
 		v := &logins{}
 		v.init()
 		b := v.newBrowser()
-		v.logIn(b.id, token, at)
+		v.logIn(b.id, login{name: token.Name, sum: token.Sum}, at)
 		return v, b
 	}
 	is := func(v *logins, b browser, tokens []operator.Token, after time.Duration) bool {
-		_, known := v.token(b.id, among(tokens...), at.Add(after), false)
+		_, known := v.actor(b.id, among(tokens...), at.Add(after), false)
 		return known
 	}
 	tokens := []operator.Token{{Name: "other"}, token}
@@ -56,23 +56,30 @@ func TestLoginsEnd(t *testing.T) {
 		if is(v, b, others, 0) {
 			t.Errorf("known by %v", others)
 		}
-		v.logIn(b.id, token, at)
+		v.logIn(b.id, login{name: token.Name, sum: token.Sum}, at)
 	}
 	role := operator.Token{Name: "ops", Role: operator.RoleView, Sum: token.Sum}
-	if got, known := v.token(b.id, among(role), at, false); !known || got.Role != operator.RoleView {
+	if got, known := v.actor(b.id, among(role), at, false); !known || got.Role != operator.RoleView {
 		t.Errorf("the role is that of the login, not of the token: %v", got)
 	}
 	v.logOut(b.id)
 	if is(v, b, tokens, 0) {
 		t.Error("logged out")
 	}
+	v.logIn(b.id, login{name: "ann@example.org", role: operator.RoleOperate}, at) // with an account of a provider
+	if got, known := v.actor(b.id, among(), at, false); !known || got.Role != operator.RoleOperate || got.Name != "ann@example.org" {
+		t.Errorf("%+v, %t", got, known)
+	}
+	if is(v, b, tokens, loginLong+time.Second) {
+		t.Error("an account is logged in for ever")
+	}
 	v, b = logged()
 	for after := time.Minute; after <= loginIdle; after += time.Minute {
-		if _, known := v.token(b.id, among(tokens...), at.Add(after), true); !known {
+		if _, known := v.actor(b.id, among(tokens...), at.Add(after), true); !known {
 			t.Errorf("a page that asks by itself is a stranger after %v", after)
 		}
 	}
-	if _, known := v.token(b.id, among(tokens...), at.Add(loginIdle+time.Second), true); known {
+	if _, known := v.actor(b.id, among(tokens...), at.Add(loginIdle+time.Second), true); known {
 		t.Error("an unused page stays logged in")
 	}
 }
@@ -85,15 +92,15 @@ func TestLoginsAreBounded(t *testing.T) {
 	all := make([]browser, maxLogins+3)
 	for i := range all {
 		all[i] = v.newBrowser()
-		v.logIn(all[i].id, token, at.Add(time.Duration(i)*time.Second))
+		v.logIn(all[i].id, login{name: token.Name, sum: token.Sum}, at.Add(time.Duration(i)*time.Second))
 	}
 	end := at.Add(time.Duration(len(all)) * time.Second)
 	for i, b := range all {
-		if _, known := v.token(b.id, among(token), end, false); known != (i >= 3) {
+		if _, known := v.actor(b.id, among(token), end, false); known != (i >= 3) {
 			t.Errorf("browser %d: %v", i, known)
 		}
 	}
-	v.logIn("late", token, end.Add(loginLong+time.Hour))
+	v.logIn("late", login{name: token.Name, sum: token.Sum}, end.Add(loginLong+time.Hour))
 	if len(v.all) != 1 {
 		t.Errorf("%d are remembered after the end of theirs", len(v.all))
 	}

@@ -188,7 +188,7 @@ func TestDashboardFloorRoles(t *testing.T) {
 	b.get(200, "/admin/players")
 	b.shows(">ann<")
 	b.get(200, "/admin/player?id=ann")
-	b.shows("Your token may look")
+	b.shows("You may look")
 	b.lacks("/admin/player/review", `name="floor"`)
 	b.get(200, "/admin")
 	b.send(403, "/admin/player/apply", "id", "ann", "was", "7", "floor", "8")

@@ -68,7 +68,7 @@ func TestDashboardReleases(t *testing.T) {
 	b.get(200, "/admin/releases")
 	b.lacks("Propose a change")
 	b.send(403, "/admin/releases", "release", first, "action", "kill", "comment", "x")
-	b.shows(`Your token has the role “operate”. This needs the role “release” or “admin”.`)
+	b.shows(`You have the role “operate”. This needs the role “release” or “admin”.`)
 }
 
 // TestRoles: what each role may change.
