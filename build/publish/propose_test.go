@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"collet/netproto/release"
 	"collet/netproto/release/proposal"
 	"collet/netproto/release/trust"
+	"collet/netproto/server/releases"
 	"collet/platform"
 	"collet/platform/faultfs"
 )
@@ -175,6 +177,56 @@ func (s *stage) mustRead(t *testing.T, number uint64) {
 		}
 		return err
 	})
+}
+
+// TestPromotionOfTheServer: what the dashboard proposes is accepted, with the patches that are there.
+func TestPromotionOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	for n := 1; n <= 3; n++ {
+		s.publish(game(t, small(n)), publish.Request{Channel: "beta"})
+		if n == 1 {
+			s.with(func(f *publish.Folder) error {
+				_, err := f.Promote(context.Background(), publish.Which{Channel: "beta", Number: 1}, "stable", 0, 100, s.keys.online())
+				return err
+			})
+		}
+	}
+	old, err := s.read(s.fs, query("stable", linux, 0))
+	must(t, err)
+	have, err := old.files(s.fs)
+	must(t, err)
+	disk, err := platform.OpenDir(t.TempDir())
+	must(t, err)
+	defer disk.Close()
+	copyTree(t, disk, s.fs, ".")
+	b := releases.Board{Folder: disk.Path("."), Proposals: t.TempDir()}
+	made, err := b.Propose(releases.Change{Product: old.head.Product, Channel: "beta", Number: 3, Action: releases.Promote, Into: "stable", Percent: 100})
+	must(t, err)
+	from, err := platform.OpenDir(filepath.Join(b.Proposals, made.Name))
+	must(t, err)
+	defer from.Close()
+	p, err := proposal.Read(from)
+	must(t, err)
+	if _, err := p.Sign(s.role(trust.RoleTargets)); err != nil {
+		t.Fatal(err)
+	}
+	must(t, p.Write(from))
+	if a, err := s.accepts(from); err != nil || a.Files != 2 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	s.mustRead(t, 3)
+	next := s.wants(query("stable", linux, 1), 3, small(3).setOf(linux))
+	must(t, same(s.patched(old, next, have), small(3).setOf(linux)))
+	patch, _ := next.head.PatchFrom(old.head.Listing.Sum)
+	for _, f := range made.Fetches {
+		if !f.Patch || f.From != 1 || f.Target == linux && f.Bytes != patch.Size {
+			t.Errorf("%+v, the patch has %d bytes", f, patch.Size)
+		}
+	}
+	if len(made.Fetches) != 2 {
+		t.Errorf("%+v", made.Fetches)
+	}
 }
 
 // TestDamagedProposals: whatever is missing, changed or added, nothing becomes public, and nothing wrong stays under a name of an object.

@@ -24,7 +24,9 @@ type releasesPage struct {
 	Choices    []string      // releases that a change can be proposed for: product/channel/number
 	Chosen     string
 	CanPropose bool
-	Made       string // folder of the proposal that was made a moment ago
+	Channels   []string         // into which a release can be promoted; empty unless there are two
+	Made       string           // folder of the proposal that was made a moment ago
+	Fetches    []releases.Fetch // of a promotion: what players will fetch
 	Fault      string
 }
 
@@ -64,12 +66,18 @@ func renderReleases(d *request, w http.ResponseWriter, status int, p releasesPag
 		if name := choiceOf(r.Entry); !r.Killed && !slices.Contains(p.Choices, name) {
 			p.Choices = append(p.Choices, name)
 		}
+		if !slices.Contains(p.Channels, r.Channel) {
+			p.Channels = append(p.Channels, r.Channel)
+		}
 		if channel := r.Product + "/" + r.Channel; !seen[channel] {
 			seen[channel] = true
 			if note := d.noteOf(board, r); note != "" {
 				p.Notes = append(p.Notes, releaseNote{choiceOf(r.Entry), note})
 			}
 		}
+	}
+	if len(p.Channels) < 2 {
+		p.Channels = nil
 	}
 	d.renderPage(w, status, "releases.html", p)
 }
@@ -116,10 +124,14 @@ func proposeRelease(d *request, w http.ResponseWriter, r *http.Request) {
 		err = releases.ErrNoFolder
 	}
 	if err == nil {
-		var name string
-		if name, err = d.about.Releases.Propose(c); err == nil {
-			p.Made = filepath.Join(d.about.Releases.Proposals, name)
-			err = d.op.Audit.Note(d.by, operator.RoleRelease, comment, "releases."+p.Chosen, map[string]any{"proposal": name, "action": c.Action, "percent": c.Percent})
+		var made releases.Proposed
+		if made, err = d.about.Releases.Propose(c); err == nil {
+			p.Made, p.Fetches = filepath.Join(d.about.Releases.Proposals, made.Name), made.Fetches
+			what := map[string]any{"proposal": made.Name, "action": c.Action, "percent": c.Percent}
+			if c.Into != "" {
+				what["into"] = c.Into
+			}
+			err = d.op.Audit.Note(d.by, operator.RoleRelease, comment, "releases."+p.Chosen, what)
 		}
 	}
 	var forbidden *operator.ForbiddenError
@@ -129,10 +141,10 @@ func proposeRelease(d *request, w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		renderReleases(d, w, http.StatusCreated, p)
 	case known != "":
-		p.Made, p.Fault = "", d.words.text(known)
+		p.Made, p.Fetches, p.Fault = "", nil, d.words.text(known)
 		renderReleases(d, w, http.StatusUnprocessableEntity, p)
 	case errors.As(err, &confirm), errors.As(err, &input) && !errors.As(err, &forbidden):
-		p.Made, p.Fault = "", d.words.translateError(err)
+		p.Made, p.Fetches, p.Fault = "", nil, d.words.translateError(err)
 		renderReleases(d, w, http.StatusUnprocessableEntity, p)
 	default:
 		d.renderError(w, err)
@@ -144,6 +156,7 @@ func releaseFault(err error) string {
 	for key, fault := range map[string]error{
 		"releases.nofolder": releases.ErrNoFolder, "releases.unknown": releases.ErrUnknown, "releases.nothing": releases.ErrNothing,
 		"releases.toomany": releases.ErrTooMany, "releases.change": releases.ErrChange, "releases.exists": releases.ErrExists, "releases.write": releases.ErrWrite,
+		"releases.into.unknown": releases.ErrInto, "releases.newer": releases.ErrNumber,
 	} {
 		if errors.Is(err, fault) {
 			return key
@@ -162,7 +175,10 @@ func readReleaseChange(r *http.Request) (c releases.Change, err error) {
 	if c.Number, err = strconv.ParseUint(parts[2], 10, 64); err != nil {
 		return c, releases.ErrUnknown
 	}
-	if c.Action == releases.Rollout {
+	if c.Action == releases.Promote {
+		c.Into = r.PostForm.Get("into")
+	}
+	if c.Action == releases.Rollout || c.Action == releases.Promote {
 		if c.Percent, err = strconv.Atoi(r.PostForm.Get("percent")); err != nil {
 			return c, releases.ErrChange
 		}

@@ -55,6 +55,20 @@ func TestDashboardReleases(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1", "list.json")); err != nil {
 		t.Error(err)
 	}
+	b.lacks(`value="promote"`)
+	for n := 2; n <= 3; n++ {
+		next := releasetest.Standard(n)
+		next.Channel = map[int]string{2: "stable", 3: "beta"}[n]
+		servertest.Publish(t, f, next)
+	}
+	b.get(200, "/admin/releases")
+	b.shows("Offer it in another channel, too", "<option>beta</option>")
+	b.send(422, "/admin/releases", "release", "lathe/beta/3", "action", "promote", "into", "beta", "percent", "10", "comment", "it is good")
+	b.shows("Choose another channel.")
+	b.send(422, "/admin/releases", "release", "lathe/stable/2", "action", "promote", "into", "beta", "percent", "10", "comment", "it is good")
+	b.shows("numbers only rise")
+	b.send(201, "/admin/releases", "release", "lathe/beta/3", "action", "promote", "into", "stable", "percent", "10", "comment", "it is good")
+	b.shows("What players of that channel will fetch:", "Linux-x64, from release 2: no patch; at most ", "5-lathe-beta-promote-into-stable-10-percent-3")
 	b.get(200, "/admin/audit")
 	b.shows("releases.lathe/stable/1", "crashes were reported")
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -104,6 +105,7 @@ const (
 	Hold    Action = "hold"
 	Offer   Action = "offer" // the opposite of Hold
 	Kill    Action = "kill"
+	Promote Action = "promote" // offer it in another channel, too
 )
 
 // Change is a wished change of one release, for all of its targets.
@@ -111,7 +113,8 @@ type Change struct {
 	Product, Channel string
 	Number           uint64
 	Action           Action
-	Percent          int // of Rollout, 0 to 100
+	Percent          int    // of Rollout and Promote, 0 to 100
+	Into             string // of Promote: a channel that the list has
 }
 
 // Errors of Propose that are the caller's.
@@ -122,21 +125,30 @@ var (
 	ErrTooMany  = fmt.Errorf("the folder has %d entries: remove old proposals", maxProposals)
 	ErrExists   = errors.New("that is proposed already")
 	ErrWrite    = errors.New("the folder of proposals can't be written")
-	ErrChange   = errors.New("want rollout with 0 to 100 percent, hold, offer or kill")
+	ErrChange   = errors.New("want rollout or promote with 0 to 100 percent, hold, offer or kill")
+	ErrInto     = errors.New("want another channel that the list has: a new one is begun by collet release promote")
+	ErrNumber   = errors.New("that channel has this release or a newer one, and numbers rise for ever: collet release promote --as-number gives it another number")
 )
 
-// Propose writes a proposal and returns the name of its folder below Proposals.
-func (b *Board) Propose(c Change) (name string, err error) {
+// Proposed is a proposal that was made.
+type Proposed struct {
+	Name    string  // of its folder below Proposals
+	Fetches []Fetch // of Promote: what players of the channel fetch, by target, the newest release first
+}
+
+// Propose writes a proposal.
+func (b *Board) Propose(c Change) (made Proposed, err error) {
 	if b.Proposals == "" {
-		return "", ErrNoFolder
+		return made, ErrNoFolder
 	}
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	if there, err := os.ReadDir(b.Proposals); err == nil && len(there) >= maxProposals {
-		return "", ErrTooMany
+		return made, ErrTooMany
 	}
-	err = b.open(func(_ platform.FS, repo *trust.Repo) error {
-		entries, err := c.apply(repo.Entries())
+	err = b.open(func(dir platform.FS, repo *trust.Repo) error {
+		var fresh promotion
+		entries, err := c.apply(repo.Entries(), func(before []release.Entry) ([]release.Entry, error) { return fresh.promote(dir, c, before) })
 		if err != nil {
 			return err
 		}
@@ -145,19 +157,26 @@ func (b *Board) Propose(c Change) (name string, err error) {
 			return err
 		}
 		action := string(c.Action)
-		if c.Action == Rollout {
+		switch c.Action {
+		case Rollout:
 			action = fmt.Sprintf("%s-%d-percent", c.Action, c.Percent)
+		case Promote:
+			action = fmt.Sprintf("%s-into-%s-%d-percent", c.Action, c.Into, c.Percent)
 		}
-		name = fmt.Sprintf("%d-%s-%s-%s-%d", repo.Version()+1, c.Product, c.Channel, action, c.Number)
-		return b.write(name, p)
+		made.Name = fmt.Sprintf("%d-%s-%s-%s-%d", repo.Version()+1, c.Product, c.Channel, action, c.Number)
+		made.Fetches = fresh.fetches
+		return b.write(made.Name, p, fresh.heads)
 	})
-	return name, err
+	return made, err
 }
 
-// apply is the list after the change.
-func (c Change) apply(before []release.Entry) ([]release.Entry, error) {
-	if c.Percent < 0 || c.Percent > 100 || !slices.Contains([]Action{Rollout, Hold, Offer, Kill}, c.Action) {
+// apply is the list after the change. promote adds the releases of a promotion.
+func (c Change) apply(before []release.Entry, promote func([]release.Entry) ([]release.Entry, error)) ([]release.Entry, error) {
+	if c.Percent < 0 || c.Percent > 100 || !slices.Contains([]Action{Rollout, Hold, Offer, Kill, Promote}, c.Action) {
 		return nil, ErrChange
+	}
+	if c.Action == Promote {
+		return promote(before)
 	}
 	after, found := slices.Clone(before), false
 	for i := range after {
@@ -186,8 +205,8 @@ func (c Change) apply(before []release.Entry) ([]release.Entry, error) {
 	return after, nil
 }
 
-// write writes a proposal below Proposals.
-func (b *Board) write(name string, p proposal.Proposal) error {
+// write writes a proposal below Proposals, with the heads of its new releases.
+func (b *Board) write(name string, p proposal.Proposal, heads map[string][]byte) error {
 	full := filepath.Join(b.Proposals, name)
 	err := os.MkdirAll(b.Proposals, 0o755)
 	if err == nil {
@@ -203,7 +222,21 @@ func (b *Board) write(name string, p proposal.Proposal) error {
 	if err != nil {
 		return errors.Join(ErrWrite, err)
 	}
-	return errors.Join(p.Write(dir), dir.Close())
+	for head, data := range heads {
+		if err == nil {
+			err = dir.MkdirAll(path.Dir(head), 0o755)
+		}
+		if err == nil {
+			err = platform.WriteFile(dir, head, data)
+		}
+	}
+	if err == nil {
+		err = p.Write(dir)
+	}
+	if err = errors.Join(err, dir.Close()); err != nil {
+		err = errors.Join(ErrWrite, err, os.RemoveAll(full)) // an incomplete one would be in the way of the next
+	}
+	return err
 }
 
 // Waiting is a proposal that is not public yet.

@@ -72,8 +72,9 @@ func TestPropose(t *testing.T) {
 	t.Parallel()
 	f, b := published(t)
 	change := releases.Change{Product: releasetest.Product, Channel: "stable", Number: 2, Action: releases.Rollout, Percent: 10}
-	name, err := b.Propose(change)
+	made, err := b.Propose(change)
 	must(t, err)
+	name := made.Name
 	if name != "4-lathe-stable-rollout-10-percent-2" {
 		t.Errorf("it is named %q", name)
 	}
@@ -153,5 +154,62 @@ func TestWrongProposals(t *testing.T) {
 	}
 	if _, err := (&releases.Board{Folder: filepath.Join(b.Folder, "nowhere")}).List(); err == nil {
 		t.Error("a folder that is not there")
+	}
+}
+
+// TestPromote proposes a release for another channel: its files are there, only heads are new.
+func TestPromote(t *testing.T) {
+	t.Parallel()
+	f, b := published(t)
+	for n := 3; n <= 4; n++ {
+		r := releasetest.Standard(n)
+		r.Channel, r.Patch = "beta", ""
+		must(t, f.Publish(r))
+	}
+	change := releases.Change{Product: releasetest.Product, Channel: "beta", Number: 4, Action: releases.Promote, Into: "stable", Percent: 10}
+	made, err := b.Propose(change)
+	must(t, err)
+	if made.Name != "6-lathe-beta-promote-into-stable-10-percent-4" || len(made.Fetches) != 2*len(listed(t, b, 4)) {
+		t.Errorf("%+v", made)
+	}
+	for _, fetch := range made.Fetches {
+		if fetch.Patch || fetch.Bytes == 0 || fetch.From != 1 && fetch.From != 2 {
+			t.Errorf("%+v", fetch)
+		}
+	}
+	waiting, err := b.Waiting()
+	must(t, err)
+	if len(waiting) != 1 || len(waiting[0].Changes) != len(listed(t, b, 4)) || waiting[0].Changes[0].Before != nil || waiting[0].Changes[0].Entry.Percent != 10 || waiting[0].Changes[0].Entry.Channel != "stable" {
+		t.Errorf("%+v", waiting)
+	}
+	dir, err := platform.OpenDir(filepath.Join(b.Proposals, made.Name))
+	must(t, err)
+	defer dir.Close()
+	for _, l := range waiting[0].Changes {
+		if h, err := proposal.Head(dir, l.Entry); err != nil || h.Channel != "stable" || h.Version == "" {
+			t.Errorf("%+v, %v", h, err)
+		}
+	}
+	for want, wrong := range map[error]func(*releases.Change){
+		releases.ErrInto:    func(c *releases.Change) { c.Into = "beta" },
+		releases.ErrUnknown: func(c *releases.Change) { c.Number = 2 },
+		releases.ErrNumber:  func(c *releases.Change) { c.Channel, c.Number, c.Into = "stable", 2, "beta" },
+		releases.ErrChange:  func(c *releases.Change) { c.Percent = -1 },
+		releases.ErrExists:  func(*releases.Change) {},
+	} {
+		c := change
+		wrong(&c)
+		if _, err := b.Propose(c); !errors.Is(err, want) {
+			t.Errorf("%+v: got %v, want %v", c, err, want)
+		}
+	}
+	change.Into = "prod" // mistyped
+	if _, err := b.Propose(change); !errors.Is(err, releases.ErrInto) {
+		t.Error(err)
+	}
+	must(t, f.Edit(func(e *release.Entry) { e.Killed = e.Number == 4 }))
+	change.Into = "stable"
+	if _, err := b.Propose(change); !errors.Is(err, releases.ErrUnknown) {
+		t.Errorf("a killed release: %v", err)
 	}
 }
