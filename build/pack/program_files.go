@@ -45,6 +45,40 @@ type folderError struct{ what, want string }
 
 func (e *folderError) Error() string { return e.what + "; " + e.want }
 
+// maxFaults is how many files an error names.
+const maxFaults = 20
+
+// folderErrors are the faults of many files.
+type folderErrors []*folderError
+
+// add keeps a *folderError, and returns all other errors.
+func (l *folderErrors) add(err error) error {
+	var fault *folderError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	*l = append(*l, fault)
+	return nil
+}
+
+// err makes one error of them, or nil.
+func (l folderErrors) err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	var what, want []string
+	for _, f := range l[:min(len(l), maxFaults)] {
+		what = append(what, f.what)
+		if !slices.Contains(want, f.want) {
+			want = append(want, f.want)
+		}
+	}
+	if more := len(l) - maxFaults; more > 0 {
+		what = append(what, fmt.Sprintf("and %d more", more))
+	}
+	return &folderError{strings.Join(what, "; "), strings.Join(want, "; ")}
+}
+
 // gameFiles lists the files of a game's folder that players get, by path. project is the folder of the description. Errors are *folderError
 // or those of the disk.
 func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
@@ -53,6 +87,7 @@ func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 		return nil, err
 	}
 	var list []gameFile
+	var faults folderErrors
 	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(root, name)
 		if err = errors.Join(err, relErr); err != nil || rel == "." {
@@ -72,12 +107,15 @@ func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 			return &folderError{fmt.Sprintf("has more than %d files", release.MaxSet), "put them into archives, or leave some out with files.exclude"}
 		}
 		if err := one.inspect(root, e); err != nil {
-			return err
+			return faults.add(err)
 		}
 		one.keep, one.isNew = f.keeps(one.path)
 		list = append(list, one)
 		return nil
 	})
+	if err == nil {
+		err = faults.err()
+	}
 	if err == nil && len(list) == 0 {
 		err = &folderError{"has no files", "build the game first, or correct the path"}
 	}

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/pelletier/go-toml/v2"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
-
-	"github.com/pelletier/go-toml/v2"
+	"slices"
 )
 
 // DescriptionFile is the default name of a description.
@@ -22,7 +22,14 @@ const maxDescription = 256 << 10
 // Load reads and checks a description. getenv returns environment variables; only SOURCE_DATE_EPOCH is read. nil is an empty environment.
 //
 // The error is Mistakes, each of which can be corrected in the file or beside it, or a read error.
-func Load(file string, getenv func(string) string) (*Project, error) {
+func Load(file string, getenv func(string) string) (*Project, error) { return load(file, getenv, true) }
+
+// LoadUnrooted is Load for a project whose trusted root may not be written yet: no mistake of client.trusted-root counts.
+func LoadUnrooted(file string, getenv func(string) string) (*Project, error) {
+	return load(file, getenv, false)
+}
+
+func load(file string, getenv func(string) string, rooted bool) (*Project, error) {
 	data, err := readDescription(file)
 	if err != nil {
 		return nil, err
@@ -38,6 +45,9 @@ func Load(file string, getenv func(string) string) (*Project, error) {
 	p := &Project{Description: d, File: file, Dir: dir}
 	if !l.broken[""] {
 		checkProject(p, l, getenv)
+	}
+	if !rooted {
+		l.list = slices.DeleteFunc(l.list, func(m Mistake) bool { return m.Key == "client.trusted-root" })
 	}
 	if err := l.err(); err != nil {
 		return nil, err

@@ -33,11 +33,12 @@ func (g *game) readPlatformResources() error {
 			g.ignored = append(g.ignored, name)
 			return nil
 		}
-		if err := release.CheckPath(rel); err != nil {
-			return advice.Because(err, "rename or remove it", "%s can't be in a release", g.fs.Path(name))
+		if !g.takes(name, rel) {
+			return nil
 		}
 		if other, twice := common[release.Fold(rel)]; twice {
-			return advice.Wrong("remove one of them", "%s and %s are one file of a player", g.fs.Path(other), g.fs.Path(name))
+			g.unfit = append(g.unfit, advice.Wrong("remove one of them", "%s and %s are one file of a player", g.fs.Path(other), g.fs.Path(name)))
+			return nil
 		}
 		info, err := e.Info()
 		if err != nil {

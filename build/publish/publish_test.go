@@ -3,6 +3,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -68,6 +69,36 @@ func TestPublishAgainIsNothing(t *testing.T) {
 	sum = s.publish(g, publish.Request{}) // the same set under a new number
 	if p := sum.Releases[0]; p.Already || p.Entry.Number != 8 || sum.Objects != 0 || p.Patches[0].Bytes != 0 || p.Patches[0].Why == "" {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestBadNames: all files that can't be in a release are named at once, up to a number.
+func TestBadNames(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	f := s.open()
+	defer func() { must(t, f.Close()) }()
+	refused := func(files tree) string {
+		t.Helper()
+		_, err := f.Publish(t.Context(), game(t, files), publish.Request{}, s.keys.online())
+		if err == nil {
+			t.Fatal("published")
+		}
+		return err.Error()
+	}
+	files := small(1).with(tree{"Resources/a:b": "", "PlatformBinaries/Linux-x64/nul": "", "PlatformResources/Linux-x64/x?": ""})
+	if got := refused(files); strings.Count(got, "can't be in a release") != 3 || strings.Count(got, "\n") != 2 {
+		t.Error(got)
+	}
+	for i := range 40 {
+		files[fmt.Sprintf("Resources/%d*", i)] = ""
+	}
+	if got := refused(files); strings.Count(got, "can't be in a release") != 20 || !strings.HasSuffix(got, "\nand 23 more") {
+		t.Error(got)
+	}
+	twins := small(1).with(tree{"Resources/one": "", "Resources/ONE": "", "Resources/two": "", "Resources/TWO": "", "Resources/Two": ""})
+	if got := refused(twins); strings.Count(got, "is the same file as") != 3 {
+		t.Error(got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -57,6 +58,40 @@ type game struct {
 	compatibility map[string]string   // what descriptions of programs say, by target
 	programs      map[string][]string // the executables of descriptions, by target, but for those that something else starts
 	ignored       []string            // names that do not belong to a release
+	unfit         []error             // what can't be in a release, for each file its name and the reason
+}
+
+// maxUnfit is how many files an error names.
+const maxUnfit = 20
+
+// unfitError names the files that can't be in a release, one a line.
+func (g *game) unfitError() error {
+	list := g.unfit
+	if more := len(list) - maxUnfit; more > 0 {
+		list = append(list[:maxUnfit:maxUnfit], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(list...)
+}
+
+// takes reports whether a file may be in a release under a path, and remembers it otherwise.
+func (g *game) takes(name, rel string) bool {
+	err := release.CheckPath(rel)
+	if err != nil {
+		g.unfit = append(g.unfit, advice.Because(err, "rename or remove it", "%s can't be in a release", g.fs.Path(name)))
+	}
+	return err == nil
+}
+
+// twins remembers the files of a target's set that are one file on some systems.
+func (g *game) twins(target string) {
+	seen := map[string]*found{}
+	for _, f := range g.files(target) {
+		folded := release.Fold(f.path)
+		if other := seen[folded]; other != nil {
+			g.unfit = append(g.unfit, advice.Wrong("rename or remove one of them", "%s can't be in a release: it is the same file as %s on some systems", g.fs.Path(f.name), g.fs.Path(other.name)))
+		}
+		seen[folded] = f
+	}
 }
 
 // readGame lists a game folder. It accepts the layout of a server package, with PlatformBinaries/<target>, and, if target is set, that of
@@ -64,6 +99,9 @@ type game struct {
 func readGame(fsys platform.FS, target string) (*game, error) {
 	g := &game{fs: fsys, targets: map[string][]*found{}, notes: map[string][]byte{}, compatibility: map[string]string{}, programs: map[string][]string{}}
 	if err := errors.Join(g.readResources(), g.readBinaries(), g.readPlatformResources()); err != nil {
+		return nil, err
+	}
+	if err := g.unfitError(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -118,8 +156,8 @@ func (g *game) below(folder string, visit func(name, rel string, info fs.FileInf
 			g.ignored = append(g.ignored, name)
 			return nil
 		}
-		if err := release.CheckPath(rel); err != nil {
-			return advice.Because(err, "rename or remove it", "%s can't be in a release", g.fs.Path(name))
+		if !g.takes(name, rel) {
+			return nil
 		}
 		info, err := e.Info()
 		if err != nil {
@@ -315,7 +353,8 @@ func (g *game) setOf(target string) (release.Listing, error) {
 	}
 	l := release.NewListing(files)
 	if _, err := l.Digest(); err != nil {
-		return nil, advice.Because(err, "rename or remove one of them", "the files for %s", target)
+		g.twins(target)
+		return nil, cmp.Or(g.unfitError(), advice.Because(err, "rename or remove one of them", "the files for %s", target))
 	}
 	return l, nil
 }

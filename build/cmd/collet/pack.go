@@ -40,7 +40,11 @@ type descriptionFlag struct {
 
 // load reads the description and tells its mistakes.
 func (d descriptionFlag) load(c console.Console) (*pack.Project, error) {
-	p, err := pack.Load(d.File, os.Getenv)
+	return d.loadBy(pack.Load, c)
+}
+
+func (d descriptionFlag) loadBy(load func(string, func(string) string) (*pack.Project, error), c console.Console) (*pack.Project, error) {
+	p, err := load(d.File, os.Getenv)
 	var list pack.Mistakes
 	if errors.As(err, &list) {
 		printMistakes(c.Err, d.File, list)

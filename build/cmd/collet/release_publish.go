@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,10 +126,12 @@ type releasePublishCommand struct {
 	Percent *int   `group:"who" placeholder:"P" help:"Percentage of players who are offered it (default: the one in the settings)."`
 	Hold    bool   `group:"who" help:"Do not offer it until collet release hold --off."`
 
-	File    string `group:"what" short:"f" default:"collet.toml" placeholder:"FILE" help:"Without GAME: the description of the project (default: ${default})."`
-	CI      bool   `name:"ci" group:"out" help:"Run in a build job: ask for nothing, and take keys from the environment if they are there."`
-	Yes     bool   `group:"what" env:"COLLET_YES" help:"All that would be asked is meant: packs and targets that disappear, a new channel, an unchanged set, a set without packs."`
-	DryRun  bool   `group:"what" help:"Check, pack and make patches, and tell what players would fetch, but sign nothing: no player gets anything. Needs no keys."`
+	File     string `group:"what" short:"f" default:"collet.toml" placeholder:"FILE" help:"Without GAME: the description of the project (default: ${default})."`
+	CI       bool   `name:"ci" group:"out" help:"Run in a build job: ask for nothing, and take keys from the environment if they are there."`
+	Yes      bool   `group:"what" env:"COLLET_YES" help:"All that would be asked is meant: packs and targets that disappear, a new channel, an unchanged set, a set without packs."`
+	DryRun   bool   `group:"what" help:"Check, pack and make patches, and tell what players would fetch, but sign nothing: no player gets anything. Needs no keys."`
+	imagined bool   // the release folder is one of imagine
+
 	Summary string `group:"out" placeholder:"FILE" help:"Append a summary in Markdown: files added, changed and removed, and what players of the last five releases fetch."`
 }
 
@@ -168,7 +171,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 	if err != nil {
 		return interrupted(ctx, err)
 	}
-	var p published
+	p := published{imagined: r.imagined}
 	work := func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		request.Review = func(ctx context.Context, found publish.Review) error {
 			w.shows.ClearLine()
@@ -195,7 +198,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 }
 
 // openGame opens the folder of the game, or composes it as collet.toml describes. done closes it.
-func (r releasePublishCommand) openGame(ctx context.Context, c console.Console, q *publish.Request) (game platform.FS, done func() error, err error) {
+func (r *releasePublishCommand) openGame(ctx context.Context, c console.Console, q *publish.Request) (game platform.FS, done func() error, err error) {
 	if r.Game != "" {
 		dir, err := openDir(r.Game, "name the folder of the game")
 		if err != nil {
@@ -206,20 +209,29 @@ func (r releasePublishCommand) openGame(ctx context.Context, c console.Console, 
 	if _, err := os.Stat(r.File); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, console.Usage(fmt.Errorf("there is no %s: name the folder of the game, or make a description with collet wrap or collet pack init", r.File))
 	}
-	if err := r.setUp(ctx, c); err != nil {
-		return nil, nil, err
+	load, scratch := pack.Load, ""
+	if r.DryRun {
+		load = pack.LoadUnrooted
+		scratch, err = r.imagine(c)
+	} else {
+		err = r.setUp(ctx, c)
 	}
-	project, err := descriptionFlag{r.File}.load(c)
 	if err != nil {
 		return nil, nil, err
+	}
+	done = func() error { return removeFolders(scratch) }
+	project, err := descriptionFlag{r.File}.loadBy(load, c)
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
 	}
 	made, err := os.MkdirTemp("", "collet-publish-")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, done())
 	}
+	done = func() error { return removeFolders(scratch, made) }
 	offer, err := project.Offer(ctx, made)
 	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(made))
+		return nil, nil, errors.Join(err, done())
 	}
 	q.Describe = offer.Describe
 	if q.Version == "" {
@@ -231,7 +243,73 @@ func (r releasePublishCommand) openGame(ctx context.Context, c console.Console, 
 		}
 		r.head(h)
 	}
-	return offer, func() error { return os.RemoveAll(made) }, nil
+	return offer, done, nil
+}
+
+// removeFolders removes folders that commands made for themselves; an empty name is none.
+func removeFolders(names ...string) (err error) {
+	for _, name := range names {
+		if name != "" {
+			err = errors.Join(err, os.RemoveAll(name))
+		}
+	}
+	return err
+}
+
+// imagine says what the first publication would make, and lets the dry run work in an empty release folder beside its place, with keys that
+// exist in memory only. scratch is that folder, to be removed; empty if there is a release folder.
+func (r *releasePublishCommand) imagine(c console.Console) (scratch string, err error) {
+	first, err := pack.LoadFirst(r.File)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, publish.SettingsFile)); !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if first.Product == "" {
+		return "", fmt.Errorf("there is no release folder %s, and %s has no client.product to make one for: add it, or name the folder with --dir", r.Dir, r.File)
+	}
+	parent, err := filepath.Abs(filepath.Dir(r.Dir))
+	if err != nil {
+		return "", err
+	}
+	if scratch, err = os.MkdirTemp(parent, ".collet-dry-run-"); err != nil {
+		return "", fmt.Errorf("a dry run without a release folder works beside its place: %w", platform.Reason(err))
+	}
+	if err := initEmpty(scratch, first.Product); err != nil {
+		return "", errors.Join(err, os.RemoveAll(scratch))
+	}
+	keys := cmp.Or(r.Keys, filepath.Join(r.Dir, publish.DefaultSettings().Keys))
+	fmt.Fprintf(c.Err, "first publication: it makes the release folder %s for %s", r.Dir, first.Product)
+	if _, err := os.Stat(first.Root); first.Root != "" && errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(c.Err, ", and %s, which packed clients trust", first.Root)
+	}
+	fmt.Fprintln(c.Err)
+	if _, err := os.Stat(keys); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(c.Err, "there are no keys in %s yet: make them with collet keys init\n", filepath.Clean(keys))
+	}
+	r.Dir, r.imagined, r.allowFlags = scratch, true, allowFlags{AllowDevelopment: true, AllowSingleRoot: true}
+	return scratch, nil
+}
+
+// initEmpty makes a release folder that nobody will trust.
+func initEmpty(name, product string) (err error) {
+	plan := trust.RootPlan{}
+	var keys []*trust.PrivateKey
+	for _, role := range trust.KeyRoles() {
+		key, err := trust.GenerateKey(true)
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
+		plan[role] = trust.RolePlan{Keys: []trust.PublicKey{key.Public()}, Threshold: 1}
+	}
+	dir, err := openDir(name, "")
+	if err != nil {
+		return err
+	}
+	err = publish.Init(dir, product, "", plan, keys, publish.Options{Allow: trust.Allow{Development: true, SingleRoot: true}})
+	return errors.Join(err, dir.Close())
 }
 
 // setUp makes what a project lacks before its first release: the release folder, and the trusted root that the client is packed with. Both
@@ -241,14 +319,7 @@ func (r releasePublishCommand) setUp(ctx context.Context, c console.Console) err
 	if err != nil || first.Product == "" {
 		return err
 	}
-	_, err = os.Stat(filepath.Join(r.Dir, publish.SettingsFile))
-	if r.DryRun {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no release folder %s to compare with; collet pack check checks the game, and the first publication makes the folder", r.Dir)
-		}
-		return nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err = os.Stat(filepath.Join(r.Dir, publish.SettingsFile)); errors.Is(err, fs.ErrNotExist) {
 		begin := releaseInitCommand{folderFlags: r.folderFlags, keyFlags: r.keyFlags, allowFlags: r.allowFlags, Product: first.Product, Need: 1}
 		if err := begin.Run(ctx, console.Console{Out: io.Discard, Err: c.Err, Args: c.Args}); err != nil {
 			return err

@@ -22,6 +22,8 @@ type published struct {
 	publish.Summary
 	updates []publish.Update // for each release, what changes for players
 	dryRun  bool
+
+	imagined bool // the dry run of a first publication: there is no release folder
 }
 
 // addUpdates compares each release with those before it.
@@ -84,7 +86,10 @@ func (p published) print(out io.Writer) error {
 	if slices.ContainsFunc(p.Releases, func(r publish.ReleaseSummary) bool { return r.Compatibility == "" }) {
 		lines = append(lines, wordless)
 	}
-	if p.dryRun {
+	switch {
+	case p.imagined:
+		lines = append(lines, "a dry run: nothing is signed, and nothing stays on the disk")
+	case p.dryRun:
 		lines = append(lines, "a dry run: nothing is signed, and no player gets it; publishing it uses what was packed, and collet release gc removes that")
 	}
 	lines = append(lines, fmt.Sprintf("done in %v", p.Took.Round(10*time.Millisecond)))
