@@ -251,6 +251,9 @@ func (w *HTTPMirror) Get(ctx context.Context, name string, from, to int64, limit
 // request finds out where the file is, and makes the request.
 func (w *HTTPMirror) request(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
 	q := question{mirror: w.name, name: name, from: from, to: to, limit: limit}
+	if tagged := w.at.SequelURL(name); tagged != nil {
+		return w.readTagged(ctx, q, tagged)
+	}
 	target := w.at.FileURL(name)
 	if target == nil {
 		f, err := w.findListed(ctx, q)

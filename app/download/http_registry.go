@@ -95,6 +95,24 @@ func (w *HTTPMirror) listFiles(ctx context.Context, q question) (map[string]loca
 	return files, nil
 }
 
+// readTagged reads a file that is in a manifest of its own.
+func (w *HTTPMirror) readTagged(ctx context.Context, q question, target *url.URL) (io.ReadCloser, error) {
+	data, err := w.readSmall(ctx, question{mirror: w.name, name: q.name, to: openEnd, limit: location.MaxManifest}, target)
+	if err != nil {
+		return nil, err
+	}
+	list, err := location.DecodeManifest(data)
+	switch {
+	case err != nil:
+		return nil, q.wrong(WrongStatus, "%s", clip(err.Error()))
+	case len(list) != 1 || list[0].Name != q.name || list[0].Data == nil: // the publisher has removed it, or it is another one
+		return nil, &MissingError{Mirror: w.name, Name: q.name}
+	case list[0].Size > q.limit:
+		return nil, q.tooLong("%d bytes, at most %d are taken", list[0].Size, q.limit)
+	}
+	return q.readListed(list[0].Data)
+}
+
 // readSmall reads a whole small answer.
 func (w *HTTPMirror) readSmall(ctx context.Context, q question, target *url.URL) ([]byte, error) {
 	body, err := w.open(ctx, q, target)

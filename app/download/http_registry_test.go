@@ -1,6 +1,7 @@
 package download_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type fakeRegistry struct {
 
 	mu       sync.Mutex
 	tag      []byte // the manifest with the tag collet
+	sequel   []byte // that of every sequel; nil for none
 	token    string // accepted; empty: none is wanted
 	granted  string // by the token server
 	requests map[string]int
@@ -115,6 +117,9 @@ func (f *fakeRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", location.MediaType)
 		_, _ = w.Write(f.tag)
+	case strings.HasPrefix(r.URL.Path, repository+"manifests/collet-sequel-") && f.sequel != nil:
+		f.requests["sequel"]++
+		_, _ = w.Write(f.sequel)
 	case blob:
 		http.Redirect(w, r, f.store.URL+"/"+name, http.StatusTemporaryRedirect)
 	default:
@@ -182,6 +187,45 @@ func TestRegistry(t *testing.T) {
 	f.mu.Unlock()
 	if got, err := readRange(t.Context(), mirror, object(data).Name, 0, 3, 3_000_000); err != nil || got != string(data[:3]) {
 		t.Errorf("after a token expired: %v", err)
+	}
+}
+
+// TestRegistrySequel: a sequel is one request for a manifest of its own. One without the file, or with another, counts as none.
+func TestRegistrySequel(t *testing.T) {
+	t.Parallel()
+	name := "sequels/" + strings.Repeat("ab", 32) + ".sequel"
+	data := bytes.Repeat([]byte("sequel"), 2000) // more than a manifest may have of other files
+	f := newFakeRegistry(t)
+	f.token = ""
+	mirror := wayTo(t, f.address(), download.HTTPOptions{})
+	for _, c := range []struct {
+		files   []location.File
+		limit   int64
+		missing bool
+		want    string
+	}{
+		{[]location.File{listed(name, data, true)}, 1 << 20, false, string(data)},
+		{nil, 1 << 20, true, ""},
+		{[]location.File{listed(name, data, false)}, 1 << 20, true, ""},
+		{[]location.File{listed("sequels/"+strings.Repeat("cd", 32)+".sequel", data, true)}, 1 << 20, true, ""},
+		{[]location.File{listed(name, data, true)}, 100, false, ""},
+		{[]location.File{listed(stampName, data, true)}, 1 << 20, false, ""}, // no manifest of ours
+	} {
+		sequel, err := location.EncodeManifest(c.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		f.sequel = sequel
+		f.mu.Unlock()
+		var missing *download.MissingError
+		got, err := readRange(t.Context(), mirror, name, 0, -1, c.limit)
+		if got != c.want || (err == nil) != (c.want != "") || errors.As(err, &missing) != c.missing {
+			t.Errorf("%d files, limit %d: %d bytes, %v", len(c.files), c.limit, len(got), err)
+		}
+	}
+	if f.count("sequel") != 6 || f.count("manifest") != 0 {
+		t.Errorf("%v", f.requests)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"collet/build/advice"
+	"collet/build/publish/upload"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -33,7 +34,7 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 	if err != nil {
 		return s, err
 	}
-	m := &mirror{fs: f.fs, meter: f.meter, workers: f.workers, out: out, there: map[string]int64{}}
+	m := &mirror{fs: f.fs, sequels: f.sequels, meter: f.meter, workers: f.workers, out: out, there: map[string]int64{}}
 	err = m.update(ctx, r, remove)
 	return MirrorSummary{Files: int(m.files.Load()), Bytes: m.bytes.Load(), Removed: m.removed}, err
 }
@@ -41,6 +42,7 @@ func (f *Folder) Mirror(ctx context.Context, out Output, remove bool) (s MirrorS
 // mirror is the state of one Mirror.
 type mirror struct {
 	fs      platform.FS
+	sequels *sequelFiles
 	meter   *meter
 	workers int
 	out     Output
@@ -91,13 +93,11 @@ func (m *mirror) update(ctx context.Context, r *reach, remove bool) error {
 			return advice.Because(err, "", "finish %v", m.out)
 		}
 	}
-	if !limitsOf(m.out).NoSequels {
-		sequels, err := m.sendSequels(ctx)
-		if err != nil {
-			return err
-		}
-		wanted = append(wanted, sequels)
+	sequels, err := m.sendSequels(ctx)
+	if err != nil {
+		return err
 	}
+	wanted = append(wanted, sequels)
 	if !remove {
 		return nil
 	}
@@ -144,8 +144,13 @@ func (m *mirror) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sendSequels writes changed sequels, last of all: they are useless without the new timestamp.
+// sendSequels writes changed sequels, last of all: they are useless without the new timestamp. Those that don't fit into the output's limits
+// are left out: they only save round trips.
 func (m *mirror) sendSequels(ctx context.Context) (names []string, err error) {
+	limits := limitsOf(m.out)
+	if limits.Sequels > 0 {
+		return m.sendRecentSequels(ctx, limits)
+	}
 	err = walk(m.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		if isPublic(name) {
 			names = append(names, name)
@@ -170,11 +175,49 @@ func (m *mirror) sendSequels(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// sendRecentSequels is sendSequels for an output that keeps the sequels to the last releases only. It removes those before them.
+func (m *mirror) sendRecentSequels(ctx context.Context, limits upload.Limits) (sent []string, err error) {
+	names, outdated := m.sequels.recent(limits.Sequels)
+	files := m.files.Load() + int64(len(m.there))
+	for _, name := range names {
+		n := size(m.fs, name)
+		if _, found := m.there[name]; n == 0 || n > limits.SequelSize || !found && limits.Files > 0 && files >= int64(limits.Files) {
+			outdated = append(outdated, name)
+			continue
+		}
+		same, err := m.hasSame(ctx, name) // a registry lists none
+		if err == nil && !same {
+			files++
+			err = m.sendOne(ctx, name, false)
+		}
+		if err != nil {
+			return sent, err
+		}
+		sent = append(sent, name)
+	}
+	for name := range m.there {
+		if strings.HasPrefix(name, sequelFolder+"/") && !slices.Contains(names, name) {
+			outdated = append(outdated, name)
+		}
+	}
+	for _, name := range outdated {
+		if err := m.out.Remove(ctx, name); err != nil {
+			return sent, advice.Because(err, "", "remove %s from %v", name, m.out)
+		}
+	}
+	return sent, nil
+}
+
 // isSame compares a file with the output's copy.
 func (m *mirror) isSame(ctx context.Context, name string) (bool, error) {
 	if n, found := m.there[name]; !found || n != size(m.fs, name) {
 		return false, nil
 	}
+	return m.hasSame(ctx, name)
+}
+
+// hasSame is isSame for a file that may not be listed.
+func (m *mirror) hasSame(ctx context.Context, name string) (bool, error) {
 	theirs, err := m.out.Get(ctx, name, release.MaxSequel)
 	if isMissing(err) {
 		return false, nil

@@ -17,6 +17,7 @@ import (
 
 	"collet/app/download"
 	"collet/build/publish"
+	"collet/netproto/release"
 	"collet/netproto/release/location"
 	"collet/platform"
 	"collet/platform/testlevel"
@@ -85,7 +86,7 @@ func TestMirrorToGitHub(t *testing.T) {
 	s := newStage(t)
 	s.holds(f.address(), gitHubToken)
 	for _, name := range f.names() {
-		if _, ours := location.AssetFile(name); !ours || strings.HasPrefix(name, "sequels") || strings.HasSuffix(name, ".new") {
+		if _, ours := location.AssetFile(name); !ours || strings.HasSuffix(name, ".new") {
 			t.Errorf("asset %s", name)
 		}
 	}
@@ -103,7 +104,7 @@ func TestMirrorToGitHub(t *testing.T) {
 	}
 	at := slices.Index(f.log, "rename metadata.timestamp.json")
 	for _, line := range f.log[at:] {
-		if strings.HasPrefix(line, "upload") {
+		if strings.HasPrefix(line, "upload") && !strings.HasPrefix(line, "upload sequels.") {
 			t.Errorf("%s comes after the timestamp", line)
 		}
 	}
@@ -290,12 +291,11 @@ func TestMirrorToARegistry(t *testing.T) {
 	f := newFakeRegistry(t)
 	s := newStage(t)
 	s.holds(f.address(), nil)
-	// Blobs precede the manifests that name them; the manifest with the timestamp comes last.
-	known := map[string]bool{}
-	for _, line := range f.log {
-		known[line] = true
-	}
-	if f.log[len(f.log)-1] != "tag collet" || !known["tag collet-objects-0"] || len(f.tags) != 2 {
+	// Blobs precede the manifests that name them; the manifest with the timestamp comes last, but for those of sequels.
+	tags := slices.DeleteFunc(slices.Clone(f.log), func(line string) bool {
+		return !strings.HasPrefix(line, "tag ") || strings.HasPrefix(line, "tag collet-sequel-")
+	})
+	if tags[len(tags)-1] != "tag collet" || !slices.Contains(tags, "tag collet-objects-0") || len(f.tags) < 4 {
 		t.Errorf("%q", f.log)
 	}
 	for _, file := range f.files(t, "collet") {
@@ -307,6 +307,45 @@ func TestMirrorToARegistry(t *testing.T) {
 		if !strings.HasPrefix(file.Name, "objects/") && !strings.HasPrefix(file.Name, "releases/") {
 			t.Errorf("%s keeps %s", "collet-objects-0", file.Name)
 		}
+	}
+}
+
+// TestServicesHaveSequels: clients of the last five releases, and those without one, get their sequel; that to an earlier release is not left
+// there with old lists.
+func TestServicesHaveSequels(t *testing.T) {
+	testlevel.Slow(t)
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	for name, address := range map[string]string{"registry": newFakeRegistry(t).address(), "GitHub": newFakeGitHub(t).address()} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			const last = 8
+			for n := range last {
+				s.publish(game(t, small(n+1)), publish.Request{})
+				s.mirror(openService(t, address, gitHubToken, unnoticed(t)), false)
+			}
+			mirror, err := download.NewHTTPMirror(address, download.HTTPOptions{})
+			must(t, err)
+			defer func() { must(t, mirror.Close()) }()
+			newest := s.wants(query("stable", linux, 0), last, small(last).setOf(linux))
+			for n := range last {
+				entry := newest.Entry
+				entry.Number = uint64(n)
+				body, err := mirror.Get(t.Context(), entry.PackedSequelPath(), 0, -1, release.MaxSequel)
+				if outdated := n > 0 && n < last-5; outdated != errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("sequel to release %d: %v", n, err)
+				}
+				if err != nil {
+					continue
+				}
+				got, err := io.ReadAll(body)
+				must(t, errors.Join(err, body.Close()))
+				want, err := platform.ReadFile(s.fs, entry.PackedSequelPath(), release.MaxSequel)
+				must(t, err)
+				if !bytes.Equal(got, want) {
+					t.Errorf("sequel to release %d has %d bytes, want %d", n, len(got), len(want))
+				}
+			}
+		})
 	}
 }
 

@@ -67,40 +67,23 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	tracks := map[release.Track][]release.Entry{}
-	all := s.releases.repo.Entries()
-	for _, e := range all {
-		tracks[e.Track()] = append(tracks[e.Track()], e)
-	}
 	wanted := map[string][]byte{}
-	for _, entries := range tracks {
+	for _, t := range s.tracks() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		slices.SortFunc(entries, func(a, b release.Entry) int { return cmp.Compare(b.Number, a.Number) })
-		newest := slices.IndexFunc(entries, func(e release.Entry) bool { return !e.Hold && !e.Killed && e.Percent > 0 })
-		if newest < 0 {
-			continue
-		}
-		first, err := s.collectFirst(entries[newest], lists)
+		first, err := s.collectFirst(t.newest, lists)
 		if err == nil && first != nil {
-			none := entries[newest]
-			none.Number = 0
 			data, packErr := release.PackSequel(first)
-			wanted[none.PackedSequelPath()], err = data, packErr
-			if release.OnlyProduct(all, none.Channel, none.Target) != "" { // players need not know its name
-				none.Product = ""
-				wanted[none.PackedSequelPath()] = data
+			for _, none := range t.none {
+				wanted[none.PackedSequelPath()], err = data, packErr
 			}
 		}
 		if err != nil {
-			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", entries[newest].Path())
+			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", t.newest.Path())
 		}
-		others := slices.DeleteFunc(slices.Clone(entries), func(e release.Entry) bool {
-			return e.Number >= entries[newest].Number && !e.Killed // a client that has a held release keeps it
-		})
-		for _, e := range others[:min(len(others), maxSequels)] {
-			parts, err := s.collect(e, entries[newest], lists)
+		for _, e := range t.others[:min(len(t.others), maxSequels)] {
+			parts, err := s.collect(e, t.newest, lists)
 			if err == nil && parts != nil {
 				err = addSequels(wanted, e, parts)
 			}
@@ -110,6 +93,61 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		}
 	}
 	return wanted, nil
+}
+
+// sequelTrack has the entries of one channel and target that sequels lead to and from.
+type sequelTrack struct {
+	newest release.Entry   // that is offered
+	none   []release.Entry // what a client without a release asks for
+	others []release.Entry // earlier and killed ones, the newest first
+}
+
+// tracks are those with a release that is offered.
+func (s *sequelFiles) tracks() (list []sequelTrack) {
+	by := map[release.Track][]release.Entry{}
+	all := s.releases.repo.Entries()
+	for _, e := range all {
+		by[e.Track()] = append(by[e.Track()], e)
+	}
+	for _, entries := range by {
+		slices.SortFunc(entries, func(a, b release.Entry) int { return cmp.Compare(b.Number, a.Number) })
+		newest := slices.IndexFunc(entries, func(e release.Entry) bool { return !e.Hold && !e.Killed && e.Percent > 0 })
+		if newest < 0 {
+			continue
+		}
+		t := sequelTrack{newest: entries[newest]}
+		none := t.newest
+		none.Number = 0
+		t.none = append(t.none, none)
+		if release.OnlyProduct(all, none.Channel, none.Target) != "" { // players need not know its name
+			none.Product = ""
+			t.none = append(t.none, none)
+		}
+		t.others = slices.DeleteFunc(entries, func(e release.Entry) bool {
+			return e.Number >= t.newest.Number && !e.Killed // a client that has a held release keeps it
+		})
+		list = append(list, t)
+	}
+	return list
+}
+
+// recent names the packed sequels to the last releases of each track and those of new players, and the sequels to as many releases before
+// these, which are outdated where only the recent ones are kept.
+func (s *sequelFiles) recent(most int) (names, outdated []string) {
+	for _, t := range s.tracks() {
+		for _, e := range t.none {
+			names = append(names, e.PackedSequelPath())
+		}
+		for i, e := range t.others[:min(len(t.others), 2*most)] {
+			if i < most {
+				names = append(names, e.PackedSequelPath())
+			} else {
+				outdated = append(outdated, e.PackedSequelPath())
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, outdated
 }
 
 // addSequels adds both forms of a sequel: the packed one, and the plain one for earlier clients.

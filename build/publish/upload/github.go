@@ -84,7 +84,7 @@ func (o *GitHub) Close() error {
 func (o *GitHub) Limits() Limits {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return Limits{Files: location.MaxAssets - o.foreign - 1, FileSize: location.MaxAssetSize, Uploads: 3, NoSequels: true}
+	return Limits{Files: location.MaxAssets - o.foreign - 1, FileSize: location.MaxAssetSize, Uploads: 3, Sequels: keptSequels, SequelSize: location.MaxTagged}
 }
 
 // load reads the release and its assets, once. mu is held.

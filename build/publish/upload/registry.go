@@ -89,7 +89,9 @@ func (o *Registry) Close() error {
 }
 
 // Limits are those of all registries.
-func (o *Registry) Limits() Limits { return Limits{NoSequels: true} }
+func (o *Registry) Limits() Limits {
+	return Limits{Sequels: keptSequels, SequelSize: location.MaxTagged}
+}
 
 // load reads the manifests, once. mu is held.
 func (o *Registry) load(ctx context.Context) error {
@@ -115,17 +117,9 @@ func (o *Registry) load(ctx context.Context) error {
 
 // read reads a manifest and records its files.
 func (o *Registry) read(ctx context.Context, m *tagged) error {
-	_, body, err := o.repo.Manifests().FetchReference(ctx, m.tag)
-	if errors.Is(err, errdef.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return o.fault(err)
-	}
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, location.MaxManifest+1))
-	if err != nil {
-		return o.fault(err)
+	data, err := o.manifest(ctx, m.tag)
+	if err != nil || data == nil {
+		return err
 	}
 	files, err := location.DecodeManifest(data)
 	if err != nil {
@@ -138,7 +132,21 @@ func (o *Registry) read(ctx context.Context, m *tagged) error {
 	return nil
 }
 
-// List implements publish.Output.
+// manifest reads the manifest of a tag; nil if there is none.
+func (o *Registry) manifest(ctx context.Context, tag string) ([]byte, error) {
+	_, body, err := o.repo.Manifests().FetchReference(ctx, tag)
+	if errors.Is(err, errdef.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, o.fault(err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, location.MaxManifest+1))
+	return data, o.fault(err)
+}
+
+// List implements publish.Output. Sequels are not listed: each has a tag of its own.
 func (o *Registry) List(ctx context.Context, folder string) (map[string]int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,6 +183,9 @@ func (o *Registry) Get(ctx context.Context, name string, limit int64) ([]byte, e
 }
 
 func (o *Registry) find(ctx context.Context, name string) (location.File, error) {
+	if tag := o.at.SequelTag(name); tag != "" {
+		return o.findSequel(ctx, name, tag)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.load(ctx); err != nil {
@@ -187,12 +198,24 @@ func (o *Registry) find(ctx context.Context, name string) (location.File, error)
 	return f, nil
 }
 
+// findSequel reads a sequel with its manifest. A manifest of something else counts as none: Put replaces it.
+func (o *Registry) findSequel(ctx context.Context, name, tag string) (location.File, error) {
+	data, err := o.manifest(ctx, tag)
+	if err != nil {
+		return location.File{}, err
+	}
+	if files, err := location.DecodeManifest(data); err == nil && len(files) == 1 && files[0].Name == name && files[0].Data != nil {
+		return files[0], nil
+	}
+	return location.File{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+}
+
 // blob describes a blob by its SHA-256 in hex.
 func blob(sum string, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: "application/octet-stream", Digest: digest.NewDigestFromEncoded(digest.SHA256, sum), Size: size}
 }
 
-// Put implements publish.Output. Readers find the file after the next Sync.
+// Put implements publish.Output. Readers find the file after the next Sync, and a sequel at once.
 func (o *Registry) Put(ctx context.Context, name string, data io.ReaderAt, size int64, _ bool) error {
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(data, 0, size)); err != nil {
@@ -207,6 +230,13 @@ func (o *Registry) Put(ctx context.Context, name string, data io.ReaderAt, size 
 		if _, err := io.ReadFull(io.NewSectionReader(data, 0, size), f.Data); err != nil {
 			return err
 		}
+	}
+	if tag := o.at.SequelTag(name); tag != "" {
+		f.Data = make([]byte, size)
+		if _, err := io.ReadFull(io.NewSectionReader(data, 0, size), f.Data); err != nil {
+			return err
+		}
+		return o.write(ctx, &tagged{tag: tag}, []location.File{f})
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -226,8 +256,16 @@ func (o *Registry) push(ctx context.Context, d v1.Descriptor, data io.Reader) er
 	return o.fault(err)
 }
 
-// Remove implements publish.Output. The registry's own garbage collection removes the blob after the next Sync.
+// Remove implements publish.Output. The registry's own garbage collection removes the blob after the next Sync. The tag of a sequel stays, and
+// names no file.
 func (o *Registry) Remove(ctx context.Context, name string) error {
+	if tag := o.at.SequelTag(name); tag != "" {
+		data, err := o.manifest(ctx, tag)
+		if err != nil || data == nil {
+			return err
+		}
+		return o.write(ctx, &tagged{tag, data}, nil)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	err := o.load(ctx)

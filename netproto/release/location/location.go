@@ -181,13 +181,11 @@ func (l Location) options() url.Values {
 }
 
 // FileURL is the URL of a file, by its name in the release folder. It is nil for files that the service has under no URL of their own:
-// those in the manifest of a registry, and sequels.
+// those in the manifests of a registry.
 func (l Location) FileURL(name string) *url.URL {
 	switch {
 	case l.Kind == Web:
 		return l.base.JoinPath(strings.Split(name, "/")...)
-	case strings.HasPrefix(name, "sequels/"):
-		return nil
 	case l.Kind == GitHub:
 		return l.base.JoinPath(AssetName(name))
 	}

@@ -66,8 +66,8 @@ func TestURLs(t *testing.T) {
 		if at.Kind == location.Registry && url(head) != c.object {
 			t.Errorf("%s: a head is at %s", c.address, url(head))
 		}
-		if at.Kind != location.Web && url("sequels/"+sum+".sequel") != "" {
-			t.Errorf("%s has sequels", c.address)
+		if at.Kind == location.Registry && url("sequels/"+sum+".sequel") != "" {
+			t.Errorf("%s has a URL for a sequel", c.address)
 		}
 		if again, err := location.Parse(at.String()); err != nil || again.String() != at.String() {
 			t.Errorf("%s: its text gives %s, %v", c.address, again, err)
@@ -96,13 +96,13 @@ func TestBadAddresses(t *testing.T) {
 }
 
 func TestAssets(t *testing.T) {
-	for _, name := range []string{object, head, stamp, "metadata/12.root.json", "metadata/3.targets.json", "metadata/3.snapshot.json", stamp + ".new"} {
+	for _, name := range []string{object, head, stamp, "metadata/12.root.json", "metadata/3.targets.json", "metadata/3.snapshot.json", stamp + ".new", "sequels/" + sum + ".sequel"} {
 		asset := location.AssetName(name)
 		if back, found := location.AssetFile(asset); !found || back != name {
 			t.Errorf("%s is %s, and that is %s", name, asset, back)
 		}
 	}
-	for _, asset := range []string{"Lathe-1.2-setup.exe", "releases.txt", "metadata.zip", "objects.2c." + sum + ".zip", "objects." + sum, "sequels." + sum + ".sequel"} {
+	for _, asset := range []string{"Lathe-1.2-setup.exe", "releases.txt", "metadata.zip", "objects.2c." + sum + ".zip", "objects." + sum, "sequels." + sum} {
 		if name, found := location.AssetFile(asset); found {
 			t.Errorf("%s counts as %s", asset, name)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -14,6 +15,8 @@ const (
 	MaxFiles = 4000
 	// MaxEmbedded is the largest size of a file whose bytes are in the manifest.
 	MaxEmbedded = 4 << 10
+	// MaxTagged is the largest size of a sequel: it is in a manifest of its own, in base64.
+	MaxTagged = 1 << 20
 	// maxName is the longest name of a file in bytes.
 	maxName = 128
 )
@@ -47,7 +50,27 @@ type File struct {
 // ObjectsTag is the tag of a manifest that lists files for publishers and for the garbage collection. Numbers begin at 0.
 func (l Location) ObjectsTag(number int) string { return fmt.Sprintf("%s-objects-%d", l.Tag, number) }
 
+// SequelTag is the tag of the manifest with the bytes of a sequel, by its name in the release folder; empty for other files.
+func (l Location) SequelTag(name string) string {
+	m := sequelName().FindStringSubmatch(name)
+	if m == nil || l.Kind != Registry {
+		return ""
+	}
+	return l.Tag + "-sequel-" + m[1]
+}
+
+// SequelURL is the URL of that manifest; nil for other files and other services.
+func (l Location) SequelURL(name string) *url.URL {
+	tag := l.SequelTag(name)
+	if tag == "" {
+		return nil
+	}
+	return l.base.JoinPath("manifests", tag)
+}
+
 var (
+	// A tag has room for 20 digits; who asks for the wrong sequel has a useless one.
+	sequelName = onDemand(`^sequels/([0-9a-f]{20})[0-9a-f]{44}\.sequel$`)
 	objectName = onDemand(`^objects/([0-9a-f]{2})/([0-9a-f]{64})$`)
 	headName   = onDemand(`^releases/([0-9a-f]{64})\.release$`)
 	sumForm    = onDemand(`^[0-9a-f]{64}$`)
@@ -103,6 +126,14 @@ func EncodeManifest(files []File) ([]byte, error) {
 	return data, err
 }
 
+// maxData is the largest size of a file whose bytes are in a manifest.
+func maxData(name string) int64 {
+	if sequelName().MatchString(name) {
+		return MaxTagged
+	}
+	return MaxEmbedded
+}
+
 var errManifest = errors.New("manifest: not one of a release folder")
 
 // DecodeManifest parses an untrusted manifest.
@@ -130,7 +161,7 @@ func DecodeManifest(data []byte) ([]File, error) {
 			f.Name = d.Annotations[titleKey]
 		}
 		if !is || !sumForm().MatchString(sum) || d.Size < 0 || f.Name == "" || len(f.Name) > maxName ||
-			f.Data != nil && (int64(len(f.Data)) != d.Size || d.Size > MaxEmbedded) {
+			f.Data != nil && (int64(len(f.Data)) != d.Size || d.Size > maxData(f.Name)) {
 			return nil, errManifest
 		}
 		files[i] = f
