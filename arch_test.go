@@ -69,6 +69,7 @@ var imports = map[string]row{
 	"runtime/abi":                    {},
 	"runtime/sample":                 {ours: []string{"runtime/abi"}},
 	"runtime/sample/protocol":        {ours: []string{"netproto/compat"}},
+	"runtime/sample/gameserver":      {ours: []string{"runtime/sample/protocol"}},
 	"runtime/area":                   {},
 	"runtime/embedded":               {ours: []string{"runtime/abi", "runtime/area", "runtime/sample"}},
 	"runtime/host":                   {ours: []string{"runtime/abi"}, others: []string{purego, sys}},

@@ -46,6 +46,7 @@ import (
 const (
 	apiCompat  = "/api/compat"
 	apiPlayers = "/api/players/"
+	apiGames   = "/api/games/"
 	// MaxAsk is the largest body of a request in bytes: a document of settings, and the rest of the request.
 	MaxAsk = compat.MaxSettings + 64<<10
 )
@@ -124,7 +125,7 @@ type ConfirmNeeds struct {
 
 // Owns reports whether a path belongs to the admin API.
 func Owns(path string) bool {
-	return path == apiCompat || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers)
+	return path == apiCompat || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers) || strings.HasPrefix(path, apiGames)
 }
 
 // Door is the part of a server that administration over HTTP needs.

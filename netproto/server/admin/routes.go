@@ -113,6 +113,7 @@ func Handler(op *operator.Operator, by operator.Actor) http.Handler {
 	mux.HandleFunc("DELETE "+apiCompat+"/tokens/{name}", a.deleteToken)
 	mux.HandleFunc("GET "+apiPlayers+"{id}/floor", a.getFloor)
 	mux.HandleFunc("POST "+apiPlayers+"{id}/floor", a.postFloor)
+	mux.HandleFunc("PUT "+apiGames+"{name}", a.putGames)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		mux.ServeHTTP(w, r)
@@ -342,6 +343,25 @@ func (a api) postToken(w http.ResponseWriter, r *http.Request) {
 
 func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {
 	if err := a.op.Tokens.Drop(a.by, r.PathValue("name")); err != nil {
+		answerFailure(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// GamesRequest is the body of PUT /api/games/{name}: the sessions of a game server now.
+type GamesRequest struct {
+	Sessions []operator.GameSessions `json:"sessions"`
+}
+
+// putGames takes what a game server tells. Any role may: it changes nothing but a number that is shown.
+func (a api) putGames(w http.ResponseWriter, r *http.Request) {
+	var ask GamesRequest
+	err := readRequest(w, r, &ask)
+	if err == nil {
+		err = a.op.Games.Tell(r.PathValue("name"), ask.Sessions)
+	}
+	if err != nil {
 		answerFailure(w, err)
 		return
 	}

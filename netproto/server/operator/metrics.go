@@ -30,7 +30,7 @@ func newMetrics() *metrics {
 // Register adds the operator's metrics to a registry.
 func (o *Operator) Register(r *prometheus.Registry) {
 	m := o.metrics
-	r.MustRegister(m.verdicts, m.revision, m.active, m.changes)
+	r.MustRegister(m.verdicts, m.revision, m.active, m.changes, newGamesCollector(o))
 }
 
 // countVerdict counts a judgement.

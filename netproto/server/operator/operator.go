@@ -24,6 +24,7 @@ type Operator struct {
 	Floors   *Floors   // of the players' accounts
 	Audit    *AuditLog // of all changes
 	Sessions *Sessions // the connected clients
+	Games    *Games    // what game servers tell of their sessions
 
 	log     zerolog.Logger
 	store   Store

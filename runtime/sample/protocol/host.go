@@ -3,7 +3,9 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,7 +25,7 @@ type Host struct {
 
 	mu     sync.Mutex
 	closed bool
-	conns  map[net.Conn]bool
+	conns  map[net.Conn]int32 // with the logic version of its game; 0 before it begins
 }
 
 // Open listens at an address such as "127.0.0.1:0". ended is called with the result of each game that began, from several goroutines
@@ -33,7 +35,7 @@ func Open(address string, ended func(Played, error)) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("game server: %w", err)
 	}
-	h := &Host{listener: listener, ended: ended, conns: map[net.Conn]bool{}}
+	h := &Host{listener: listener, ended: ended, conns: map[net.Conn]int32{}}
 	h.work.Go(h.accept)
 	return h, nil
 }
@@ -69,7 +71,7 @@ func (h *Host) accept() {
 		}
 		h.work.Go(func() {
 			defer h.removePlayer(conn)
-			if p, err := Serve(paced{conn}); p.Logic != 0 || err == nil {
+			if p, err := serve(paced{conn}, func(logic int32) { h.begin(conn, logic) }); p.Logic != 0 || err == nil {
 				h.ended(p, err)
 			}
 		})
@@ -83,8 +85,31 @@ func (h *Host) enter(conn net.Conn) bool {
 	if h.closed || len(h.conns) == maxPlayers {
 		return false
 	}
-	h.conns[conn] = true
+	h.conns[conn] = 0
 	return true
+}
+
+// begin records the logic version of a game.
+func (h *Host) begin(conn net.Conn, logic int32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.conns[conn] = logic
+}
+
+// sessions counts the games that are played now, by logic version.
+func (h *Host) sessions() []sessions {
+	counts := map[int32]int{}
+	h.mu.Lock()
+	for _, logic := range h.conns {
+		counts[logic]++
+	}
+	h.mu.Unlock()
+	delete(counts, 0) // has not begun
+	list := []sessions{}
+	for _, logic := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, sessions{logic, counts[logic]})
+	}
+	return list
 }
 
 func (h *Host) removePlayer(conn net.Conn) {

@@ -66,7 +66,10 @@ type Played struct {
 // Serve plays a game in lockstep with one client until the client leaves, which is not an error, or the states differ (*PartedError).
 // Other errors are *LogicError, *FieldError, and those of the connection. Only the client's field and input are used; its checksums are
 // compared. Closing the connection ends the game; the caller closes it.
-func Serve(conn io.ReadWriter) (p Played, err error) {
+func Serve(conn io.ReadWriter) (p Played, err error) { return serve(conn, func(int32) {}) }
+
+// serve is Serve; begun is called with the logic version when the game begins.
+func serve(conn io.ReadWriter, begun func(logic int32)) (p Played, err error) {
 	var hello greeting
 	if err := binary.Read(conn, binary.LittleEndian, &hello); err != nil {
 		return p, fmt.Errorf("read greeting: %w", err)
@@ -77,6 +80,7 @@ func Serve(conn io.ReadWriter) (p Played, err error) {
 	if p.State, err = NewState(hello.Field, hello.Seed); err != nil {
 		return p, err
 	}
+	begun(p.Logic)
 	for p.Steps < maxSteps {
 		var told step
 		if err := binary.Read(conn, binary.LittleEndian, &told); err != nil {
