@@ -381,9 +381,9 @@ func (r releasePublishCommand) head(h *release.Head) {
 	}
 }
 
-// savedText is what a patch saves of the whole, in percent.
+// savedText is what a patch saves of the whole, in percent; empty if it saves nothing.
 func savedText(bytes, whole int64) string {
-	if whole <= 0 {
+	if bytes >= whole {
 		return ""
 	}
 	return fmt.Sprintf("%.1f %%", 100-100*float64(bytes)/float64(whole))
