@@ -33,7 +33,7 @@ func (s Settings) compatibilityFault() (key, fault string) {
 	case s.Release.Folder != "":
 	case v == "" && s.Compat.Versioned(): // derived from the logic version and the components
 	case v == "":
-		fault = "is not set: give the compatibility version of the client that you serve"
+		fault = "is not set: give the compatibility version of the client that you serve, or with signed releases their folder in Release.Folder"
 	case len(v) > MaxCompatibility:
 		fault = fmt.Sprintf("is %d bytes long, at most %d are allowed", len(v), MaxCompatibility)
 	case !utf8.ValidString(v) || strings.ContainsFunc(v, IsControl):
