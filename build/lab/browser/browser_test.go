@@ -15,6 +15,7 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/signintest"
 )
 
 // shotsEnv names a folder for pictures of the dashboard, for people to look at; without it none are kept.
@@ -254,5 +255,46 @@ func TestDashboardReleasesInABrowser(t *testing.T) {
 		if !strings.Contains(waits, want) {
 			t.Errorf("the page lacks %q: %s", want, waits)
 		}
+	}
+}
+
+// TestDashboardPromotesInABrowser proposes that a release of one channel is offered in another, and reads what players will fetch.
+func TestDashboardPromotesInABrowser(t *testing.T) {
+	ctx := chromium(t)
+	h, _, at := busy(t)
+	h.enters(t, ctx)
+	var made string
+	does(t, ctx,
+		chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin/releases"), chromedp.WaitVisible(chromedp.CSS("#propose")),
+		script(`(document.querySelector("select[name=release]").value = "lathe/beta/3", document.querySelector("select[name=action]").value = "promote", document.querySelector("select[name=into]").value = "stable", "")`, new(string)),
+		chromedp.SendKeys(chromedp.CSS("textarea[name=comment]"), "testers like it"), chromedp.Click(chromedp.CSS("main button.primary")),
+		chromedp.WaitVisible(chromedp.CSS("#waiting")), into(&made, chromedp.Text(chromedp.CSS("main"))), picture("releases-promoted"),
+	)
+	for _, want := range []string{"What players of that channel will fetch:", "Linux-x64, from release 2: no patch; at most", "lathe/stable/Linux-x64/3"} {
+		if !strings.Contains(made, want) {
+			t.Errorf("the page lacks %q: %s", want, made)
+		}
+	}
+}
+
+// TestDashboardSignInInABrowser signs in with an account of a provider, and is told why another one may not.
+func TestDashboardSignInInABrowser(t *testing.T) {
+	ctx := chromium(t)
+	provider := signintest.New(t)
+	h := start(t, "5-8", provider)
+	provider.Claims = map[string]any{"email": "eve@example.org"}
+	button, refusal, who := chromedp.CSS(`a[href="/admin/signin"]`), "", ""
+	does(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.at+"/admin"), chromedp.WaitVisible(button), picture("signin"), chromedp.Click(button),
+		chromedp.WaitVisible(chromedp.CSS(`[role="alert"]`)), into(&refusal, chromedp.Text(chromedp.CSS(`[role="alert"]`))))
+	checks(t, ctx, "signin-refused", 1280)
+	if !strings.Contains(refusal, "knows you as eve@example.org, but that account has no rights here") {
+		t.Error(refusal)
+	}
+	looks(t, ctx, h.at+"/admin/login", "signin-phone", 390)
+	provider.Claims = map[string]any{"email": "ada@example.org", "groups": []string{"admins"}}
+	does(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Click(button), chromedp.WaitVisible(chromedp.CSS("#live")), into(&who, chromedp.Text(chromedp.CSS(".user"))), picture("signed-in"),
+		chromedp.Click(chromedp.CSS(".who button")), chromedp.WaitVisible(button))
+	if !strings.Contains(who, "ada@example.org") {
+		t.Error(who)
 	}
 }

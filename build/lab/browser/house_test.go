@@ -18,15 +18,19 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/compat"
+	"collet/netproto/release"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
+	"collet/netproto/server/metrics"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
 	"collet/netproto/server/releases"
+	"collet/netproto/server/signin"
+	"collet/netproto/server/signintest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +44,8 @@ type house struct {
 }
 
 // start runs a server until the test ends that supports a range of versions, with modules of 7 in place and of 6 beside.
-func start(t *testing.T, supported string) *house {
+// People sign in with the provider, if there is one.
+func start(t *testing.T, supported string, provider ...*signintest.Provider) *house {
 	t.Helper()
 	root := t.TempDir()
 	for name, content := range map[string]string{
@@ -88,8 +93,11 @@ func start(t *testing.T, supported string) *house {
 	m := &origin.Monitor{}
 	m.Mount(admin.Owns, admin.New(m))
 	folder, err := releasetest.New(filepath.Join(t.TempDir(), "release"))
-	for n := 1; n <= 2 && err == nil; n++ {
+	for n := 1; n <= 3 && err == nil; n++ {
 		r := releasetest.Standard(n)
+		if n == 3 {
+			r.Channel = "beta"
+		}
 		r.Note = fmt.Sprintf("Release %d: a faster lathe.\nThe chuck no longer slips.", n)
 		err = folder.Publish(r)
 	}
@@ -97,13 +105,22 @@ func start(t *testing.T, supported string) *house {
 		t.Fatal(err)
 	}
 	about := dashboard.About{Name: "Lathe EU-1", Releases: &releases.Board{Folder: folder.Dir, Proposals: filepath.Join(t.TempDir(), "proposals")}}
-	m.Mount(dashboard.Owns, dashboard.New(m, about, zerolog.Nop()))
+	about.ClientsOf = func(e release.Entry) metrics.Clients {
+		return metrics.Clients{Checks: 1234 * e.Number, Verdicts: map[string]uint64{"ACCEPT": 981, "UPDATE_BINARIES": 17}}
+	}
 	if err := m.Configure(set, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
 	m.Watch(s)
 	h.addr = serves(t, func(ctx context.Context, listener net.Listener) error { return s.Serve(ctx, listener) })
 	h.at = "http://" + serves(t, func(ctx context.Context, listener net.Listener) error {
+		for _, p := range provider {
+			client := config.Defaults().SignIn
+			client.Issuer, client.ClientID, client.Admin = p.URL, signintest.ID, []string{"admins"}
+			client.RedirectURL = "http://" + listener.Addr().String() + config.SignInPath
+			about.SignIn = signin.New(client, signintest.Secret)
+		}
+		m.Mount(dashboard.Owns, dashboard.New(m, about, zerolog.Nop()))
 		return m.ServeMonitor(ctx, listener, zerolog.Nop())
 	})
 	return h
@@ -176,6 +193,10 @@ func busy(t *testing.T) (*house, *operator.Operator, string) {
 				h.comes(t, int32(6+i), target, "")
 			}
 		}
+	}
+	seven := int32(7)
+	if err := h.operator.Games.Tell("eu-1", []operator.GameSessions{{Logic: &seven, Count: 40}, {Count: 2}}); err != nil {
+		t.Fatal(err)
 	}
 	h.comes(t, 5, "Linux-x64", "")
 	h.comes(t, 5, "Android-arm64", "")
