@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -81,8 +82,8 @@ func (g *Games) forget() {
 	maps.DeleteFunc(g.all, func(_ string, t told) bool { return g.now().Sub(t.at) > GameTime })
 }
 
-// list are the game servers by name, with versions as a server knows them.
-func (g *Games) list(known labels) []GameServer {
+// list are the game servers by name.
+func (g *Games) list() []GameServer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget()
@@ -91,8 +92,8 @@ func (g *Games) list(known labels) []GameServer {
 		s, counts := GameServer{Name: name}, map[Group]int{}
 		for _, told := range t.sessions {
 			logic := NoLogicGroup
-			if told.Logic != nil {
-				logic = known.logic(*told.Logic)
+			if told.Logic != nil && *told.Logic >= 0 {
+				logic = strconv.Itoa(int(*told.Logic))
 			}
 			counts[Group{Logic: logic}] += told.Count
 			s.Count += told.Count
@@ -119,7 +120,7 @@ func (c gamesCollector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
 // Collect implements prometheus.Collector.
 func (c gamesCollector) Collect(to chan<- prometheus.Metric) {
-	for _, s := range c.o.Games.list(labelsOf(c.o.Snapshot())) {
+	for _, s := range c.o.Games.list() {
 		for _, g := range s.Sessions {
 			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(g.Count), s.Name, g.Logic)
 		}

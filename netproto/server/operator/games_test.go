@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"collet/netproto/compat"
 )
 
 // TestGames: what game servers tell counts for a minute, in bounds.
@@ -16,7 +14,6 @@ func TestGames(t *testing.T) {
 	t.Parallel()
 	at, g := time.Unix(1_700_000_000, 0), newGames()
 	g.now = func() time.Time { return at }
-	known := labels{versions: compat.Range{Min: 5, Max: 8}, ranged: true}
 	says := func(name string, sessions ...GameSessions) {
 		t.Helper()
 		if err := g.Tell(name, sessions); err != nil {
@@ -27,17 +24,17 @@ func TestGames(t *testing.T) {
 	says("eu-1", GameSessions{&seven, 4}, GameSessions{&seven, 5}, GameSessions{&ten, 2}, GameSessions{nil, 1})
 	at = at.Add(GameTime / 2)
 	says("eu-2", GameSessions{&seven, 1})
-	list := g.list(known)
-	want := []Group{{Logic: "7", Count: 9}, {Logic: NoLogicGroup, Count: 1}, {Logic: OtherGroup, Count: 2}}
+	list := g.list()
+	want := []Group{{Logic: "7", Count: 9}, {Logic: "10", Count: 2}, {Logic: NoLogicGroup, Count: 1}}
 	if len(list) != 2 || list[0].Name != "eu-1" || list[0].Count != 12 || !slices.Equal(list[0].Sessions, want) || list[1].Count != 1 {
 		t.Errorf("%+v", list)
 	}
 	at = at.Add(GameTime/2 + time.Second)
-	if list = g.list(known); len(list) != 1 || list[0].Name != "eu-2" {
+	if list = g.list(); len(list) != 1 || list[0].Name != "eu-2" {
 		t.Errorf("a silent game server counts: %+v", list)
 	}
 	says("eu-2")
-	if list = g.list(known); len(list) != 1 || list[0].Count != 0 {
+	if list = g.list(); len(list) != 1 || list[0].Count != 0 {
 		t.Errorf("%+v", list)
 	}
 	for i := range maxGameServers - 1 {

@@ -92,7 +92,7 @@ func (o *Operator) Show() State {
 	s := State{
 		Settings: st.settings, Versioned: d.Versioned, Supported: d.Supported, Development: d.Development,
 		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Content: st.snapshot.Content, Build: buildState(d.Build),
-		Connected: o.Sessions.connectedGroups(labelsOf(st.snapshot)), Games: o.Games.list(labelsOf(st.snapshot)), LastHour: o.Sessions.lastHour(time.Now()), Floors: o.Floors.Counts(),
+		Connected: o.Sessions.connectedGroups(labelsOf(st.snapshot)), Games: o.Games.list(), LastHour: o.Sessions.lastHour(time.Now()), Floors: o.Floors.Counts(),
 		Hints: hintsFor(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Tokens.Exist(),
 	}
 	if d.Manifest != nil {
