@@ -234,7 +234,8 @@ func TestDashboardFollowsInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	h, _, at := busy(t)
 	h.enters(t, ctx)
-	does(t, ctx, chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#live")))
+	does(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(at+"/admin"), chromedp.WaitVisible(chromedp.CSS("#games")))
+	checks(t, ctx, "games", 1280)
 	h.comes(t, 7, "macOS-arm64", "")
 	does(t, ctx, chromedp.WaitVisible(chromedp.Search(`//*[@id="live"]//table[contains(@class, "grid")]//th[text()="macOS-arm64"]`)))
 }
