@@ -21,9 +21,9 @@ build_packages="gcc libc6-dev make pkg-config libgl-dev libegl-dev libgles-dev l
 libxrandr-dev libxinerama-dev libxi-dev libxxf86vm-dev libxkbcommon-dev libwayland-dev wayland-protocols"
 # What `make bench` compares with.
 bench_packages="nginx-light curl"
-# The same for updates between releases, and what its corpus is made with.
+# The same for updates between releases, and what its corpus is made with, beside npm, which other packages of Node bring, too.
 peer_packages="rsync zsync casync bsdiff xdelta3 zstd nginx-light curl iproute2"
-corpus_packages="npm tar zip p7zip-full"
+corpus_packages="tar zip p7zip-full"
 # What the sample game opens its window with, a software OpenGL, and a display and keyboard without a screen.
 run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
 # What the product's tests start: dialogs, traces of system calls, programs that read what we write, and a font with the letters of China
@@ -91,7 +91,8 @@ as_root() {
 peers() {
 	wanted=""
 	without_commands rsync zsync casync bsdiff xdelta3 zstd nginx curl ip && wanted=$peer_packages
-	without_commands npm tar zip 7z && wanted="$wanted $corpus_packages"
+	without_commands npm && wanted="$wanted npm"
+	without_commands tar zip 7z && wanted="$wanted $corpus_packages"
 	without_commands nginx && fresh=nginx || fresh=""
 	optional "it is not compared with" $wanted
 	quiet_services
