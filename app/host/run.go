@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"collet/app/memory"
 )
 
 // exitUsage is the exit code of a start that could not begin, as in most programs for an invalid command line.
@@ -88,8 +90,8 @@ func Run(ctx context.Context, opt Options, stdout, stderr io.Writer) (code int, 
 
 // runStart is Run; trial is the connection to the sponsor, or nil.
 func runStart(ctx context.Context, opt Options, trial *sponsored, stdout, stderr io.Writer) (code int, again *Relaunch) {
-	collector := pauseGC()
-	defer collector.close()
+	collector := memory.Pause()
+	defer collector.Close()
 	h, err := newHost(opt)
 	h.collector = collector
 	defer func() {

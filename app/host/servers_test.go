@@ -3,74 +3,20 @@ package host
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strings"
+	"path"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
 
+	"collet/app/generations"
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/session"
 	"collet/platform"
 )
-
-// TestServersAreRemembered covers what the file keeps, in which order, and what it does not believe.
-func TestServersAreRemembered(t *testing.T) {
-	folder, err := platform.OpenDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	s := &servers{fs: folder, name: "Cache/servers", log: zerolog.Nop()}
-	content := func() string {
-		data, _ := os.ReadFile(folder.Path(s.name))
-		return string(data)
-	}
-	if got := s.recall("a:1"); got != 0 {
-		t.Errorf("nothing is remembered as %v", got)
-	}
-	s.remember("a:1", netproto.C1)
-	s.remember("a:1", netproto.G2a)
-	if content() != "" {
-		t.Errorf("%q is not worth a file", content())
-	}
-	s.remember("a:1", netproto.G2b)
-	s.remember("b:1", netproto.G1)
-	s.remember("a:1", netproto.G2b)
-	s.remember("a b:1", netproto.G1)
-	if content() != "b:1 G1\na:1 G2b\n" || s.recall("a:1") != netproto.G2b || s.recall("b:1") != netproto.G1 || s.recall(":1") != 0 {
-		t.Errorf("%q", content())
-	}
-	s.remember("a:1", netproto.G1)
-	if s.recall("a:1") != netproto.G1 {
-		t.Errorf("%q", content())
-	}
-	s.remember("a:1", netproto.C1)
-	s.remember("b:1", netproto.C1)
-	if content() != "" {
-		t.Errorf("%q is forgotten badly", content())
-	}
-	for i := range 3 * maxServers {
-		s.remember(fmt.Sprintf("host%d:1", i), netproto.G1)
-	}
-	if n := strings.Count(content(), "\n"); n != maxServers || s.recall("host47:1") != netproto.G1 || s.recall("host31:1") != 0 {
-		t.Errorf("%d lines: %q", n, content())
-	}
-	for _, odd := range []string{"a:1 G9\n", "a:1 C1\n", "a:1\n", "a:1 G1 G1\n", "a:1G1", strings.Repeat("x", maxServersFile+1), "\x00"} {
-		if err := os.WriteFile(folder.Path(s.name), []byte(odd), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.recall("a:1"); got != 0 {
-			t.Errorf("%.20q is %v", odd, got)
-		}
-	}
-}
 
 // TestNextStartDoesNotProbe updates twice from a server that speaks G2b alone and counts connections.
 func TestNextStartDoesNotProbe(t *testing.T) {
@@ -97,7 +43,7 @@ func TestNextStartDoesNotProbe(t *testing.T) {
 	defer folder.Close()
 	for start, want := range []int{2, 3, 4} {
 		s := &source{
-			servers: &servers{fs: folder, name: filepath.ToSlash(filepath.Join("Cache", serversFile)), log: zerolog.Nop()},
+			servers: &generations.File{FS: folder, Name: path.Join("Cache", generations.FileName), Log: zerolog.Nop()},
 			options: session.Options{Addr: listener.Addr().String(), Auto: true, Compatibility: "compat-A", Target: "Linux-x64"},
 		}
 		judgement, err := s.Connect(context.Background())

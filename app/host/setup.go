@@ -17,6 +17,7 @@ import (
 	"collet"
 	"collet/app/install"
 	"collet/app/logfile"
+	"collet/app/memory"
 	"collet/app/settings"
 	"collet/app/splash"
 	"collet/app/update"
@@ -36,7 +37,7 @@ type setup struct {
 	log      zerolog.Logger
 	logs     *logfile.File
 
-	collector *collector // nil leaves the garbage collector as it is
+	collector *memory.Collector // nil leaves the garbage collector as it is
 
 	exe    string // absolute path of this program
 	folder string // absolute path of the install; paths.install

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"collet/app/generations"
 	"collet/app/update"
 	"collet/netproto"
 	"collet/netproto/compat"
@@ -23,10 +24,10 @@ import (
 // players. One Updater uses it at a time; Close may be called from any goroutine.
 type source struct {
 	options session.Options
-	servers *servers       // remembered generations of servers; nil remembers nothing
-	secure  bool           // TLS authenticates the server
-	met     meeting        // with the server of the last Connect
-	offered []release.File // the last file list
+	servers *generations.File // remembered generations of servers; nil remembers nothing
+	secure  bool              // TLS authenticates the server
+	met     meeting           // with the server of the last Connect
+	offered []release.File    // the last file list
 
 	answers  atomic.Int64 // complete verdicts and lists
 	received atomic.Int64 // bytes of all sessions, as received
@@ -53,7 +54,7 @@ func newSource(u *updates, compatibility string) *source {
 	identity, manifest := u.identity(compatibility)
 	return &source{
 		secure:  u.secure(),
-		servers: &servers{fs: u.fs, name: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), serversFile), log: u.log},
+		servers: &generations.File{FS: u.fs, Name: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), generations.FileName), Log: u.log},
 		options: session.Options{
 			Addr: u.route.addr, Dial: u.route.dial, Generation: generation, Auto: generation == 0,
 			Compatibility: compatibility, Target: string(u.target), Log: u.log, RequestSize: new(session.RequestSize),
@@ -138,7 +139,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	}
 	options := s.options
 	if options.Auto && s.servers != nil {
-		options.Generation = s.servers.recall(options.Addr)
+		options.Generation = s.servers.Recall(options.Addr)
 	}
 	client, err := s.dial(ctx, options)
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 	s.answers.Add(1)
 	s.meet(client)
 	if options.Auto && s.servers != nil {
-		s.servers.remember(options.Addr, client.Generation())
+		s.servers.Remember(options.Addr, client.Generation())
 	}
 	return client.Judgement(), nil
 }

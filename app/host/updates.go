@@ -167,7 +167,7 @@ func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Option
 		FS: u.fs, Folder: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), install.ReleaseFolder), Disk: u.dir,
 		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
-		Language: u.locale, Notes: f.ReleaseNotes, Log: u.log, Reserve: u.collector.reserve,
+		Language: u.locale, Notes: f.ReleaseNotes, Log: u.log, Reserve: u.collector.Reserve,
 		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) },
 	}
 	for _, address := range u.signed.urls {

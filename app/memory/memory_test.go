@@ -1,4 +1,4 @@
-package host
+package memory
 
 import (
 	"math"
@@ -25,34 +25,34 @@ func TestCollector(t *testing.T) {
 			t.Errorf("%s: %d %%, up to %d bytes", when, p, l)
 		}
 	}
-	c := pauseGC()
-	want("at the start", -1, gcPauseLimit)
-	release := c.reserve(100 << 20)
-	want("with a buffer", -1, gcPauseLimit+100<<20)
+	c := Pause()
+	want("at the start", -1, pauseLimit)
+	release := c.Reserve(100 << 20)
+	want("with a buffer", -1, pauseLimit+100<<20)
 	c.endStart()
-	want("with a buffer after the start", before, gcPauseLimit+100<<20)
-	second := c.reserve(1 << 20)
+	want("with a buffer after the start", before, pauseLimit+100<<20)
+	second := c.Reserve(1 << 20)
 	release()
-	want("with another one", before, gcPauseLimit+1<<20)
+	want("with another one", before, pauseLimit+1<<20)
 	second()
 	want("without", before, unlimited)
 	c.endStart()
 	want("when the timer is late", before, unlimited)
 
-	c.close()
-	c = pauseGC()
-	c.reserve(1 << 20)()
-	want("at the start, after a buffer", -1, gcPauseLimit)
-	c.close()
+	c.Close()
+	c = Pause()
+	c.Reserve(1 << 20)()
+	want("at the start, after a buffer", -1, pauseLimit)
+	c.Close()
 	want("at the end", before, unlimited)
 
 	debug.SetMemoryLimit(1 << 30)
 	defer debug.SetMemoryLimit(unlimited)
-	if c := pauseGC(); c != nil {
+	if c := Pause(); c != nil {
 		t.Error("the limit of the environment was changed")
 	}
 	c = nil
-	c.reserve(1 << 20)()
-	c.close()
+	c.Reserve(1 << 20)()
+	c.Close()
 	want("with a limit of the environment", before, 1<<30)
 }
