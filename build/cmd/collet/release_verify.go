@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,10 +63,10 @@ func (r releaseVerifyCommand) Run(ctx context.Context, c console.Console) error 
 			for _, f := range rows {
 				fmt.Fprintf(c.Out, "%s: %s\n", console.Clean(f.Name), console.Clean(f.What))
 			}
-			_, err = fmt.Fprintf(c.Out, "%s read, %d findings\n", text.Bytes(checked), len(rows))
+			_, err = fmt.Fprintf(c.Out, "%s read, %s\n", text.Bytes(checked), countFindings(len(rows)))
 		}
 		if err == nil && len(rows) > 0 {
-			err = console.Printed(fmt.Errorf("%d findings", len(rows)))
+			err = console.Printed(errors.New(countFindings(len(rows))))
 		}
 		return err
 	})
@@ -93,7 +94,7 @@ func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console)
 		w.shows.ClearLine()
 		err = r.Print(c.Out, publicJSON(result), func(out io.Writer) error { return printPublic(out, result) })
 		if err == nil && len(result.Findings) > 0 {
-			err = console.Printed(fmt.Errorf("%d findings", len(result.Findings)))
+			err = console.Printed(errors.New(countFindings(len(result.Findings))))
 		}
 		return err
 	})
@@ -108,7 +109,7 @@ func printPublic(out io.Writer, r public.Result) error {
 		}
 		fmt.Fprintf(out, "%s: %s; %s\n", console.Clean(names), console.Clean(f.What), f.Want)
 	}
-	_, err := fmt.Fprintf(out, "%d files asked for, %s read, %d findings\n", r.Files, text.Bytes(r.Bytes), len(r.Findings))
+	_, err := fmt.Fprintf(out, "%d files asked for, %s read, %s\n", r.Files, text.Bytes(r.Bytes), countFindings(len(r.Findings)))
 	return err
 }
 
@@ -128,4 +129,11 @@ func publicJSON(r public.Result) any {
 		Bytes    int64 `json:"bytes"`
 		Findings []row `json:"findings"`
 	}{r.Files, r.Bytes, rows}
+}
+
+func countFindings(n int) string {
+	if n == 1 {
+		return "1 finding"
+	}
+	return fmt.Sprintf("%d findings", n)
 }
