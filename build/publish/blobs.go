@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"collet/build/advice"
+	"collet/build/publish/game"
 	"collet/netproto/delta"
 	"collet/netproto/release"
 	"collet/platform"
@@ -30,10 +31,10 @@ type blobSource struct {
 func newBlobs(u *unpacker) *blobs { return &blobs{unpacker: u, at: map[release.Digest]blobSource{}} }
 
 // addGame adds the files of a game folder.
-func (b *blobs) addGame(g *game) {
-	for _, f := range g.allFiles() {
-		if _, there := b.at[f.sum]; !there {
-			b.at[f.sum] = blobSource{path: f.path, size: f.info.Size(), fs: g.fs, name: f.name}
+func (b *blobs) addGame(g *game.Folder) {
+	for _, f := range g.All() {
+		if _, there := b.at[f.Sum]; !there {
+			b.at[f.Sum] = blobSource{path: f.Path, size: f.Info.Size(), fs: g.FS, name: f.Name}
 		}
 	}
 }

@@ -51,6 +51,3 @@ func (d *dirty) syncAll(fsys platform.FS) error {
 
 // isMissing reports whether a file is not there.
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// makeOutside creates a folder outside the release folder.
-func makeOutside(name string) error { return os.MkdirAll(name, 0o755) }

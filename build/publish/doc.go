@@ -23,7 +23,7 @@
 //
 // # Parts
 //
-// A Folder has a part for each subject, with its own state. For reading: releases (the signed list, heads, lists; only reads), unpacker
+// Package game reads the folder of the game. A Folder has a part for each subject, with its own state. For reading: releases (the signed list, heads, lists; only reads), unpacker
 // (blobs of earlier releases). For writing, in the order of a publication: digester (digests and their cache), objectStore (files that never
 // change; the only writer of objects and heads), packer, chunker, patchMaker, solidMaker and headWriter, which make these files, trust.Repo (the signed
 // lists), then sequelFiles and plainFiles, which follow from the lists. The ledger is written when a packer's or patchMaker's object has its

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"runtime"
 	"strings"
@@ -194,12 +193,12 @@ const unfinishedExt = ".new"
 
 // sweepUnfinished removes unfinished files of killed commands below a folder.
 func sweepUnfinished(fsys platform.FS, folder string) error {
-	err := walk(fsys, folder, func(name string, _ fs.DirEntry) error {
+	err := platform.Walk(fsys, folder, func(name string, _ fs.DirEntry) error {
 		if strings.HasSuffix(name, unfinishedExt) {
 			return fsys.Remove(name)
 		}
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		return advice.Because(err, "", "remove unfinished files")
 	}
@@ -258,35 +257,4 @@ func size(fsys platform.FS, name string) int64 {
 func isPublic(name string) bool {
 	top, _, deep := strings.Cut(name, "/")
 	return deep && (top == "metadata" || top == "releases" || top == "objects" || top == sequelFolder) && !strings.HasSuffix(name, unfinishedExt)
-}
-
-// walk visits the plain files below a folder, sorted by name. A missing folder is empty.
-func walk(fsys platform.FS, folder string, visit func(name string, e fs.DirEntry) error) error {
-	return walkAll(fsys, folder, visit, func(string, fs.DirEntry) {})
-}
-
-// walkAll is walk that also shows what is neither a plain file nor a folder.
-func walkAll(fsys platform.FS, folder string, visit func(name string, e fs.DirEntry) error, other func(name string, e fs.DirEntry)) error {
-	entries, err := fsys.ReadDir(folder)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(folder, e.Name())
-		switch {
-		case e.IsDir():
-			err = walkAll(fsys, name, visit, other)
-		case e.Type().IsRegular():
-			err = visit(name, e)
-		default:
-			other(name, e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -58,12 +58,12 @@ func (m *mirror) update(ctx context.Context, r *reach, remove bool) error {
 		return err
 	}
 	wanted := [][]string{slices.Sorted(maps.Keys(r.objects)), slices.Sorted(maps.Keys(r.heads)), nil}
-	err = walk(m.fs, "metadata", func(name string, _ fs.DirEntry) error {
+	err = platform.Walk(m.fs, "metadata", func(name string, _ fs.DirEntry) error {
 		if isPublic(name) && name != timestampName {
 			wanted[2] = append(wanted[2], name)
 		}
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		return advice.Because(err, "", "list the signed lists")
 	}
@@ -151,12 +151,12 @@ func (m *mirror) sendSequels(ctx context.Context) (names []string, err error) {
 	if limits.Sequels > 0 {
 		return m.sendRecentSequels(ctx, limits)
 	}
-	err = walk(m.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+	err = platform.Walk(m.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		if isPublic(name) {
 			names = append(names, name)
 		}
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		return nil, advice.Because(err, "", "list %s", sequelFolder)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 
@@ -61,13 +62,13 @@ func (o *folderOutput) String() string { return o.fs.Path(".") }
 // List implements Output.
 func (o *folderOutput) List(_ context.Context, folder string) (map[string]int64, error) {
 	list := map[string]int64{}
-	err := walk(o.fs, folder, func(name string, e fs.DirEntry) error {
+	err := platform.Walk(o.fs, folder, func(name string, e fs.DirEntry) error {
 		info, err := e.Info()
 		if err == nil {
 			list[name] = info.Size()
 		}
 		return err
-	})
+	}, nil)
 	return list, err
 }
 
@@ -136,7 +137,7 @@ func OpenOutput(name string, getenv func(string) string, notice func(string)) (O
 
 // openFolderOutput opens a folder, and creates it if necessary.
 func openFolderOutput(name string) (Output, io.Closer, error) {
-	if err := makeOutside(name); err != nil {
+	if err := os.MkdirAll(name, 0o755); err != nil {
 		return nil, nil, advice.Because(err, "", "make the folder %s", name)
 	}
 	dir, err := platform.OpenDir(name)

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/game"
 	"collet/build/publish/memory"
+	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -78,17 +80,16 @@ func (p *plainFiles) update(ctx context.Context) error {
 // replace replaces the plain files by the wanted ones, named below release.PlainFolder. Other files in the folder are removed.
 func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]release.ListedFile) error {
 	began := p.now()
-	g := &game{fs: p.fs, top: release.PlainFolder, targets: map[string][]*found{}}
-	if err := errors.Join(g.readResources(), g.readBinaries()); err != nil {
+	there, err := game.Plain(p.fs)
+	if err != nil {
 		return err
 	}
-	if err := p.digester.addDigests(ctx, g); err != nil {
+	if err := p.digester.addDigests(ctx, p.fs, release.PlainFolder, there); err != nil {
 		return err
 	}
-	there := g.allFiles()
-	stay := map[string]*found{}
+	stay := map[string]*game.File{}
 	for _, file := range there {
-		if name := strings.TrimPrefix(file.name, release.PlainFolder+"/"); wanted[name].Sum == file.sum {
+		if name := strings.TrimPrefix(file.Name, release.PlainFolder+"/"); wanted[name].Sum == file.Sum {
 			stay[name] = file
 		}
 	}
@@ -108,8 +109,8 @@ func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]re
 	}
 	cache := memory.LoadDigests(p.fs, p.fs.Path(release.PlainFolder))
 	for _, file := range linked {
-		if info, err := p.fs.Lstat(file.name); err == nil {
-			cache.Carry(p.fs.Path(file.name), file.info, info, file.sum, began)
+		if info, err := p.fs.Lstat(file.Name); err == nil {
+			cache.Carry(p.fs.Path(file.Name), file.Info, info, file.Sum, began)
 		}
 	}
 	return cache.Save(p.fs)
@@ -127,7 +128,7 @@ func (p *plainFiles) unusedName() string {
 
 // stage creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
 // all others are written. Everything is durable when stage returns.
-func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted map[string]release.ListedFile, stay map[string]*found) (linked []*found, err error) {
+func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted map[string]release.ListedFile, stay map[string]*game.File) (linked []*game.File, err error) {
 	if err := p.store.makeFolder(next); err != nil {
 		return nil, advice.Because(err, room(err), "make the folder %s", next)
 	}
@@ -142,7 +143,7 @@ func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted ma
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		to := path.Join(next, name)
 		err := errors.Join(ctx.Err(), p.store.makeFolder(path.Dir(to)))
-		if old := stay[name]; err == nil && old != nil && p.fs.Link(old.name, to) == nil {
+		if old := stay[name]; err == nil && old != nil && p.fs.Link(old.Name, to) == nil {
 			linked = append(linked, old)
 			continue
 		}
@@ -272,4 +273,11 @@ func removeTree(fsys platform.FS, name string) error {
 		}
 	}
 	return errors.Join(err, fsys.Remove(name))
+}
+
+// describesProgram reports whether a set is that of a program.
+func describesProgram(l release.Listing) bool {
+	return slices.ContainsFunc(l, func(f release.ListedFile) bool {
+		return f.Use == release.UseRuntime && strings.HasSuffix(f.Path, product.DescriptionExt)
+	})
 }

@@ -83,12 +83,12 @@ func (f *Folder) copyNew(ctx context.Context, entries []release.Entry, to platfo
 func removeOthers(to platform.FS, wanted map[string]int64) error {
 	var gone []string
 	for _, folder := range []string{"objects", "releases"} {
-		err := walk(to, folder, func(name string, _ fs.DirEntry) error {
+		err := platform.Walk(to, folder, func(name string, _ fs.DirEntry) error {
 			if _, stays := wanted[name]; !stays {
 				gone = append(gone, name)
 			}
 			return nil
-		})
+		}, nil)
 		if err != nil {
 			return advice.Because(err, "", "look through the proposal")
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/game"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -67,7 +68,7 @@ type Summary struct {
 type publication struct {
 	*Folder
 	request  Request
-	game     *game
+	game     *game.Folder
 	blobs    *blobs
 	origins  map[string][]origin // by target
 	passed   map[string][]PatchSummary
@@ -98,7 +99,7 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 			return Summary{}, err
 		}
 	}
-	g, err := readGame(gameFolder, r.Target)
+	g, err := game.Read(gameFolder, r.Target)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -110,14 +111,14 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 	if err := p.publishAll(ctx, keys); err != nil {
 		return p.summary, err
 	}
-	p.summary.Ignored, p.summary.Took = g.ignored, time.Since(started)
+	p.summary.Ignored, p.summary.Took = g.Ignored, time.Since(started)
 	return p.summary, nil
 }
 
 func (p *publication) publishAll(ctx context.Context, keys []*trust.PrivateKey) error {
 	defer p.meter.enterStage(0)
 	p.meter.enterStage(stageHash)
-	if err := p.digester.addDigests(ctx, p.game); err != nil {
+	if err := p.digester.addDigests(ctx, p.game.FS, ".", p.game.All()); err != nil {
 		return err
 	}
 	if err := p.addDescriptions(ctx); err != nil {
@@ -199,8 +200,8 @@ func (p *publication) selectTargets() (targets []string, err error) {
 	if p.request.Patches != nil {
 		last = *p.request.Patches
 	}
-	for _, t := range p.game.names() {
-		if p.listings[t], err = p.game.setOf(t); err != nil {
+	for _, t := range p.game.Targets() {
+		if p.listings[t], err = p.game.Set(t); err != nil {
 			return nil, err
 		}
 		already, err := p.isPublished(t)
@@ -398,7 +399,7 @@ func (p *publication) newHead(to *origin) (release.Head, error) {
 		Count: len(to.listing), Mirrors: s.Mirrors,
 	}
 	if h.Compatibility == "" {
-		h.Compatibility = p.game.compatibility[to.entry.Target]
+		h.Compatibility = p.game.Compatibility[to.entry.Target]
 	}
 	if h.Version == "" {
 		h.Version = strconv.FormatUint(h.Number, 10)
@@ -406,7 +407,7 @@ func (p *publication) newHead(to *origin) (release.Head, error) {
 	if r.Head != nil {
 		r.Head(&h)
 	}
-	texts := maps.Clone(p.game.notes)
+	texts := maps.Clone(p.game.Notes)
 	maps.Copy(texts, r.Notes)
 	return h, p.heads.putLists(&h, to, texts)
 }

@@ -3,7 +3,6 @@ package publish_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -72,36 +71,6 @@ func TestPublishAgainIsNothing(t *testing.T) {
 	}
 }
 
-// TestBadNames: all files that can't be in a release are named at once, up to a number.
-func TestBadNames(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	f := s.open()
-	defer func() { must(t, f.Close()) }()
-	refused := func(files tree) string {
-		t.Helper()
-		_, err := f.Publish(t.Context(), game(t, files), publish.Request{}, s.keys.online())
-		if err == nil {
-			t.Fatal("published")
-		}
-		return err.Error()
-	}
-	files := small(1).with(tree{"Resources/a:b": "", "PlatformBinaries/Linux-x64/nul": "", "PlatformResources/Linux-x64/x?": ""})
-	if got := refused(files); strings.Count(got, "can't be in a release") != 3 || strings.Count(got, "\n") != 2 {
-		t.Error(got)
-	}
-	for i := range 40 {
-		files[fmt.Sprintf("Resources/%d*", i)] = ""
-	}
-	if got := refused(files); strings.Count(got, "can't be in a release") != 20 || !strings.HasSuffix(got, "\nand 23 more") {
-		t.Error(got)
-	}
-	twins := small(1).with(tree{"Resources/one": "", "Resources/ONE": "", "Resources/two": "", "Resources/TWO": "", "Resources/Two": ""})
-	if got := refused(twins); strings.Count(got, "is the same file as") != 3 {
-		t.Error(got)
-	}
-}
-
 func TestPublishRefuses(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -114,12 +83,8 @@ func TestPublishRefuses(t *testing.T) {
 	}{
 		{"other files under a number", small(2), publish.Request{Number: 5}, "published with other files"},
 		{"a lower number", small(2), publish.Request{Number: 4}, "below 5"},
-		{"nothing", tree{"readme": ""}, publish.Request{}, "has no PlatformBinaries; name the target"},
-		{"an install without a module", tree{"Resources/a": ""}, publish.Request{Target: linux}, "no native module *.so"},
 		{"a target that is not there", small(2), publish.Request{Target: "macOS-arm64"}, "it has Linux-x64, Windows-win64"},
-		{"a path", small(2).with(tree{"Resources/a:b": ""}), publish.Request{}, "rename or remove it"},
 		{"two paths that are one", small(2).with(tree{"Resources/core.ZIP": ""}), publish.Request{}, "same file"},
-		{"a pack named like the module", small(2).with(tree{"Resources/Lathe.so": ""}), publish.Request{}, "same file"},
 		{"a patch from nowhere", small(2), publish.Request{PatchFrom: []uint64{3}}, "no earlier release"},
 		{"notes that are too long", small(2).with(tree{"notes/de.md": strings.Repeat("x", release.MaxNote+1)}), publish.Request{}, "release notes"},
 	} {
@@ -139,20 +104,6 @@ func TestPublishRefuses(t *testing.T) {
 	}
 	if _, err := publish.Open(s.fs, s.options()); err == nil || !strings.Contains(err.Error(), "another command") {
 		t.Errorf("two at a time: %v", err)
-	}
-}
-
-func TestPublishAnInstallFolder(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	g := tree{
-		"Resources/Core.zip": "core", "Lathe.so": "module", "Lathe.so.dbg": "symbols", "Lathe": "host", "Lathe.toml": "settings",
-		"Lathe.so-staging": "staged", "other.txt": "x", ".hidden": "", "Resources/.DS_Store": "",
-	}
-	sum := s.publish(game(t, g), publish.Request{Target: linux})
-	s.wants(query("stable", linux, 0), 1, tree{"Core.zip": "core", "Lathe.so": "module", "Lathe.so.dbg": "symbols"})
-	if len(sum.Ignored) != 6 {
-		t.Errorf("ignored %q", sum.Ignored)
 	}
 }
 

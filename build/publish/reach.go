@@ -146,7 +146,7 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 	}
 	newest := newestLists(f.fs)
 	for _, folder := range []string{"releases", "objects", "metadata"} {
-		err := walk(f.fs, folder, func(name string, e fs.DirEntry) error {
+		err := platform.Walk(f.fs, folder, func(name string, e fs.DirEntry) error {
 			info, err := e.Info()
 			if err != nil || stays.keeps(name, newest) {
 				return err
@@ -154,7 +154,7 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 			p.Remove = append(p.Remove, Removal{name, info.Size()})
 			p.Bytes += info.Size()
 			return nil
-		})
+		}, nil)
 		if err != nil {
 			return p, advice.Because(err, "", "look through %s", folder)
 		}
@@ -165,12 +165,12 @@ func (f *Folder) PlanCollect(ctx context.Context, keep int) (p CollectPlan, err 
 // newestLists maps each numbered list to its highest version.
 func newestLists(fsys platform.FS) map[string]int64 {
 	versions := map[string]int64{}
-	_ = walk(fsys, "metadata", func(name string, _ fs.DirEntry) error {
+	_ = platform.Walk(fsys, "metadata", func(name string, _ fs.DirEntry) error {
 		if version, kind, ok := versionOf(name); ok {
 			versions[kind] = max(versions[kind], version)
 		}
 		return nil
-	})
+	}, nil)
 	return versions
 }
 
@@ -232,10 +232,10 @@ func (f *Folder) PublicFiles(ctx context.Context) (names []string, nextRoot stri
 		return nil, "", err
 	}
 	names = slices.Concat(slices.Collect(maps.Keys(r.heads)), slices.Collect(maps.Keys(r.objects)), f.repo.Lists(), []string{timestampName})
-	err = walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+	err = platform.Walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		names = append(names, name)
 		return nil
-	})
+	}, nil)
 	last := f.repo.RootInfo().Version
 	for v := int64(1); v <= last; v++ {
 		names = append(names, fmt.Sprintf("metadata/%d.root.json", v))

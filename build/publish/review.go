@@ -2,11 +2,10 @@ package publish
 
 import (
 	"context"
-	"io/fs"
 	"slices"
 
-	"collet/build/advice"
 	"collet/build/publish/check"
+	"collet/build/publish/game"
 )
 
 // Review is what a check of a game found, before anything was made of it.
@@ -22,14 +21,14 @@ func (p *publication) review(ctx context.Context, targets []string) error {
 	}
 	r := check.Release{Channel: p.request.Channel}
 	for _, t := range targets {
-		s := check.Set{Target: t, Files: p.listings[t], IsProgram: p.game.isProgram(t), Programs: p.game.programs[t]}
+		s := check.Set{Target: t, Files: p.listings[t], IsProgram: p.game.IsProgram(t), Programs: p.game.Programs[t]}
 		if o, there := p.before[t]; there {
 			s.Before, s.Old = o.entry.Number, o.listing
 		}
 		s.Open = func(path string) (check.File, error) {
-			files := p.game.files(t)
-			at := slices.IndexFunc(files, func(f *found) bool { return f.path == path })
-			return openFile(p.game.fs, files[at].name)
+			files := p.game.Files(t)
+			at := slices.IndexFunc(files, func(f *game.File) bool { return f.Path == path })
+			return openFile(p.game.FS, files[at].Name)
 		}
 		r.Sets = append(r.Sets, s)
 	}
@@ -38,7 +37,7 @@ func (p *publication) review(ctx context.Context, targets []string) error {
 	if err != nil {
 		return err
 	}
-	return p.request.Review(ctx, Review{findings, p.game.ignored})
+	return p.request.Review(ctx, Review{findings, p.game.Ignored})
 }
 
 // addHistory adds the channels that there are, and the targets of the channel's newest release.
@@ -62,38 +61,8 @@ func (p *publication) addHistory(r *check.Release) {
 		}
 	}
 	if p.request.Target == "" && len(r.Sets) > 0 {
-		r.Lacking = slices.DeleteFunc(newest, func(t string) bool { return p.game.targets[t] != nil })
+		r.Lacking = slices.DeleteFunc(newest, func(t string) bool { return slices.Contains(p.game.Targets(), t) })
 	}
-}
-
-// leaveOut notes something in the game folder that is no plain file, and so does not belong to a release.
-func (g *game) leaveOut(name string, e fs.DirEntry) {
-	what := ", which is no plain file"
-	switch {
-	case e.Type()&fs.ModeSymlink != 0:
-		what = ", which is a link"
-	case e.IsDir():
-		what = ", a folder that releases do not have"
-	}
-	g.ignored = append(g.ignored, name+what)
-}
-
-// findStray notes what lies beside the folders of a release.
-func (g *game) findStray() error {
-	entries, err := g.fs.ReadDir(".")
-	if err != nil {
-		return advice.Because(err, "", "list %s", g.fs.Path("."))
-	}
-	for _, e := range entries {
-		switch {
-		case slices.Contains([]string{resources, platformResources, binaries, notes}, e.Name()):
-		case e.Type().IsRegular():
-			g.ignored = append(g.ignored, e.Name())
-		default:
-			g.leaveOut(e.Name(), e)
-		}
-	}
-	return nil
 }
 
 // noteBefore keeps the release before the one to publish, unless it is damaged.

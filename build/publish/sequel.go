@@ -36,12 +36,12 @@ func (s *sequelFiles) update(ctx context.Context) error {
 		return err
 	}
 	var gone []string
-	err = walk(s.releases.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
+	err = platform.Walk(s.releases.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		if _, stays := wanted[name]; !stays {
 			gone = append(gone, name)
 		}
 		return nil
-	})
+	}, nil)
 	for _, name := range gone {
 		if err == nil {
 			err = s.releases.fs.Remove(name)
