@@ -33,8 +33,11 @@ type chunkEncoder struct {
 
 func newChunkEncoder(effort Effort) (*chunkEncoder, error) {
 	e, level := &chunkEncoder{effort: effort}, zstd.SpeedBetterCompression
-	if effort == EffortFast {
+	switch effort {
+	case EffortFast:
 		level = zstd.SpeedFastest
+	case EffortBalanced:
+		level = zstd.SpeedDefault
 	}
 	for _, made := range []struct {
 		enc   **zstd.Encoder
