@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/download"
+	"collet/platform/faultfs"
 	"collet/platform/testlevel"
 )
 
@@ -131,4 +132,66 @@ func TestRangesWindow(t *testing.T) {
 		}
 		within(t, time.Since(began), 0, 5*time.Second)
 	})
+}
+
+// growing is a memory whose answers begin as TCP does: ten packets, then twice as many after each round trip, up to a speed.
+type growing struct {
+	*memory
+	most int // bytes in a round trip
+}
+
+func (g *growing) Get(ctx context.Context, name string, from, to, limit int64) (io.ReadCloser, error) {
+	r, err := g.memory.Get(ctx, name, from, to, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &growingFlow{r.(*flow), g, ctx, 10 * 1460, 0}, nil
+}
+
+type growingFlow struct {
+	*flow
+	g            *growing
+	ctx          context.Context
+	window, left int
+}
+
+func (f *growingFlow) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		if err := pause(f.ctx, f.g.latency); err != nil {
+			return 0, err
+		}
+		f.left, f.window = f.window, min(2*f.window, f.g.most)
+	}
+	n, err := f.flow.Read(p[:min(len(p), f.left)])
+	f.left -= n
+	return n, err
+}
+
+// TestInOrder: bytes that are used in order come by one request, although it begins slowly, unless it stays slow.
+func TestInOrder(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		size, speed int
+		one         bool
+	}{{"as fast as its end", 3 << 20, 6_250_000, true}, {"15 seconds", 9 << 20, 625_000, true}, {"a minute", 9 << 20, 150_000, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			data := random(test.size, 1)
+			m := &growing{remembering("a", data), test.speed / 10}
+			m.latency = 100 * time.Millisecond
+			f, err := download.NewFetcher([]download.Mirror{m}, download.FetchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			s, _ := spoolOn(t, faultfs.New(faultfs.Config{}))
+			o := object(data)
+			o.Arrived = func(io.ReaderAt, int64) {}
+			if err := f.Whole(t.Context(), o, s, nil); err != nil || !bytes.Equal(content(t, s, o), data) {
+				t.Errorf("%s: wrong bytes, or %v", test.name, err)
+			}
+			if n := len(m.requests()); (n == 1) != test.one {
+				t.Errorf("%s: %d requests", test.name, n)
+			}
+		})
+	}
 }

@@ -19,8 +19,13 @@ const (
 	// splitTime is the least remaining time of a request to be split: a new connection costs two round trips and has to get up to
 	// speed.
 	splitTime = time.Second
-	// splitInOrder is the same where the bytes should come in order, see Object.Arrived.
-	splitInOrder = 5 * time.Second
+	// splitInOrder is the same where the bytes should come in order, see Object.Arrived: the second half is of no use before the first,
+	// and what the server has sent of it when the first connection is closed, some megabytes on a long fast line, has come twice.
+	splitInOrder = 20 * time.Second
+	// measureTime is how long a request is measured before it is split, and measureInOrder the same where the bytes should come in order:
+	// TCP begins slowly, and takes ten round trips to get up to speed.
+	measureTime    = splitTime / 2
+	measureInOrder = 3 * time.Second
 	// stuckTime is how long a connection may deliver no byte, in addition to two round trips, before a free one takes over.
 	// Systems retransmit a lost packet after 200 ms at the earliest, and a lost first one after a second.
 	stuckTime = 200 * time.Millisecond
@@ -123,12 +128,12 @@ func (s *scheduler) split(now time.Time) {
 	if s.cancelStuck(now); len(s.pending) > 0 {
 		return
 	}
-	worth := splitTime
+	worth, measured := splitTime, measureTime
 	if s.o.Arrived != nil {
-		worth = splitInOrder
+		worth, measured = splitInOrder, measureInOrder
 	}
 	r, need := s.longest(now)
-	if r == nil || need < worth || r.unread() < 2*smallestRequest || now.Sub(r.began) < splitTime/2 {
+	if r == nil || need < worth || r.unread() < 2*smallestRequest || now.Sub(r.began) < measured {
 		return
 	}
 	middle := r.to - r.unread()/2
