@@ -32,7 +32,7 @@ func ParseURI(text string) (u URI, err error) {
 	case len(text) > MaxURI:
 		return u, fmt.Errorf("PKCS#11 URI: it has more than %d bytes", MaxURI)
 	case !is:
-		return u, errors.New("PKCS#11 URI: it has to begin with pkcs11:")
+		return u, errors.New("PKCS#11 URI: it has to begin with pkcs11: (RFC 7512)")
 	}
 	path, query, _ := strings.Cut(rest, "?")
 	seen := map[string]bool{}

@@ -153,8 +153,10 @@ func TestProviderIsDown(t *testing.T) {
 		"500 Internal": func(w http.ResponseWriter) { http.Error(w, "later", http.StatusInternalServerError) },
 		"too large":    func(w http.ResponseWriter) { w.Write(make([]byte, 2<<20)) },
 		"decode":       func(w http.ResponseWriter) { w.Write([]byte("<html>")) },
-		"not followed": func(w http.ResponseWriter) { http.Redirect(w, &http.Request{}, "https://example.org", 302) },
-		"issuer":       func(w http.ResponseWriter) { w.Write([]byte(`{"issuer": "https://example.org"}`)) },
+		"not followed": func(w http.ResponseWriter) {
+			http.Redirect(w, &http.Request{}, "https://example.org", http.StatusFound)
+		},
+		"issuer": func(w http.ResponseWriter) { w.Write([]byte(`{"issuer": "https://example.org"}`)) },
 		"not https": func(w http.ResponseWriter) {
 			w.Write([]byte(`{"issuer": "` + at.URL + `", "authorization_endpoint": "http://example.org/a", "token_endpoint": "` + at.URL + `", "jwks_uri": "` + at.URL + `"}`))
 		},
