@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path"
 	"path/filepath"
@@ -131,10 +132,14 @@ func copyOnce(ctx context.Context, from, to platform.FS, resources, description 
 // copySet copies the resources and then the description, which makes them an install. Before that everything else is on the disk, so an
 // interrupted copy begins anew.
 func copySet(ctx context.Context, from, to platform.FS, resources, description string) error {
-	if _, err := from.Stat(resources); err == nil { // some packages have the description only
-		if err := platform.CopyTree(ctx, from, resources, to, resources); err != nil {
-			return err
-		}
+	_, err := from.Stat(resources)
+	if err == nil {
+		err = platform.CopyTree(ctx, from, resources, to, resources)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil // some packages have the description only
+	}
+	if err != nil {
+		return err
 	}
 	for folder := resources; folder != "."; {
 		folder = path.Dir(folder)

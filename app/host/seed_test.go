@@ -1,6 +1,8 @@
 package host
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"reflect"
 	"strings"
@@ -58,6 +60,31 @@ func TestCopySetStops(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// unreadable is a file system whose resources can't be looked at.
+type unreadable struct{ *faultfs.FS }
+
+func (u unreadable) Stat(name string) (fs.FileInfo, error) {
+	if name == "Data/Resources" {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrPermission}
+	}
+	return u.FS.Stat(name)
+}
+
+// TestCopySetUnreadable: resources that can't be looked at are an error, and no description makes an install without them.
+func TestCopySetUnreadable(t *testing.T) {
+	installed := faultfs.New(faultfs.Config{})
+	for name, content := range delivered {
+		if err := installed.Plant(name, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := faultfs.New(faultfs.Config{}).Open(faultfs.Options{})
+	err := copySet(t.Context(), unreadable{installed.Open(faultfs.Options{})}, to, "Data/Resources", "Lathe.program")
+	if left := filesOf(to.Disk()); !errors.Is(err, fs.ErrPermission) || len(left) > 0 {
+		t.Errorf("%v, and %v is there", err, left)
 	}
 }
 
