@@ -15,7 +15,7 @@ import (
 type Elsewhere struct {
 	Parent platform.FS // the folder above the game's
 	Root   platform.FS // the writable root
-	Above  platform.FS // a folder above both, in which the game's can be renamed; nil if there is none, as on two drives
+	Above  platform.FS // a folder above both, in which the game's can be renamed; nil for folders on two drives
 	Game   string      // the game's folder in Above, with slashes
 	Own    string      // the writable root in Above
 }

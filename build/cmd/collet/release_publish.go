@@ -246,7 +246,7 @@ func (r *releasePublishCommand) openGame(ctx context.Context, c console.Console,
 	return offer, done, nil
 }
 
-// removeFolders removes folders that commands made for themselves; an empty name is none.
+// removeFolders removes folders that commands made for themselves; empty names are skipped.
 func removeFolders(names ...string) (err error) {
 	for _, name := range names {
 		if name != "" {
@@ -292,7 +292,7 @@ func (r *releasePublishCommand) imagine(c console.Console) (scratch string, err 
 	return scratch, nil
 }
 
-// initEmpty makes a release folder that nobody will trust.
+// initEmpty makes a release folder with keys that exist in memory only, so its lists are of no use elsewhere.
 func initEmpty(name, product string) (err error) {
 	plan := trust.RootPlan{}
 	var keys []*trust.PrivateKey

@@ -48,7 +48,7 @@ type File struct {
 	Role        trust.KeyRole
 	ID          string
 	Private     bool   // it can sign
-	Source      string // the file with the private half, or with where it is; empty if there is none
+	Source      string // the file with the private half, or with where it is; empty for a public half alone
 	Development bool
 }
 

@@ -282,7 +282,7 @@ func parsePoint(point []byte) (ed25519.PublicKey, error) {
 			return bytes.Clone(p), nil
 		}
 	}
-	return nil, fmt.Errorf("a point of %d bytes is none of Ed25519", len(point))
+	return nil, fmt.Errorf("%d bytes are not a point of Ed25519", len(point))
 }
 
 // sign signs a message with a key.
@@ -302,7 +302,7 @@ func (s *session) sign(key uint64, pin, message []byte) ([]byte, error) {
 		return nil, fmt.Errorf("sign %d bytes: %w", len(message), err)
 	}
 	if n := wordAt(length, 0); n != ed25519.SignatureSize {
-		return nil, fmt.Errorf("it made a signature of %d bytes, which is none of Ed25519", n)
+		return nil, fmt.Errorf("it made a signature of %d bytes, which Ed25519 does not have", n)
 	}
 	return signature, nil
 }
