@@ -22,7 +22,9 @@ func TestWalk(t *testing.T) {
 		}
 	}
 	var others []string
-	if os.Symlink("b", filepath.Join(dir, "a", "link")) == nil { // Windows may forbid it
+	link := filepath.Join(dir, "a", "link")
+	os.Symlink("b", link)                     // Windows may forbid it,
+	if _, err := os.Lstat(link); err == nil { // and Wine says that it made a link, and makes none
 		others = []string{"a/link"}
 	}
 	fsys, err := platform.OpenDir(dir)
