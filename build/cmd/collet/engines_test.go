@@ -14,7 +14,7 @@ import (
 	"collet/build/testprograms"
 )
 
-var update = flag.Bool("update", false, "rewrite what docs/engines says that collet wrap prints")
+var update = flag.Bool("update", false, "rewrite what docs/engines says that collet wrap prints, and its pictures")
 
 // TestEnginePages: collet wrap prints for the layout of each page in docs/engines what the page says.
 func TestEnginePages(t *testing.T) {
@@ -37,7 +37,8 @@ func TestEnginePages(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			makeLayout(t, dir, block(t, string(page), "tree"))
+			tree := block(t, string(page), "tree")
+			makeLayout(t, dir, tree)
 			words := strings.Fields(block(t, string(page), "sh"))
 			if len(words) < 3 || words[0] != "collet" {
 				t.Fatalf("the command is %q", words)
@@ -49,18 +50,30 @@ func TestEnginePages(t *testing.T) {
 				t.Fatalf("%q: %v\n%s", words, err, said)
 			}
 			want := block(t, string(page), "text")
-			if string(said) == want {
-				return
-			}
-			if !*update {
-				t.Errorf("it prints\n%s\nand the page says\n%s\ngo test ./build/cmd/collet -run EnginePages -update corrects it", said, want)
-				return
-			}
 			changed := strings.Replace(string(page), "```text\n"+want+"```", "```text\n"+string(said)+"```", 1)
-			if err := os.WriteFile(name, []byte(changed), 0o644); err != nil {
-				t.Fatal(err)
+			correct(t, name, page, []byte(changed))
+			drawing := strings.TrimSuffix(name, ".md") + ".svg"
+			if link := "](" + filepath.Base(drawing) + ")"; !strings.Contains(string(page), link) {
+				t.Errorf("the page has no picture: %s", link)
 			}
+			engine, _, _ := strings.Cut(strings.TrimPrefix(string(page), "# "), "\n")
+			there, _ := os.ReadFile(drawing)
+			correct(t, drawing, there, []byte(readPicture(t, dir, engine, tree).svg()))
 		})
+	}
+}
+
+// correct compares a file of the manual with what it should be, or rewrites it.
+func correct(t *testing.T, name string, got, want []byte) {
+	t.Helper()
+	switch {
+	case bytes.Equal(got, want):
+	case !*update:
+		t.Errorf("%s should be\n%s\ngo test ./build/cmd/collet -run EnginePages -update corrects it", filepath.Base(name), want)
+	default:
+		if err := os.WriteFile(name, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
