@@ -11,6 +11,7 @@ import (
 
 	"collet/build/advice"
 	"collet/build/publish/memory"
+	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/platform"
@@ -188,13 +189,10 @@ func clearFolder(fsys platform.FS, folder string) error {
 	return nil
 }
 
-// unfinishedExt ends the temporary names of files (platform.WriteFile, folderOutput.Put). No file of a release folder ends so.
-const unfinishedExt = ".new"
-
 // sweepUnfinished removes unfinished files of killed commands below a folder.
 func sweepUnfinished(fsys platform.FS, folder string) error {
 	err := platform.Walk(fsys, folder, func(name string, _ fs.DirEntry) error {
-		if strings.HasSuffix(name, unfinishedExt) {
+		if strings.HasSuffix(name, places.UnfinishedExt) {
 			return fsys.Remove(name)
 		}
 		return nil
@@ -251,10 +249,4 @@ func size(fsys platform.FS, name string) int64 {
 		return -1
 	}
 	return info.Size()
-}
-
-// isPublic reports whether a name is published, and not the temporary name of an unfinished file.
-func isPublic(name string) bool {
-	top, _, deep := strings.Cut(name, "/")
-	return deep && (top == "metadata" || top == "releases" || top == "objects" || top == sequelFolder) && !strings.HasSuffix(name, unfinishedExt)
 }

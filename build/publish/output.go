@@ -10,42 +10,12 @@ import (
 	"strings"
 
 	"collet/build/advice"
+	"collet/build/publish/places"
 	"collet/build/publish/upload"
 	"collet/netproto/release/location"
 	"collet/platform"
 	"collet/platform/interrupt"
 )
-
-// Output is a second place for a publication, such as a web server's folder or a bucket. Names are those of the release folder. Put, Size
-// and Remove may be called from several goroutines.
-type Output interface {
-	// String returns the location, without secrets.
-	String() string
-	// List returns the sizes of all files below a folder.
-	List(ctx context.Context, folder string) (map[string]int64, error)
-	// Get reads a small file. errors.Is(err, fs.ErrNotExist) holds for a missing one.
-	Get(ctx context.Context, name string, limit int64) ([]byte, error)
-	// Put replaces a file atomically. lasting says that the file never changes again.
-	Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error
-	// Remove removes a file.
-	Remove(ctx context.Context, name string) error
-	// Sync returns when all written files are durable.
-	Sync(ctx context.Context) error
-}
-
-// limited is an Output with limits. They are complete after a List.
-type limited interface{ Limits() upload.Limits }
-
-// limitsOf returns the limits of an output; none for one without.
-func limitsOf(out Output) upload.Limits {
-	if l, is := out.(limited); is {
-		return l.Limits()
-	}
-	return upload.Limits{}
-}
-
-// timestampName is the file that readers fetch first.
-const timestampName = "metadata/timestamp.json"
 
 // folderOutput is a folder of a web server.
 type folderOutput struct {
@@ -55,11 +25,11 @@ type folderOutput struct {
 }
 
 // FolderOutput is an output in a folder. fsys stays the caller's.
-func FolderOutput(fsys platform.FS) Output { return &folderOutput{fs: fsys} }
+func FolderOutput(fsys platform.FS) places.Output { return &folderOutput{fs: fsys} }
 
 func (o *folderOutput) String() string { return o.fs.Path(".") }
 
-// List implements Output.
+// List implements places.Output.
 func (o *folderOutput) List(_ context.Context, folder string) (map[string]int64, error) {
 	list := map[string]int64{}
 	err := platform.Walk(o.fs, folder, func(name string, e fs.DirEntry) error {
@@ -72,17 +42,17 @@ func (o *folderOutput) List(_ context.Context, folder string) (map[string]int64,
 	return list, err
 }
 
-// Get implements Output.
+// Get implements places.Output.
 func (o *folderOutput) Get(_ context.Context, name string, limit int64) ([]byte, error) {
 	return platform.ReadFile(o.fs, name, limit)
 }
 
-// Put implements Output.
+// Put implements places.Output.
 func (o *folderOutput) Put(ctx context.Context, name string, data io.ReaderAt, size int64, _ bool) error {
 	if err := o.dirty.folder(o.fs, path.Dir(name)); err != nil {
 		return err
 	}
-	tmp := fmt.Sprintf("%s.%d%s", name, o.n.n.Add(1), unfinishedExt)
+	tmp := fmt.Sprintf("%s.%d%s", name, o.n.n.Add(1), places.UnfinishedExt)
 	out, err := o.fs.OpenFile(tmp, createFlags, 0o644)
 	if err != nil {
 		return err
@@ -103,16 +73,16 @@ func (o *folderOutput) Put(ctx context.Context, name string, data io.ReaderAt, s
 	return err
 }
 
-// Remove implements Output.
+// Remove implements places.Output.
 func (o *folderOutput) Remove(_ context.Context, name string) error { return o.fs.Remove(name) }
 
-// Sync implements Output.
+// Sync implements places.Output.
 func (o *folderOutput) Sync(context.Context) error { return o.dirty.syncAll(o.fs) }
 
 // OpenOutput opens the output named by a setting or flag: an address that begins with s3://, github:// or oci://, or a folder, which is
 // created. notice tells people why an upload waits.
-func OpenOutput(name string, getenv func(string) string, notice func(string)) (Output, io.Closer, error) {
-	var out Output
+func OpenOutput(name string, getenv func(string) string, notice func(string)) (places.Output, io.Closer, error) {
+	var out places.Output
 	var err error
 	switch scheme, _, _ := strings.Cut(name, "://"); {
 	case scheme == name:
@@ -136,7 +106,7 @@ func OpenOutput(name string, getenv func(string) string, notice func(string)) (O
 }
 
 // openFolderOutput opens a folder, and creates it if necessary.
-func openFolderOutput(name string) (Output, io.Closer, error) {
+func openFolderOutput(name string) (places.Output, io.Closer, error) {
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return nil, nil, advice.Because(err, "", "make the folder %s", name)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"collet/app/download"
 	"collet/build/publish"
+	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/netproto/release/location"
 	"collet/platform"
@@ -26,7 +27,7 @@ import (
 var gitHubToken = map[string]string{"GH_TOKEN": "token"}
 
 // openService opens an output of a service, which is closed at the test's end.
-func openService(t *testing.T, address string, env map[string]string, notice func(string)) publish.Output {
+func openService(t *testing.T, address string, env map[string]string, notice func(string)) places.Output {
 	t.Helper()
 	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] }, notice)
 	must(t, err)
@@ -130,7 +131,7 @@ func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 	f.mu.Unlock()
 	s.publish(game(t, small(2)), publish.Request{})
 	folder := s.open()
-	_, err := folder.Mirror(context.Background(), out, false)
+	_, err := mirrorTo(context.Background(), folder, out, false)
 	must(t, folder.Close())
 	if err == nil || !strings.Contains(err.Error(), "the test says so") || slices.Contains(f.names(), "metadata.timestamp.json") {
 		t.Fatalf("%v, %q", err, f.names())
@@ -207,7 +208,7 @@ func TestServicesStopAnywhere(t *testing.T) {
 				do()
 			}
 			s := newStage(t)
-			open := func() publish.Output { return openService(t, service.address, gitHubToken, unnoticed(t)) }
+			open := func() places.Output { return openService(t, service.address, gitHubToken, unnoticed(t)) }
 			locked(func() { service.limit(-1) })
 			s.publish(game(t, small(1)), publish.Request{})
 			s.mirror(open(), false)
@@ -221,7 +222,7 @@ func TestServicesStopAnywhere(t *testing.T) {
 					service.limit(writes)
 				})
 				folder := s.open()
-				_, stopped := folder.Mirror(t.Context(), open(), true)
+				_, stopped := mirrorTo(t.Context(), folder, open(), true)
 				must(t, folder.Close())
 				locked(func() { service.limit(-1) })
 				client := s.seen(t, service.address)
@@ -258,7 +259,7 @@ func TestGitHubLimits(t *testing.T) {
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	folder := s.open()
-	_, err := folder.Mirror(context.Background(), openService(t, f.address(), gitHubToken, unnoticed(t)), false)
+	_, err := mirrorTo(context.Background(), folder, openService(t, f.address(), gitHubToken, unnoticed(t)), false)
 	must(t, folder.Close())
 	if err == nil || !strings.Contains(err.Error(), "takes at most 9 files") || !strings.Contains(err.Error(), "collet release gc --apply") || len(f.log) != 0 {
 		t.Errorf("%v; %q", err, f.log)

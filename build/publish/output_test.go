@@ -15,18 +15,29 @@ import (
 	"testing"
 
 	"collet/build/publish"
+	"collet/build/publish/places"
+	"collet/build/publish/upload/uploadtest"
 	"collet/platform"
 	"collet/platform/testwait"
 )
 
 // mirror brings an output up to date.
-func (s *stage) mirror(out publish.Output, remove bool) (sum publish.MirrorSummary) {
+func (s *stage) mirror(out places.Output, remove bool) (sum places.Place) {
 	s.t.Helper()
 	s.with(func(f *publish.Folder) (err error) {
-		sum, err = f.Mirror(context.Background(), out, remove)
+		sum, err = mirrorTo(context.Background(), f, out, remove)
 		return err
 	})
 	return sum
+}
+
+// mirrorTo brings one place up to date.
+func mirrorTo(ctx context.Context, f *publish.Folder, out places.Output, remove bool) (places.Place, error) {
+	r, err := f.Mirror(ctx, []places.Output{out}, places.Options{Remove: remove})
+	if err != nil {
+		return places.Place{}, err
+	}
+	return r.Places[0], nil
 }
 
 func TestMirrorToAFolder(t *testing.T) {
@@ -73,7 +84,7 @@ func TestMirrorToAFolder(t *testing.T) {
 	other := newStage(t) // another publisher's folder, with fewer versions
 	f := other.open()
 	defer f.Close()
-	if _, err := f.Mirror(context.Background(), out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {
+	if _, err := mirrorTo(context.Background(), f, out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {
 		t.Errorf("over a newer one: %v", err)
 	}
 }
@@ -103,7 +114,7 @@ func TestMirrorOrder(t *testing.T) {
 		web := memory(t)
 		broken := &loggedOutput{Output: publish.FolderOutput(web), fail: k + 1}
 		f := s.open()
-		if _, err := f.Mirror(context.Background(), broken, false); !errors.Is(err, errCut) {
+		if _, err := mirrorTo(context.Background(), f, broken, false); !errors.Is(err, errCut) {
 			t.Errorf("cut at %d: %v", k, err)
 		}
 		must(t, f.Close())
@@ -122,7 +133,7 @@ var errCut = errors.New("the line was cut")
 
 // loggedOutput notes what is written, and fails from one write on.
 type loggedOutput struct {
-	publish.Output
+	places.Output
 	mu      sync.Mutex
 	names   []string
 	settled int
@@ -146,7 +157,7 @@ func (l *loggedOutput) Sync(ctx context.Context) error {
 }
 
 // downloaded copies a bucket to a folder, so that a reader can be let loose on it.
-func downloaded(t *testing.T, out publish.Output) platform.FS {
+func downloaded(t *testing.T, out places.Output) platform.FS {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"objects", "releases", "metadata"} {
@@ -195,27 +206,25 @@ func (s *stage) holds(address string, env map[string]string) {
 
 func TestMirrorToABucket(t *testing.T) {
 	t.Parallel()
-	fake := newFakeS3(t)
+	fake := uploadtest.NewS3(t.Cleanup)
 	s := newStage(t)
-	address := "s3://games/lathe?insecure=true&region=us-east-1&endpoint=" + fake.host
+	address := "s3://games/lathe?insecure=true&region=us-east-1&endpoint=" + fake.Host
 	env := map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 	s.holds(address, env)
-	fake.mu.Lock()
-	defer fake.mu.Unlock()
-	for name, o := range fake.objects {
+	for name, o := range fake.Objects() {
 		want := "public, max-age=31536000, immutable"
 		if strings.HasSuffix(name, "timestamp.json") || strings.HasSuffix(name, ".sequel") {
 			want = "public, max-age=0, must-revalidate"
 		}
-		if o.cache != want || !strings.HasPrefix(name, "lathe/") {
-			t.Errorf("%s: %q", name, o.cache)
+		if o.Cache != want || !strings.HasPrefix(name, "lathe/") {
+			t.Errorf("%s: %q", name, o.Cache)
 		}
 	}
 }
 
 func TestBucketFaultsAreNamed(t *testing.T) {
 	t.Parallel()
-	fake := newFakeS3(t)
+	fake := uploadtest.NewS3(t.Cleanup)
 	env := map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 	for address, want := range map[string]string{
 		"s3://":                    "no address of a bucket",
@@ -227,7 +236,7 @@ func TestBucketFaultsAreNamed(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	address := "s3://nowhere/?insecure=true&region=us-east-1&endpoint=" + fake.host
+	address := "s3://nowhere/?insecure=true&region=us-east-1&endpoint=" + fake.Host
 	if _, _, err := publish.OpenOutput(address, func(string) string { return "" }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Errorf("no credentials: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
+	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/netproto/release/proposal"
 	"collet/netproto/release/trust"
@@ -123,10 +124,10 @@ func copyTo(to, from platform.FS, name string) error {
 	if err := makeFolders(to, path.Dir(name)); err != nil {
 		return err
 	}
-	if err := platform.WriteFrom(to, name+unfinishedExt, in, 0o644); err != nil {
+	if err := platform.WriteFrom(to, name+places.UnfinishedExt, in, 0o644); err != nil {
 		return err
 	}
-	return to.Rename(name+unfinishedExt, name)
+	return to.Rename(name+places.UnfinishedExt, name)
 }
 
 // Accepted is the result of Accept.

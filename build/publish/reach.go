@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"collet/build/advice"
+	"collet/build/publish/places"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -186,7 +187,7 @@ func (r *reach) keeps(name string, newest map[string]int64) bool {
 	if version, kind, ok := versionOf(name); path.Dir(name) == "metadata" {
 		switch {
 		case !ok:
-			return !strings.HasSuffix(name, unfinishedExt)
+			return !strings.HasSuffix(name, places.UnfinishedExt)
 		case kind == "root.json":
 			return true
 		default:
@@ -231,7 +232,7 @@ func (f *Folder) PublicFiles(ctx context.Context) (names []string, nextRoot stri
 	if err != nil {
 		return nil, "", err
 	}
-	names = slices.Concat(slices.Collect(maps.Keys(r.heads)), slices.Collect(maps.Keys(r.objects)), f.repo.Lists(), []string{timestampName})
+	names = slices.Concat(slices.Collect(maps.Keys(r.heads)), slices.Collect(maps.Keys(r.objects)), f.repo.Lists(), []string{places.Timestamp})
 	err = platform.Walk(f.fs, sequelFolder, func(name string, _ fs.DirEntry) error {
 		names = append(names, name)
 		return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 )
@@ -110,7 +111,7 @@ func (d *drill) load(context.Context) error {
 	}
 	from := store{d.folder.fs}
 	for _, e := range entries {
-		if name := "metadata/" + e.Name(); isPublic(name) {
+		if name := "metadata/" + e.Name(); places.IsPublic(name) {
 			data, err := from.Load(name, maxMetadata)
 			if err == nil {
 				err = d.copy.Save(name, data)

@@ -9,6 +9,7 @@ import (
 
 	"collet/app/acquire"
 	"collet/build/advice"
+	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -16,7 +17,7 @@ import (
 const (
 	// sequelFolder holds two files for each recent release: what a client of it needs to update, packed and plain, see
 	// release.PackSequel and release.EncodeSequel.
-	sequelFolder = "sequels"
+	sequelFolder = places.Sequels
 	// maxSequels is the number of releases of a channel and target that have a sequel: enough for players who return every few months.
 	maxSequels = 32
 	// maxSequelPatch is the largest set patch in a sequel, in bytes. For a larger one the saved round trip is a small part.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"collet/build/publish"
+	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/testlevel"
@@ -203,9 +204,9 @@ func TestSequelsAreMirrored(t *testing.T) {
 	s.publish(game(t, small(1)), publish.Request{})
 	s.publish(game(t, small(2)), publish.Request{})
 	to := memory(t)
-	mirror := func() (sum publish.MirrorSummary) {
+	mirror := func() (sum places.Place) {
 		s.with(func(f *publish.Folder) (err error) {
-			sum, err = f.Mirror(context.Background(), publish.FolderOutput(to), true)
+			sum, err = mirrorTo(context.Background(), f, publish.FolderOutput(to), true)
 			return err
 		})
 		return sum

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -27,7 +28,10 @@ type Settings struct {
 	Product string // the game's name in addresses: letters, digits, dot, dash and underscore
 	Channel string // the default channel
 	Keys    string // folder with key files, relative to the release folder
-	Output  string // second place for publications: a folder, s3://bucket/prefix?endpoint=…, github://OWNER/REPO or oci://HOST/REPOSITORY; empty without one
+	Output  string // another place for publications: a folder, s3://bucket/prefix?endpoint=…, github://OWNER/REPO or oci://HOST/REPOSITORY; empty without one
+
+	Outputs []string // several of them, in place of Output
+	Quorum  int      // how many of them have to be brought up to date for a command to succeed; 0 is more than half
 
 	Percent int  // of the clients that get a new release offered at once
 	Patches int  // number of earlier releases from which patches are made
@@ -65,6 +69,9 @@ Keys = %q
 # Where else a publication goes: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY. Credentials
 # come from the environment (docs/RELEASING.md).
 Output = ""
+# Several places, in place of Output: Outputs = ["…", "…"], and how many of them have to be brought up to date (0: more than half).
+Outputs = []
+Quorum = 0
 
 # Percent of the players that are offered a new release at once; collet release rollout raises it.
 Percent = 100
@@ -145,6 +152,12 @@ func (s Settings) check() error {
 		fault = fmt.Sprintf("Patches is not 0 to %d", release.MaxPatches)
 	case s.Keep < 1 || s.Keep > release.MaxEntries:
 		fault = fmt.Sprintf("Keep is not 1 to %d", release.MaxEntries)
+	case s.Output != "" && len(s.Outputs) > 0:
+		fault = "Output and Outputs are both set; name all places in Outputs"
+	case slices.Contains(s.Outputs, ""):
+		fault = "Outputs has an empty place"
+	case s.Quorum < 0:
+		fault = "Quorum is not 0 or more"
 	case s.ChunkMinimum < 1:
 		fault = "ChunkMinimum is not 1 or more"
 	case s.Brotli < 0 || s.Brotli > chunk.DefaultMaxBrotli>>20:
@@ -159,6 +172,14 @@ func (s Settings) check() error {
 		return advice.Wrong("", "%s: %s", SettingsFile, fault)
 	}
 	return nil
+}
+
+// Places are the other places for publications.
+func (s Settings) Places() []string {
+	if s.Output != "" {
+		return []string{s.Output}
+	}
+	return s.Outputs
 }
 
 // maxBrotli returns Settings.Brotli in bytes, as chunk.PackObjectOptions takes it.

@@ -332,12 +332,12 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console.Console) (err e
 	if err := os.Remove(k.Draft); err != nil {
 		return err
 	}
-	out, closer, err := w.openOutput(k.outputFlags)
+	others, err := w.openPlaces(k.outputFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closer.Close()) }()
-	return interrupted(ctx, w.mirror(ctx, out, false))
+	defer func() { err = errors.Join(err, others.close()) }()
+	return interrupted(ctx, w.mirror(ctx, others, false))
 }
 
 // draft makes, signs and keeps a draft.

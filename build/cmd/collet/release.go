@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,6 +31,7 @@ type releaseCommand struct {
 	Accept   releaseAcceptCommand   `cmd:"" help:"Make a proposal public that enough people have signed."`
 	GC       releaseGCCommand       `cmd:"" name:"gc" help:"Remove files that no release needs. Only lists them without --apply."`
 	Verify   releaseVerifyCommand   `cmd:"" help:"Read all files and compare them with the signed lists."`
+	Sync     releaseSyncCommand     `cmd:"" help:"Bring the places up to date with the folder. Signs nothing."`
 	Refresh  releaseRefreshCommand  `cmd:"" help:"Renew signatures that expire soon. Run it every day."`
 }
 
@@ -74,11 +73,6 @@ func (f allowFlags) allow() trust.Allow {
 // readFlags are those of commands that sign nothing. They accept what the commands beside them need. Embed it.
 type readFlags struct {
 	AllowDevelopment bool `hidden:"" help:"Nothing is signed, so keys do not matter."`
-}
-
-// outputFlags say where else a change goes. Embed it.
-type outputFlags struct {
-	To string `group:"folder" placeholder:"OUTPUT" help:"Also update this copy: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY (default: the one in the settings)."`
 }
 
 // workshop is a release folder that a command works on.
@@ -254,33 +248,6 @@ func (w *workshop) releaseSigners(k keyFlags) ([]*trust.PrivateKey, error) {
 	return w.signers(k, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp)
 }
 
-// openOutput opens the configured output; the result is nil without one. Commands that always write to it open it before they change
-// something, so that a wrong address and missing credentials stop them in time.
-func (w *workshop) openOutput(o outputFlags) (publish.Output, io.Closer, error) {
-	name := cmp.Or(o.To, w.Settings().Output)
-	if name == "" {
-		return nil, io.NopCloser(nil), nil
-	}
-	return publish.OpenOutput(name, os.Getenv, func(notice string) {
-		w.shows.ClearLine()
-		fmt.Fprintln(w.console.Err, notice)
-	})
-}
-
-// mirror brings the other place up to date, if there is one.
-func (w *workshop) mirror(ctx context.Context, out publish.Output, remove bool) error {
-	if out == nil {
-		return nil
-	}
-	s, err := w.Folder.Mirror(ctx, out, remove)
-	if err != nil {
-		return err
-	}
-	w.shows.ClearLine()
-	fmt.Fprintf(w.console.Err, "%v is up to date: %d files written (%s), %d removed\n", out, s.Files, text.Bytes(s.Bytes), s.Removed)
-	return nil
-}
-
 // changing opens a folder and its keys, does some work and brings the other place up to date.
 func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
 	w, err := f.openFolder(c, publish.Options{Allow: a.allow()})
@@ -292,15 +259,15 @@ func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags,
 	if err != nil {
 		return err
 	}
-	out, closer, err := w.openOutput(o)
+	others, err := w.openPlaces(o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closer.Close()) }()
+	defer func() { err = errors.Join(err, others.close()) }()
 	if err := work(w, keys); err != nil {
 		return interrupted(ctx, err)
 	}
-	return interrupted(ctx, w.mirror(ctx, out, false))
+	return interrupted(ctx, w.mirror(ctx, others, false))
 }
 
 // unsigned opens a folder and does some work that signs nothing.

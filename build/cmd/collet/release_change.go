@@ -247,13 +247,13 @@ func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error
 			return err
 		}
 	}
-	out, closer, err := w.openOutput(r.outputFlags)
+	others, err := w.openPlaces(r.outputFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closer.Close()) }()
+	defer func() { err = errors.Join(err, others.close()) }()
 	if err := w.Collect(ctx, p, keys); err != nil {
 		return interrupted(ctx, err)
 	}
-	return interrupted(ctx, w.mirror(ctx, out, true))
+	return interrupted(ctx, w.mirror(ctx, others, true))
 }

@@ -145,6 +145,7 @@ it continues where it stopped.
   collet release publish ./game
   collet release publish ./game --number 8 --channel beta --percent 10 --notes en=notes.md
   collet release publish ./install --target Windows-win64 --to 's3://games/lathe?endpoint=s3.example.org'
+  collet release publish --to www --to 's3://games/lathe?endpoint=s3.example.org'   # two places
   collet release publish --dry-run                    # what would change, and what players would fetch
   collet release publish --ci --summary "$GITHUB_STEP_SUMMARY"
 
@@ -182,6 +183,9 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 		}
 		if err == nil && r.Summary != "" {
 			err = appendSummary(r.Summary, p)
+		}
+		if err == nil && r.DryRun {
+			err = w.foresee(ctx, r.outputFlags, p.Summary)
 		}
 		return err
 	}

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"collet/build/publish/upload/uploadtest"
 	"collet/build/testprograms"
 )
 
@@ -22,6 +24,9 @@ import (
 //	damage FILE            change one byte in the middle of each file that the pattern names
 //	picture FILE W H       write a PNG of that many pixels
 //	web DIR                serve a folder by HTTP and set WEB to its address
+//	bucket                 start an S3 store with the bucket games, and set BUCKET to its host; "closed" and "open" as argument let it refuse
+//	                       everything, or not
+//	listed FILE            put the places www, other and S3 into the settings of a release folder
 //	softhsm                begin a token in files, and set MODULE to its PKCS#11 module
 //	templated FILE         write FILE from FILE.in, with the variables in it
 func TestScripts(t *testing.T) {
@@ -30,7 +35,7 @@ func TestScripts(t *testing.T) {
 	testprograms.Client(t) // pack finds it beside collet
 	testscript.Run(t, testscript.Params{
 		Dir:  filepath.Join("testdata", "script"),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated, "softhsm": beginToken},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated, "bucket": new(bucket).run, "listed": listPlaces, "softhsm": beginToken},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
@@ -42,6 +47,25 @@ func serveFolder(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(server.Close)
 	ts.Setenv("WEB", server.URL)
+}
+
+// bucket has the stores of the scripts, by address.
+type bucket struct{ stores sync.Map }
+
+func (b *bucket) run(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 {
+		store := uploadtest.NewS3(ts.Defer)
+		b.stores.Store(store.Host, store)
+		ts.Setenv("BUCKET", store.Host)
+		return
+	}
+	store, _ := b.stores.Load(ts.Getenv("BUCKET"))
+	store.(*uploadtest.S3).SetClosed(args[0] == "closed")
+}
+
+func listPlaces(ts *testscript.TestScript, neg bool, args []string) {
+	list := fmt.Sprintf("Outputs = [%q, %q, %q]", ts.MkAbs("www"), ts.MkAbs("other"), ts.Getenv("S3"))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(ts.ReadFile(args[0]), "Outputs = []", list, 1)), 0o644))
 }
 
 func beginToken(ts *testscript.TestScript, neg bool, args []string) {

@@ -1,4 +1,5 @@
-package publish_test
+// Package uploadtest has a store for tests of uploads.
+package uploadtest
 
 import (
 	"crypto/md5"
@@ -12,39 +13,56 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 )
 
-// fakeS3 answers the calls that a mirror makes, with one bucket called games, at most three keys in one page.
-type fakeS3 struct {
-	host    string
+// S3 answers the calls that a mirror makes, with one bucket called games, at most three keys in one page. The key is "key".
+type S3 struct {
+	Host    string
 	mu      sync.Mutex
-	objects map[string]fakeObject
+	objects map[string]Object
+	closed  bool
 }
 
-type fakeObject struct {
-	data  []byte
-	cache string
+// Object is one object of the bucket.
+type Object struct {
+	Data  []byte
+	Cache string
 }
 
-func newFakeS3(t *testing.T) *fakeS3 {
-	f := &fakeS3{objects: map[string]fakeObject{}}
+// NewS3 starts a store. stop is told how it ends, like testing.T.Cleanup.
+func NewS3(stop func(func())) *S3 {
+	f := &S3{objects: map[string]Object{}}
 	server := httptest.NewServer(f)
-	t.Cleanup(func() {
+	stop(func() {
 		server.Close()
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	})
-	f.host = server.Listener.Addr().String()
+	f.Host = server.Listener.Addr().String()
 	return f
 }
 
-func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// SetClosed lets the store refuse everything, or stop doing so.
+func (f *S3) SetClosed(closed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = closed
+}
+
+// Objects are the present objects by key.
+func (f *S3) Objects() map[string]Object {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.objects)
+}
+
+// ServeHTTP implements http.Handler.
+func (f *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
-	case !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=key/"):
+	case f.closed, !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=key/"):
 		refuse(w, http.StatusForbidden, "AccessDenied")
 	case bucket != "games":
 		refuse(w, http.StatusNotFound, "NoSuchBucket")
@@ -67,7 +85,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 }
 
 // put takes a plain body, or one in signed chunks as clients without TLS send it.
-func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
+func (f *S3) put(w http.ResponseWriter, r *http.Request, key string) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "IncompleteBody")
@@ -76,7 +94,7 @@ func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
 	if strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
 		data = unchunked(data)
 	}
-	f.objects[key] = fakeObject{data, r.Header.Get("Cache-Control")}
+	f.objects[key] = Object{data, r.Header.Get("Cache-Control")}
 	w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x", md5.Sum(data))))
 }
 
@@ -93,22 +111,22 @@ func unchunked(b []byte) (data []byte) {
 	}
 }
 
-func (f *fakeS3) get(w http.ResponseWriter, r *http.Request, key string) {
+func (f *S3) get(w http.ResponseWriter, r *http.Request, key string) {
 	o, found := f.objects[key]
 	if !found {
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 		return
 	}
-	w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x", md5.Sum(o.data))))
+	w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x", md5.Sum(o.Data))))
 	w.Header().Set("Last-Modified", time.Unix(1e9, 0).UTC().Format(http.TimeFormat))
-	w.Header().Set("Content-Length", strconv.Itoa(len(o.data)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(o.Data)))
 	if r.Method == http.MethodGet {
-		_, _ = w.Write(o.data)
+		_, _ = w.Write(o.Data)
 	}
 }
 
 // list gives three keys at a time, so that a caller that reads only the first page misses some.
-func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
+func (f *S3) list(w http.ResponseWriter, r *http.Request) {
 	type content struct {
 		Key, LastModified, ETag string
 		Size                    int
@@ -129,7 +147,7 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 			page.IsTruncated, page.NextContinuationToken = true, page.Contents[2].Key
 			break
 		}
-		page.Contents = append(page.Contents, content{key, time.Unix(1e9, 0).UTC().Format(time.RFC3339), `"x"`, len(f.objects[key].data)})
+		page.Contents = append(page.Contents, content{key, time.Unix(1e9, 0).UTC().Format(time.RFC3339), `"x"`, len(f.objects[key].Data)})
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	_ = xml.NewEncoder(w).Encode(page)

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"collet/build/cmd/collet/console"
+	"collet/build/publish"
+	"collet/build/publish/places"
+	"collet/platform/text"
+)
+
+// outputFlags say where else a change goes. Embed it.
+type outputFlags struct {
+	To     []string `sep:"none" group:"folder" placeholder:"OUTPUT" help:"Also update this place: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY. May be repeated (default: those in the settings)."`
+	Quorum int      `group:"folder" placeholder:"N" help:"How many of these places have to be brought up to date. The command warns about the others (default: the number in the settings, which is more than half at first)."`
+}
+
+// otherPlaces are the places that a command brings up to date.
+type otherPlaces struct {
+	outs    []places.Output
+	names   []string // as flags or settings name them
+	flagged bool     // flags name them
+	quorum  int
+	closers []io.Closer
+}
+
+// close lets go of all places.
+func (o otherPlaces) close() (err error) {
+	for _, c := range o.closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// openPlaces opens the places of flags and settings. Commands that always write to them open them before they change something, so that a
+// wrong address and missing credentials stop them in time.
+func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
+	o = otherPlaces{names: f.To, flagged: len(f.To) > 0, quorum: f.Quorum}
+	if !o.flagged {
+		o.names = w.Settings().Places()
+	}
+	if o.quorum == 0 && !o.flagged {
+		o.quorum = w.Settings().Quorum
+	}
+	if o.quorum < 0 || o.quorum > len(o.names) {
+		return o, console.Usage(fmt.Errorf("a quorum of %d does not fit: there are %d places to bring up to date; change --quorum, or Quorum in %s",
+			o.quorum, len(o.names), publish.SettingsFile))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.close())
+		}
+	}()
+	for _, name := range o.names {
+		out, closer, err := w.openPlace(name)
+		if err != nil {
+			return o, err
+		}
+		o.closers = append(o.closers, closer)
+		for _, other := range o.outs {
+			if other.String() == out.String() {
+				return o, console.Usage(fmt.Errorf("%v is named twice; name each place once", out))
+			}
+		}
+		o.outs = append(o.outs, out)
+	}
+	return o, nil
+}
+
+// openPlace opens one place.
+func (w *workshop) openPlace(name string) (places.Output, io.Closer, error) {
+	return publish.OpenOutput(name, os.Getenv, func(notice string) {
+		w.shows.ClearLine()
+		fmt.Fprintln(w.console.Err, notice)
+	})
+}
+
+// mirror brings the places up to date, and tells about each of them.
+func (w *workshop) mirror(ctx context.Context, o otherPlaces, remove bool) error {
+	if len(o.outs) == 0 {
+		return nil
+	}
+	report, err := w.Folder.Mirror(ctx, o.outs, places.Options{Quorum: o.quorum, Remove: remove})
+	w.shows.ClearLine()
+	for i, p := range report.Places {
+		switch {
+		case p.Err == nil && p.Shown:
+			fmt.Fprintf(w.console.Err, "%s is up to date: %d files written (%s), %d removed\n", p.Name, p.Files, text.Bytes(p.Bytes), p.Removed)
+		case ctx.Err() == nil && len(o.outs) > 1:
+			fmt.Fprintln(w.console.Err, leftBehind(report, p))
+			fmt.Fprintf(w.console.Err, "  bring it up to date with: %s\n", w.syncLine(o, i))
+		}
+	}
+	return err
+}
+
+// leftBehind tells what became of a place that is not up to date.
+func leftBehind(r places.Report, p places.Place) string {
+	why := "it waits for the others"
+	if p.Err != nil {
+		why = fmt.Sprintf("%s failed: %v", p.Failed, p.Err)
+	}
+	return fmt.Sprintf("warning: %s is not up to date: %s; %d files were written (%s); %s", p.Name, why, p.Files, text.Bytes(p.Bytes), seenAt(r, p))
+}
+
+// seenAt says what players see at a place that is not up to date.
+func seenAt(r places.Report, p places.Place) string {
+	switch {
+	case p.Shown:
+		return fmt.Sprintf("its players see version %d of the list, the new one", r.Version)
+	case !p.Known:
+		return "what its players see is not known"
+	case p.Failed == places.StepTimestamp:
+		return fmt.Sprintf("its players see version %d of the list or still %s; both are complete", r.Version, listBefore(p))
+	case p.Before == r.Version:
+		return fmt.Sprintf("its players see version %d of the list, as in the folder", r.Version)
+	default:
+		return fmt.Sprintf("its players still see %s, and the folder has %d", listBefore(p), r.Version)
+	}
+}
+
+// listBefore names the list that a place had.
+func listBefore(p places.Place) string {
+	if p.Before == 0 {
+		return "no list"
+	}
+	return fmt.Sprintf("version %d of the list", p.Before)
+}
+
+// syncLine is the command that brings a place up to date.
+func (w *workshop) syncLine(o otherPlaces, i int) string {
+	line := "collet release sync --dir " + shellWord(w.flags.Dir)
+	if o.flagged {
+		line += " --to " + shellWord(o.names[i])
+	}
+	return line
+}
+
+// shellWord quotes a word for a shell where it needs it.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-:@+") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// foresee tells what the publication of a dry run would write to each place. A place that can't be asked is no failure: a dry run needs no
+// credentials.
+func (w *workshop) foresee(ctx context.Context, f outputFlags, made publish.Summary) error {
+	names := f.To
+	if len(names) == 0 {
+		names = w.Settings().Places()
+	}
+	for _, name := range names {
+		line, err := w.foreseeOne(ctx, name, made)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			line = fmt.Sprintf("%s can't be asked: %v", name, err)
+		}
+		w.shows.ClearLine()
+		fmt.Fprintln(w.console.Err, line)
+	}
+	return nil
+}
+
+func (w *workshop) foreseeOne(ctx context.Context, name string, made publish.Summary) (line string, err error) {
+	if !strings.Contains(name, "://") {
+		if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) { // a dry run makes no folder
+			return fmt.Sprintf("%s does not exist yet: it would get all files", name), nil
+		}
+	}
+	out, closer, err := w.openPlace(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, closer.Close()) }()
+	d, err := w.Compare(ctx, out, made.Releases)
+	if err != nil {
+		return "", err
+	}
+	has := "has no list yet"
+	if d.Before > 0 {
+		has = fmt.Sprintf("has version %d of the list, and the folder has %d", d.Before, d.Version)
+	}
+	return fmt.Sprintf("%v %s; it would get %d files (%s) and the new lists", out, has, d.Files, text.Bytes(d.Bytes)), nil
+}
+
+// releaseSyncCommand is `collet release sync`.
+type releaseSyncCommand struct {
+	folderFlags
+	readFlags
+	outputFlags
+}
+
+// Help is what --help adds to the flags.
+func (releaseSyncCommand) Help() string {
+	return `Brings the places that --to or the settings name to the state of the release folder. It signs nothing and needs no keys. Run it
+when a place failed during another command, after a place was repaired, or to fill a new one.
+
+All places get all objects first, then the lists, timestamp.json last. A place that fails keeps what it had: its players
+see the release before. If more than half of the places, or --quorum, are up to date, the command succeeds and warns.
+
+  collet release sync
+  collet release sync --to www --to 's3://games/lathe?endpoint=s3.example.org'`
+}
+
+// Run brings places up to date.
+func (r releaseSyncCommand) Run(ctx context.Context, c console.Console) (err error) {
+	w, err := r.openFolder(c, publish.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	others, err := w.openPlaces(r.outputFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, others.close()) }()
+	if len(others.outs) == 0 {
+		return console.Usage(fmt.Errorf("there is no place to bring up to date: name it with --to, or set Output or Outputs in %s", publish.SettingsFile))
+	}
+	return interrupted(ctx, w.mirror(ctx, others, false))
+}
