@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/build/publish/keyring"
@@ -33,6 +34,7 @@ type releaseCommand struct {
 	Verify   releaseVerifyCommand   `cmd:"" help:"Read all files and compare them with the signed lists."`
 	Sync     releaseSyncCommand     `cmd:"" help:"Bring the places up to date with the folder. Signs nothing."`
 	Refresh  releaseRefreshCommand  `cmd:"" help:"Renew signatures that expire soon. Run it every day."`
+	Adoption compat.AdoptionCommand `cmd:"" help:"Show which releases players have, and how updates and first starts end."`
 }
 
 // Help is what --help adds to the list of commands.

@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 //	fetch GEN COMPAT TARGET FILE WANT   get a file as a client does and compare it with the script's file WANT
 //	verdict GEN COMPAT TARGET WANT      compare the server's verdict
 //	get PATH PATTERN         ask the server's monitor, with TOKEN; the answer must match
+//	beacons QUERY…           send beacons, which the server must take
 //	token                    keep the first token that the server has logged in TOKEN
 //	activate ARGS…           start with inherited sockets of the names in NAMES, the same each time; sets ADDR to that of players
 //	certify                  write a certificate to cert.pem, its key to key.pem, and who vouches for it to ca.pem
@@ -68,7 +69,7 @@ func TestScripts(t *testing.T) {
 			"start": start, "logged": logged, "signal": send, "stopped": stopped, "failed": failed,
 			"publish": publish, "expired": expired, "object": object,
 			"fetch": fetch, "verdict": verdict, "metadata": metadata, "bare": bare, "occupy": occupy,
-			"get": get, "token": token, "activate": activate, "certify": certify, "through": through, "notified": notified, "knock": knock, "answered": answered,
+			"get": get, "beacons": beacons, "token": token, "activate": activate, "certify": certify, "through": through, "notified": notified, "knock": knock, "answered": answered,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GORACE", quick)

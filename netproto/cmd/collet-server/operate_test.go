@@ -46,6 +46,20 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// beacons sends beacons to the server, which must take them.
+func beacons(ts *testscript.TestScript, neg bool, args []string) {
+	addr := background(ts).find(ts, `http=([^" \n]+)`)[1]
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, query := range args {
+		answer, err := client.Get("http://" + addr + "/beacon?" + query)
+		ts.Check(err)
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusNoContent {
+			ts.Fatalf("%s: %s", query, answer.Status)
+		}
+	}
+}
+
 // token keeps the first token, which the server logs once.
 func token(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("TOKEN", background(ts).find(ts, `token=(collet_[A-Za-z0-9_-]{43})`)[1])

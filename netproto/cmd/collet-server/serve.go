@@ -18,6 +18,7 @@ import (
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
+	"collet/netproto/server/figures"
 	"collet/netproto/server/operator"
 	"collet/netproto/server/origin"
 	"collet/netproto/server/releases"
@@ -33,6 +34,7 @@ type running struct {
 	monitor   origin.Monitor
 	server    *server.Server
 	listeners *server.Listeners // nil until they are open
+	figures   *figures.Figures  // nil without Operations.Figures
 	helpers   sync.WaitGroup
 }
 
@@ -62,9 +64,12 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 	r.server = server.New(catalogue, set, log)
 	r.server.Metrics().SetVersion(collet.Version())
 	defer r.server.Close()
+	if r.figures != nil {
+		r.server.Metrics().Register(r.figures)
+	}
 	var op *operator.Operator
 	if path := set.Compat.Store; path != "" {
-		if op, err = operator.Open(path, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback}, log); err != nil {
+		if op, err = operator.Open(path, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback, Figures: r.reports()}, log); err != nil {
 			return err
 		}
 		defer op.Close()
@@ -117,6 +122,10 @@ func (r *running) serveMonitor(ctx, alive context.Context) (err error) {
 	if listener := r.sockets.http; listener != nil {
 		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
 		about := aboutServer(r.set)
+		if err := r.openFigures(alive, about.Releases); err != nil {
+			r.sockets.close()
+			return err
+		}
 		if about.SignIn, err = signInFor(r.set.SignIn); err != nil {
 			r.sockets.close()
 			return err

@@ -14,6 +14,8 @@
 //	DELETE /api/compat/tokens/{name}
 //	GET    /api/players/{id}/floor       FloorAnswer
 //	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
+//	PUT    /api/games/{name}             GamesRequest
+//	GET    /api/adoption                 ?window=hour|day|month → adoption.Report
 //
 // A request names its actor with "Authorization: Bearer TOKEN". Addresses, names and other headers prove nothing, because a local
 // proxy or forwarder passes on requests of others. The first token comes from the control socket or from Operator.FirstToken.
@@ -47,6 +49,8 @@ const (
 	apiCompat  = "/api/compat"
 	apiPlayers = "/api/players/"
 	apiGames   = "/api/games/"
+	// APIAdoption is the path of the report of beacons.
+	APIAdoption = "/api/adoption"
 	// MaxAsk is the largest body of a request in bytes: a document of settings, and the rest of the request.
 	MaxAsk = compat.MaxSettings + 64<<10
 )
@@ -125,7 +129,7 @@ type ConfirmNeeds struct {
 
 // Owns reports whether a path belongs to the admin API.
 func Owns(path string) bool {
-	return path == apiCompat || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers) || strings.HasPrefix(path, apiGames)
+	return path == apiCompat || path == APIAdoption || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers) || strings.HasPrefix(path, apiGames)
 }
 
 // Door is the part of a server that administration over HTTP needs.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"collet/netproto"
+	"collet/netproto/adoption"
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 	"collet/platform/text"
@@ -114,6 +115,7 @@ func Handler(op *operator.Operator, by operator.Actor) http.Handler {
 	mux.HandleFunc("GET "+apiPlayers+"{id}/floor", a.getFloor)
 	mux.HandleFunc("POST "+apiPlayers+"{id}/floor", a.postFloor)
 	mux.HandleFunc("PUT "+apiGames+"{name}", a.putGames)
+	mux.HandleFunc("GET "+APIAdoption, a.getAdoption)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		mux.ServeHTTP(w, r)
@@ -366,6 +368,25 @@ func (a api) putGames(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// getAdoption answers with the report of a window.
+func (a api) getAdoption(w http.ResponseWriter, r *http.Request) {
+	window, err := adoption.ParseWindow(r.URL.Query().Get("window"))
+	if err != nil {
+		answerFailure(w, &operator.InputError{Field: "window", Why: err.Error()})
+		return
+	}
+	if a.op.Figures == nil {
+		answerFailure(w, fmt.Errorf("figures of beacons: %w: set Operations.Figures to a folder", operator.ErrUnknown))
+		return
+	}
+	report, err := a.op.Figures.Adoption(window)
+	if err != nil {
+		answerFailure(w, err)
+		return
+	}
+	answerJSON(w, http.StatusOK, report)
 }
 
 func (a api) getFloor(w http.ResponseWriter, r *http.Request) {

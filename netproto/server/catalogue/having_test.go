@@ -23,6 +23,16 @@ func TestNamedReleases(t *testing.T) {
 			t.Errorf("release %d is %+v, %t", n, has, is)
 		}
 	}
+	for n, want := range map[uint64]string{0: HasUnknown, 1: HasOlder, 4: "4", maxNamedReleases + 4: HasUnknown} {
+		if name, known := f.NameOf("beta", "Linux-x64", n); name != want || !known {
+			t.Errorf("release %d is named %q, %t", n, name, known)
+		}
+	}
+	for _, track := range [][2]string{{"gamma", "Linux-x64"}, {"beta", "Linux-x65"}} {
+		if name, known := f.NameOf(track[0], track[1], 4); known {
+			t.Errorf("%v: %q", track, name)
+		}
+	}
 	if all := f.Havings(); len(all) != 2*(maxNamedReleases+2) {
 		t.Errorf("%d: %v", len(all), all)
 	}

@@ -52,6 +52,13 @@ type havings struct {
 	channel string              // that of clients that name none
 	sequels map[string]Having   // by the name of the packed sequel, which a client asks for by its release
 	traits  map[hello][]fitting // newest first
+	names   map[numbered]string
+}
+
+// numbered is a release of any product.
+type numbered struct {
+	channel, target string
+	number          uint64
 }
 
 // hello is what every client says of itself.
@@ -65,7 +72,7 @@ type fitting struct {
 
 // findHavings fills the havings of a folder from its list. f.parts is complete.
 func (f *Folder) findHavings(entries []release.Entry, channel string) {
-	all := havings{channel: channel, sequels: map[string]Having{}, traits: map[hello][]fitting{}}
+	all := havings{channel: channel, sequels: map[string]Having{}, traits: map[hello][]fitting{}, names: map[numbered]string{}}
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b release.Entry) int { return release.CompareEntries(b, a) })
 	counts := map[track]int{}
@@ -75,6 +82,9 @@ func (f *Folder) findHavings(entries []release.Entry, channel string) {
 			has.Release = HasOlder
 		}
 		all.sequels[e.PackedSequelPath()] = has
+		for _, n := range []uint64{0, e.Number} {
+			all.names[numbered{e.Channel, e.Target, n}] = has.Release
+		}
 		sum, _ := e.Head.Sum.SHA256()
 		if p, known := f.parts[sum]; known {
 			key := hello{e.Target, p.compatibility}
@@ -95,6 +105,18 @@ func (f *Folder) findHavings(entries []release.Entry, channel string) {
 func (f *Folder) Asks(name string) (Having, bool) {
 	has, is := f.havings.sequels[name]
 	return has, is
+}
+
+// NameOf is the name of a release in counts, without its product: a number, HasOlder, or HasUnknown. It is false where the list has no release of the channel
+// and the target.
+func (f *Folder) NameOf(channel, target string, number uint64) (name string, known bool) {
+	if _, known = f.havings.names[numbered{channel, target, 0}]; !known {
+		return HasUnknown, false
+	}
+	if name = f.havings.names[numbered{channel, target, number}]; name == "" || number == 0 {
+		return HasUnknown, true
+	}
+	return name, true
 }
 
 // Has is which release a client has by its hello. Releases with the same compatibility version are told apart by their packs, where the

@@ -76,6 +76,7 @@ func kinds() []kind {
 		{"Operations.ControlSocket", aText, `""`, "path of the socket for collet-server reload; empty: off"},
 		{"Operations.Name", aText, `""`, "name of the server in the dashboard; empty: the game's and the machine's"},
 		{"Operations.Proposals", aText, `""`, "folder for changes of the release folder that the dashboard proposes; empty: none"},
+		{"Operations.Figures", aText, `""`, "folder for the figures of beacons, which clients send to /beacon of Operations.HTTPAddress; empty: none are received"},
 		{"Operations.WatchTime", aTime, `"0s"`, "time between checks for new files; 0 is never"},
 		{"SignIn.Issuer", aText, `""`, "URL of the provider of OpenID Connect with which people sign in to the dashboard; empty: tokens only"},
 		{"SignIn.ClientID", aText, `""`, "id of this server at the provider"},

@@ -78,6 +78,8 @@ type Operations struct {
 	Name string
 	// Proposals is the folder for proposals that the dashboard makes of the release folder; empty: it makes none.
 	Proposals string
+	// Figures is the folder for what beacons of clients tell; empty: beacons are not received.
+	Figures string
 	// WatchTime is the period of checks for published files; 0: never.
 	WatchTime time.Duration
 }
@@ -217,7 +219,7 @@ type operationsLayer struct {
 	MetricsAddress                               *string
 	MetricsFrom                                  *[]string
 	ControlSocket                                *string
-	Name, Proposals                              *string
+	Name, Proposals, Figures                     *string
 	WatchTime                                    *string
 }
 
@@ -249,6 +251,7 @@ func (s sources) applyOperations(set *Operations, l *operationsLayer, prefix str
 	setValue(s, prefix, "Operations.ControlSocket", &set.ControlSocket, l.ControlSocket)
 	setValue(s, prefix, "Operations.Name", &set.Name, l.Name)
 	setValue(s, prefix, "Operations.Proposals", &set.Proposals, l.Proposals)
+	setValue(s, prefix, "Operations.Figures", &set.Figures, l.Figures)
 	setTime(s, prefix, "Operations.WatchTime", &set.WatchTime, l.WatchTime)
 }
 
@@ -266,7 +269,7 @@ func setTime(s sources, prefix, key string, to *time.Duration, from *string) {
 
 // resolve joins a relative path to base. An empty one stays empty.
 func (o *Operations) resolve(base string) {
-	for _, name := range []*string{&o.ControlSocket, &o.HTTPCertificate, &o.HTTPPrivateKey} {
+	for _, name := range []*string{&o.ControlSocket, &o.HTTPCertificate, &o.HTTPPrivateKey, &o.Figures} {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(base, *name)
 		}

@@ -161,6 +161,9 @@ func (m *Metrics) RegisterOperator(o *operator.Operator) {
 	o.Register(m.registry)
 }
 
+// Register adds other metrics.
+func (m *Metrics) Register(c prometheus.Collector) { m.registry.MustRegister(c) }
+
 // CountExchange counts an exchange of manifests by its result.
 func (m *Metrics) CountExchange(result string) { m.exchanges.WithLabelValues(result).Inc() }
 

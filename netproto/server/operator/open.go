@@ -32,7 +32,7 @@ var errNoSettings = errors.New("is not there")
 // New is Open for any Store, which the operator owns unless there is an error.
 func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
 	o := &Operator{log: log, store: store, metrics: newMetrics(), closing: make(chan struct{})}
-	o.Sessions, o.Games = newSessions(o.metrics), newGames()
+	o.Sessions, o.Games, o.Figures = newSessions(o.metrics), newGames(), opt.Figures
 	var err error
 	if o.Audit, err = openAuditLog(store, d.Build.ID); err != nil {
 		return nil, err

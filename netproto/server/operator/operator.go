@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/netproto/adoption"
 	"collet/netproto/compat"
 )
 
@@ -25,6 +26,7 @@ type Operator struct {
 	Audit    *AuditLog // of all changes
 	Sessions *Sessions // the connected clients
 	Games    *Games    // what game servers tell of their sessions
+	Figures  Figures   // what beacons of clients tell; nil for none
 
 	log     zerolog.Logger
 	store   Store
@@ -43,10 +45,17 @@ type current struct {
 	snapshot *compat.Snapshot
 }
 
+// Figures are what beacons of clients tell.
+type Figures interface {
+	// Adoption is the report of a window.
+	Adoption(adoption.Window) (adoption.Report, error)
+}
+
 // Options are the options of Open.
 type Options struct {
 	AsStored       bool // settings are neither reconciled with the build nor written; a store without settings is an error
 	AcceptRollback bool // accept an older server than the last one: boot rule B4 lowers the active range
+	Figures        Figures
 }
 
 // Role is the set of rights of an actor. The texts are part of the store and the API.

@@ -101,6 +101,29 @@ func (m *Monitor) ClientsOf(e release.Entry) metrics.Clients {
 	return metrics.Clients{}
 }
 
+// NameOf is the name of a release in counts: see catalogue.Folder. It is false without a release folder.
+func (m *Monitor) NameOf(channel, target string, number uint64) (name string, known bool) {
+	s := m.server.Load()
+	if s == nil {
+		return "", false
+	}
+	c := s.HoldCatalogue()
+	defer c.Release()
+	if c.Folder() == nil {
+		return "", false
+	}
+	return c.Folder().NameOf(channel, target, number)
+}
+
+// PlayerAddress is the address of a request. It is invalid for one that stands for many clients, such as a proxy's.
+func (m *Monitor) PlayerAddress(r *http.Request) netip.Addr {
+	addr := limits.Address(r.RemoteAddr)
+	if s := m.server.Load(); s == nil || s.Limiter().IsExempt(addr) {
+		return netip.Addr{}
+	}
+	return addr
+}
+
 // Recognised implements admin.Door: the connection is not replaced by newer ones.
 func (m *Monitor) Recognised(r *http.Request) { connectionOf(r).markTrusted() }
 

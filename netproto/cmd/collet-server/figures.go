@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"collet/netproto/adoption"
+	"collet/netproto/server/figures"
+	"collet/netproto/server/operator"
+	"collet/netproto/server/releases"
+)
+
+// openFigures receives beacons on the HTTP port, if a folder for their figures is set. It writes until alive ends, which is after the last answer.
+func (r *running) openFigures(alive context.Context, board *releases.Board) (err error) {
+	if r.set.Operations.Figures == "" {
+		return nil
+	}
+	o := figures.Options{Folder: r.set.Operations.Figures, Name: r.monitor.NameOf, Remote: r.monitor.PlayerAddress, Now: time.Now, Log: r.log}
+	if board != nil {
+		o.Sizes = func() map[adoption.Has]int64 { return sizesOf(board) }
+	}
+	if r.figures, err = figures.Open(o); err != nil {
+		return err
+	}
+	r.monitor.Mount(figures.Owns, r.figures)
+	r.helpers.Go(func() { r.figures.Run(alive) })
+	return nil
+}
+
+// reports are the figures for the operator; nil without a folder for them.
+func (r *running) reports() operator.Figures {
+	if r.figures == nil {
+		return nil
+	}
+	return r.figures
+}
+
+// sizesOf are the bytes of the releases in the signed list.
+func sizesOf(board *releases.Board) map[adoption.Has]int64 {
+	sizes := map[adoption.Has]int64{}
+	list, err := board.List()
+	if err != nil {
+		return nil // the page of releases says why
+	}
+	for _, e := range list.Releases {
+		sizes[adoption.HasEntry(e.Entry.Channel, e.Entry.Target, e.Entry.Number)] = e.Bytes
+	}
+	return sizes
+}
