@@ -185,6 +185,9 @@ var imports = map[string]row{
 	"build/pack/macos":                {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto/release"}},
 	"build/compatgen":                 {ours: []string{"netproto/compat", "runtime/abi"}, others: []string{kong, "golang.org/x/mod/modfile", "golang.org/x/tools/go/packages"}},
 	"build/lab/bench/minimal":         {ours: []string{".", "assets"}, others: []string{fyne}},
+
+	// What several nodes share.
+	"netproto/server/operator/storetest": {ours: []string{"netproto/compat", "netproto/server/operator"}},
 }
 
 // pkg is what `go list` says about one package.

@@ -38,12 +38,8 @@ type floorRow struct {
 	Kind string // as floorKind says
 }
 
-const (
-	// playerRows is how many accounts a page shows.
-	playerRows = 50
-	// playerLooks is how many accounts are read at most for one page: 25 ms (BenchmarkAccounts).
-	playerLooks = 50_000
-)
+// playerRows is how many accounts a page shows.
+const playerRows = 50
 
 // kindSome is the kind of a floor that is within the active range: the account plays, though not with every active version.
 const kindSome = "some"
@@ -68,7 +64,7 @@ func showPlayers(d *request, w http.ResponseWriter, r *http.Request) {
 	if p.Above {
 		wanted = func(floor int32) bool { return floorKind(s, floor) == kindBad }
 	}
-	accounts, next, err := d.op.Floors.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows, Looks: playerLooks})
+	accounts, next, err := d.op.Floors.Accounts(operator.AccountQuery{Prefix: p.Prefix, After: p.After, Want: wanted, Limit: playerRows})
 	if err != nil {
 		d.renderError(w, err)
 		return

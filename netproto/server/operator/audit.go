@@ -35,27 +35,42 @@ func (l *AuditLog) readLast() error {
 	return err
 }
 
-// appendRecord completes a record as the next one of the chain, and lets write store it. The caller holds the lock.
-func (l *AuditLog) appendRecord(record compat.Audit, write func(compat.Audit) error) error {
-	record.Time, record.Build = time.Now().UTC(), l.build
-	next := compat.Chain(l.last, record)
-	if err := write(next); err != nil {
+// maxMoved is how often a change is tried again that another server of the cluster was faster than.
+const maxMoved = 20
+
+// change makes a change while no other one happens here. If another server made one meanwhile, do is called again.
+func (l *AuditLog) change(do func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for try := 1; ; try++ {
+		err := do()
+		if !errors.Is(err, ErrMoved) || try == maxMoved {
+			return err
+		}
+		if err := l.readLast(); err != nil {
+			return err
+		}
+	}
+}
+
+// commit completes a change's record as the next one of the chain, and stores both. The caller is within change.
+func (l *AuditLog) commit(c Commit) error {
+	c.Record.Time, c.Record.Build = time.Now().UTC(), l.build
+	c.Record = compat.Chain(l.last, c.Record)
+	if err := l.store.Commit(c); err != nil {
 		return err
 	}
-	l.last = &next
+	l.last = &c.Record
 	return nil
 }
 
-// appendNote appends a record that is not about settings. The caller holds the lock.
-func (l *AuditLog) appendNote(by Actor, comment, key string, before, after any) error {
+// note is the record of a change that is not about settings.
+func note(by Actor, comment, key string, before, after any) (compat.Audit, error) {
 	record := compat.Audit{Actor: by.Name, Source: by.Source, Remote: by.Remote, Comment: comment, Keys: []string{key}}
 	var faults [2]error
 	record.Before, faults[0] = json.Marshal(before)
 	record.After, faults[1] = json.Marshal(after)
-	if err := errors.Join(faults[:]...); err != nil {
-		return err
-	}
-	return l.appendRecord(record, l.store.Append)
+	return record, errors.Join(faults[:]...)
 }
 
 // Note appends a record of something that an actor did outside of the settings. key names it, after describes it. The errors are
@@ -64,9 +79,11 @@ func (l *AuditLog) Note(by Actor, what Role, comment, key string, after any) err
 	if err := by.CheckRights(what, comment); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.appendNote(by, comment, key, nil, after)
+	record, err := note(by, comment, key, nil, after)
+	if err != nil {
+		return err
+	}
+	return l.change(func() error { return l.commit(Commit{Record: record}) })
 }
 
 // Records returns at most limit records, the newest first, with numbers below before; 0 begins with the newest.

@@ -19,11 +19,25 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	if c.Kick != nil && (*c.Kick < 0 || *c.Kick > MaxKick) {
 		return Outcome{}, &InputError{Field: "kick", Why: fmt.Sprintf("the countdown is between 0 and %v", MaxKick)}
 	}
-	o.Audit.mu.Lock()
-	defer o.Audit.mu.Unlock()
-	if err := ctx.Err(); err != nil { // the caller gave up while it waited for another change
+	var out Outcome
+	err := o.Audit.change(func() (err error) {
+		if err := ctx.Err(); err != nil { // the caller gave up while it waited for another change
+			return err
+		}
+		out, err = o.changeSettings(by, c)
+		return err
+	})
+	if err != nil {
 		return Outcome{}, err
 	}
+	if c.Kick != nil && len(out.Changed) > 0 {
+		o.kickSessions(*c.Kick, out.Settings.Revision)
+	}
+	return out, nil
+}
+
+// changeSettings checks and makes a change. The caller is within a change of Audit.
+func (o *Operator) changeSettings(by Actor, c Change) (Outcome, error) {
 	now := o.current.Load()
 	if c.Revision != now.settings.Revision {
 		return Outcome{}, &StaleError{Asked: c.Revision, Current: now.settings.Revision}
@@ -55,9 +69,6 @@ func (o *Operator) Change(ctx context.Context, by Actor, c Change) (Outcome, err
 	o.log.Info().Uint64("revision", c.Settings.Revision).Strs("changed", out.Changed).Str("actor", by.Name).Str("source", by.Source).
 		Stringer("active", c.Settings.Active()).Int("sessions", out.Impact.Sessions).Int("floors", out.Impact.Floors).
 		Msg("Compatibility settings changed")
-	if c.Kick != nil {
-		o.kickSessions(*c.Kick, c.Settings.Revision)
-	}
 	return out, nil
 }
 
@@ -73,10 +84,9 @@ func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 	return s, nil
 }
 
-// commitSettings stores settings with their record, and then applies them. The caller holds the lock of Audit.
+// commitSettings stores settings with their record, and then applies them. The caller is within a change of Audit.
 func (o *Operator) commitSettings(s compat.Settings, d *compat.Declared, record compat.Audit) error {
-	write := func(next compat.Audit) error { return o.store.Commit(s.Encode(), s.Revision, next) }
-	if err := o.Audit.appendRecord(record, write); err != nil {
+	if err := o.Audit.commit(Commit{Record: record, Document: s.Encode(), Revision: s.Revision}); err != nil {
 		return err
 	}
 	o.applySettings(s, d)

@@ -85,30 +85,32 @@ func (f *Floors) changeFloor(by Actor, account string, floor int32, comment stri
 	if err := errors.Join(by.CheckRights(RoleOperate, comment), checkAccount(account)); err != nil {
 		return 0, err
 	}
-	f.audit.mu.Lock() // the change has a record
-	defer f.audit.mu.Unlock()
-	if was, err = f.store.Floor(account); err != nil {
-		return was, err
-	}
-	if err := should(was); err != nil {
-		return was, err
-	}
-	active := f.snapshot().Active
-	switch {
-	case floor < 0 || floor > active.Max && floor > was:
-		return was, &InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", active.Max)}
-	case floor < was && comment == "":
-		return was, &InputError{Field: "comment", Why: "lowering a floor needs one"}
-	case floor == was:
-		return was, nil
-	}
-	if _, err := f.store.SetFloor(account, floor, floor < was); err != nil {
-		return was, err
-	}
-	if floor > was {
+	err = f.audit.change(func() error {
+		if was, err = f.store.Floor(account); err != nil {
+			return err
+		}
+		if err := should(was); err != nil {
+			return err
+		}
+		active := f.snapshot().Active
+		switch {
+		case floor < 0 || floor > active.Max && floor > was:
+			return &InputError{Field: "floor", Why: fmt.Sprintf("is between 0 and %d, the newest active version", active.Max)}
+		case floor < was && comment == "":
+			return &InputError{Field: "comment", Why: "lowering a floor needs one"}
+		case floor == was:
+			return nil
+		}
+		record, err := note(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
+		if err != nil {
+			return err
+		}
+		return f.audit.commit(Commit{Record: record, Floor: &AccountFloor{account, floor}})
+	})
+	if err == nil && floor > was {
 		f.endSessions(account, floor)
 	}
-	return was, f.audit.appendNote(by, comment, "floors."+account, map[string]int32{"floor": was}, map[string]int32{"floor": floor})
+	return was, err
 }
 
 // endSessions ends the sessions of an account that a raised floor no longer admits. The client learns of the floor when it
@@ -132,8 +134,7 @@ func (f *Floors) Pin(account string, h compat.Hello, j compat.Judgement) error {
 	if account == "" || !j.Plays() || h.Build.Logic <= max(h.Floor, 0) {
 		return nil
 	}
-	_, err := f.store.SetFloor(account, h.Build.Logic, false)
-	return err
+	return f.store.Raise(account, h.Build.Logic)
 }
 
 func checkAccount(account string) error {

@@ -57,8 +57,20 @@ func (o *Operator) Close() error {
 	return o.store.Close()
 }
 
-// reconcile applies the stored settings to the build.
+// reconcile applies the stored settings to the build. It begins again if another server of the cluster changes them meanwhile, for
+// example because it starts at the same time.
 func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
+	return o.Audit.change(func() error {
+		err := o.reconcileOnce(d, opt)
+		var stale *StaleError
+		if errors.As(err, &stale) {
+			return ErrMoved
+		}
+		return err
+	})
+}
+
+func (o *Operator) reconcileOnce(d *compat.Declared, opt Options) error {
 	document, build, err := o.store.Settings()
 	if err != nil {
 		return err
@@ -82,6 +94,11 @@ func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
 	if err != nil {
 		return err
 	}
+	if stored != nil && len(compat.Diff(*stored, s)) == 0 {
+		o.applySettings(*stored, d)
+	} else if err := o.commitSettings(s, d, bootRecord(stored, s, changes)); err != nil {
+		return err
+	}
 	o.boot = changes
 	for _, change := range changes {
 		line := o.log.Info()
@@ -90,13 +107,7 @@ func (o *Operator) reconcile(d *compat.Declared, opt Options) error {
 		}
 		line.Str("step", change.Step).Strs("changed", change.Keys).Msgf("Compatibility at the start: %s", change.Why)
 	}
-	if stored != nil && len(compat.Diff(*stored, s)) == 0 {
-		o.applySettings(*stored, d)
-		return nil
-	}
-	o.Audit.mu.Lock()
-	defer o.Audit.mu.Unlock()
-	return o.commitSettings(s, d, bootRecord(stored, s, changes))
+	return nil
 }
 
 // bootRecord is the audit record of a start's changes.
@@ -144,16 +155,20 @@ func (o *Operator) followStore(changed <-chan struct{}) {
 				return
 			}
 		}
-		if err := o.reloadSettings(); err != nil {
+		if err := o.reloadStore(); err != nil {
 			o.log.Error().Err(err).Msg("Compatibility settings were changed elsewhere and can't be used here; what was decided before stays")
 		}
 	}
 }
 
-// reloadSettings applies the settings in the store.
-func (o *Operator) reloadSettings() error {
+// reloadStore takes over what another server has changed.
+func (o *Operator) reloadStore() error {
 	o.Audit.mu.Lock()
 	defer o.Audit.mu.Unlock()
+	_, err := o.Tokens.read()
+	if err := errors.Join(err, o.Audit.readLast()); err != nil {
+		return err
+	}
 	document, _, err := o.store.Settings()
 	if err != nil {
 		return err
@@ -162,14 +177,15 @@ func (o *Operator) reloadSettings() error {
 	if err != nil {
 		return err
 	}
-	d := o.current.Load().declared
-	if err := s.Check(*d); err != nil {
+	now := o.current.Load()
+	if s.Revision == now.settings.Revision {
+		return nil
+	}
+	if err := s.Check(*now.declared); err != nil {
 		return err
 	}
-	if err := o.Audit.readLast(); err != nil {
-		return err
-	}
-	o.applySettings(s, d)
+	o.applySettings(s, now.declared)
+	o.log.Info().Uint64("revision", s.Revision).Stringer("active", s.Active()).Msg("Compatibility settings were changed at another server")
 	return nil
 }
 

@@ -22,11 +22,11 @@ type shared struct {
 
 func (s *shared) Changed() <-chan struct{} { return s.changed }
 
-func (s *shared) Commit(document []byte, revision uint64, record compat.Audit) error {
+func (s *shared) Commit(c operator.Commit) error {
 	if s.fault != nil {
 		return s.fault
 	}
-	return s.Store.Commit(document, revision, record)
+	return s.Store.Commit(c)
 }
 
 func (s *shared) Floor(account string) (int32, error) {
@@ -87,7 +87,7 @@ func TestSettingsOfAnotherServer(t *testing.T) {
 		edit(&s)
 		s.Revision++
 		record := compat.Chain(&newest[0], compat.Audit{Actor: "elsewhere", Source: compat.SourceAPI, Before: document, After: s.Encode(), Keys: []string{"active_min"}})
-		if err := store.Commit(s.Encode(), s.Revision, record); err != nil {
+		if err := store.Commit(operator.Commit{Record: record, Document: s.Encode(), Revision: s.Revision}); err != nil {
 			t.Fatal(err)
 		}
 		store.changed <- struct{}{}

@@ -1,8 +1,10 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"collet/netproto"
 	"collet/netproto/compat"
@@ -12,18 +14,18 @@ import (
 // Store keeps every revision of the settings, the audit log, the players' floors, and the access tokens. A method that returns
 // without an error has written to disk. It is safe for concurrent use; only the Operator writes.
 //
-// The default is a file on the server's own disk (OpenStore). A store that several servers share is another implementation: its
-// Settings change without a Commit of this server, and Changed reports that.
+// FileStore is the one on the server's own disk. A store that several servers share is another implementation: there the settings
+// change without a Commit of this server, and Changed reports that. Package storetest has what each of them must do.
 type Store interface {
 	// Settings is the document in force and the id of the build that wrote it; nil if not written yet.
 	Settings() (document []byte, build string, err error)
 	// Revision is the document of an earlier revision. The error is ErrUnknown if it was not found.
 	Revision(number uint64) ([]byte, error)
-	// Commit puts a document into force under its revision and appends its record, both or neither. Revision and record number
-	// are the current ones plus one; if the store already has that revision the error is a *StaleError.
-	Commit(document []byte, revision uint64, record compat.Audit) error
-	// Append appends a record that is not about settings.
-	Append(record compat.Audit) error
+	// Tokens are all tokens.
+	Tokens() ([]Token, error)
+	// Commit makes a change: its record and what comes with it, all of it or nothing. The errors are a *StaleError, ErrMoved,
+	// ErrStoreFull, a *ReadOnlyError and those of the disk.
+	Commit(c Commit) error
 	// Records returns at most limit records, fewer if they are large, the newest first, with numbers below before; 0 begins with
 	// the newest.
 	Records(before uint64, limit int) ([]compat.Audit, error)
@@ -32,26 +34,47 @@ type Store interface {
 	Log() (log io.ReadCloser, head uint64, err error)
 	// Floor is the lowest logic version with which an account may play, 0 for none.
 	Floor(account string) (int32, error)
-	// SetFloor changes it and returns the previous floor. Without lower it only raises it. The error is ErrStoreFull if there are
+	// Raise raises the floor of an account; a lower or equal one changes nothing. The error is ErrStoreFull if there are
 	// MaxFloors already.
-	SetFloor(account string, floor int32, lower bool) (was int32, err error)
+	Raise(account string, floor int32) error
 	// Floors is the number of accounts for each floor. The caller owns it.
 	Floors() map[int32]int
 	// Accounts lists the accounts with a floor that match a query, by name. The next page begins after the account next, which is
-	// empty at the end; a page without accounts may have a next one.
+	// empty at the end.
 	Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error)
-	// Tokens are all tokens, and SetTokens replaces them.
-	Tokens() ([]Token, error)
-	SetTokens(tokens []Token) error
-	// Changed has a value when another server has changed the settings. It is nil if the store is not shared.
+	// Changed has a value after another server has changed something. It is nil if the store is not shared.
 	Changed() <-chan struct{}
+	// Writable is a *ReadOnlyError while nothing can be changed.
+	Writable() error
 	// Close waits for pending work.
 	Close() error
 }
 
+// Commit is a change of a store.
+type Commit struct {
+	Record   compat.Audit  // follows the newest one, or the error is ErrMoved
+	Document []byte        // of settings to put into force; nil: they stay
+	Revision uint64        // of Document: the newest plus one, or the error is a *StaleError
+	Tokens   *[]Token      // that replace all tokens; nil: they stay
+	Floor    *AccountFloor // of an account, lower ones too; nil: floors stay
+}
+
+// ErrMoved says that another server has changed something since the newest record was read. Nothing was changed.
+var ErrMoved = errors.New("another server of the cluster changed something at the same moment: try again")
+
+// ReadOnlyError says that a shared store can be read and not changed.
+type ReadOnlyError struct {
+	Since time.Time // when it could last be changed
+	Why   string
+}
+
+func (e *ReadOnlyError) Error() string {
+	return fmt.Sprintf("the settings can be read and not changed since %s: %s", e.Since.UTC().Format("2006-01-02 15:04:05 UTC"), e.Why)
+}
+
 // Limits of a store.
 const (
-	// MaxFloors is the largest number of accounts with a floor: accounts come from clients, and each takes about 100 bytes on
+	// MaxFloors is the largest number of accounts with a floor: accounts come from clients, and each takes about 40 bytes on
 	// disk.
 	MaxFloors = 10_000_000
 	// MaxAccount is the longest name of an account in bytes.

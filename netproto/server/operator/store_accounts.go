@@ -2,6 +2,8 @@ package operator
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -18,39 +20,34 @@ type AccountQuery struct {
 	After  string           // only names after this one; empty for the first page
 	Want   func(int32) bool // selects by floor
 	Limit  int              // largest number of results, at least 1
-	Looks  int              // largest number of accounts that are read, at least 1
 }
 
-// Accounts implements Store.
-func (s *boltStore) Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error) {
-	prefix := []byte(q.Prefix)
-	err = s.db.View(func(tx *bolt.Tx) error {
-		cursor := tx.Bucket([]byte(bucketFloors)).Cursor()
-		from := prefix
-		if bytes.Compare([]byte(q.After), from) > 0 {
-			from = []byte(q.After)
+// Accounts implements Store. It reads all floors: with 10 million of them it takes a second (BenchmarkAccounts).
+func (s *FileStore) Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error) {
+	prefix, after := []byte(q.Prefix), []byte(q.After)
+	look := func(name []byte, floor int32) bool {
+		full := len(accounts) > q.Limit
+		switch {
+		case !bytes.HasPrefix(name, prefix), bytes.Compare(name, after) <= 0, full && string(name) > accounts[q.Limit].Account, !q.Want(floor):
+			return true
 		}
-		key, sealed := cursor.Seek(from)
-		for looks := 0; key != nil && bytes.HasPrefix(key, prefix); key, sealed = cursor.Next() {
-			if string(key) <= q.After {
-				continue
-			}
-			value, err := unseal([]byte(bucketFloors), key, sealed)
+		at, _ := slices.BinarySearchFunc(accounts, string(name), func(a AccountFloor, name string) int { return strings.Compare(a.Account, name) })
+		accounts = slices.Insert(accounts, at, AccountFloor{string(name), floor})
+		accounts = accounts[:min(len(accounts), q.Limit+1)] // one more, which says that there is a next page
+		return true
+	}
+	err = s.db.View(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte(bucketFloorSets)).ForEach(func(key, sealed []byte) error {
+			set, err := unseal([]byte(bucketFloorSets), key, sealed)
 			if err != nil {
 				return err
 			}
-			if floor := floorOf(value); q.Want(floor) {
-				accounts = append(accounts, AccountFloor{string(key), floor})
-			}
-			if looks++; looks >= q.Looks || len(accounts) >= q.Limit {
-				next = string(key)
-				if more, _ := cursor.Next(); more == nil || !bytes.HasPrefix(more, prefix) {
-					next = ""
-				}
-				return nil
-			}
-		}
-		return nil
+			return floorSet(set).each(look)
+		})
 	})
+	if len(accounts) > q.Limit {
+		accounts = accounts[:q.Limit]
+		next = accounts[q.Limit-1].Account
+	}
 	return accounts, next, err
 }

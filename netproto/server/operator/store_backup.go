@@ -46,7 +46,7 @@ func damageError(path string, err error) error {
 }
 
 // writeBackup replaces the copy.
-func (s *boltStore) writeBackup() error {
+func (s *FileStore) writeBackup() error {
 	s.copying.Lock()
 	defer s.copying.Unlock()
 	dir, err := platform.OpenDir(filepath.Dir(s.path))

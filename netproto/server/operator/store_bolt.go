@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ const (
 	bucketSettings  = "settings"  // keyNow → the document in force; keyHead → head
 	bucketRevisions = "revisions" // u64 → document of every revision
 	bucketAudit     = "audit"     // u64 → record
-	bucketFloors    = "floors"    // account → i32
+	bucketFloors    = "floors"    // account → i32, in stores of earlier versions; empty since
+	bucketFloorSets = "floorsets" // u16 → floorSet
 	bucketTokens    = "tokens"    // keyNow
 )
 
@@ -40,10 +42,10 @@ const (
 	sumSize = 32
 )
 
-// boltStore is a Store in one file of bbolt. A commit writes new pages, syncs, and then writes and syncs the meta page, so a
+// FileStore is the Store in one file of bbolt. A commit writes new pages, syncs, and then writes and syncs the meta page, so a
 // power cut leaves all of it or nothing. A SHA-256 precedes every value, because the file's own checksums cover only the meta
 // page.
-type boltStore struct {
+type FileStore struct {
 	path    string
 	log     zerolog.Logger
 	db      *bolt.DB
@@ -55,8 +57,8 @@ type boltStore struct {
 
 // OpenStore opens the store in a file, and creates a missing one. The errors are *StoreError: a damaged file is never replaced by
 // an empty one. The caller closes the store. Later errors of writing its copy are only logged.
-func OpenStore(path string, log zerolog.Logger) (Store, error) {
-	s := &boltStore{path: path, log: log, floors: floorCounts{byFloor: map[int32]int{}}}
+func OpenStore(path string, log zerolog.Logger) (*FileStore, error) {
+	s := &FileStore{path: path, log: log, floors: floorCounts{byFloor: map[int32]int{}}}
 	if err := s.openFile(); err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func OpenStore(path string, log zerolog.Logger) (Store, error) {
 }
 
 // openFile opens the file and checks all of it.
-func (s *boltStore) openFile() error {
+func (s *FileStore) openFile() error {
 	if info, missing := os.Stat(s.path); (missing != nil || info.Size() == 0) && hasBackup(s.path) {
 		return damageError(s.path, errors.New("is gone or empty, but its copy is there"))
 	}
@@ -100,7 +102,7 @@ func (s *boltStore) openFile() error {
 	return nil
 }
 
-// buckets are the names of all buckets.
+// buckets are the names of the buckets that every store has.
 func buckets() []string {
 	return []string{bucketSettings, bucketRevisions, bucketAudit, bucketFloors, bucketTokens}
 }
@@ -113,7 +115,7 @@ type head struct {
 }
 
 // checkFile reads every value, to find damage before it affects a judgement, and counts floors.
-func (s *boltStore) checkFile() error {
+func (s *FileStore) checkFile() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return err
@@ -134,8 +136,10 @@ func (s *boltStore) checkFile() error {
 		return found.compare(tx)
 	})
 	switch {
-	case err != nil || !fresh:
+	case err != nil:
 		return err
+	case !fresh:
+		return s.db.Update(sortFloors)
 	case hasBackup(s.path):
 		return errors.New("is new, but its copy is not")
 	}
@@ -145,7 +149,7 @@ func (s *boltStore) checkFile() error {
 				return err
 			}
 		}
-		return changeHead(tx, func(*head) {})
+		return errors.Join(changeHead(tx, func(*head) {}), sortFloors(tx))
 	})
 }
 
@@ -155,18 +159,27 @@ const freshID = 1
 // countValues reads and counts the stored values, and the accounts for each floor.
 func countValues(tx *bolt.Tx) (found head, floors map[int32]int, err error) {
 	floors = map[int32]int{}
-	for _, name := range buckets() {
+	countFloor := func(_ []byte, floor int32) bool {
+		floors[floor]++
+		found.Floors++
+		return true
+	}
+	for _, name := range slices.Concat(buckets(), []string{bucketFloorSets}) {
 		b := tx.Bucket([]byte(name))
-		if b == nil {
+		switch {
+		case b == nil && slices.Contains(buckets(), name):
 			return found, floors, fmt.Errorf("has no %s", name)
+		case b == nil:
+			continue
 		}
 		err := b.ForEach(func(key, sealed []byte) error {
 			value, err := unseal([]byte(name), key, sealed)
 			switch {
 			case err != nil:
 			case name == bucketFloors:
-				floors[floorOf(value)]++
-				found.Floors++
+				countFloor(key, floorOf(value))
+			case name == bucketFloorSets:
+				err = floorSet(value).each(countFloor)
 			case name == bucketAudit:
 				found.Records++
 			case name == bucketRevisions:
@@ -218,7 +231,7 @@ func changeHead(tx *bolt.Tx, change func(*head)) error {
 }
 
 // Settings implements Store.
-func (s *boltStore) Settings() (document []byte, build string, err error) {
+func (s *FileStore) Settings() (document []byte, build string, err error) {
 	value, err := s.readValue(bucketSettings, keyNow)
 	if err != nil || value == nil {
 		return nil, "", err
@@ -232,7 +245,7 @@ func (s *boltStore) Settings() (document []byte, build string, err error) {
 }
 
 // Revision implements Store.
-func (s *boltStore) Revision(number uint64) ([]byte, error) {
+func (s *FileStore) Revision(number uint64) ([]byte, error) {
 	value, err := s.readValue(bucketRevisions, numberKey(number))
 	if err == nil && value == nil {
 		err = ErrUnknown
@@ -241,41 +254,63 @@ func (s *boltStore) Revision(number uint64) ([]byte, error) {
 }
 
 // Commit implements Store.
-func (s *boltStore) Commit(document []byte, revision uint64, record compat.Audit) error {
-	now, err := json.Marshal(struct {
-		Build    string
-		Document []byte
-	}{record.Build, document})
+func (s *FileStore) Commit(c Commit) error {
+	was := int32(0)
+	err := s.db.Update(func(tx *bolt.Tx) (err error) {
+		if err := putSettings(tx, c); err != nil {
+			return err
+		}
+		if c.Tokens != nil {
+			if err := putTokens(tx, *c.Tokens); err != nil {
+				return err
+			}
+		}
+		if c.Floor != nil {
+			if was, err = putFloor(tx, *c.Floor); err != nil {
+				return err
+			}
+		}
+		return putRecord(tx, c.Record)
+	})
 	if err != nil {
 		return err
 	}
-	err = s.db.Update(func(tx *bolt.Tx) error {
-		h, err := headOf(tx)
-		if err != nil {
-			return err
-		}
-		if h.Revision >= revision {
-			return &StaleError{Asked: revision - 1, Current: h.Revision}
-		}
-		return errors.Join(
-			changeHead(tx, func(h *head) { h.Revision = revision }),
-			putValue(tx, bucketSettings, keyNow, now),
-			putValue(tx, bucketRevisions, numberKey(revision), document),
-			putRecord(tx, record))
-	})
-	if err == nil {
+	if c.Floor != nil {
+		s.floors.moveAccount(was, c.Floor.Floor)
+	}
+	if c.Document != nil {
 		s.backups.Go(func() {
 			if err := s.writeBackup(); err != nil {
 				s.log.Error().Err(err).Str("copy", Backup(s.path)).Msg("The copy of the compatibility store can't be written; the store itself is whole")
 			}
 		})
 	}
-	return err
+	return nil
 }
 
-// Append implements Store.
-func (s *boltStore) Append(record compat.Audit) error {
-	return s.db.Update(func(tx *bolt.Tx) error { return putRecord(tx, record) })
+// putSettings puts the settings of a change into force, if it has any.
+func putSettings(tx *bolt.Tx, c Commit) error {
+	if c.Document == nil {
+		return nil
+	}
+	h, err := headOf(tx)
+	if err != nil {
+		return err
+	}
+	if h.Revision+1 != c.Revision {
+		return &StaleError{Asked: c.Revision - 1, Current: h.Revision}
+	}
+	now, err := json.Marshal(struct {
+		Build    string
+		Document []byte
+	}{c.Record.Build, c.Document})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		changeHead(tx, func(h *head) { h.Revision = c.Revision }),
+		putValue(tx, bucketSettings, keyNow, now),
+		putValue(tx, bucketRevisions, numberKey(c.Revision), c.Document))
 }
 
 // putRecord appends a record that follows the newest one.
@@ -285,7 +320,7 @@ func putRecord(tx *bolt.Tx, record compat.Audit) error {
 		return err
 	}
 	if record.Seq != h.Records+1 {
-		return fmt.Errorf("audit record %d can't follow record %d", record.Seq, h.Records)
+		return fmt.Errorf("audit record %d can't follow record %d: %w", record.Seq, h.Records, ErrMoved)
 	}
 	if err := changeHead(tx, func(h *head) { h.Records++ }); err != nil {
 		return err
@@ -294,7 +329,7 @@ func putRecord(tx *bolt.Tx, record compat.Audit) error {
 }
 
 // Records implements Store.
-func (s *boltStore) Records(before uint64, limit int) ([]compat.Audit, error) {
+func (s *FileStore) Records(before uint64, limit int) ([]compat.Audit, error) {
 	records, size := []compat.Audit{}, 0
 	err := s.db.View(func(tx *bolt.Tx) error {
 		c := tx.Bucket([]byte(bucketAudit)).Cursor()
@@ -326,7 +361,7 @@ func (s *boltStore) Records(before uint64, limit int) ([]compat.Audit, error) {
 }
 
 // Log implements Store. It reads in its own transaction, so changes continue meanwhile.
-func (s *boltStore) Log() (io.ReadCloser, uint64, error) {
+func (s *FileStore) Log() (io.ReadCloser, uint64, error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
 		return nil, 0, err
@@ -370,10 +405,13 @@ func (l *boltLog) Read(p []byte) (int, error) {
 func (l *boltLog) Close() error { return l.tx.Rollback() }
 
 // Changed implements Store: no other process writes to the file.
-func (s *boltStore) Changed() <-chan struct{} { return nil }
+func (s *FileStore) Changed() <-chan struct{} { return nil }
+
+// Writable implements Store: the disk says so at the next write.
+func (s *FileStore) Writable() error { return nil }
 
 // Close implements Store.
-func (s *boltStore) Close() error {
+func (s *FileStore) Close() error {
 	s.backups.Wait()
 	return s.db.Close()
 }

@@ -1,7 +1,7 @@
 package operator
 
 import (
-	"encoding/binary"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"sync"
@@ -10,43 +10,108 @@ import (
 )
 
 // Floor implements Store.
-func (s *boltStore) Floor(account string) (int32, error) {
-	value, err := s.readValue(bucketFloors, []byte(account))
-	return floorOf(value), err
+func (s *FileStore) Floor(account string) (floor int32, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		set, err := readFloorSet(tx, floorSetOf(account))
+		floor = set.floor(account)
+		return err
+	})
+	return floor, err
 }
 
-// SetFloor implements Store. Raises of many accounts at the same moment share one commit.
-func (s *boltStore) SetFloor(account string, floor int32, lower bool) (was int32, err error) {
+// Raise implements Store.
+func (s *FileStore) Raise(account string, floor int32) error {
+	_, err := s.SetFloor(account, floor, false)
+	return err
+}
+
+// SetFloor changes the floor of an account without a record, and returns the previous one. Without lower it only raises it. Raises
+// of many accounts at the same moment share one commit. The error is ErrStoreFull if there are MaxFloors already.
+func (s *FileStore) SetFloor(account string, floor int32, lower bool) (was int32, err error) {
 	if was, err = s.Floor(account); err != nil || floor == was || floor < was && !lower {
 		return was, err
 	}
-	var changed bool
+	changed := false
 	err = s.db.Batch(func(tx *bolt.Tx) error {
-		value, err := readSealed(tx, bucketFloors, []byte(account))
-		was, changed = floorOf(value), false
+		set, err := readFloorSet(tx, floorSetOf(account))
+		was, changed = set.floor(account), false
 		if err != nil || floor == was || floor < was && !lower {
 			return err
 		}
-		h, err := headOf(tx)
-		if err != nil {
-			return err
-		}
-		if h.Floors >= MaxFloors && value == nil {
-			return ErrStoreFull
-		}
 		changed = true
-		if err := changeHead(tx, func(h *head) { h.Floors += present(floor) - present(was) }); err != nil {
-			return err
-		}
-		if floor == 0 {
-			return tx.Bucket([]byte(bucketFloors)).Delete([]byte(account))
-		}
-		return putValue(tx, bucketFloors, []byte(account), binary.BigEndian.AppendUint32(nil, uint32(floor)))
+		_, err = putFloor(tx, AccountFloor{account, floor})
+		return err
 	})
 	if err == nil && changed {
 		s.floors.moveAccount(was, floor)
 	}
 	return was, err
+}
+
+// putFloor changes the floor of an account, and the count of floors with it; 0 takes the floor away.
+func putFloor(tx *bolt.Tx, a AccountFloor) (was int32, err error) {
+	n := floorSetOf(a.Account)
+	set, err := readFloorSet(tx, n)
+	if err != nil {
+		return 0, err
+	}
+	was = set.floor(a.Account)
+	return was, putFloorSet(tx, n, set.with(a), present(a.Floor)-present(was))
+}
+
+// putFloorSet replaces a set; more is how many accounts it has more than before.
+func putFloorSet(tx *bolt.Tx, n uint16, set floorSet, more int) error {
+	h, err := headOf(tx)
+	if err != nil {
+		return err
+	}
+	if more > 0 && (h.Floors+more > MaxFloors || len(set) > MaxFloorSet) {
+		return ErrStoreFull
+	}
+	if more != 0 {
+		if err := changeHead(tx, func(h *head) { h.Floors += more }); err != nil {
+			return err
+		}
+	}
+	if len(set) == 0 {
+		return tx.Bucket([]byte(bucketFloorSets)).Delete(floorSetKey(n))
+	}
+	return putValue(tx, bucketFloorSets, floorSetKey(n), set)
+}
+
+// readFloorSet is a set while the transaction lasts; empty if there is none.
+func readFloorSet(tx *bolt.Tx, n uint16) (floorSet, error) {
+	value, err := readSealed(tx, bucketFloorSets, floorSetKey(n))
+	return floorSet(value), err
+}
+
+// sortFloors moves the floors of a store of an earlier version, which has one value an account, into sets. An earlier server then
+// refuses the store, because it counts no floors.
+func sortFloors(tx *bolt.Tx) error {
+	to, err := tx.CreateBucketIfNotExists([]byte(bucketFloorSets))
+	if err != nil {
+		return err
+	}
+	sets := map[uint16]floorSet{}
+	err = tx.Bucket([]byte(bucketFloors)).ForEach(func(account, sealed []byte) error {
+		value, err := unseal([]byte(bucketFloors), account, sealed)
+		n := floorSetOf(string(account))
+		sets[n] = sets[n].append(string(account), floorOf(value)) // in order, as accounts come
+		return err
+	})
+	if err != nil || len(sets) == 0 {
+		return err
+	}
+	for n, set := range sets {
+		if err := to.Put(floorSetKey(n), append(seal([]byte(bucketFloorSets), floorSetKey(n), set), set...)); err != nil {
+			return err
+		}
+	}
+	if err := tx.DeleteBucket([]byte(bucketFloors)); err != nil {
+		return err
+	}
+	_, err = tx.CreateBucket([]byte(bucketFloors))
+	return err
 }
 
 // floorCounts are the accounts for each floor. It is safe for concurrent use.
@@ -68,22 +133,17 @@ func (c *floorCounts) moveAccount(from, to int32) {
 }
 
 // present is 1 for a floor and 0 for none.
-func present(floor int32) int {
-	if floor == 0 {
-		return 0
-	}
-	return 1
-}
+func present(floor int32) int { return cmp.Compare(floor, 0) }
 
 // Floors implements Store.
-func (s *boltStore) Floors() map[int32]int {
+func (s *FileStore) Floors() map[int32]int {
 	s.floors.mu.Lock()
 	defer s.floors.mu.Unlock()
 	return maps.Clone(s.floors.byFloor)
 }
 
 // Tokens implements Store.
-func (s *boltStore) Tokens() (tokens []Token, err error) {
+func (s *FileStore) Tokens() (tokens []Token, err error) {
 	value, err := s.readValue(bucketTokens, keyNow)
 	if err != nil || value == nil {
 		return nil, err
@@ -91,11 +151,15 @@ func (s *boltStore) Tokens() (tokens []Token, err error) {
 	return tokens, json.Unmarshal(value, &tokens)
 }
 
-// SetTokens implements Store.
-func (s *boltStore) SetTokens(tokens []Token) error {
+// SetTokens replaces the tokens without a record, in a store that is being made.
+func (s *FileStore) SetTokens(tokens []Token) error {
+	return s.db.Update(func(tx *bolt.Tx) error { return putTokens(tx, tokens) })
+}
+
+func putTokens(tx *bolt.Tx, tokens []Token) error {
 	value, err := json.Marshal(tokens)
 	if err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bolt.Tx) error { return putValue(tx, bucketTokens, keyNow, value) })
+	return putValue(tx, bucketTokens, keyNow, value)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // readValue is a copy of a value; nil if not found.
-func (s *boltStore) readValue(bucket string, key []byte) (value []byte, err error) {
+func (s *FileStore) readValue(bucket string, key []byte) (value []byte, err error) {
 	err = s.db.View(func(tx *bolt.Tx) error {
 		value, err = readSealed(tx, bucket, key)
 		value = bytes.Clone(value)
@@ -20,7 +20,11 @@ func (s *boltStore) readValue(bucket string, key []byte) (value []byte, err erro
 }
 
 func readSealed(tx *bolt.Tx, bucket string, key []byte) ([]byte, error) {
-	sealed := tx.Bucket([]byte(bucket)).Get(key)
+	b := tx.Bucket([]byte(bucket))
+	if b == nil {
+		return nil, nil
+	}
+	sealed := b.Get(key)
 	if sealed == nil {
 		return nil, nil
 	}

@@ -3,9 +3,7 @@ package operator_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,11 +14,12 @@ import (
 
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/operator/storetest"
 	"collet/platform/testlevel"
 )
 
 // stored opens a store in a folder of the test.
-func stored(t testing.TB, path string) operator.Store {
+func stored(t testing.TB, path string) *operator.FileStore {
 	t.Helper()
 	s, err := operator.OpenStore(path, zerolog.Nop())
 	if err != nil {
@@ -40,24 +39,10 @@ func putValue(t testing.TB, path string, content []byte) {
 // fill commits documents of the revisions from one to another, each with its record.
 func fill(t testing.TB, s operator.Store, from, to uint64) {
 	t.Helper()
-	var last *compat.Audit
-	if newest, err := s.Records(0, 1); err != nil {
-		t.Fatal(err)
-	} else if len(newest) == 1 {
-		last = &newest[0]
-	}
-	for n := from; n <= to; n++ {
-		record := compat.Chain(last, compat.Audit{Actor: "ops", Source: compat.SourceAPI, Before: []byte("null"), After: documentOf(n), Keys: []string{"active_min"}, Build: "b1"})
-		if err := s.Commit(documentOf(n), n, record); err != nil {
-			t.Fatal(err)
-		}
-		last = &record
-	}
+	storetest.Fill(t, s, from, to)
 }
 
-func documentOf(n uint64) []byte {
-	return fmt.Appendf(nil, `{"revision": %d, "filler": %q}`, n, strings.Repeat("x", 700))
-}
+func documentOf(n uint64) []byte { return storetest.Document(n) }
 
 // closed closes a store, which must go well.
 func closed(t testing.TB, s operator.Store) {
@@ -67,91 +52,22 @@ func closed(t testing.TB, s operator.Store) {
 	}
 }
 
-// TestStoreKeeps writes everything, opens the file again, and finds it.
-func TestStoreKeeps(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "compat.db")
-	s := stored(t, path)
-	if document, build, err := s.Settings(); document != nil || build != "" || err != nil {
-		t.Errorf("a new store has %s of %s, %v", document, build, err)
-	}
-	fill(t, s, 1, 5)
-	for account, floor := range map[string]int32{"ann": 7, "bob": 7, "cid": 5} {
-		if was, err := s.SetFloor(account, floor, false); was != 0 || err != nil {
-			t.Errorf("%s: %d, %v", account, was, err)
+// TestFileStore holds the file to the contract of every store. Its crash is a copy of the file at that moment.
+func TestFileStore(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	storetest.Run(t, func(t testing.TB) func() (operator.Store, func()) {
+		path := filepath.Join(t.TempDir(), "compat.db")
+		return func() (operator.Store, func()) {
+			s := stored(t, path)
+			return s, func() {
+				image := imageOf(t, path)
+				path = filepath.Join(t.TempDir(), "compat.db")
+				putValue(t, path, image)
+				closed(t, s)
+			}
 		}
-	}
-	for _, step := range []struct {
-		account    string
-		floor      int32
-		lower      bool
-		was, after int32
-	}{{"ann", 6, false, 7, 7}, {"ann", 6, true, 7, 6}, {"ann", 8, false, 6, 8}, {"cid", 0, true, 5, 0}, {"new", 0, true, 0, 0}} {
-		was, err := s.SetFloor(step.account, step.floor, step.lower)
-		after, err2 := s.Floor(step.account)
-		if was != step.was || after != step.after || err != nil || err2 != nil {
-			t.Errorf("%+v: was %d, is %d, %v, %v", step, was, after, err, err2)
-		}
-	}
-	if err := s.SetTokens([]operator.Token{{Name: "ops", Role: operator.RoleAdmin, Sum: "00"}}); err != nil {
-		t.Error(err)
-	}
-	want := map[int32]int{7: 1, 8: 1}
-	if got := s.Floors(); !maps.Equal(got, want) {
-		t.Errorf("floors %v", got)
-	}
-	closed(t, s)
-	s = stored(t, path)
-	defer closed(t, s)
-	document, build, err := s.Settings()
-	if !bytes.Equal(document, documentOf(5)) || build != "b1" || err != nil {
-		t.Errorf("%.40s of %s, %v", document, build, err)
-	}
-	if third, err := s.Revision(3); !bytes.Equal(third, documentOf(3)) || err != nil {
-		t.Errorf("revision 3 is %.40s, %v", third, err)
-	}
-	if _, err := s.Revision(6); !errors.Is(err, operator.ErrUnknown) {
-		t.Errorf("revision 6: %v", err)
-	}
-	if got := s.Floors(); !maps.Equal(got, want) {
-		t.Errorf("floors %v", got)
-	}
-	if tokens, err := s.Tokens(); len(tokens) != 1 || tokens[0].Name != "ops" || err != nil {
-		t.Errorf("tokens %v, %v", tokens, err)
-	}
-	for before, first := range map[uint64]uint64{0: 5, 5: 4, 99: 5, 2: 1, 1: 0} {
-		records, err := s.Records(before, 2)
-		if err != nil || len(records) > 2 || first == 0 && len(records) != 0 || first > 0 && records[0].Seq != first {
-			t.Errorf("before %d: %+v, %v", before, records, err)
-		}
-	}
-	log, head, err := s.Log()
-	if err != nil || head != 5 {
-		t.Fatal(head, err)
-	}
-	last, err := compat.VerifyChain(log)
-	if err != nil || last.Seq != 5 || log.Close() != nil {
-		t.Errorf("%+v, %v", last, err)
-	}
-}
-
-// TestStoreRefuses what does not follow what it has.
-func TestStoreRefuses(t *testing.T) {
-	s := stored(t, filepath.Join(t.TempDir(), "compat.db"))
-	defer closed(t, s)
-	fill(t, s, 1, 2)
-	newest, _ := s.Records(0, 1)
-	record := compat.Chain(&newest[0], compat.Audit{Keys: []string{}, Before: []byte("null"), After: []byte("null")})
-	var stale *operator.StaleError
-	if err := s.Commit(documentOf(2), 2, record); !errors.As(err, &stale) || stale.Current != 2 {
-		t.Errorf("an old revision: %v", err)
-	}
-	record.Seq = 9
-	if err := s.Commit(documentOf(3), 3, record); err == nil {
-		t.Error("a record after a gap was taken")
-	}
-	if document, _, err := s.Settings(); !bytes.Equal(document, documentOf(2)) || err != nil {
-		t.Errorf("half of a commit stayed: %.40s, %v", document, err)
-	}
+	})
 }
 
 // TestStoreIsOneServers refuses a second one in the same file.
@@ -377,7 +293,7 @@ func TestCopyIsReplacedWhole(t *testing.T) {
 
 // TestLostValuesAreNoticed takes a whole value out, which no checksum of values can tell.
 func TestLostValuesAreNoticed(t *testing.T) {
-	for _, bucket := range []string{"settings", "revisions", "audit", "floors"} {
+	for _, bucket := range []string{"settings", "revisions", "audit", "floorsets"} {
 		path := filepath.Join(t.TempDir(), "compat.db")
 		s := stored(t, path)
 		fill(t, s, 1, 3)

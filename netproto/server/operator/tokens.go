@@ -40,12 +40,21 @@ type Tokens struct {
 // openTokens reads the tokens of a store.
 func openTokens(store Store, audit *AuditLog) (*Tokens, error) {
 	t := &Tokens{store: store, audit: audit}
-	all, err := store.Tokens()
+	_, err := t.read()
+	return t, err
+}
+
+// read reads the tokens of the store, and takes them over. The caller holds the lock of audit, or is openTokens.
+func (t *Tokens) read() ([]Token, error) {
+	all, err := t.store.Tokens()
+	if err != nil {
+		return nil, err
+	}
 	for i := range all {
 		all[i].Role = all[i].Role.Current()
 	}
 	t.all.Store(&all)
-	return t, err
+	return slices.Clone(all), nil
 }
 
 // Authenticate finds the actor of a secret. Its time depends only on the number of tokens.
@@ -96,19 +105,22 @@ func (t *Tokens) Create(by Actor, name string, role Role) (secret string, err er
 	if err := by.CheckRights(RoleAdmin, ""); err != nil {
 		return "", err
 	}
-	t.audit.mu.Lock()
-	defer t.audit.mu.Unlock()
 	role = role.Current()
-	all := slices.Clone(*t.all.Load())
-	if err := checkToken(all, name, role); err != nil {
-		return "", err
-	}
 	random := make([]byte, secretBytes)
 	rand.Read(random)
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random)
-	all = append(all, Token{Name: name, Role: role, Created: time.Now().UTC().Truncate(time.Second), Sum: Sum(secret)})
-	slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
-	return secret, t.save(by, all, "tokens."+name, map[string]any{"role": role})
+	return secret, t.audit.change(func() error {
+		all, err := t.read()
+		if err == nil {
+			err = checkToken(all, name, role)
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, Token{Name: name, Role: role, Created: time.Now().UTC().Truncate(time.Second), Sum: Sum(secret)})
+		slices.SortFunc(all, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
+		return t.save(by, all, "tokens."+name, map[string]any{"role": role})
+	})
 }
 
 func checkToken(all []Token, name string, role Role) error {
@@ -134,26 +146,33 @@ func (t *Tokens) Drop(by Actor, name string) error {
 	if err := by.CheckRights(RoleAdmin, ""); err != nil {
 		return err
 	}
-	t.audit.mu.Lock()
-	defer t.audit.mu.Unlock()
-	before := *t.all.Load()
-	all := slices.DeleteFunc(slices.Clone(before), func(t Token) bool { return t.Name == name })
-	switch edits := func(t Token) bool { return t.Role == RoleAdmin }; {
-	case len(all) == len(before):
-		return fmt.Errorf("token %q: %w", name, ErrUnknown)
-	case len(all) > 0 && !slices.ContainsFunc(all, edits):
-		return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: create another one first", RoleAdmin)}
-	}
-	return t.save(by, all, "tokens."+name, nil)
+	return t.audit.change(func() error {
+		before, err := t.read()
+		if err != nil {
+			return err
+		}
+		all := slices.DeleteFunc(slices.Clone(before), func(t Token) bool { return t.Name == name })
+		switch edits := func(t Token) bool { return t.Role == RoleAdmin }; {
+		case len(all) == len(before):
+			return fmt.Errorf("token %q: %w", name, ErrUnknown)
+		case len(all) > 0 && !slices.ContainsFunc(all, edits):
+			return &InputError{Field: "name", Why: fmt.Sprintf("it is the last one with the role %q: create another one first", RoleAdmin)}
+		}
+		return t.save(by, all, "tokens."+name, nil)
+	})
 }
 
-// save stores the tokens with an audit record about one. The caller holds the lock of audit.
+// save stores the tokens with an audit record about one. The caller is within a change of audit.
 func (t *Tokens) save(by Actor, all []Token, key string, after map[string]any) error {
-	if err := t.store.SetTokens(all); err != nil {
+	record, err := note(by, "", key, nil, after)
+	if err != nil {
+		return err
+	}
+	if err := t.audit.commit(Commit{Record: record, Tokens: &all}); err != nil {
 		return err
 	}
 	t.all.Store(&all)
-	return t.audit.appendNote(by, "", key, nil, after)
+	return nil
 }
 
 // Sum is the hash of a secret, as Token has it.
