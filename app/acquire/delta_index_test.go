@@ -141,7 +141,7 @@ func changesFar(t *testing.T, p *publisher) {
 func changesInSequel(t *testing.T, p *publisher) {
 	mirror := p.mirror()
 	c := newClient(t, p, mirror).at(1)
-	meet(t, mirror, 3)
+	meet(t, mirror, 2)
 	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)
 	c.holds(3)
 	wantLists(t, mirror, p.head(3), 0, 0, 0)

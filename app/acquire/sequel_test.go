@@ -62,7 +62,7 @@ func meet(t *testing.T, mirror *folderMirror, n int) {
 func sequelAtOnce(t *testing.T, p *publisher) {
 	mirror := p.mirror()
 	c := newClient(t, p, mirror).at(7)
-	meet(t, mirror, 3)
+	meet(t, mirror, 2)
 	r := c.run()
 	c.wantOutcome(r, update.BinariesStaged, update.NoCause)
 	c.holds(8)
@@ -79,7 +79,7 @@ func sequelWithSums(t *testing.T, p *publisher) {
 	one := 1
 	p.publish(9, game(8).with(tree{"Core.zip": game(8)["Core.zip"][:150_000] + prose(99, 150_000)}), publish.Request{Patches: &one})
 	mirror.fs = p.mirror().fs
-	meet(t, mirror, 3)
+	meet(t, mirror, 2)
 	r := c.run()
 	c.wantOutcome(r, update.ResourcesReady, update.NoCause)
 	c.holds(9)
@@ -105,7 +105,7 @@ func sequelPlain(t *testing.T, p *publisher) {
 func sequelLists(t *testing.T, p *publisher) {
 	mirror := p.mirror()
 	c := newClient(t, p, mirror).at(2)
-	meet(t, mirror, 3)
+	meet(t, mirror, 2)
 	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
 	c.holds(8)
 	head := p.head(8)

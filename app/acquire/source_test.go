@@ -122,7 +122,7 @@ func freshInstall(t *testing.T, p *publisher) {
 	mirror.forget()
 	r = c.run()
 	c.wantOutcome(r, update.ResourcesReady, update.NoCause)
-	if n := len(mirror.asked); n != 3 || mirror.bytes > 1000 {
+	if n := len(mirror.asked); n != 2 || mirror.bytes > 1000 {
 		t.Errorf("nothing to do: %d requests (%s), %d bytes", n, strings.Join(mirror.asked, ", "), mirror.bytes)
 	}
 }
@@ -139,8 +139,8 @@ func fromBefore(t *testing.T, p *publisher) {
 	if r.report.Fetched > 5000 || r.report.Saved() < 1_000_000 || c.spooled() != 0 {
 		t.Errorf("%d bytes fetched, %d saved, %d files in the spool", r.report.Fetched, r.report.Saved(), c.spooled())
 	}
-	// root, timestamp, sequel, all at once; and notes, if there was time
-	if n := len(mirror.asked); n < 3 || n > 4 {
+	// timestamp and sequel at once; and notes, if there was time
+	if n := len(mirror.asked); n < 2 || n > 3 {
 		t.Errorf("%d requests: %s", n, strings.Join(mirror.asked, ", "))
 	}
 }

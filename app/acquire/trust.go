@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"collet/app/download"
 	"collet/app/update"
@@ -34,23 +36,39 @@ const trustFolder = "trust"
 // maxRoots is how many stored roots are searched: one or two are published a year.
 const maxRoots = 100
 
-// FirstFiles are the files that a Source with this root always requests first: the timestamp, and the root after the newest stored one.
-// stored reports whether a file exists in the folder of the Source.
-func FirstFiles(root []byte, stored func(name string) bool) []download.First {
+// FirstFiles are the files that a Source with this root requests first: the timestamp, and if the client asks for it now, the root after the
+// newest stored one. kept is the folder of the Source.
+func FirstFiles(root []byte, kept fs.FS, now time.Time) []download.First {
 	info, err := trust.DescribeRoot(root)
 	if err != nil {
 		return nil
 	}
+	files := []download.First{{Name: "metadata/timestamp.json", Limit: trust.MaxTimestamp}}
+	if !trust.RootOverdue(readAsked(kept), now) {
+		return files
+	}
 	next := info.Version + 1
 	for range maxRoots {
-		if !stored(fmt.Sprintf("%s/%d.root.json", trustFolder, next)) {
+		if _, err := fs.Stat(kept, fmt.Sprintf("%s/%d.root.json", trustFolder, next)); err != nil {
 			break
 		}
 		next++
 	}
-	return []download.First{
-		{Name: "metadata/timestamp.json", Limit: trust.MaxTimestamp}, {Name: fmt.Sprintf("metadata/%d.root.json", next), Limit: trust.MaxRoot},
+	return append(files, download.First{Name: fmt.Sprintf("metadata/%d.root.json", next), Limit: trust.MaxRoot})
+}
+
+// readAsked returns nil if the file can't be read: then the client asks.
+func readAsked(kept fs.FS) []byte {
+	f, err := kept.Open(trustFolder + "/" + trust.AskedFile)
+	if err != nil {
+		return nil
 	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, trust.MaxAsked))
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // trustedLists are the signed lists of releases, as far as they are verified.

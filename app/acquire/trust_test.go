@@ -2,8 +2,11 @@ package acquire
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"collet/app/download"
 	"collet/netproto/release/trust"
@@ -26,15 +29,25 @@ func TestFirstFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := map[string]bool{"trust/2.root.json": true, "trust/3.root.json": true, "trust/5.root.json": true}
-	var names []string
-	for _, f := range FirstFiles(repo.Root(), func(name string) bool { return stored[name] }) {
-		names = append(names, f.Name)
+	roots := fstest.MapFS{"trust/2.root.json": {}, "trust/3.root.json": {}, "trust/5.root.json": {}}
+	both := []string{"metadata/timestamp.json", "metadata/4.root.json"}
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	for asked, want := range map[string][]string{
+		"": both, "?": both, "2026-11-27T12:00:00Z": both, "2026-11-27T12:00:01Z": both[:1], "2026-11-28T12:00:01Z": both,
+	} {
+		kept := maps.Clone(roots)
+		if asked != "" {
+			kept["trust/"+trust.AskedFile] = &fstest.MapFile{Data: []byte(asked)}
+		}
+		var names []string
+		for _, f := range FirstFiles(repo.Root(), kept, now) {
+			names = append(names, f.Name)
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("asked %s: %q, want %q", asked, names, want)
+		}
 	}
-	if want := []string{"metadata/timestamp.json", "metadata/4.root.json"}; !slices.Equal(names, want) {
-		t.Errorf("%q, want %q", names, want)
-	}
-	if files := FirstFiles([]byte("no root"), func(string) bool { return true }); files != nil {
+	if files := FirstFiles([]byte("no root"), roots, now); files != nil {
 		t.Errorf("%v", files)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"collet"
 	"collet/app/acquire"
@@ -61,10 +62,7 @@ func (o *origin) openWarmMirror(ctx context.Context) {
 		return // the update reports it
 	}
 	kept := filepath.Join(o.paths.data, o.settings.Baking.CacheResources, install.ReleaseFolder)
-	mirror.Warm(ctx, acquire.FirstFiles(o.signed.root, func(name string) bool {
-		_, err := os.Stat(filepath.Join(kept, filepath.FromSlash(name)))
-		return err == nil
-	})...)
+	mirror.Warm(ctx, acquire.FirstFiles(o.signed.root, os.DirFS(kept), time.Now())...)
 	o.warm = mirror
 }
 

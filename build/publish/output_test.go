@@ -214,7 +214,7 @@ func TestMirrorToABucket(t *testing.T) {
 	for name, o := range fake.Objects() {
 		want := "public, max-age=31536000, immutable"
 		if strings.HasSuffix(name, "timestamp.json") || strings.HasSuffix(name, ".sequel") {
-			want = "public, max-age=0, must-revalidate"
+			want = "max-age=0, s-maxage=30, stale-while-revalidate=60, stale-if-error=86400"
 		}
 		if o.Cache != want || !strings.HasPrefix(name, "lathe/") {
 			t.Errorf("%s: %q", name, o.Cache)

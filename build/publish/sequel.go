@@ -83,6 +83,11 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		if err != nil {
 			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", t.newest.Path())
 		}
+		for _, e := range t.current[max(len(t.current)-maxSequels, 0):] {
+			if wanted[e.PackedSequelPath()], err = release.PackSequel(nil); err != nil { // caches keep a file better than a 404
+				return nil, err
+			}
+		}
 		for _, e := range t.others[:min(len(t.others), maxSequels)] {
 			parts, err := s.collect(e, t.newest, lists)
 			if err == nil && parts != nil {
@@ -98,9 +103,10 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 
 // sequelTrack has the entries of one channel and target that sequels lead to and from.
 type sequelTrack struct {
-	newest release.Entry   // that is offered
-	none   []release.Entry // what a client without a release asks for
-	others []release.Entry // earlier and killed ones, the newest first
+	newest  release.Entry   // that is offered
+	none    []release.Entry // what a client without a release asks for
+	others  []release.Entry // earlier and killed ones, the newest first
+	current []release.Entry // the newest one, and held ones above it: their clients need nothing
 }
 
 // tracks are those with a release that is offered.
@@ -124,9 +130,13 @@ func (s *sequelFiles) tracks() (list []sequelTrack) {
 			none.Product = ""
 			t.none = append(t.none, none)
 		}
-		t.others = slices.DeleteFunc(entries, func(e release.Entry) bool {
-			return e.Number >= t.newest.Number && !e.Killed // a client that has a held release keeps it
-		})
+		for _, e := range entries {
+			if e.Number >= t.newest.Number && !e.Killed { // a client that has a held release keeps it
+				t.current = append(t.current, e)
+			} else {
+				t.others = append(t.others, e)
+			}
+		}
 		list = append(list, t)
 	}
 	return list

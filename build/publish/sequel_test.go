@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -67,6 +68,21 @@ func (s *stage) wantSequel(t *testing.T, number uint64, want []string) {
 	}
 }
 
+// wantEmpty checks that a release that nothing follows has a packed sequel without parts, which caches keep, and no plain one.
+func (s *stage) wantEmpty(t *testing.T, number uint64) {
+	t.Helper()
+	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
+	if _, err := platform.ReadFile(s.fs, e.SequelPath(), release.MaxSequel); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("release %d has a plain sequel: %v", number, err)
+	}
+	if _, err := platform.ReadFile(s.fs, e.PackedSequelPath(), release.MaxSequel); err != nil {
+		t.Error(err)
+	}
+	if names := s.sequelAt(t, e.PackedSequelPath()); names != nil {
+		t.Errorf("release %d is followed by %q", number, names)
+	}
+}
+
 // following are the parts of a sequel that leads to a release: lists and head, and objects.
 func (s *stage) following(number uint64, objects ...release.Object) (names []string) {
 	s.with(func(f *publish.Folder) error {
@@ -94,14 +110,14 @@ func TestSequelsFollowTheList(t *testing.T) {
 	s := newStage(t)
 	s.set(`Patches = 5`, `Patches = 1`)
 	s.publish(game(t, small(1)), publish.Request{})
-	s.wantSequel(t, 1, nil)
+	s.wantEmpty(t, 1)
 	s.publish(game(t, small(2)), publish.Request{})
 	s.publish(game(t, small(3)), publish.Request{})
 	head := s.headOf(3)
 	if len(head.Patches) != 1 {
 		t.Fatalf("%d patches", len(head.Patches))
 	}
-	s.wantSequel(t, 3, nil)
+	s.wantEmpty(t, 3)
 	s.wantSequel(t, 2, s.following(3, head.Patches[0].Object))
 	s.wantSequel(t, 1, s.following(3, head.Listing.Object, head.Sources))
 
@@ -114,8 +130,8 @@ func TestSequelsFollowTheList(t *testing.T) {
 	change(func(e *release.Entry) { e.Percent = 10 }) // most would fetch the patch in vain
 	s.wantSequel(t, 2, s.following(3))
 	change(func(e *release.Entry) { e.Percent, e.Hold = 100, true })
-	s.wantSequel(t, 2, nil)
-	s.wantSequel(t, 3, nil)
+	s.wantEmpty(t, 2)
+	s.wantEmpty(t, 3) // which is held: its clients keep it
 	change(func(e *release.Entry) { e.Hold = false })
 	change(func(e *release.Entry) { e.Killed = true })
 	s.wantSequel(t, 1, s.following(2, s.headOf(2).Patches[0].Object))
@@ -159,7 +175,7 @@ func TestSequelsAreRenewed(t *testing.T) {
 			yield(e.Name())
 		}
 	})
-	if len(names) != 8 { // for each target packed and plain, and two for new players
+	if len(names) != 10 { // for each target packed and plain, an empty one, and two for new players
 		t.Errorf("%q", names)
 	}
 	first := release.Entry{Product: "lathe", Channel: "stable", Target: linux}

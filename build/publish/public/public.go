@@ -33,8 +33,9 @@ const (
 	wholeFile = 1 << 20
 	// edge is how many bytes are read of the beginning and of the end of a larger file.
 	edge = 64 << 10
-	// maxAge is how many seconds caches may keep what changes: docs/RELEASING.md asks for a minute.
-	maxAge = 60
+	// maxAge is for how many seconds a cache may answer with what changes while it can ask the origin: half a minute, and a minute while
+	// it asks (docs/OPERATING.md). An answer of one that can't ask it may be older, and is named.
+	maxAge = 90
 	// timestamp is the one list that changes under its name.
 	timestamp = "metadata/timestamp.json"
 	sequels   = "sequels/"
@@ -287,22 +288,23 @@ func (c *checker) seen(name string, answer *http.Response) {
 	if answer.StatusCode == http.StatusForbidden && strings.HasPrefix(name, sequels) {
 		return // it is a finding by itself
 	}
-	want := "let caches and CDN keep it for at most a minute: Cache-Control \"public, max-age=0, must-revalidate\""
+	want := "let caches and CDN keep it for half a minute: Cache-Control \"max-age=0, s-maxage=30, stale-while-revalidate=60, stale-if-error=86400\""
 	if name == c.folder.NextRoot {
-		want = "do not let caches or the CDN keep answers of 404: clients would not see new keys"
+		want = "do not let caches or the CDN keep answers of 404 for longer than half a minute: clients would not see new keys"
 	}
 	if age, err := strconv.ParseInt(strings.TrimSpace(answer.Header.Get("Age")), 10, 64); err == nil && age > maxAge {
 		c.complain(name, want, "comes from a cache that has had it for %d s", age)
 	}
-	if keep := keptFor(answer.Header); keep > maxAge {
+	if keep := max(keptFor(answer.Header, "Cache-Control"), keptFor(answer.Header, "CDN-Cache-Control")); keep > maxAge {
 		c.complain(name, want, "may be kept by caches for %d s", keep)
 	}
 }
 
-// keptFor is how many seconds shared caches may keep an answer, as far as its Cache-Control says so (RFC 9111, section 5.2.2).
-func keptFor(h http.Header) int64 {
+// keptFor is for how many seconds shared caches may answer with this without waiting for the origin, as far as a field says so (RFC 9111,
+// section 5.2.2; RFC 5861, section 3; RFC 9213).
+func keptFor(h http.Header, field string) int64 {
 	said := map[string]int64{}
-	for part := range strings.SplitSeq(strings.ToLower(strings.Join(h.Values("Cache-Control"), ",")), ",") {
+	for part := range strings.SplitSeq(strings.ToLower(strings.Join(h.Values(field), ",")), ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 		n, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 64)
 		if err != nil {
@@ -315,8 +317,12 @@ func keptFor(h http.Header) int64 {
 			return 0
 		}
 	}
-	if n, is := said["s-maxage"]; is {
-		return n
+	fresh, is := said["s-maxage"]
+	if !is {
+		fresh = said["max-age"]
 	}
-	return said["max-age"]
+	if _, must := said["must-revalidate"]; must {
+		return fresh
+	}
+	return fresh + said["stale-while-revalidate"]
 }

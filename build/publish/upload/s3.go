@@ -18,9 +18,10 @@ const (
 	s3Scheme = "s3://"
 	// s3Part is the part size of a large upload in bytes: 16 MiB. minio keeps one part in memory for each upload.
 	s3Part = 16 << 20
-	// Cache-Control of immutable and of changing files. With RFC 8246's immutable, readers do not revalidate.
+	// Cache-Control of immutable and of changing files. With RFC 8246's immutable, readers do not revalidate. What changes is kept by shared
+	// caches alone, for as long as collet-server tells a CDN: an object store keeps no CDN-Cache-Control.
 	cacheLasting = "public, max-age=31536000, immutable"
-	cacheShort   = "public, max-age=0, must-revalidate"
+	cacheShort   = "max-age=0, s-maxage=30, stale-while-revalidate=60, stale-if-error=86400"
 )
 
 // Bucket is an S3 bucket or a prefix in one. A store replaces an object atomically and answers when it is durable.

@@ -296,6 +296,7 @@ func TestEndlessDataAttack(t *testing.T) {
 			s := newStage(t)
 			s.publish(7)
 			s.wants(7)
+			s.forgetAsked()
 			s.publish(8)
 			n := endlessNetwork{s.net, part, &endless{}, deaf}
 			client := s.start()
@@ -340,6 +341,7 @@ func TestSlowRetrievalAttack(t *testing.T) {
 			s := newStage(t)
 			s.publish(7)
 			s.wants(7)
+			s.forgetAsked()
 			s.publish(8)
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 			defer cancel()
@@ -462,6 +464,7 @@ func TestKeyCompromise(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
+	s.forgetAsked()
 	root, stranger := s.keys[trust.RoleRoot], newKey(t)
 	plan := trust.RootPlan{trust.RoleTargets: {Keys: []trust.PublicKey{stranger.Public()}}}
 	draft, err := s.repo.DraftRoot(plan)
@@ -515,6 +518,7 @@ func TestOneKeyUnderTwoIDs(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
+	s.forgetAsked()
 	draft, err := s.repo.DraftRoot(trust.RootPlan{})
 	s.must(err)
 	s.must(s.folder.Save("metadata/2.root.json", draft))
@@ -556,6 +560,7 @@ func TestUnfitRoots(t *testing.T) {
 		s := newStage(t)
 		s.publish(7)
 		s.wants(7)
+		s.forgetAsked()
 		draft, err := s.repo.DraftRoot(trust.RootPlan{})
 		s.must(err)
 		s.must(s.folder.Save("metadata/2.root.json", draft))
@@ -570,6 +575,7 @@ func TestRootOutOfTurn(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
+	s.forgetAsked()
 	s.must(s.folder.Save("metadata/2.root.json", s.root)) // the one before, again
 	s.refuses(trust.FaultRolledBack, 7)
 	draft, err := s.repo.DraftRoot(trust.RootPlan{})

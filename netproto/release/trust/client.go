@@ -45,6 +45,7 @@ type trustState struct {
 	targets   document[metadata.TargetsType]
 	entries   []release.Entry // the releases of targets
 	floors    floors
+	asked     time.Time // when there was no newer root; zero if never
 }
 
 // document is a verified document and its original bytes; the zero value means absent.
@@ -74,12 +75,13 @@ func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 		return nil, err
 	}
 	raw := map[string][]byte{}
-	for name, limit := range map[string]int64{timestampFile: MaxTimestamp, snapshotFile: MaxSnapshot, targetsFile: MaxTargets, numbersFile: release.MaxNumbers} {
+	for name, limit := range map[string]int64{timestampFile: MaxTimestamp, snapshotFile: MaxSnapshot, targetsFile: MaxTargets, numbersFile: release.MaxNumbers, AskedFile: MaxAsked} {
 		if raw[name], err = c.load(name, limit); err != nil {
 			return nil, err
 		}
 	}
 	c.state.timestamp.data, c.state.snapshot.data, c.state.targets.data = raw[timestampFile], raw[snapshotFile], raw[targetsFile]
+	c.state.asked = parseAsked(raw[AskedFile])
 	if data := raw[numbersFile]; data != nil {
 		n, err := release.ParseNumbers(data)
 		if err != nil {
@@ -211,7 +213,8 @@ func (k trustState) choose(q release.Query, now time.Time) (Current, error) {
 	return Current{Choice: choice, Fresh: why == NotStale, Why: why, Expires: expires.UTC()}, nil
 }
 
-// Refresh asks a server for the current metadata. Without changes it costs two small requests, sent together. Rejected
+// Refresh asks a server for the current metadata. Without changes it costs one small request, and once a RootInterval two that are sent
+// together. Rejected
 // metadata is an *Error, a network failure is the fetcher's error, and a write failure is the store's; Known still answers
 // after any of them. Expired metadata is no error: then the answer is not fresh, see Staleness. ctx bounds the whole call.
 // A query without a product is for the only one that the list has for its channel and target.

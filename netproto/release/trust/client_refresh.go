@@ -32,7 +32,7 @@ type answer struct {
 	err   error
 }
 
-// fetchFirst fetches the next root and the timestamp concurrently, so that a check without changes costs one round trip.
+// fetchFirst fetches the next root and the timestamp concurrently, so that both cost one round trip.
 func fetchFirst(ctx context.Context, f Fetcher, version int64) (root, timestamp answer) {
 	done := make(chan answer)
 	go func() {
@@ -48,10 +48,34 @@ func fetchRoot(ctx context.Context, f Fetcher, version int64) answer {
 	return answer{u, err}
 }
 
-// refresh runs TUF's client workflow and updates the verified state with each step.
+// refresh runs TUF's client workflow and updates the verified state with each step. It skips the question for the next root if the
+// timestamp states that there is none and the question is not overdue, see newest.go.
 func (c *Client) refresh(ctx context.Context, f Fetcher) error {
 	version := c.current().root.Signed.Version
-	root, timestamp := fetchFirst(ctx, f, version+1)
+	overdue := rootOverdue(c.current().asked, c.now())
+	var root, timestamp answer
+	if overdue {
+		root, timestamp = fetchFirst(ctx, f, version+1)
+	} else {
+		u, err := fetch(ctx, f, metadataFolder+timestampFile, MaxTimestamp)
+		timestamp = answer{u, err}
+		if err != nil {
+			return err
+		}
+	}
+	stated := timestamp.err == nil && c.statesNewest(timestamp.bytes)
+	if stated && (!overdue || unanswered(ctx, root.err)) {
+		err := c.updateLists(ctx, f, timestamp.bytes)
+		var rejected *Error
+		if overdue || !errors.As(err, &rejected) {
+			return err
+		}
+		if root = fetchRoot(ctx, f, version+1); errors.Is(root.err, fs.ErrNotExist) {
+			return err
+		}
+	} else if !overdue {
+		root = fetchRoot(ctx, f, version+1)
+	}
 	if err := c.updateRoots(ctx, f, root); err != nil {
 		return err
 	}
@@ -62,11 +86,19 @@ func (c *Client) refresh(ctx context.Context, f Fetcher) error {
 	if timestamp.err != nil {
 		return timestamp.err
 	}
+	if err := c.updateLists(ctx, f, timestamp.bytes); err != nil {
+		return err
+	}
+	return c.saveAsked(timestamp.bytes)
+}
+
+// updateLists follows a timestamp to the list of releases.
+func (c *Client) updateLists(ctx context.Context, f Fetcher, timestamp Unverified) error {
 	trusted, err := trustedFrom(c.current().root)
 	if err != nil {
 		return err
 	}
-	if err := c.updateTimestamp(trusted, timestamp.bytes); err != nil {
+	if err := c.updateTimestamp(trusted, timestamp); err != nil {
 		return err
 	}
 	if err := c.updateSnapshot(ctx, f, trusted); err != nil {

@@ -577,6 +577,7 @@ func TestSlowRetirement(t *testing.T) {
 	s := newStage(t)
 	s.publish(7)
 	s.wants(7)
+	s.forgetAsked()
 	old := s.read("metadata/timestamp.json")
 	s.rotate(s.keys[trust.RoleRoot], s.keys.with(t, trust.RoleTimestamp), trust.RoleTimestamp)
 	good := s.read("metadata/timestamp.json")

@@ -86,6 +86,7 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	}
 	next.Signed.Version++
 	next.Signed.Expires, next.Signatures = r.expiry(r.validity.Timestamp), nil
+	next.Signed.UnrecognizedFields = map[string]any{newestRootField: r.root.Signed.Version}
 	last, err := signDocument(r.root, RoleTimestamp, &next, 0, timestampFile, MaxTimestamp, signers)
 	if err != nil {
 		return nil, err

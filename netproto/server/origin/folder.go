@@ -20,6 +20,10 @@ import (
 const (
 	cacheForever = "public, max-age=31536000, immutable"
 	cacheNever   = "no-cache" // may be stored, must be revalidated
+	// cacheTargeted tells a CDN alone (RFC 9213) how long it may keep what changes under its name, in seconds: half a minute, another minute
+	// while it asks again, and a day while the origin does not answer (RFC 5861). docs/OPERATING.md has the reasons.
+	cacheTargeted  = "max-age=30, stale-while-revalidate=60, stale-if-error=86400"
+	targetedHeader = "CDN-Cache-Control"
 	// busyRetry is after how many seconds a refused client should try again.
 	busyRetry = "5"
 )
@@ -73,6 +77,9 @@ func sendFile(s *server.Server, w *answer, r *http.Request, name string) {
 	}
 	b, err := c.Folder().Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if isAskedInVain(name) {
+			w.Header().Set(targetedHeader, cacheTargeted)
+		}
 		refuse(w, http.StatusNotFound, "there is no such file, or it is not handed out")
 		return
 	}
@@ -104,13 +111,20 @@ func setHeader(h http.Header, b catalogue.Blob, name string) {
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("ETag", b.ETag)
-	h.Set("Cache-Control", cacheNever)
 	if b.Immutable {
 		h.Set("Cache-Control", cacheForever)
+		return
 	}
+	h.Set("Cache-Control", cacheNever)
+	h.Set(targetedHeader, cacheTargeted)
 }
 
-// refuse answers without a file. Caches may not store the answer: the file may appear at any moment.
+// isAskedInVain reports whether clients ask for a file that is usually missing: the next root, and sequels.
+func isAskedInVain(name string) bool {
+	return strings.HasPrefix(name, "sequels/") || strings.HasPrefix(name, "metadata/") && strings.HasSuffix(name, ".root.json")
+}
+
+// refuse answers without a file. Caches may not store the answer, but for what targetedHeader allows: the file may appear at any moment.
 func refuse(w http.ResponseWriter, status int, reason string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, reason, status)

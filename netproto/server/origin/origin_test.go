@@ -106,6 +106,9 @@ func etag(content string) string {
 	return `"` + hex.EncodeToString(sum[:]) + `"`
 }
 
+// targetedCache is what a CDN may do with what changes under its name.
+const targetedCache = "max-age=30, stale-while-revalidate=60, stale-if-error=86400"
+
 // TestOriginFiles hands out every file of the folder with the headers that it should have.
 func TestOriginFiles(t *testing.T) {
 	t.Parallel()
@@ -120,13 +123,14 @@ func TestOriginFiles(t *testing.T) {
 		if sequel {
 			tag = h.Get("Etag") // which is made of its time and size, as nginx does it
 		}
+		targeted := ""
 		if name == "metadata/timestamp.json" || sequel {
-			cache = "no-cache"
+			cache, targeted = "no-cache", targetedCache
 		}
 		if !strings.HasPrefix(name, "objects/") && !sequel {
 			kind = "application/json"
 		}
-		if got.StatusCode != 200 || got.body != want || h.Get("Cache-Control") != cache || h.Get("Content-Type") != kind || h.Get("Etag") != tag || len(tag) < 10 ||
+		if got.StatusCode != 200 || got.body != want || h.Get("Cache-Control") != cache || h.Get("CDN-Cache-Control") != targeted || h.Get("Content-Type") != kind || h.Get("Etag") != tag || len(tag) < 10 ||
 			h.Get("Accept-Ranges") != "bytes" || h.Get("Content-Encoding") != "" || h.Get("Last-Modified") != "" || got.ContentLength != int64(len(want)) {
 			t.Errorf("%s: %d, %d bytes, %v", name, got.StatusCode, len(got.body), h)
 		}
@@ -134,7 +138,7 @@ func TestOriginFiles(t *testing.T) {
 		if head.StatusCode != 200 || head.body != "" || head.ContentLength != int64(len(want)) || head.Header.Get("Etag") != tag {
 			t.Errorf("HEAD %s: %d, %v", name, head.StatusCode, head.Header)
 		}
-		if same := s.request(t, http.MethodGet, "/"+name, "If-None-Match", tag); same.StatusCode != 304 || same.body != "" || same.Header.Get("Etag") != tag || same.Header.Get("Cache-Control") != cache {
+		if same := s.request(t, http.MethodGet, "/"+name, "If-None-Match", tag); same.StatusCode != 304 || same.body != "" || same.Header.Get("Etag") != tag || same.Header.Get("Cache-Control") != cache || same.Header.Get("CDN-Cache-Control") != targeted {
 			t.Errorf("%s again: %d, %v", name, same.StatusCode, same.Header)
 		}
 	}
@@ -257,7 +261,7 @@ func TestOriginRefusals(t *testing.T) {
 	sum := strings.Repeat("ab", 32)
 	for _, path := range []string{
 		"/metadata", "/metadata/", "/objects/", "/objects/ab/", "/releases/", "/metadata/keys.pem", "/metadata/.hidden", "/metadata/9.targets.json",
-		"/metadata/2.root.json", "/objects/ab/" + sum, "/releases/" + sum + ".release", "/secret.txt", "/Resources/Core.zip", "/.collet-server/",
+		"/metadata/2.root.json", "/sequels/" + sum + ".sequel", "/objects/ab/" + sum, "/releases/" + sum + ".release", "/secret.txt", "/Resources/Core.zip", "/.collet-server/",
 		"/metadata/../secret.txt", "/metadata/%2e%2e/secret.txt", "/metadata/..%2fsecret.txt", "/objects/ab/../../secret.txt", "/%6detadata/keys.pem",
 		"/metadata//timestamp.json", "//metadata/timestamp.json", "/metadata/timestamp.json/", "/metadata/timestamp.json%00", "/",
 	} {
@@ -267,6 +271,13 @@ func TestOriginRefusals(t *testing.T) {
 		}
 		if strings.HasPrefix(path, "/metadata") && raw.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s may be remembered: %v", path, raw.Header)
+		}
+		targeted := "" // a CDN may remember what clients ask for in vain
+		if path == "/metadata/2.root.json" || strings.HasPrefix(path, "/sequels/") {
+			targeted = targetedCache
+		}
+		if got := raw.Header.Get("CDN-Cache-Control"); got != targeted {
+			t.Errorf("%s: %q for a CDN", path, got)
 		}
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"} {
