@@ -250,14 +250,19 @@ func (w *workshop) releaseSigners(k keyFlags) ([]*trust.PrivateKey, error) {
 	return w.signers(k, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp)
 }
 
-// changing opens a folder and its keys, does some work and brings the other place up to date.
-func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) (err error) {
+// changing is changingWith the keys that the flags name.
+func changing(ctx context.Context, c console.Console, f folderFlags, k keyFlags, a allowFlags, o outputFlags, work func(*workshop, []*trust.PrivateKey) error) error {
+	return changingWith(ctx, c, f, a, o, func(w *workshop) ([]*trust.PrivateKey, error) { return w.releaseSigners(k) }, work)
+}
+
+// changingWith opens a folder and its keys, does some work and brings the other place up to date.
+func changingWith(ctx context.Context, c console.Console, f folderFlags, a allowFlags, o outputFlags, open func(*workshop) ([]*trust.PrivateKey, error), work func(*workshop, []*trust.PrivateKey) error) (err error) {
 	w, err := f.openFolder(c, publish.Options{Allow: a.allow()})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	keys, err := w.releaseSigners(k)
+	keys, err := open(w)
 	if err != nil {
 		return err
 	}

@@ -83,29 +83,6 @@ func (f changeFlags) change(ctx context.Context, c console.Console, number uint6
 	})
 }
 
-// releaseRolloutCommand is `collet release rollout`.
-type releaseRolloutCommand struct {
-	Number  uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`
-	Percent int    `arg:"" placeholder:"PERCENT" help:"Percentage of players who are offered it, 0 to 100."`
-	changeFlags
-}
-
-// Help is what --help adds to the flags.
-func (releaseRolloutCommand) Help() string {
-	return `A hash of the install's id decides which players come first, so the first 10 % are part of the first 50 %. Players who have
-the release keep it when the percentage falls.
-
-  collet release rollout 8 50`
-}
-
-// Run changes the share.
-func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error {
-	if r.Percent < 0 || r.Percent > 100 {
-		return console.Usage(fmt.Errorf("%d percent: want 0 to 100", r.Percent))
-	}
-	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Percent = uint8(r.Percent) })
-}
-
 // releaseHoldCommand is `collet release hold`.
 type releaseHoldCommand struct {
 	Number uint64 `arg:"" placeholder:"NUMBER" help:"Number of the release."`

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	"collet/build/publish/upload/uploadtest"
 	"collet/build/testprograms"
+	"collet/platform/testwait"
 )
 
 // TestScripts runs testdata/script with the real program, one topic a file. Beside testscript's own commands there are:
@@ -28,15 +31,20 @@ import (
 //	                       everything, or not
 //	listed FILE            put the places www, other and S3 into the settings of a release folder
 //	softhsm                begin a token in files, and set MODULE to its PKCS#11 module
+//	serve ARGS…            run collet-server, and set SERVER to the address of its HTTP port
+//	beacons N QUERY        send the server a beacon so many times
 //	templated FILE         write FILE from FILE.in, with the variables in it
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Dir(testprograms.Collet(t))
 	testprograms.Client(t) // pack finds it beside collet
+	server := testprograms.Server(t)
 	testscript.Run(t, testscript.Params{
-		Dir:  filepath.Join("testdata", "script"),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated, "bucket": new(bucket).run, "listed": listPlaces, "softhsm": beginToken},
+		Dir: filepath.Join("testdata", "script"),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"noise": writeNoise, "damage": damage, "picture": writePicture, "web": serveFolder, "templated": writeTemplated, "bucket": new(bucket).run, "listed": listPlaces, "softhsm": beginToken,
+			"serve": serveReleases, "beacons": sendBeacons},
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("COLLET_SERVER", server)
 			e.Setenv("PATH", folder+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return nil
 		},
@@ -47,6 +55,42 @@ func serveFolder(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(server.Close)
 	ts.Setenv("WEB", server.URL)
+}
+
+// serveReleases runs the real server until the script ends.
+func serveReleases(ts *testscript.TestScript, neg bool, args []string) {
+	address := testwait.FreeAddress(ts)
+	cmd := exec.Command(ts.Getenv("COLLET_SERVER"), append(args, "--listen", "127.0.0.1:0", "--http", address)...)
+	cmd.Dir = ts.MkAbs(".")
+	said := new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = said, said
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		ts.Logf("%s", said)
+	})
+	ts.Setenv("SERVER", "http://"+address)
+	testwait.Until(ts, func() bool {
+		answer, err := http.Get("http://" + address + "/readyz")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil && answer.StatusCode == http.StatusOK
+	}, "the server is ready")
+}
+
+func sendBeacons(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for range n {
+		answer, err := http.Get(ts.Getenv("SERVER") + "/beacon?" + args[1])
+		ts.Check(err)
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusNoContent {
+			ts.Fatalf("%s: %s", args[1], answer.Status)
+		}
+	}
 }
 
 // bucket has the stores of the scripts, by address.

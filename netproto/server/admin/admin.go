@@ -16,6 +16,7 @@
 //	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
 //	PUT    /api/games/{name}             GamesRequest
 //	GET    /api/adoption                 ?window=hour|day|month → adoption.Report
+//	POST   /api/releases/decisions       ReleaseDecision: what a rollout that drives itself did
 //
 // A request names its actor with "Authorization: Bearer TOKEN". Addresses, names and other headers prove nothing, because a local
 // proxy or forwarder passes on requests of others. The first token comes from the control socket or from Operator.FirstToken.
@@ -33,6 +34,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -42,6 +44,8 @@ import (
 	"time"
 
 	"collet/netproto/compat"
+	"collet/netproto/release"
+	"collet/netproto/release/rollout"
 	"collet/netproto/server/operator"
 )
 
@@ -97,6 +101,36 @@ type TokenAnswer struct {
 	Secret string        `json:"secret"`
 }
 
+// APIDecisions is where decisions about releases are recorded.
+const APIDecisions = "/api/releases/decisions"
+
+// ReleaseDecision is the body of POST APIDecisions: what a rollout that drives itself did with a release for one target.
+type ReleaseDecision struct {
+	Release string         `json:"release"` // product/channel/target/number
+	Action  rollout.Action `json:"action"`  // rollout.Widen or rollout.Hold
+	Percent int            `json:"percent"` // of the players that are offered it now, or were
+	Reason  string         `json:"reason"`
+}
+
+// check returns what is wrong.
+func (d ReleaseDecision) check() error {
+	switch _, isEntry, err := release.ParseEntryPath(d.Release); {
+	case err != nil || !isEntry || len(d.Release) > maxRelease:
+		return &operator.InputError{Field: "release", Why: "want PRODUCT/CHANNEL/TARGET/NUMBER"}
+	case d.Action != rollout.Widen && d.Action != rollout.Hold:
+		return &operator.InputError{Field: "action", Why: fmt.Sprintf("want %s or %s", rollout.Widen, rollout.Hold)}
+	case d.Percent < 0 || d.Percent > 100:
+		return &operator.InputError{Field: "percent", Why: "want 0 to 100"}
+	case d.Reason == "":
+		return &operator.InputError{Field: "reason", Why: "is missing"}
+	default:
+		return nil
+	}
+}
+
+// maxRelease is the longest path of a release that is recorded: four names of 64 bytes.
+const maxRelease = 260
+
 // FloorRequest is the body of POST /api/players/{id}/floor.
 type FloorRequest struct {
 	Floor   int32  `json:"floor"`
@@ -129,7 +163,7 @@ type ConfirmNeeds struct {
 
 // Owns reports whether a path belongs to the admin API.
 func Owns(path string) bool {
-	return path == apiCompat || path == APIAdoption || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers) || strings.HasPrefix(path, apiGames)
+	return path == apiCompat || path == APIAdoption || path == APIDecisions || strings.HasPrefix(path, apiCompat+"/") || strings.HasPrefix(path, apiPlayers) || strings.HasPrefix(path, apiGames)
 }
 
 // Door is the part of a server that administration over HTTP needs.

@@ -109,6 +109,11 @@ func TestAPIRefusals(t *testing.T) {
 		{"POST", "/api/compat/tokens", `{"name": "a b", "role": "edit"}`, nil, 400, "name"},
 		{"POST", "/api/compat/tokens", `{"name": "local", "role": "view"}`, nil, 400, "exists"},
 		{"POST", "/api/compat/tokens", `{"name": "a", "role": "king"}`, nil, 400, "king"},
+		{"POST", "/api/releases/decisions", `{"release": "lathe/12", "action": "hold", "reason": "r"}`, nil, 400, "PRODUCT/CHANNEL/TARGET/NUMBER"},
+		{"POST", "/api/releases/decisions", `{"release": "lathe/stable/Linux-x64/twelve", "action": "hold", "reason": "r"}`, nil, 400, "PRODUCT/CHANNEL/TARGET/NUMBER"},
+		{"POST", "/api/releases/decisions", `{"release": "lathe/stable/Linux-x64/12", "action": "kill", "reason": "r"}`, nil, 400, "widen or hold"},
+		{"POST", "/api/releases/decisions", `{"release": "lathe/stable/Linux-x64/12", "action": "hold", "percent": 101, "reason": "r"}`, nil, 400, "0 to 100"},
+		{"POST", "/api/releases/decisions", `{"release": "lathe/stable/Linux-x64/12", "action": "hold"}`, nil, 400, "reason"},
 	} {
 		answer, text := servertest.CallAPI(t, c.method, at+c.path, c.body, c.headers...)
 		if answer.StatusCode != c.status || !strings.Contains(text, c.says) {
@@ -117,6 +122,23 @@ func TestAPIRefusals(t *testing.T) {
 	}
 	if records, err := o.Audit.Records(0, 9); err != nil || len(records) != 1 || len(o.Tokens.List()) != 1 {
 		t.Errorf("something changed: %v, %v", records, err)
+	}
+}
+
+// TestAPIDecisions records what a rollout did, for the role that may.
+func TestAPIDecisions(t *testing.T) {
+	t.Parallel()
+	set := servertest.VersionedSettings(t)
+	h, o := servertest.StartWithToken(t, set)
+	at := servertest.ServeMonitor(t, h, set)
+	const body = `{"release": "lathe/stable/Linux-x64/12", "action": "hold", "percent": 5, "reason": "50 of 2000 first starts failed"}`
+	if answer, text := servertest.CallAPI(t, "POST", at+"/api/releases/decisions", body, "Collet-Source", "cli"); answer.StatusCode != http.StatusNoContent {
+		t.Fatalf("%s %s", answer.Status, text)
+	}
+	records, err := o.Audit.Records(0, 1)
+	if err != nil || len(records) != 1 || records[0].Keys[0] != "releases.lathe/stable/Linux-x64/12" || records[0].Comment != "50 of 2000 first starts failed" ||
+		string(records[0].After) != `{"action":"hold","percent":5}` || records[0].Source != compat.SourceCLI {
+		t.Errorf("%+v, %v", records, err)
 	}
 }
 

@@ -116,6 +116,7 @@ func Handler(op *operator.Operator, by operator.Actor) http.Handler {
 	mux.HandleFunc("POST "+apiPlayers+"{id}/floor", a.postFloor)
 	mux.HandleFunc("PUT "+apiGames+"{name}", a.putGames)
 	mux.HandleFunc("GET "+APIAdoption, a.getAdoption)
+	mux.HandleFunc("POST "+APIDecisions, a.postDecision)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		mux.ServeHTTP(w, r)
@@ -387,6 +388,23 @@ func (a api) getAdoption(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answerJSON(w, http.StatusOK, report)
+}
+
+// postDecision records what a rollout that drives itself did.
+func (a api) postDecision(w http.ResponseWriter, r *http.Request) {
+	var d ReleaseDecision
+	err := readRequest(w, r, &d)
+	if err == nil {
+		err = d.check()
+	}
+	if err == nil {
+		err = a.op.Audit.Note(a.by, operator.RoleRelease, d.Reason, "releases."+d.Release, map[string]any{"action": d.Action, "percent": d.Percent})
+	}
+	if err != nil {
+		answerFailure(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func (a api) getFloor(w http.ResponseWriter, r *http.Request) {

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"text/tabwriter"
 
 	"collet/build/cmd/collet/console"
 	"collet/netproto/adoption"
-	"collet/netproto/server/admin"
 	"collet/platform"
 	"collet/platform/interrupt"
 	"collet/platform/text"
@@ -24,7 +22,7 @@ type AdoptionCommand struct {
 	Channel string `group:"out" placeholder:"NAME" help:"Only releases of this channel."`
 	Target  string `group:"out" placeholder:"TARGET" help:"Only releases for this target."`
 	Log     string `group:"out" placeholder:"FILE" help:"Count the beacons in an access log instead of asking a server; - is standard input."`
-	apiFlags
+	FiguresFlags
 	console.JSONFlags
 }
 
@@ -60,16 +58,6 @@ func (r AdoptionCommand) Run(ctx context.Context, c console.Console) error {
 	}
 	report = report.Only(r.Channel, r.Target)
 	return r.Print(c.Out, report, func(out io.Writer) error { return printAdoption(out, report) })
-}
-
-// ask asks the server.
-func (r AdoptionCommand) ask(ctx context.Context, w adoption.Window) (report adoption.Report, err error) {
-	a, err := r.openAPI(ctx)
-	if err != nil {
-		return report, err
-	}
-	defer a.close(&err)
-	return report, a.request(ctx, http.MethodGet, admin.APIAdoption+"?window="+string(w), nil, 0, &report)
 }
 
 // readLog reads the log.

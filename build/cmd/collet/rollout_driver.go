@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"collet/build/advice"
+	"collet/netproto/release"
+	"collet/netproto/release/rollout"
+)
+
+// rolloutDriver widens and holds one release by the first starts that players' clients report. It reads the signed list and the figures at every
+// look, so that others may change either meanwhile; a rollout that somebody else changed is theirs from then on.
+//
+//	look:  the list → is the rollout still ours? → figures → Plan.Next → hold what is bad, widen what is good → record
+//	ends:  every target is held, or was offered to all for After
+type rolloutDriver struct {
+	plan   rollout.Plan
+	every  time.Duration // between two looks
+	after  time.Duration // how long the starts are still judged after the last step
+	usual  *float64      // share of failures to assume where no release before has figures; nil for none
+	number uint64
+
+	entries func(context.Context) ([]release.Entry, error)               // all of the channel, signed
+	figures func(context.Context) (map[startsOf]rollout.Starts, error)   // first starts of all releases
+	change  func(context.Context, map[string]rollout.Decision) error     // by target; signs and publishes
+	record  func(context.Context, release.Entry, rollout.Decision) error // into the server's history
+	tell    func(target, what, reason string, isNew bool)                // isNew: not as at the look before
+
+	states  map[string]*rolloutState // by target
+	pending []pendingRecord          // decisions that were carried out and not yet recorded
+}
+
+// startsOf names the counts of a release.
+type startsOf struct {
+	Channel, Target string
+	Number          uint64
+}
+
+// rolloutState is what the driver knows about one target.
+type rolloutState struct {
+	entry  release.Entry  // as it was when the driver looked last
+	before rollout.Starts // of the release before, taken once
+	since  time.Time      // when the driver saw or set its percentage
+	action rollout.Action // of the last decision
+	isHeld bool
+}
+
+// pendingRecord is a decision for the history.
+type pendingRecord struct {
+	entry    release.Entry
+	decision rollout.Decision
+}
+
+// errHeld says that the driver held the release for some target.
+var errHeld = errors.New("held")
+
+// drive looks until the rollout ends. The error is one of the list or the keys, an *advice.Error if others changed the rollout, or errHeld.
+// Figures that can't be had are told, and looked for again: without them nothing is widened.
+func (d *rolloutDriver) drive(ctx context.Context) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(d.every)
+	defer tick.Stop()
+	for {
+		ended, err := d.look(ctx)
+		if err != nil || ended {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// begin reads what the rollout begins with.
+func (d *rolloutDriver) begin(ctx context.Context) error {
+	all, err := d.entries(ctx)
+	if err != nil {
+		return err
+	}
+	figures, err := d.figures(ctx)
+	if err != nil {
+		return err
+	}
+	d.states = map[string]*rolloutState{}
+	for _, e := range all {
+		if e.Number != d.number {
+			continue
+		}
+		switch {
+		case e.Killed:
+			return advice.Wrong("publish a corrected release with a higher number", "%s was withdrawn for ever", e.Path())
+		case e.Hold:
+			return advice.Wrong("offer it again with collet release hold --off, if that is right", "%s is held", e.Path())
+		}
+		s := &rolloutState{entry: e, since: time.Now()}
+		if before, found := releaseBefore(all, e); found {
+			s.before = figures[startsOf{e.Channel, e.Target, before.Number}]
+		}
+		if s.before.Total() == 0 && d.usual != nil {
+			const starts = 1_000_000 // as if it were known well
+			failed := uint64(*d.usual * starts)
+			s.before = rollout.Starts{Confirmed: starts - failed, Failed: failed}
+		}
+		d.states[e.Target] = s
+	}
+	known := uint64(0)
+	first := map[string]rollout.Decision{}
+	for name, s := range d.states {
+		known += s.before.Total()
+		if step := d.plan.Steps[0]; int(s.entry.Percent) < step {
+			first[name] = rollout.Decision{Target: name, Action: rollout.Widen, Percent: step, Reason: "the rollout begins"}
+		}
+	}
+	if known == 0 {
+		return advice.Wrong("name the share of first starts that usually fail with --usual, such as --usual 0.2, or widen it yourself with collet release rollout",
+			"the server has no first starts of a release before %d, so there is nothing to compare it with", d.number)
+	}
+	for _, name := range d.names() {
+		if next, begins := first[name]; begins {
+			d.tell(name, named(next), next.Reason, true)
+		}
+	}
+	return d.carryOut(ctx, first)
+}
+
+// releaseBefore is the release that players of an entry's track had: the highest one below it that was not withdrawn.
+func releaseBefore(all []release.Entry, of release.Entry) (before release.Entry, found bool) {
+	for _, e := range all {
+		if e.Track() == of.Track() && e.Number < of.Number && e.Number > before.Number && !e.Killed {
+			before, found = e, true
+		}
+	}
+	return before, found
+}
+
+// look looks once. ended is true when nothing is left to decide.
+func (d *rolloutDriver) look(ctx context.Context) (ended bool, err error) {
+	all, err := d.entries(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := d.isOurs(all); err != nil {
+		return false, err
+	}
+	figures, err := d.figures(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, err
+		}
+		d.tell("server", string(rollout.Wait), "the figures can't be read, so nothing is widened: "+err.Error(), true)
+		return false, nil
+	}
+	targets := make([]rollout.Target, 0, len(d.states))
+	for _, name := range d.names() {
+		s := d.states[name]
+		targets = append(targets, rollout.Target{Name: name, Percent: int(s.entry.Percent), At: time.Since(s.since), Before: s.before,
+			Now: figures[startsOf{s.entry.Channel, name, d.number}]})
+	}
+	changes := map[string]rollout.Decision{}
+	for _, next := range d.plan.Next(targets) {
+		s := d.states[next.Target]
+		if s.isHeld {
+			continue
+		}
+		if next.Action == rollout.Hold || next.Action == rollout.Widen {
+			changes[next.Target] = next
+		}
+		d.tell(next.Target, named(next), next.Reason, next.Action != s.action || next.Action == rollout.Widen)
+		s.action = next.Action
+	}
+	if err := d.carryOut(ctx, changes); err != nil {
+		return false, err
+	}
+	d.recordPending(ctx)
+	return d.hasEnded()
+}
+
+// named is what a decision does, for people.
+func named(d rollout.Decision) string {
+	if d.Action == rollout.Widen {
+		return fmt.Sprintf("%s to %d %%", d.Action, d.Percent)
+	}
+	return string(d.Action)
+}
+
+// names are the targets, sorted.
+func (d *rolloutDriver) names() []string {
+	names := make([]string, 0, len(d.states))
+	for name := range d.states {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// isOurs compares the list with what the driver made of it.
+func (d *rolloutDriver) isOurs(all []release.Entry) error {
+	for _, name := range d.names() {
+		s := d.states[name]
+		i := slices.IndexFunc(all, func(e release.Entry) bool { return e.Track() == s.entry.Track() && e.Number == d.number })
+		if i < 0 || all[i].Percent != s.entry.Percent || all[i].Hold != s.entry.Hold || all[i].Killed != s.entry.Killed {
+			return advice.Wrong("run it again if it should go on from there", "somebody else changed the rollout of %s, so it does not drive itself any more", s.entry.Path())
+		}
+		for _, e := range all {
+			if e.Track() == s.entry.Track() && e.Number > d.number && e.Percent > 0 && !e.Hold && !e.Killed {
+				return advice.Wrong("let that one drive itself", "%s is offered now, so the rollout of release %d has ended", e.Path(), d.number)
+			}
+		}
+	}
+	return nil
+}
+
+// carryOut changes the signed list.
+func (d *rolloutDriver) carryOut(ctx context.Context, changes map[string]rollout.Decision) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := d.change(ctx, changes); err != nil {
+		return err
+	}
+	for _, name := range d.names() {
+		next, isChanged := changes[name]
+		if !isChanged {
+			continue
+		}
+		s := d.states[name]
+		if next.Action == rollout.Hold {
+			s.entry.Hold, s.isHeld = true, true
+		} else {
+			s.entry.Percent, s.since = uint8(next.Percent), time.Now()
+		}
+		d.pending = append(d.pending, pendingRecord{s.entry, next})
+	}
+	return nil
+}
+
+// recordPending records decisions. What can't be recorded now is tried again at the next look.
+func (d *rolloutDriver) recordPending(ctx context.Context) {
+	for len(d.pending) > 0 {
+		if err := d.record(ctx, d.pending[0].entry, d.pending[0].decision); err != nil {
+			d.tell(d.pending[0].entry.Target, named(d.pending[0].decision), "not yet in the server's history: "+err.Error(), true)
+			return
+		}
+		d.pending = d.pending[1:]
+	}
+}
+
+// hasEnded reports whether nothing is left to decide or to record.
+func (d *rolloutDriver) hasEnded() (bool, error) {
+	var held []string
+	for _, name := range d.names() {
+		switch s := d.states[name]; {
+		case s.isHeld:
+			held = append(held, s.entry.Path())
+		case s.action != rollout.Done || time.Since(s.since) < d.after:
+			return false, nil
+		}
+	}
+	switch {
+	case len(d.pending) > 0:
+		return false, nil
+	case held != nil:
+		return true, fmt.Errorf("%s: %w; players who have it keep it; collet release kill %d takes it back from them, hold --off offers it again", strings.Join(held, ", "), errHeld, d.number)
+	default:
+		return true, nil
+	}
+}
