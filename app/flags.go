@@ -41,6 +41,7 @@ type start struct {
 	Channel          string   `group:"Update" placeholder:"NAME" help:"Release channel. Default: the setting, else stable."`
 	TrustedRoot      string   `group:"Update" placeholder:"FILE" help:"Trusted root.json that signed releases are verified against. Default: the setting, else the root built into this program."`
 	Bandwidth        string   `group:"Update" placeholder:"RATE" help:"Download limit in bytes a second, for example 500K or 2M. Default: the setting, else unlimited."`
+	Beacon           string   `group:"Update" placeholder:"URL|off" help:"Address that figures about updates and starts go to, without an id; off sends none. Default: the setting, else off."`
 	Dir              string   `group:"Update" placeholder:"DIR" help:"Install folder. Default: the folder of this program."`
 	UserWritablePath string   `name:"UserWritablePath" group:"Update" placeholder:"DIR" help:"Folder for all written files: a path, or * for this user's data folder. Default: the setting, else * beside a file INSTALLED, else the install folder."`
 	Verify           bool     `group:"Update" help:"Hash all files of the game again, and download damaged ones."`
@@ -191,6 +192,8 @@ func (f flags) check() error {
 		return fmt.Errorf("--kind: %w", settings.KindFault(f.Kind))
 	case rateFault(f.Bandwidth) != nil:
 		return fmt.Errorf("--bandwidth: %w", rateFault(f.Bandwidth))
+	case settings.BeaconFault(f.Beacon) != nil:
+		return fmt.Errorf("--beacon: %w", settings.BeaconFault(f.Beacon))
 	case f.ProxyOnly && f.Proxy == settings.Direct:
 		return errors.New("--proxy-only and --proxy direct exclude each other")
 	case settings.ProxyFault(f.Proxy) != nil:

@@ -12,6 +12,9 @@ func (g *game) countStart() {
 	if g.dir == nil || !g.live {
 		return
 	}
+	if g.dir.Unresolved() {
+		g.beacon.Failed()
+	}
 	if err := g.dir.Starting(); err != nil {
 		g.log.Warn().Err(err).Msg("start not counted")
 	}
@@ -33,6 +36,9 @@ func (g *game) recordEnd(ctx context.Context, kind supervise.End, cause string) 
 
 // failedStart counts a failed start of an unproven set. The second failure restores the last proven set.
 func (d *disk) failedStart(ctx context.Context, cause string) (back bool) {
+	if d.dir.Pending() {
+		d.beacon.Failed()
+	}
 	back, err := d.dir.FailedStart(ctx, cause)
 	if err != nil {
 		d.log.Error().Err(err).Msg("the last proven set could not be put back")

@@ -127,6 +127,9 @@ func (g *game) handleReady() {
 func (g *game) prove() {
 	if !g.proven {
 		g.proven = true
+		if g.live {
+			g.beacon.Started(g.dir != nil && g.dir.Pending(), time.Since(g.began))
+		}
 		g.confirm()
 	}
 }
@@ -182,7 +185,7 @@ func (g *game) stopGame(ctx context.Context) gameEnd {
 	g.log.Info().Stringer("end", kind).Str("exit", exit.String()).Dur("ran", exit.Ran).Msg("game ended")
 	g.recordEnd(ctx, kind, exit.String())
 	if kind == supervise.CleanShutdown {
-		g.confirm()
+		g.prove()
 	}
 	return gameEnd{end: outcome{outcome: update.Cancelled}}
 }
@@ -197,7 +200,7 @@ func (g *game) classifyEnd(ctx context.Context) gameEnd {
 	back := g.recordEnd(ctx, kind, words)
 	switch kind {
 	case supervise.CleanShutdown:
-		g.confirm()
+		g.prove()
 		return gameEnd{end: outcome{outcome: update.ResourcesReady}}
 	case supervise.Reload:
 		return gameEnd{reload: true, path: exit.Result.RequestedRuntimePath}

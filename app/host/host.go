@@ -87,6 +87,7 @@ func newHost(opt Options) (*host, error) {
 // close ends the child, if one runs, and then releases connections, install and log.
 func (h *host) close() error {
 	h.dropChild()
+	h.beacon.Close()
 	err := errors.Join(h.closeWarmMirror(), h.closeInstall())
 	if h.logs != nil {
 		err = errors.Join(err, h.logs.Close())

@@ -3,12 +3,14 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"os"
 	"path/filepath"
 	"time"
 
 	"collet"
 	"collet/app/acquire"
+	"collet/app/beacon"
 	"collet/app/download"
 	"collet/app/install"
 	"collet/app/settings"
@@ -24,7 +26,7 @@ type origin struct {
 	route  route                // connection settings for it
 	signed signed               // trust and mirrors of signed releases
 	before *redirect            // the state before a redirect; nil without one
-	valve  valve                // pauses downloads and limits their rate
+	valve  acquire.Valve        // pauses downloads and limits their rate
 	warm   *download.HTTPMirror // the mirror with a connection opened in advance; nil without one
 }
 
@@ -37,6 +39,13 @@ func (o *origin) findOrigin() (err error) {
 		return err
 	}
 	o.valve.SetCap(o.signed.bandwidth)
+	authorities, err := o.authorities()
+	if err != nil {
+		o.log.Warn().Err(err).Msg("no beacons are sent")
+		return nil // what uses the authorities for more reports it
+	}
+	o.beacon = beacon.New(beacon.Options{Address: cmp.Or(o.opt.Beacon, o.settings.Release.Beacon), Target: string(o.target), Channel: o.signed.channel,
+		Dialer: o.route.web(), TLS: authorities, Log: o.log})
 	return nil
 }
 
@@ -93,18 +102,23 @@ func (o *origin) mirror(address string) (*download.HTTPMirror, error) {
 	if d := o.route.dialer; d != nil {
 		with.Proxy, with.ProxyOnly = d.Proxy, d.ProxyOnly
 	}
-	file := cmp.Or(o.opt.TlsCa, o.settings.ClientNetwork.TlsCa)
-	if file != "" {
-		if o.opt.TlsCa == "" && !filepath.IsAbs(file) {
-			file = filepath.Join(o.folder, file)
-		}
-		config, err := dial.ClientTLS(file, "")
-		if err != nil {
-			return nil, err
-		}
-		with.TLS = config
+	var err error
+	if with.TLS, err = o.authorities(); err != nil {
+		return nil, err
 	}
 	return download.NewHTTPMirror(address, with)
+}
+
+// authorities are the certificate authorities of web servers; nil for those of the system.
+func (o *origin) authorities() (*tls.Config, error) {
+	file := cmp.Or(o.opt.TlsCa, o.settings.ClientNetwork.TlsCa)
+	if file == "" {
+		return nil, nil
+	}
+	if o.opt.TlsCa == "" && !filepath.IsAbs(file) {
+		file = filepath.Join(o.folder, file)
+	}
+	return dial.ClientTLS(file, "")
 }
 
 // trust is the trust that native code needs in this attempt.

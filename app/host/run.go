@@ -25,6 +25,7 @@ type Options struct {
 	Channel          string
 	TrustedRoot      string
 	Bandwidth        string
+	Beacon           string
 	Dir              string
 	UserWritablePath string
 	Verify           bool

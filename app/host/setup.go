@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet"
+	"collet/app/beacon"
 	"collet/app/install"
 	"collet/app/logfile"
 	"collet/app/memory"
@@ -37,6 +38,7 @@ type setup struct {
 	log      zerolog.Logger
 	logs     *logfile.File
 
+	beacon    *beacon.Teller    // nil tells nobody
 	collector *memory.Collector // nil leaves the garbage collector as it is
 
 	exe    string // absolute path of this program

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"collet/app/acquire"
@@ -119,48 +118,4 @@ func indexAny(text, letters string) int {
 		return i
 	}
 	return len(text)
-}
-
-// valve applies the player's pause and rate limit to the current source; the limit also to later ones. It is safe for concurrent use.
-type valve struct {
-	mu     sync.Mutex
-	source *acquire.Source
-	paused bool
-	cap    int64
-}
-
-// setSource sets the current source; nil for none.
-func (v *valve) setSource(s *acquire.Source) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.source = s
-	if s == nil {
-		v.paused = false // a pause ends with its source
-		return
-	}
-	s.SetCap(v.cap)
-}
-
-// Pause implements splash.Valve.
-func (v *valve) Pause(paused bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.paused = paused
-	switch {
-	case v.source == nil:
-	case paused:
-		v.source.Pause()
-	default:
-		v.source.Resume()
-	}
-}
-
-// SetCap implements splash.Valve.
-func (v *valve) SetCap(bytesPerSecond int64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.cap = bytesPerSecond
-	if v.source != nil {
-		v.source.SetCap(bytesPerSecond)
-	}
 }

@@ -60,6 +60,14 @@ func newRoute(server string, opt Options, s settings.Settings, folder string, en
 	return r
 }
 
+// web dials other web servers, through the same proxies; nil without a usable route.
+func (r route) web() *dial.Dialer {
+	if r.err != nil {
+		return nil
+	}
+	return &dial.Dialer{Proxy: r.dialer.Proxy, ProxyOnly: r.dialer.ProxyOnly, Log: r.dialer.Log}
+}
+
 // clientTLS reads the certificate authorities. A file from the settings is relative to the install folder, one from the command line
 // to the working folder.
 func clientTLS(opt Options, s settings.Settings, folder string) (*tls.Config, error) {

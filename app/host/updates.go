@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"collet"
 	"collet/app/acquire"
@@ -129,9 +130,10 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	if err != nil {
 		return update.Status{}, err
 	}
-	u.valve.setSource(s)
+	u.valve.SetSource(s)
+	began := time.Now()
 	defer func() {
-		u.valve.setSource(nil)
+		u.valve.SetSource(nil)
 		err = errors.Join(err, s.Release())
 	}()
 	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.sourceName()}))
@@ -151,6 +153,9 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	}
 	status.HeldBack = status.HeldBack || isReady(status.Outcome) && s.HeldBack()
 	f.Report(s.Report())
+	if !u.renewal.renewing {
+		u.beacon.Updated(status, s.Report(), time.Since(began))
+	}
 	return status, nil
 }
 

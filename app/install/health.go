@@ -19,6 +19,10 @@ type Health struct {
 // Pending reports whether the live set of this host is unproven.
 func (h *Health) Pending() bool { return len(h.tx.journal.pending(h.tx.names.Library())) > 0 }
 
+// Unresolved reports whether the last start of the unproven live set has neither proven it nor ended otherwise that this program has seen: it
+// was killed, or the machine lost power.
+func (h *Health) Unresolved() bool { return h.Pending() && h.liveTry().Begun > 0 }
+
 // Starting records that the live set is about to run. The start counts against the set until Stopped, FailedStart or
 // Confirm follows. For a proven set it does nothing. The error is a *update.Fault.
 func (h *Health) Starting() error {

@@ -182,6 +182,9 @@ func TestSilentStarts(t *testing.T) {
 	for n := range 5 {
 		d := f.mustOpen()
 		f.want(fmt.Sprint("start ", n+1), "Lathe.so=two Lathe.so.bak=one")
+		if d.Unresolved() != (n > 0) {
+			t.Errorf("start %d: nothing is known of the one before: %t", n+1, d.Unresolved())
+		}
 		if err := errors.Join(d.Starting(), d.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +192,7 @@ func TestSilentStarts(t *testing.T) {
 	d := f.mustOpen()
 	f.want("given up", "Lathe.so=one")
 	wantState(t, d, install.RolledBack, false)
-	if tries := d.Blocked(); len(tries) != 1 || tries[0].Begun != 0 || !tries[0].Blocked {
+	if tries := d.Blocked(); d.Unresolved() || len(tries) != 1 || tries[0].Begun != 0 || !tries[0].Blocked {
 		t.Errorf("blocked: %+v", tries)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 	refuse("Update.Trust", TrustFault(s.Update.Trust))
 	refuse("Release.Urls", ReleaseFault(s.Release.Urls))
 	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
+	refuse("Release.Beacon", BeaconFault(s.Release.Beacon))
 	refuse("Release.Root", rootFault(s.Release.Root))
 	refuse("Client.OfflineAfter", errorOf(ParseOfflineAfter(s.Client.OfflineAfter, 0)))
 	refuse("Client.StopWithin", errorOf(ParseStopWithin(s.Client.StopWithin)))
@@ -97,6 +99,24 @@ func ReleaseFault(urls []string) error {
 		if _, err := location.Parse(address); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// BeaconOff, as Release.Beacon, turns beacons off that a lower source turned on.
+const BeaconOff = "off"
+
+// maxBeacon is the longest address of beacons in bytes.
+const maxBeacon = 500
+
+// BeaconFault checks the address of beacons. It can't have a query, because that is where the figures are.
+func BeaconFault(address string) error {
+	if address == "" || address == BeaconOff {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsAny(address, "?# ") || len(address) > maxBeacon {
+		return fmt.Errorf("%q is no address for beacons; want https://HOST/PATH without a query, or %q", address, BeaconOff)
 	}
 	return nil
 }

@@ -77,6 +77,7 @@ type Settings struct {
 		TrustedRoot string   // trusted root.json for their signatures, relative to the install folder; default: Root
 		Root        string   // the text of root.json itself, for packages; default: the built-in one
 		Bandwidth   string   // limit in bytes per second, such as "2M"; default: unlimited
+		Beacon      string   `json:",omitempty"` // address that beacons go to, see docs/PRIVACY.md, or "off"; default: none is sent
 	}
 	Update struct {
 		Host  bool   // update the program itself with the game, where possible; default: false

@@ -82,8 +82,8 @@ type Beacon struct {
 func Outcomes(k Kind) []string {
 	switch k {
 	case Update:
-		return []string{Ready, "staged", "store", "nobinary", "updater", "unreachable", "interrupted", "diskfull", "permission", "locked", "damaged",
-			"untrusted", "server", "disk", "content", "toonew", "components", "maintenance", "runtime", "running", "cancelled", "redirected",
+		return []string{Ready, "store", "nobinary", "updater", "unreachable", "interrupted", "diskfull", "permission", "locked", "damaged",
+			"untrusted", "server", "disk", "content", "toonew", "components", "maintenance", "runtime", "running", "cancelled",
 			"pinned", "loop", "incomplete"}
 	case First:
 		return []string{Confirmed, Failed}
