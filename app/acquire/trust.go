@@ -178,6 +178,8 @@ func blame(err error) (cause update.Cause, transient bool) {
 	var local *fs.PathError
 	var pair *os.LinkError
 	switch {
+	case errors.Is(err, download.ErrSignIn): // whatever the other mirrors said: this one is there, and a person can do something about it
+		return update.SignIn, false
 	case errors.As(err, &net) && net.Kind == download.NetTLS && !errors.As(err, &wrong) && !errors.As(err, &missing):
 		return update.Untrusted, false
 	case errors.As(err, &net):

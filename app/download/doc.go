@@ -10,7 +10,9 @@
 //
 // HTTPMirror requests single ranges with Accept-Encoding: identity, over HTTP/2 if the server offers it, with TLS 1.2 or newer,
 // through the proxies of netproto/dial. It follows at most MaxRedirects redirects, and none from https to http. Credentials never follow to
-// another host. Package location says where web servers, GitHub releases and OCI registries keep the files. A registry may ask for a token,
+// another origin, and neither does the address that redirects, which may be signed. A bearer token is sent where HTTPOptions.Token says.
+// 401 is WrongSignIn, and so is 403 for a file that must exist there; other answers of 403 are a MissingError, because object stores
+// that hide their content answer so for files that they lack. Package location says where web servers, GitHub releases and OCI registries keep the files. A registry may ask for a token,
 // which the mirror gets as a reader without an account; its list of metadata files is requested once for a refresh.
 //
 // # Fetcher
@@ -61,6 +63,7 @@ package download
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -157,6 +160,8 @@ const (
 	WrongBusy WrongKind = "is busy"
 	// WrongRedirect is a redirect loop, too many redirects in a row, or a redirect from https to http.
 	WrongRedirect WrongKind = "redirects to where we don't follow"
+	// WrongSignIn is a refusal of who asks (401, or 403 where the file must exist). errors.Is with ErrSignIn holds.
+	WrongSignIn WrongKind = "gives files only to those who are signed in: sign in again where the token comes from, or set Release.Token or Release.TokenCommand"
 	// WrongStatus is any other status of HTTP, or an answer that is not HTTP.
 	WrongStatus WrongKind = "answered with an error"
 )
@@ -184,6 +189,12 @@ func (e *WrongError) Error() string {
 
 // Unwrap returns the cause.
 func (e *WrongError) Unwrap() error { return e.Err }
+
+// ErrSignIn is a WrongError of the kind WrongSignIn, or that of one of several mirrors.
+var ErrSignIn = errors.New("a sign-in is required")
+
+// Is makes WrongSignIn an ErrSignIn.
+func (e *WrongError) Is(target error) bool { return target == ErrSignIn && e.Kind == WrongSignIn }
 
 // NetKind is the kind of a network failure. The texts are for users and logs; callers compare the values.
 type NetKind string

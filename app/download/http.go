@@ -59,6 +59,11 @@ type HTTPOptions struct {
 	Direct func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log    zerolog.Logger
 
+	// Token returns the bearer token for the mirror; nil: none is sent. It goes to the mirror's own origin only, and without TLS only to this
+	// machine itself. rejected is a token that the
+	// mirror did not take, or empty: another one is wanted, if there is one.
+	Token func(ctx context.Context, rejected string) (string, error)
+
 	// Answered is shown the header of each answer before it is checked; nil: nothing is shown. It must not read the body.
 	Answered func(name string, answer *http.Response)
 }
@@ -75,7 +80,8 @@ type HTTPMirror struct {
 	transport *http.Transport
 	around    *http.Client // without PlainProxy; nil if that is not set or must not be bypassed
 	log       zerolog.Logger
-	answered  func(name string, answer *http.Response) // may be nil
+	token     func(ctx context.Context, rejected string) (string, error) // may be nil
+	answered  func(name string, answer *http.Response)                   // may be nil
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -84,15 +90,19 @@ type HTTPMirror struct {
 
 var _ Mirror = (*HTTPMirror)(nil)
 
-// NewHTTPMirror makes a mirror for the address of a release folder, see location.Parse. It does not connect before Warm or the first Get.
+// NewHTTPMirror makes a mirror for the address of a release folder, see location.ParsePrivate. It does not connect before Warm or the first Get.
 func NewHTTPMirror(address string, o HTTPOptions) (*HTTPMirror, error) {
-	at, err := location.Parse(address)
+	at, err := location.ParsePrivate(address)
 	if err != nil {
 		return nil, fmt.Errorf("mirror: %w", err)
 	}
-	w := &HTTPMirror{at: at, base: at.Base(), name: at.String(), agent: "Collet", log: o.Log, answered: o.Answered, conns: map[net.Conn]struct{}{}}
+	w := &HTTPMirror{at: at, base: at.Base(), name: at.String(), agent: "Collet", log: o.Log, token: o.Token, answered: o.Answered, conns: map[net.Conn]struct{}{}}
 	if at.Kind == location.Registry {
 		w.registry = newRegistry()
+	}
+	if w.token != nil && !at.IsSafe() {
+		w.token = nil
+		o.Log.Warn().Str("mirror", w.name).Msg("the token is not sent there: the connection is not encrypted; use https")
 	}
 	if o.Agent != "" {
 		w.agent += "/" + o.Agent
@@ -213,7 +223,7 @@ type redirectError struct{ text string }
 
 func (e *redirectError) Error() string { return e.text }
 
-// redirect checks whether to follow a redirect. The headers of the first request are sent again, but no credentials to another host.
+// redirect checks whether to follow a redirect. The headers of the first request are sent again, but no credentials to another origin.
 func (w *HTTPMirror) redirect(to *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
@@ -229,9 +239,10 @@ func (w *HTTPMirror) redirect(to *http.Request, via []*http.Request) error {
 			return &redirectError{"in circles"}
 		}
 	}
-	if to.URL.Host != via[0].URL.Host {
+	if location.OriginOf(to.URL) != w.at.Origin() {
 		to.Header.Del("Authorization")
 	}
+	to.Header.Del("Referer") // net/http makes it of the address that redirects, with a signature in it
 	return nil
 }
 
@@ -250,7 +261,7 @@ func (w *HTTPMirror) Get(ctx context.Context, name string, from, to int64, limit
 
 // request finds out where the file is, and makes the request.
 func (w *HTTPMirror) request(ctx context.Context, name string, from, to int64, limit int64) (io.ReadCloser, error) {
-	q := question{mirror: w.name, name: name, from: from, to: to, limit: limit}
+	q := question{mirror: w.name, name: name, from: from, to: to, limit: limit, private: w.token != nil || w.at.HasSignature()}
 	if tagged := w.at.SequelURL(name); tagged != nil {
 		return w.readTagged(ctx, q, tagged)
 	}
@@ -303,6 +314,9 @@ func (w *HTTPMirror) ask(ctx context.Context, q question, target *url.URL) (*htt
 	if q.ranged() {
 		request.Header.Set("Range", q.header())
 	}
+	if w.token != nil {
+		return w.askSignedIn(ctx, q, request)
+	}
 	if w.registry != nil {
 		return w.askRegistry(ctx, q, request)
 	}
@@ -311,6 +325,34 @@ func (w *HTTPMirror) ask(ctx context.Context, q question, target *url.URL) (*htt
 		return nil, q.explain(ctx, err)
 	}
 	return answer, nil
+}
+
+// askSignedIn makes a request with the bearer token, and once more with another one if the mirror does not take it: tokens expire while a
+// download runs. Without a token the mirror is asked all the same: perhaps it is one that needs none.
+func (w *HTTPMirror) askSignedIn(ctx context.Context, q question, request *http.Request) (*http.Response, error) {
+	if w.registry != nil {
+		request.Header.Set("Accept", registryAccept)
+	}
+	used, none := w.token(ctx, "")
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	answer, err := w.sendWithToken(ctx, q, request, used)
+	if err != nil || answer.StatusCode != http.StatusUnauthorized {
+		return answer, err
+	}
+	if none != nil {
+		closeRejected(answer)
+		e := q.wrong(WrongSignIn, "there is no token")
+		e.Err = none
+		return nil, e
+	}
+	other, err := w.token(ctx, used)
+	if err != nil || other == used {
+		return answer, nil // which says why
+	}
+	closeRejected(answer)
+	return w.sendWithToken(ctx, q, request.Clone(ctx), other)
 }
 
 // shortRefusal is the largest body of a rejected answer that is read to its end, in bytes: a web server's text for a 404 has a few

@@ -24,6 +24,7 @@ type question struct {
 	mirror, name string
 	from, to     int64 // to below 0: to the end
 	limit        int64
+	private      bool // the mirror knows its readers: by a token, or by a signature in its address
 }
 
 const (
@@ -99,7 +100,14 @@ func (q question) statusError(answer *http.Response) error {
 		status = http.StatusTooManyRequests
 	}
 	switch status {
-	case http.StatusNotFound, http.StatusGone, http.StatusForbidden: // object stores that hide their content answer 403
+	case http.StatusUnauthorized:
+		return q.wrong(WrongSignIn, "status %d", status)
+	case http.StatusForbidden:
+		if q.mustExist() {
+			return q.wrong(WrongSignIn, "status %d", status)
+		}
+		return &MissingError{Mirror: q.mirror, Name: q.name, Status: status} // object stores that hide their content answer so
+	case http.StatusNotFound, http.StatusGone:
 		return &MissingError{Mirror: q.mirror, Name: q.name, Status: status}
 	case http.StatusRequestedRangeNotSatisfiable:
 		return q.wrong(WrongRefused, "%d to %d, Content-Range %q", q.from, q.to, clip(answer.Header.Get("Content-Range")))
@@ -114,6 +122,12 @@ func (q question) statusError(answer *http.Response) error {
 	default:
 		return q.wrong(WrongStatus, "status %d", status)
 	}
+}
+
+// mustExist reports whether a file that the mirror refuses must be there: the timestamp, and of a private mirror all but the next root and
+// sequels.
+func (q question) mustExist() bool {
+	return q.name == "metadata/timestamp.json" || q.private && !strings.HasPrefix(q.name, "sequels/") && !strings.HasSuffix(q.name, ".root.json")
 }
 
 // retryAfter reads Retry-After: seconds, or a date (RFC 9110, section 10.2.3). 0 means missing or invalid.

@@ -123,10 +123,13 @@ func (w *HTTPMirror) readSmall(ctx context.Context, q question, target *url.URL)
 	return io.ReadAll(body) // which ends at the limit
 }
 
+// registryAccept is the media types that are asked for at a registry.
+const registryAccept = location.MediaType + ", */*;q=0.5"
+
 // askRegistry makes a request with the token. A registry that wants another one says where to get it (distribution specification, token
 // authentication); then the request is made once more.
 func (w *HTTPMirror) askRegistry(ctx context.Context, q question, request *http.Request) (*http.Response, error) {
-	request.Header.Set("Accept", location.MediaType+", */*;q=0.5")
+	request.Header.Set("Accept", registryAccept)
 	used, err := w.currentToken(ctx)
 	if err != nil {
 		return nil, err
@@ -175,7 +178,7 @@ func (w *HTTPMirror) renewToken(ctx context.Context, q question, used, challenge
 	}
 	target := w.tokenURL(challenge)
 	if target == nil {
-		return "", q.wrong(WrongStatus, "the registry requires a password")
+		return "", q.wrong(WrongSignIn, "the registry requires a password")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
@@ -192,7 +195,7 @@ func (w *HTTPMirror) renewToken(ctx context.Context, q question, used, challenge
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return "", q.statusError(answer)
 	default:
-		return "", q.wrong(WrongStatus, "the registry requires a password (token server: status %d)", answer.StatusCode)
+		return "", q.wrong(WrongSignIn, "the registry requires a password (token server: status %d)", answer.StatusCode)
 	}
 	var granted struct {
 		Token  string `json:"token"`

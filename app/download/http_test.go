@@ -92,7 +92,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestBadBase(t *testing.T) {
-	for _, base := range []string{"", "example.org", "ftp://example.org/", "http:///x", "http://h/?q=1", "http://h/#f", "http://me:secret@h/%zz"} {
+	for _, base := range []string{"", "example.org", "ftp://example.org/", "http:///x", "github://o/r?q=1", "http://h/?sig=secret#f", "http://h/#f", "http://me:secret@h/%zz"} {
 		_, err := download.NewHTTPMirror(base, download.HTTPOptions{})
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", base, err)

@@ -8,6 +8,7 @@ const busyTries = 5
 // isFinal has the permanent faults: the mirror is not asked for this file again.
 var isFinal = map[WrongKind]bool{
 	WrongRefused: true, WrongLength: true, WrongEncoded: true, WrongStale: true, WrongPage: true, WrongRedirect: true,
+	WrongSignIn: true,
 }
 
 // try is what happened to the requests of one scheduler to one mirror.

@@ -14,6 +14,7 @@ import (
 	"collet/app/download"
 	"collet/app/install"
 	"collet/app/settings"
+	"collet/app/token"
 	"collet/app/update"
 	"collet/netproto/dial"
 	"collet/netproto/release/location"
@@ -38,6 +39,9 @@ func (o *origin) findOrigin() (err error) {
 	if o.signed, err = newSigned(o.opt, o.settings, o.folder, os.Getenv); err != nil {
 		return err
 	}
+	o.signed.token = token.New(token.Options{
+		Token: o.settings.Release.Token, Command: o.settings.Release.TokenCommand, Folder: o.folder, Mirrors: o.signed.urls, Log: o.log,
+	})
 	o.valve.SetCap(o.signed.bandwidth)
 	authorities, err := o.authorities()
 	if err != nil {
@@ -54,7 +58,7 @@ func (o *origin) sourceName() string {
 	if len(o.signed.urls) == 0 {
 		return o.server
 	}
-	at, err := location.Parse(o.signed.urls[0])
+	at, err := location.ParsePrivate(o.signed.urls[0])
 	if err != nil {
 		return o.server
 	}
@@ -93,10 +97,10 @@ func (o *origin) closeWarmMirror() error {
 // mirror opens a release folder on a web server or in a service.
 func (o *origin) mirror(address string) (*download.HTTPMirror, error) {
 	if o.signed.plainErr != nil {
-		return nil, &update.Fault{Cause: update.Unreachable, Subject: address, Err: o.signed.plainErr}
+		return nil, &update.Fault{Cause: update.Unreachable, Subject: location.Shown(address), Err: o.signed.plainErr}
 	}
 	with := download.HTTPOptions{
-		Agent: collet.Version(), PlainProxy: o.signed.plain, Log: o.log,
+		Agent: collet.Version(), PlainProxy: o.signed.plain, Log: o.log, Token: o.signed.token.For(address),
 		PublicOnly: o.before != nil && o.before.public && address == o.before.packs,
 	}
 	if d := o.route.dialer; d != nil {

@@ -72,7 +72,7 @@ func (o *origin) packsFault(packs string) error {
 		return errors.New("the mirror of a redirect must be a web server")
 	}
 	isEncrypted := func(address string) bool {
-		configured, err := location.Parse(address)
+		configured, err := location.ParsePrivate(address)
 		return err == nil && !configured.Plain
 	}
 	if at.Plain && (o.secure() || slices.ContainsFunc(o.signed.urls, isEncrypted)) {

@@ -135,7 +135,7 @@ func (r *renewal) withoutHost(ctx context.Context, status update.Status) bool {
 		return false
 	}
 	switch {
-	case status.Outcome == update.Failed && r.both.HasProgramWants() && status.Fault != nil && status.Fault.Cause != update.Unreachable:
+	case status.Outcome == update.Failed && r.both.HasProgramWants() && status.Fault != nil && !status.Fault.Cause.Away():
 		r.log.Warn().Err(status.Fault).Msg("this program is not updated now: the game comes first")
 	case !isReady(status.Outcome) || r.dueForTrial(ctx):
 		return false

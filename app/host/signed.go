@@ -13,6 +13,7 @@ import (
 	"collet/app/acquire"
 	"collet/app/download"
 	"collet/app/settings"
+	"collet/app/token"
 	"collet/assets"
 )
 
@@ -31,6 +32,7 @@ type signed struct {
 	bandwidth int64 // bytes a second; 0 is no limit
 	offline   time.Duration
 	plain     func(*url.URL) (*url.URL, error) // the proxy of unencrypted requests
+	token     *token.Source                    // nil: none
 	plainErr  error                            // why the proxy is unknown; reported when a mirror is opened
 }
 

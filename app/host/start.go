@@ -181,7 +181,7 @@ func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 			a.renewal.proveTrial(ctx)
 			return a.playAndToast(ctx, f)
 		case stepOffline:
-			f.Note(a.texts.Get("note.unreachable"))
+			f.Note(a.texts.Get(offlineNote(status.Fault)))
 			return a.runComplete(ctx, f)
 		case stepEnd:
 			return outcome{outcome: status.Outcome, fault: status.Fault, status: status}

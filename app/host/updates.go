@@ -221,10 +221,18 @@ func (u *updates) runUpdater(ctx context.Context, f view, updater *update.Update
 	return status
 }
 
-// offlineNow reports whether the installed set is played without asking the player: no server could be reached, and playsOffline.
+// offlineNow reports whether the installed set is played without asking the player: no server could be reached, or none lets this client in, and playsOffline.
 func (u *updates) offlineNow(status update.Status) bool {
-	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause == update.Unreachable &&
+	return status.Outcome == update.Failed && status.Fault != nil && status.Fault.Cause.Away() &&
 		u.playsOffline()
+}
+
+// offlineNote is the text key of why the installed set starts.
+func offlineNote(f *update.Fault) string {
+	if f.Cause == update.SignIn {
+		return "note.signin"
+	}
+	return "note.unreachable"
 }
 
 // playsOffline reports whether a proven set is installed and the settings allow playing it without a server's answer.

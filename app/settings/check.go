@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/app/token"
 	"collet/netproto"
 	"collet/netproto/compat"
 	"collet/netproto/release/location"
@@ -33,6 +34,10 @@ func (s Settings) faults(said map[string]*Error) (faults []error) {
 	}
 	refuse("Update.Trust", TrustFault(s.Update.Trust))
 	refuse("Release.Urls", ReleaseFault(s.Release.Urls))
+	refuse("Release.Token", token.Fault(s.Release.Token))
+	if c := s.Release.TokenCommand; s.Release.Token != "" && len(c) > 0 || len(c) > 0 && c[0] == "" {
+		refuse("Release.TokenCommand", errors.New("it names no program, or Release.Token has a token already; want one of both"))
+	}
 	refuse("Release.Bandwidth", errorOf(ParseRate(s.Release.Bandwidth)))
 	refuse("Release.Beacon", BeaconFault(s.Release.Beacon))
 	refuse("Release.Root", rootFault(s.Release.Root))
@@ -93,10 +98,10 @@ func rootFault(text string) error {
 	}
 }
 
-// ReleaseFault checks addresses of release folders, see location.Parse. Its text does not repeat them: they may contain a password.
+// ReleaseFault checks addresses of release folders, see location.ParsePrivate. Its text does not repeat them: they may contain a password.
 func ReleaseFault(urls []string) error {
 	for _, address := range urls {
-		if _, err := location.Parse(address); err != nil {
+		if _, err := location.ParsePrivate(address); err != nil {
 			return err
 		}
 	}

@@ -71,13 +71,16 @@ type Settings struct {
 		Kind string `json:",omitempty"` // what the game is: "module", a native module, or "program", an executable of its own; default module
 	}
 	Release struct {
-		Urls        []string // addresses of release folders, see location.Parse, best first
+		Urls        []string // addresses of release folders, see location.ParsePrivate, best first
 		Product     string   // the game's name there; default: the only one in the list
 		Channel     string   // default stable
 		TrustedRoot string   // trusted root.json for their signatures, relative to the install folder; default: Root
 		Root        string   // the text of root.json itself, for packages; default: the built-in one
 		Bandwidth   string   // limit in bytes per second, such as "2M"; default: unlimited
 		Beacon      string   `json:",omitempty"` // address that beacons go to, see docs/PRIVACY.md, or "off"; default: none is sent
+
+		Token        string   `json:",omitempty"` // bearer token for the mirrors in Urls; default: none
+		TokenCommand []string `json:",omitempty"` // program and arguments of a command whose output is the token
 	}
 	Update struct {
 		Host  bool   // update the program itself with the game, where possible; default: false

@@ -39,6 +39,7 @@ const (
 	Untrusted       Cause = 26 // rejected before use: a bad name, a bad signature, a bad message
 	ServerFault     Cause = 27 // the server broke its own protocol
 	DiskFault       Cause = 28 // reading or writing failed for another reason
+	SignIn          Cause = 29 // the server gives files only to those who are signed in
 )
 
 // Action is a next step that a player can choose. The words are the keys of the translated buttons.
@@ -94,6 +95,7 @@ func Ends() []End {
 		{Failed, Untrusted, "end.untrusted", failed, 26},
 		{Failed, ServerFault, "end.server", failed, 27},
 		{Failed, DiskFault, "end.disk", failed, 28},
+		{Failed, SignIn, "end.signin", failed, 29},
 		{ContentMismatch, NoCause, "end.content", failed, 16},
 		{ClientTooNew, NoCause, "end.toonew", failed, 17},
 		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Proceed, Offline, Quit}, 18},
@@ -151,7 +153,7 @@ func (o Outcome) String() string {
 var causeNames = map[Cause]string{
 	NoCause: "", Unreachable: "unreachable", Interrupted: "interrupted", DiskFull: "disk full",
 	NoPermission: "no permission", LockedFile: "locked file", DamagedDownload: "damaged download",
-	Untrusted: "untrusted", ServerFault: "server fault", DiskFault: "disk fault",
+	Untrusted: "untrusted", ServerFault: "server fault", DiskFault: "disk fault", SignIn: "sign-in",
 }
 
 // String is the name for logs, JSON output and tests: empty for NoCause; an unknown number prints as such.
@@ -161,6 +163,9 @@ func (c Cause) String() string {
 	}
 	return fmt.Sprintf("cause %d", uint8(c))
 }
+
+// Away reports whether nothing came from any server: what is installed can be played meanwhile.
+func (c Cause) Away() bool { return c == Unreachable || c == SignIn }
 
 // known reports whether c is a cause of this table other than NoCause.
 func (c Cause) known() bool { _, named := causeNames[c]; return named && c != NoCause }

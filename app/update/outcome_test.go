@@ -32,6 +32,7 @@ var exits = []struct {
 	{5, update.Failed, update.Untrusted, 26},
 	{5, update.Failed, update.ServerFault, 27},
 	{5, update.Failed, update.DiskFault, 28},
+	{5, update.Failed, update.SignIn, 29},
 	{6, update.ContentMismatch, update.NoCause, 16},
 	{7, update.ClientTooNew, update.NoCause, 17},
 	{8, update.ComponentsMismatch, update.NoCause, 18},

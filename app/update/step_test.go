@@ -191,7 +191,7 @@ func TestFaultWithoutAReason(t *testing.T) {
 func TestOnlyTransientFaultsAreTriedAgain(t *testing.T) {
 	causes := []update.Cause{
 		update.Unreachable, update.Interrupted, update.DiskFull, update.NoPermission, update.LockedFile,
-		update.DamagedDownload, update.Untrusted, update.ServerFault, update.DiskFault,
+		update.DamagedDownload, update.Untrusted, update.ServerFault, update.DiskFault, update.SignIn,
 	}
 	for _, p := range []update.Phase{update.Connecting, update.Listing, update.Comparing, update.Fetching, update.Verifying, update.Committing} {
 		for _, cause := range causes {

@@ -43,6 +43,10 @@ func (c *valueChecker) checkSetting(key string, s setting) {
 		c.add(key, `want a name such as Client.OfflineAfter, or one word for a setting of the game`, "%q is no name of a setting", s.name)
 		return
 	}
+	if strings.EqualFold(s.name, "Release.Token") {
+		c.add(key, "give it to each player in a settings file beside the client, or name a Release.TokenCommand", "is a secret, and everybody who has the package can read it")
+		return
+	}
 	if text, is := s.value.(string); is && strings.Contains(text, "://") {
 		if u, err := url.Parse(text); err == nil && u.User != nil {
 			c.add(key, "take them out: everybody who has the package can read them", "has a user name or password")

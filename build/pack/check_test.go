@@ -67,6 +67,7 @@ func TestMistakes(t *testing.T) {
 		{`Client.OfflineAfter = "3s"`, `"Client.OfflineAfter" = "soon"`, `client.settings."Client.OfflineAfter": "soon" is no time up to 1h0m0s; want something like "3s"`},
 		{`Client.OfflineAfter = "3s"`, `Release.Channel = "beta"`, `client.settings.Release.Channel: has a key of its own; give it as client.channel`},
 		{`Client.OfflineAfter = "3s"`, `"no such" = 1`, `client.settings."no such": "no such" is no name of a setting`},
+		{`Client.OfflineAfter = "3s"`, `Release.Token = "secret"`, `client.settings.Release.Token: is a secret, and everybody who has the package can read it`},
 		{`Client.OfflineAfter = "3s"`, `ClientNetwork.Proxy = "http://me:secret@proxy"`, `client.settings.ClientNetwork.Proxy: has a user name or password`},
 		{`Client.OfflineAfter = "3s"`, `ClientNetwork.Proxy = "ftp://proxy"`, `client.settings: clients would not take it: `},
 

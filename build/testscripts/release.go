@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -35,6 +36,36 @@ func web(ts *testscript.TestScript, _ bool, args []string) {
 	})
 	webs.Store(ts.Getenv("WORK"), server)
 	ts.Setenv("WEB", "http://"+listener.Addr().String())
+}
+
+// spy serves a folder at FAR. NEAR redirects all requests there. Both note what they were sent.
+func spy(ts *testscript.TestScript, _ bool, args []string) {
+	var mu sync.Mutex
+	noted := func(who string, next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			line := fmt.Sprintf("%s %s %q %q\n", who, r.URL, r.Header.Get("Authorization"), r.Header.Get("Referer"))
+			mu.Lock()
+			log, err := os.OpenFile(ts.MkAbs("spy.log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err == nil {
+				_, err = log.WriteString(line)
+				err = errors.Join(err, log.Close())
+			}
+			mu.Unlock()
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	far := httptest.NewServer(noted("far", http.FileServer(http.Dir(ts.MkAbs(args[0])))))
+	ts.Defer(far.Close)
+	near := httptest.NewServer(noted("near", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, far.URL+r.URL.Path, http.StatusFound)
+	})))
+	ts.Defer(near.Close)
+	ts.Setenv("NEAR", near.URL)
+	ts.Setenv("FAR", far.URL)
 }
 
 func feed(ts *testscript.TestScript, _ bool, args []string) {

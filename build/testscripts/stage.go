@@ -76,7 +76,7 @@ func (s *Stage) Commands() map[string]Command {
 	commands := map[string]Command{
 		"install": s.install, "package": s.offer, "serve": serve, "link": link, "wire": traffic, "web": web, "feed": feed,
 		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage,
-		"before": before, "origin": origin,
+		"before": before, "origin": origin, "spy": spy,
 	}
 	maps.Copy(commands, map[string]Command{"desk": desk, "waitdesk": waitDesk, "sametree": sameTree})
 	return commands

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"collet"
 	"collet/app/download"
+	"collet/app/token"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish/public"
 	"collet/netproto/dial"
+	"collet/netproto/release/location"
+	"collet/platform"
 	"collet/platform/text"
 )
 
@@ -21,7 +25,8 @@ type releaseVerifyCommand struct {
 	folderFlags
 	console.JSONFlags
 	readFlags
-	Public string `group:"what" placeholder:"URL" help:"Read a published place in place of the folder, as players do: http://, https://, github:// or oci://."`
+	Public    string `group:"what" placeholder:"URL" help:"Read a published place in place of the folder, as players do: http://, https://, github:// or oci://. The address may be signed."`
+	TokenFile string `group:"what" env:"COLLET_RELEASE_TOKEN_FILE" placeholder:"FILE" help:"With --public: file with the bearer token for a private place (default: $$COLLET_RELEASE_TOKEN, or none)."`
 }
 
 // Help is what --help adds to the flags.
@@ -29,10 +34,12 @@ func (releaseVerifyCommand) Help() string {
 	return `Reads all files of the release folder and compares them with the signed lists. With --public it asks a published place for
 each of them, with the client's own code, through the proxies of the environment, and says what players would trip over:
 missing and forbidden files, compression on the way, other bytes, caches that keep for too long what changes. The folder is
-what the place is compared with. The exit code is 1 if there are findings.
+what the place is compared with. The exit code is 1 if there are findings. For a private place it sends the bearer token in
+--token-file or $COLLET_RELEASE_TOKEN, to that place alone.
 
   collet release verify
-  collet release verify --public https://example.org/game`
+  collet release verify --public https://example.org/game
+  collet release verify --public https://builds.example.org/game --token-file token`
 }
 
 // Run reads everything again.
@@ -86,10 +93,15 @@ func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console)
 		if folder.Names, folder.NextRoot, err = w.PublicFiles(ctx); err != nil {
 			return err
 		}
+		secret, err := r.token(os.Getenv)
+		if err != nil {
+			return err
+		}
 		with := download.HTTPOptions{Agent: collet.Version(), Proxy: dial.ProxyFromEnvironment(os.Getenv), PlainProxy: plain}
+		with.Token = token.New(token.Options{Token: secret, Mirrors: []string{r.Public}}).For(r.Public)
 		result, err := public.Check(ctx, r.Public, folder, with, func(done, total int, name string) { w.shows.ShowCount(done, total, 0, name) })
 		if err != nil {
-			return fmt.Errorf("%s can't be read: %w", console.Clean(r.Public), err)
+			return fmt.Errorf("%s can't be read: %w", location.Shown(r.Public), err)
 		}
 		w.shows.ClearLine()
 		err = r.Print(c.Out, publicJSON(result), func(out io.Writer) error { return printPublic(out, result) })
@@ -98,6 +110,26 @@ func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console)
 		}
 		return err
 	})
+}
+
+// token is the bearer token for a private place; empty without one.
+func (r releaseVerifyCommand) token(getenv func(string) string) (string, error) {
+	from, secret := "$COLLET_RELEASE_TOKEN", getenv("COLLET_RELEASE_TOKEN")
+	if r.TokenFile != "" {
+		dir, err := openDir(filepath.Dir(r.TokenFile), "check --token-file")
+		if err != nil {
+			return "", err
+		}
+		data, err := platform.ReadFile(dir, filepath.Base(r.TokenFile), token.MaxOutput)
+		if err = errors.Join(err, dir.Close()); err != nil {
+			return "", fmt.Errorf("token file %s: %w", r.TokenFile, platform.Reason(err))
+		}
+		from, secret = "token file "+r.TokenFile, strings.TrimSpace(string(data))
+	}
+	if err := token.Fault(secret); err != nil {
+		return "", fmt.Errorf("%s: %w", from, err)
+	}
+	return secret, nil
 }
 
 // printPublic prints one line for each finding.

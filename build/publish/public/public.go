@@ -64,11 +64,11 @@ type Result struct {
 
 // Check reads the place at an address. An error means that the place can't be read at all, or that ctx or the folder's disk ended it.
 func Check(ctx context.Context, address string, f Folder, o download.HTTPOptions, progress func(done, total int, name string)) (r Result, err error) {
-	at, err := location.Parse(address)
+	at, err := location.ParsePrivate(address)
 	if err != nil {
 		return r, err
 	}
-	c := &checker{folder: f, found: map[complaint][]string{}}
+	c := &checker{folder: f, private: o.Token != nil || at.HasSignature(), found: map[complaint][]string{}}
 	o.Answered = c.seen
 	if c.mirror, err = download.NewHTTPMirror(address, o); err != nil {
 		return r, err
@@ -106,8 +106,9 @@ type complaint struct{ what, want string }
 
 // checker is one Check.
 type checker struct {
-	folder Folder
-	mirror *download.HTTPMirror
+	folder  Folder
+	mirror  *download.HTTPMirror
+	private bool // the place knows its readers
 
 	mu    sync.Mutex
 	files int
@@ -159,7 +160,7 @@ const maxTimestamp = 64 << 10
 func (c *checker) checkTimestamp(ctx context.Context) error {
 	data, err := c.get(ctx, timestamp, 0, -1, maxTimestamp)
 	var unreachable *download.NetError
-	if errors.As(err, &unreachable) || ctx.Err() != nil {
+	if errors.As(err, &unreachable) || ctx.Err() != nil || c.private && errors.Is(err, download.ErrSignIn) {
 		return err
 	}
 	if err != nil {
@@ -242,7 +243,10 @@ func (c *checker) explain(name string, err error) {
 	var missing *download.MissingError
 	var wrong *download.WrongError
 	switch {
-	case errors.As(err, &missing) && missing.Status == http.StatusForbidden:
+	case errors.Is(err, download.ErrSignIn) && wrongDetail(err) != "status 403", errors.Is(err, download.ErrSignIn) && c.private:
+		c.complain(name, "players need a token or a signed address: give this command one, too (--token-file), or open the place to everybody",
+			"is given only to those who are signed in (%s)", wrongDetail(err))
+	case errors.Is(err, download.ErrSignIn), errors.As(err, &missing) && missing.Status == http.StatusForbidden:
 		c.complain(name, "let everybody read it: check the rights of the file and its folders, the policy of the bucket, and rules of the server",
 			"is forbidden (status 403)")
 	case errors.As(err, &missing) && strings.HasPrefix(name, sequels):
@@ -263,6 +267,15 @@ func (c *checker) explain(name string, err error) {
 	default:
 		c.complain(name, "look at the connection and at the log of the server", "can't be read: %v", err)
 	}
+}
+
+// wrongDetail is the detail of an answer that the client's code refused.
+func wrongDetail(err error) string {
+	var wrong *download.WrongError
+	if errors.As(err, &wrong) {
+		return wrong.Detail
+	}
+	return ""
 }
 
 // checkNextRoot asks for the root that does not exist yet, as every start of a client does.

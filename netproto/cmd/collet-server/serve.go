@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/signal"
@@ -101,12 +102,38 @@ func (r *running) listen(ctx, alive context.Context) error {
 		r.sockets.close()
 		return err
 	}
+	if err := guardUpdatePorts(at, r.sockets.players, r.set.Release.TokensFile); err != nil {
+		r.sockets.close()
+		return err
+	}
 	all, err := server.ListenAll(ctx, at, r.sockets.players, r.set, r.log)
 	if err != nil {
 		return err
 	}
 	r.listeners = all
 	return r.serveMonitor(ctx, alive)
+}
+
+// guardUpdatePorts refuses to hand out a private release folder to everybody by the update ports, which have no tokens: they have to be on
+// this machine only.
+func guardUpdatePorts(at config.Addresses, inherited server.Sockets, tokens string) error {
+	if tokens == "" {
+		return nil
+	}
+	addresses := []string{at.TCP, at.TLS, at.WebSocket, at.SecureWebSocket}
+	for _, listener := range []net.Listener{inherited.TCP, inherited.TLS, inherited.WebSocket, inherited.SecureWebSocket} {
+		if listener != nil {
+			addresses = append(addresses, listener.Addr().String())
+		}
+	}
+	for _, address := range addresses {
+		host, _, err := net.SplitHostPort(address)
+		if address != "" && (err != nil || !config.IsLoopback(host)) {
+			return &config.Error{Key: "Release.TokensFile", Text: fmt.Sprintf("the update port %s gives the same releases to everybody, because it has no tokens: "+
+				"keep it on this machine with --listen 127.0.0.1:%d, and without --listen-tls and --listen-ws", address, config.DefaultPort)}
+		}
+	}
+	return nil
 }
 
 // serveMonitor serves HTTP and metrics, if configured, until alive ends.

@@ -2,7 +2,8 @@
 // keep the files. It opens no connection. Publishers and clients use the same addresses:
 //
 //	http://HOST/PATH, https://HOST/PATH
-//	        A folder of a web server. A file is at PATH/<name>.
+//	        A folder of a web server. A file is at PATH/<name>. An address that a person gives to one program may have a query, the
+//	        signature of a signed URL; every request has it. It is shown nowhere, like user name and password.
 //
 //	github://OWNER/REPO[?tag=TAG&endpoint=HOST]
 //	        The assets of the GitHub release with this tag, collet by default. The asset of a file has the file's name with dots in place

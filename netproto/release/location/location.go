@@ -2,6 +2,7 @@ package location
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -23,6 +24,8 @@ const (
 	publicHost = "github.com"
 	// maxText is the longest accepted address in bytes.
 	maxText = 1 << 10
+	// maxSigned is the longest accepted signed address in bytes: CloudFront's with a policy of its own have about one thousand.
+	maxSigned = 4 << 10
 )
 
 // Location is the parsed address of a release folder. It is a value without state.
@@ -57,15 +60,31 @@ func onDemand(pattern string) func() *regexp.Regexp {
 // maxRepository is the longest accepted name of a repository in bytes.
 const maxRepository = 255
 
-// Parse parses an address. Errors do not repeat it, because it may contain a password.
-func Parse(address string) (Location, error) {
+// Parse parses an address. Errors do not repeat it, because it may contain a password. A query is refused: a list that everybody can read would
+// tell everybody the signature in it, and other queries select a page, which is no folder.
+func Parse(address string) (Location, error) { return parse(address, maxText, false) }
+
+// ParsePrivate is Parse for an address that a person gave to this program alone. That of a web server may have a query, which each
+// request has then: the signature of a signed URL.
+func ParsePrivate(address string) (Location, error) { return parse(address, maxSigned, true) }
+
+// Shown is an address that a person gave, without its secrets: for messages.
+func Shown(address string) string {
+	l, err := ParsePrivate(address)
+	if err != nil {
+		return "an address that can't be read"
+	}
+	return l.String()
+}
+
+func parse(address string, most int, signed bool) (Location, error) {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxText || u.Host == "" || u.Opaque != "" || u.Fragment != "" {
+	if err != nil || len(address) > most || u.Host == "" || u.Opaque != "" || u.Fragment != "" {
 		return Location{}, errAddress
 	}
 	switch u.Scheme {
 	case "http", "https":
-		if u.RawQuery != "" || u.ForceQuery {
+		if !signed && (u.RawQuery != "" || u.ForceQuery) {
 			return Location{}, errAddress
 		}
 		return Location{Kind: Web, Host: u.Host, Plain: u.Scheme == "http", base: u}, nil
@@ -144,13 +163,33 @@ func (l Location) Scheme() string {
 	return "https"
 }
 
+// Origin is the scheme, host and port of the requests, as RFC 6454 compares them.
+func (l Location) Origin() string { return OriginOf(l.base) }
+
+// OriginOf is the origin of a URL: scheme://host:port in small letters.
+func OriginOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return strings.ToLower(u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port))
+}
+
+// IsSafe reports whether requests are encrypted, or stay on this machine: only then secrets go with them.
+func (l Location) IsSafe() bool { return !l.Plain || isLoopback(l.base.Hostname()) }
+
+// HasSignature reports whether the address has a query or a password of its own.
+func (l Location) HasSignature() bool {
+	return l.Kind == Web && (l.base.RawQuery != "" || l.base.User != nil)
+}
+
 // Base is the URL that all URLs of files begin with.
 func (l Location) Base() *url.URL {
 	base := *l.base
 	return &base
 }
 
-// String is the address, without user name and password.
+// String is the address, without user name, password and signature.
 func (l Location) String() string {
 	switch l.Kind {
 	case GitHub:
@@ -163,7 +202,7 @@ func (l Location) String() string {
 		return text
 	default:
 		base := l.Base()
-		base.User = nil
+		base.User, base.RawQuery, base.ForceQuery = nil, "", false
 		return base.String()
 	}
 }

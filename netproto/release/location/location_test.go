@@ -192,3 +192,55 @@ func FuzzDecodeManifest(f *testing.F) {
 		}
 	})
 }
+
+func TestSignedAddresses(t *testing.T) {
+	const address = "https://me:pw@cdn.example.org/games/lathe?sv=1&sig=a%2Fb%3D"
+	if _, err := location.Parse(address); err == nil {
+		t.Error("a list for everybody may have a signature")
+	}
+	at, err := location.ParsePrivate(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := at.FileURL(stamp).String(); got != "https://me:pw@cdn.example.org/games/lathe/"+stamp+"?sv=1&sig=a%2Fb%3D" {
+		t.Errorf("a file is at %s", got)
+	}
+	for _, shown := range []string{at.String(), location.Shown(address)} {
+		if shown != "https://cdn.example.org/games/lathe" {
+			t.Errorf("it is shown as %s", shown)
+		}
+	}
+	if shown := location.Shown("https://me:pw@h/%zz?sig=x"); strings.Contains(shown, "pw") || strings.Contains(shown, "sig") {
+		t.Errorf("what can't be read is shown as %s", shown)
+	}
+	if !at.HasSignature() || !at.IsSafe() {
+		t.Error("it has a signature, and is encrypted")
+	}
+	for _, wrong := range []string{"https://h/?" + strings.Repeat("x", 5000), "https://h/?a#f", "github://o/r?sig=1", "oci://h/r?sig=1"} {
+		if _, err := location.ParsePrivate(wrong); err == nil || strings.Contains(err.Error(), "sig") {
+			t.Errorf("%.40s: %v", wrong, err)
+		}
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	for address, want := range map[string]struct {
+		origin string
+		safe   bool
+	}{
+		"https://CDN.example.org/a?b":   {"https://cdn.example.org:443", true},
+		"http://cdn.example.org":        {"http://cdn.example.org:80", false},
+		"http://cdn.example.org:8080/x": {"http://cdn.example.org:8080", false},
+		"http://127.0.0.1:1/x":          {"http://127.0.0.1:1", true},
+		"http://localhost":              {"http://localhost:80", true},
+		"http://[::1]:1/":               {"http://[::1]:1", true},
+		"http://localhost.example.org/": {"http://localhost.example.org:80", false},
+		"oci://ghcr.io/team/lathe":      {"https://ghcr.io:443", true},
+		"github://o/r":                  {"https://github.com:443", true},
+	} {
+		at, err := location.ParsePrivate(address)
+		if err != nil || at.Origin() != want.origin || at.IsSafe() != want.safe {
+			t.Errorf("%s: %s, %v, %v", address, at.Origin(), at.IsSafe(), err)
+		}
+	}
+}

@@ -53,6 +53,7 @@ func kinds() []kind {
 		{"Release.Cache", aText, `""`, "folder for unpacked files; empty: .collet-server in the release folder"},
 		{"Release.CacheSize", aNumber, "68719476736", "most bytes in it"},
 		{"Release.HTTPPrefix", aText, `"/"`, "path of the release folder over HTTP; empty: not served"},
+		{"Release.TokensFile", aText, `""`, "file with a bearer token on each line: only who has one gets the release folder over HTTP; empty: everybody"},
 		{"Limits.Connections", aNumber, "8192", "clients served at once; further ones are refused"},
 		{"Limits.ConnectionsPerAddress", aNumber, "64", "connections of one IPv4 address or IPv6 /64"},
 		{"Limits.ConnectionsPerSecond", aNumber, "1000", "new connections per second; further ones wait"},

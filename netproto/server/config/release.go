@@ -30,6 +30,8 @@ type Release struct {
 	// HTTPPrefix is the path of the folder's files over HTTP; it begins and ends with a slash. Empty: they are not served over
 	// HTTP.
 	HTTPPrefix string
+	// TokensFile is a file with the bearer tokens of those who get the folder's files over HTTP. Empty: everybody gets them.
+	TokensFile string
 }
 
 // ForRelease are the defaults for a release folder.
@@ -49,7 +51,7 @@ func (r Release) CacheFolder() string {
 
 // resolve joins relative paths to base. An empty one stays empty.
 func (r *Release) resolve(base string) {
-	for _, name := range []*string{&r.Folder, &r.TrustRoot, &r.Cache} {
+	for _, name := range []*string{&r.Folder, &r.TrustRoot, &r.Cache, &r.TokensFile} {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(base, *name)
 		}
@@ -58,8 +60,8 @@ func (r *Release) resolve(base string) {
 
 // releaseLayer is one layer of Release.
 type releaseLayer struct {
-	Folder, Channel, Product, TrustRoot, Cache, HTTPPrefix *string
-	CacheSize                                              *int64
+	Folder, Channel, Product, TrustRoot, Cache, HTTPPrefix, TokensFile *string
+	CacheSize                                                          *int64
 }
 
 func (s sources) applyRelease(set *Release, l *releaseLayer, prefix string) {
@@ -70,11 +72,15 @@ func (s sources) applyRelease(set *Release, l *releaseLayer, prefix string) {
 	setValue(s, prefix, "Release.Cache", &set.Cache, l.Cache)
 	setValue(s, prefix, "Release.CacheSize", &set.CacheSize, l.CacheSize)
 	setValue(s, prefix, "Release.HTTPPrefix", &set.HTTPPrefix, l.HTTPPrefix)
+	setValue(s, prefix, "Release.TokensFile", &set.TokensFile, l.TokensFile)
 }
 
 // releaseFault checks the settings of a release folder.
 func (s Settings) releaseFault() (key, fault string) {
 	r := s.Release
+	if r.TokensFile != "" && (r.Folder == "" || r.HTTPPrefix == "") {
+		return "Release.TokensFile", "guards the release folder over HTTP: it needs Release.Folder and Release.HTTPPrefix"
+	}
 	if r.Folder == "" {
 		return "", ""
 	}

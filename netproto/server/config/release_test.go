@@ -21,6 +21,7 @@ TrustRoot = "keys/root.json"
 Cache = "cache"
 CacheSize = 1_000_000
 HTTPPrefix = "/game/"
+TokensFile = "tokens"
 [Limits]
 HTTPConnections = 7
 [Operations]
@@ -35,7 +36,7 @@ MetricsFrom = ["10.0.0.0/8", "::1"]
 	}
 	base := filepath.Dir(path)
 	at := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
-	want := config.Release{Folder: at("release"), Channel: "beta", Product: "lathe", TrustRoot: at("keys/root.json"), Cache: at("cache"), CacheSize: 1_000_000, HTTPPrefix: "/game/"}
+	want := config.Release{Folder: at("release"), Channel: "beta", Product: "lathe", TrustRoot: at("keys/root.json"), Cache: at("cache"), CacheSize: 1_000_000, HTTPPrefix: "/game/", TokensFile: at("tokens")}
 	if got.Release != want {
 		t.Errorf("got %+v\nwant %+v", got.Release, want)
 	}
@@ -56,20 +57,22 @@ MetricsFrom = ["10.0.0.0/8", "::1"]
 // TestReleaseSettingsFaults names what is wrong and what would be right.
 func TestReleaseSettingsFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"CompatibilityVersion = 'x'\nRelease.Folder = 'r'":        "CompatibilityVersion: is what the releases in Release.Folder say: leave it out",
-		"Release.Folder = 'r'\nRelease.Channel = ''":              "Release.Channel: must name a channel",
-		"Release.Folder = 'r'\nRelease.Channel = 'a/b'":           "is a name, not a path",
-		"Release.Folder = 'r'\nRelease.CacheSize = 0":             "must be a number of bytes",
-		"Release.Folder = 'r'\nRelease.HTTPPrefix = 'x'":          "begins and ends with a slash",
-		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/x'":         "begins and ends with a slash",
-		"Release.Folder = 'r'\nRelease.HTTPPrefix = '//'":         "begins and ends with a slash",
-		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/a/../'":     "begins and ends with a slash",
-		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/a b/'":      "begins and ends with a slash",
-		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/a//b/'":     "begins and ends with a slash",
-		"Release.Folder = 'r'\nOperations.HTTPCertificate = 'c'":  "set both, or neither",
-		"Release.Folder = 'r'\nOperations.MetricsFrom = ['here']": "is no address or prefix",
-		"Release.Folder = 'r'\nLimits.HTTPConnections = 0":        "Limits.HTTPConnections: must be between 1 and",
-		"Release.Folders = 'r'":                                   "did you mean Release.Folder?",
+		"CompatibilityVersion = 'x'\nRelease.Folder = 'r'":                        "CompatibilityVersion: is what the releases in Release.Folder say: leave it out",
+		"Release.Folder = 'r'\nRelease.Channel = ''":                              "Release.Channel: must name a channel",
+		"Release.Folder = 'r'\nRelease.Channel = 'a/b'":                           "is a name, not a path",
+		"Release.Folder = 'r'\nRelease.CacheSize = 0":                             "must be a number of bytes",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = 'x'":                          "begins and ends with a slash",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/x'":                         "begins and ends with a slash",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = '//'":                         "begins and ends with a slash",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/a/../'":                     "begins and ends with a slash",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/a b/'":                      "begins and ends with a slash",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = '/a//b/'":                     "begins and ends with a slash",
+		"Release.Folder = 'r'\nOperations.HTTPCertificate = 'c'":                  "set both, or neither",
+		"Release.Folder = 'r'\nOperations.MetricsFrom = ['here']":                 "is no address or prefix",
+		"Release.Folder = 'r'\nLimits.HTTPConnections = 0":                        "Limits.HTTPConnections: must be between 1 and",
+		"Release.TokensFile = 't'\nCompatibilityVersion = 'x'":                    "Release.TokensFile: guards the release folder over HTTP: it needs Release.Folder",
+		"Release.Folder = 'r'\nRelease.HTTPPrefix = ''\nRelease.TokensFile = 't'": "it needs Release.Folder and Release.HTTPPrefix",
+		"Release.Folders = 'r'":                                                   "did you mean Release.Folder?",
 	} {
 		_, err := config.Load(writeSettings(t, text), "")
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -84,15 +84,15 @@ func addressOf(text string) string {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Sprintf("%q is no URL like https://login.example.org", text)
-	case u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())):
+	case u.Scheme != "https" && !(u.Scheme == "http" && IsLoopback(u.Hostname())):
 		return fmt.Sprintf("%q must begin with https: passwords and tokens go there; http is for this machine only", text)
 	default:
 		return ""
 	}
 }
 
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host is this machine, by its name or address alone.
+func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }

@@ -45,7 +45,7 @@ func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name str
 		unavailable(out, "starting: the catalogue is being built")
 		return
 	}
-	w := &answer{ResponseWriter: out, server: s, progress: m.progressTime()}
+	w := &answer{ResponseWriter: out, server: s, progress: m.progressTime(), private: m.readers.Load() != nil}
 	if r.ProtoMajor >= 2 {
 		w.stream = http.NewResponseController(out)
 	}
@@ -59,7 +59,7 @@ func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name str
 		unavailable(w, "stopping: no new requests are answered")
 	case c != nil && c.refusal != "":
 		unavailable(w, c.refusal.Explain())
-	default:
+	case m.mayRead(w, r):
 		sendFile(s, w, r, name)
 	}
 }
@@ -186,12 +186,16 @@ type answer struct {
 	check    func() error             // checks the file for changes; nil: sent from memory
 	peer     string                   // for the log
 	progress time.Duration            // for one write
+	private  bool                     // shared caches may not keep it
 	status   int
 	sent     int64
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) {
+	if a.private {
+		keepPrivate(a.Header())
+	}
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }

@@ -9,6 +9,9 @@
 // ranges, which the RFC lets a server ignore, is answered with the whole file. Files are sent as stored: there is no
 // Content-Encoding, whatever the client accepts. The last bytes of a file are sent after a check that it is unchanged.
 //
+// With Release.TokensFile only requests with one of its bearer tokens are answered; others get 401. Shared caches may not keep the
+// answers then.
+//
 // # Connections
 //
 // While a port offers a release folder, every connection takes a slot of the server's Limiter and shares the bandwidth of its
@@ -54,14 +57,16 @@ const (
 // folder, see Configure. ServeMetrics: GET /metrics for Prometheus, and health too. It answers before there is a server as well.
 // The zero value is ready to use.
 type Monitor struct {
-	server atomic.Pointer[server.Server]
-	pages  []page
+	server  atomic.Pointer[server.Server]
+	readers atomic.Pointer[readers] // of a private release folder; nil: everybody reads it
+	pages   []page
 
 	// Set by Configure, then fixed.
 	set    *config.Settings
 	anyone bool              // every address may request health and metrics
 	from   []netip.Prefix    // the allowed addresses, unless anyone
 	pair   *certificate.Pair // nil: plain HTTP
+	log    zerolog.Logger
 }
 
 // page is a mounted handler and the paths that it owns.
@@ -235,7 +240,7 @@ func (m *Monitor) MetricsHandler() http.Handler {
 
 // Configure makes the monitor serve a release folder, speak TLS, and restrict metrics and health to the configured addresses. It
 // is called before ServeMonitor. Without it, health and the dashboard are served in plain HTTP to all addresses. The error is a
-// *certificate.Error.
+// *certificate.Error or a *config.Error.
 func (m *Monitor) Configure(set config.Settings, log zerolog.Logger) error {
 	o := set.Operations
 	m.set = &set
@@ -250,16 +255,23 @@ func (m *Monitor) Configure(set config.Settings, log zerolog.Logger) error {
 			}
 		}
 	}
-	if o.HTTPCertificate == "" {
-		return nil
+	m.log = log
+	if err := m.openReaders(); err != nil || o.HTTPCertificate == "" {
+		return err
 	}
 	var err error
 	m.pair, err = certificate.Open(o.HTTPCertificate, o.HTTPPrivateKey, log, time.Now)
 	return err
 }
 
-// Reload checks the files of the certificate now, instead of within seconds.
+// Reload checks the files of the certificate now, instead of within seconds, and reads the tokens again. If they can't be read, those
+// before stay, and the log says so.
 func (m *Monitor) Reload() {
+	if m.readers.Load() != nil {
+		if err := m.openReaders(); err != nil {
+			m.log.Error().Err(err).Msg("Can't read the tokens of the release folder again; those before stay")
+		}
+	}
 	if m.pair != nil {
 		m.pair.Reload()
 	}
