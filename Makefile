@@ -43,7 +43,7 @@ check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C
 	$(GO) test -short -vet=off $(FLAGS) . $(TABLE) $(checked)
 
 # Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
-RACED := ./netproto/den ./netproto/launcher/... ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/remote ./netproto ./netproto/session \
+RACED := ./netproto/den ./netproto/launcher/... ./app/beacon ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/remote ./netproto ./netproto/session \
 	./netproto/dial ./netproto/server/... ./platform
 # Packages in which few tests let goroutines meet: these tests run once more under the race detector. It takes three times the processor time.
 MEETING := ./app/acquire ./build/publish

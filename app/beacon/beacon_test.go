@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,10 +121,10 @@ func TestOff(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		dials := 0
+		var dials atomic.Int32
 		o := told.Options{Address: "http://deaf.example/beacon", Target: "Linux-x64", Channel: "stable", Log: zerolog.Nop(), Dialer: &dial.Dialer{
 			Direct: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				dials++
+				dials.Add(1)
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}}}
@@ -134,21 +135,22 @@ func TestBounds(t *testing.T) {
 			t.Errorf("an event took %s", took)
 		}
 		teller.Close()
-		if took := time.Since(began); took != told.Grace || dials != 1 {
-			t.Errorf("the end took %s, with %d attempts", took, dials)
+		if took := time.Since(began); took != told.Grace || dials.Load() != 1 {
+			t.Errorf("the end took %s, with %d attempts", took, dials.Load())
 		}
 		teller.Started(true, 0) // after the end
 		teller.Close()
 
-		dials, teller = 0, told.New(o)
+		dials.Store(0)
+		teller = told.New(o)
 		for range 200 {
 			teller.Updated(update.Status{}, report(2, 1, acquire.Entire, 5), 0)
 			synctest.Wait()
 		}
 		time.Sleep(time.Minute)
 		began = time.Now()
-		if teller.Close(); dials != 50 || time.Since(began) != 0 {
-			t.Errorf("%d attempts, and the end took %s", dials, time.Since(began))
+		if teller.Close(); dials.Load() != 50 || time.Since(began) != 0 {
+			t.Errorf("%d attempts, and the end took %s", dials.Load(), time.Since(began))
 		}
 	})
 }

@@ -11,6 +11,7 @@
 //	GET  /admin/player?id=X     the floor of an account; POST /admin/player/review and /admin/player/apply change it, 409 as above
 //	GET  /admin/try             an invented client; POST /admin/try what it would be told, and by which rules
 //	GET  /admin/releases        the signed list of the release folder, and the proposals that wait; POST proposes a change of it
+//	GET  /admin/adoption        ?window=hour|day|month what beacons of clients tell of releases
 //	GET  /admin/access          tokens
 //	POST /admin/access          makes one, and shows its secret once; POST /admin/access/drop takes one away
 //	GET  /admin/login           asks for a token; POST /admin/login takes it, POST /admin/logout ends a session
@@ -127,6 +128,7 @@ func routes() map[string]route {
 		"POST /admin/try":            {answer: tryClient, keeps: true},
 		"GET /admin/releases":        {answer: showReleases},
 		"POST /admin/releases":       {answer: proposeRelease},
+		"GET /admin/adoption":        {answer: showAdoption},
 		"GET /admin/access":          {answer: showAccess},
 		"POST /admin/access":         {answer: createToken},
 		"POST /admin/access/drop":    {answer: dropToken},

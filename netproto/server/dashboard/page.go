@@ -31,6 +31,7 @@ type frame struct {
 	Role     operator.Role
 	CanEdit  bool // settings and floors
 	Releases bool // there is a release folder
+	Adoption bool // beacons are received
 	CSRF     string
 	Revision uint64
 	Build    string
@@ -46,6 +47,7 @@ func (d *request) newFrame(title, page string) frame {
 	}
 	if d.known {
 		f.User, f.Role, f.CanEdit, f.Releases = d.by.Name, d.by.Role, d.by.Role.May(operator.RoleOperate), d.about.Releases != nil
+		f.Adoption = d.op.Figures != nil
 		f.Revision, f.Build = d.op.Settings().Revision, d.op.Snapshot().Build.ID
 	}
 	return f
