@@ -115,7 +115,7 @@ func printReleases(t io.Writer, r adoption.Report) {
 		if one.Saved != nil {
 			saved = text.Bytes(int64(*one.Saved))
 		}
-		if r.Window == adoption.Month {
+		if one.Installs > 0 {
 			installs = fmt.Sprint(one.Installs)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%.1f %%\t%s\t%d\t%s\t%d\t%d\t%.0f\t%s\t%s\n", cells(one.Has), one.Starts, one.Share*100, installs, one.Confirmed+one.Failed,
