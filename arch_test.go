@@ -154,6 +154,7 @@ var imports = map[string]row{
 	"build/lab/containers":            {},
 	"build/lab/monitoring":            {},
 	"build/lab/rollout":               {},
+	"build/lab/cdn":                   {},
 	"build/lab/games":                 {},
 	"build/lab/mutants":               {},
 	"build/testscripts":               {ours: []string{"build/demo", "build/qa/process", "build/qa/proxy", "build/testprograms", "platform/testwait", "runtime/sample"}, others: []string{"github.com/rogpeppe/go-internal"}},

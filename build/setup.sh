@@ -29,14 +29,14 @@ run_packages="libsdl2-2.0-0 libgl1-mesa-dri libxkbcommon-x11-0 xvfb xdotool"
 # What the product's tests start: dialogs, traces of system calls, programs that read what we write, and a font with the letters of China
 # and Japan.
 test_packages="g++ x11-utils strace openssl openssh-client zip unzip zstd python3 fonts-wqy-zenhei groff-base"
-# The lab: a browser for the server's dashboard, a web server, a registry; what builds containers, and programs for other systems, and runs
+# The lab: a browser for the server's dashboard, a web server, caches, a registry; what builds containers, and programs for other systems, and runs
 # programs for Windows; what makes packages, signs them and reads them back. Without its preloader, one start of Wine in thousands finds
 # its own heap where Windows keeps what all programs share, and ends with code 1.
 other_systems="gcc-mingw-w64-x86-64 wine wine64 wine64-preloader gcc-aarch64-linux-gnu libc6-dev-arm64-cross clang lld llvm"
 package_tools="nsis wixl msitools osslsigncode minisign gnupg rpm cpio lintian man-db desktop-file-utils appstream squashfs-tools
 icnsutils"
 lab_packages="chromium nginx-light curl docker-registry buildah prometheus softhsm2
-busybox-static ca-certificates"
+busybox-static ca-certificates varnish trafficserver"
 # The languages of the helper for games, which the lab runs in each of them.
 helper_languages="lua5.1 lua5.4 mono-mcs mono-runtime nodejs godot3-server"
 # Games of other people that the lab wraps, updates and plays (build/lab/games): one for each of plain C, C++, LÖVE, Python, and what
@@ -152,6 +152,8 @@ debian() {
 	bench | all) without_commands nginx && fresh=nginx ;;
 	esac
 	[ "$1" != all ] || ! without_commands docker-registry || fresh="$fresh docker-registry"
+	[ "$1" != all ] || ! without_commands varnishd || fresh="$fresh varnish"
+	[ "$1" != all ] || ! without_commands traffic_server || fresh="$fresh trafficserver"
 	[ "$1" != bench ] || ! without_commands nginx curl || missing="$missing$(missing_packages $bench_packages)"
 	[ -z "$missing" ] || required
 	case "$1" in

@@ -135,6 +135,13 @@ func TestDocumentedNginx(t *testing.T) {
 				if got := get(name); got.StatusCode != 404 || strings.Contains(got.body, "secret") || got.Header.Get("Cache-Control") != "no-store" {
 					t.Errorf("%q: %d, %q", name, got.StatusCode, got.Header.Get("Cache-Control"))
 				}
+				targeted := ""
+				if name == "metadata/9.root.json" {
+					targeted = targetedCache
+				}
+				if got := get(name).Header.Get("CDN-Cache-Control"); got != targeted {
+					t.Errorf("%q: %q for a CDN", name, got)
+				}
 			}
 			if got := fetchURL(t, client, http.MethodPost, way.url+"/metadata/timestamp.json"); got.StatusCode != 405 {
 				t.Errorf("POST: %d", got.StatusCode)
@@ -148,16 +155,16 @@ func TestDocumentedNginx(t *testing.T) {
 func nginxFile(t *testing.T, get func(name string, headers ...string) fetched, name, want string) {
 	t.Helper()
 	got := get(name, "Accept-Encoding", "gzip, deflate, br, zstd")
-	cache, kind := "public, max-age=31536000, immutable", "application/octet-stream"
+	cache, targeted, kind := "public, max-age=31536000, immutable", "", "application/octet-stream"
 	if name == "metadata/timestamp.json" || strings.HasPrefix(name, "sequels/") {
-		cache = "no-cache"
+		cache, targeted = "no-cache", targetedCache
 	}
 	if !strings.HasPrefix(name, "objects/") && !strings.HasPrefix(name, "sequels/") {
 		kind = "application/json"
 	}
 	h := got.Header
 	if got.StatusCode != 200 || got.body != want || got.ContentLength != int64(len(want)) || h.Get("Content-Encoding") != "" ||
-		h.Get("Cache-Control") != cache || h.Get("Content-Type") != kind || h.Get("Accept-Ranges") != "bytes" {
+		h.Get("Cache-Control") != cache || h.Get("CDN-Cache-Control") != targeted || h.Get("Content-Type") != kind || h.Get("Accept-Ranges") != "bytes" {
 		t.Errorf("%s: %d, %d bytes, %v", name, got.StatusCode, len(got.body), h)
 	}
 	tag := h.Get("Etag")
