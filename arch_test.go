@@ -117,7 +117,7 @@ var imports = map[string]row{
 	"netproto/server/signintest":      {others: []string{oidc}},
 	"netproto/server/dashboard":       {ours: []string{"netproto/adoption", "netproto/beacon", "netproto/release", "netproto/server/config", "netproto/server/metrics", "netproto/server/releases", "netproto/server/signin", "assets", "netproto/compat", "netproto/server/admin", "netproto/server/operator", "platform/text"}, others: []string{words}},
 	"netproto/server/servertest":      {ours: []string{"netproto", "netproto/compat", "netproto/releasetest", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin"}, others: []string{"go.uber.org/goleak"}},
-	"netproto/cmd/collet-server":      {ours: []string{"netproto/adoption", "netproto/server/figures", ".", "netproto/server", "netproto/server/admin", "netproto/server/catalogue", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "netproto/server/releases", "netproto/server/signin", "platform/commandline", "platform/text"}, others: []string{kong}},
+	"netproto/cmd/collet-server":      {ours: []string{"netproto/adoption", "netproto/server/figures", ".", "netproto/server", "netproto/server/admin", "netproto/compat", "netproto/server/catalogue", "netproto/server/cluster", "netproto/server/config", "netproto/server/dashboard", "netproto/server/operator", "netproto/server/origin", "netproto/server/releases", "netproto/server/signin", "platform/commandline", "platform/text"}, others: []string{kong}},
 	"app/update":                      {ours: []string{"netproto/release", "netproto/compat", "platform/span"}},
 	"app/install":                     {ours: []string{"app/update", "netproto/delta", "netproto/product", "netproto/release", "platform", "platform/interrupt", "platform/span"}},
 	"app/download":                    {ours: []string{"app/update", "netproto", "netproto/dial", "netproto/release", "netproto/release/location", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy}},
@@ -193,6 +193,8 @@ var imports = map[string]row{
 
 	// What several nodes share.
 	"netproto/server/operator/storetest": {ours: []string{"netproto/compat", "netproto/server/operator"}},
+	"build/lab/cluster":                  {},
+	"netproto/server/cluster":            {ours: []string{"netproto/compat", "netproto/server/certificate", "netproto/server/config", "netproto/server/operator"}, others: []string{"github.com/nats-io/nats-server/v2/server", "github.com/nats-io/nats.go", "golang.org/x/sync/errgroup"}},
 }
 
 // pkg is what `go list` says about one package.

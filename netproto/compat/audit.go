@@ -141,17 +141,26 @@ func nextAudit(last *Audit, line []byte, err error) (record *Audit, why string) 
 		return nil, ""
 	}
 	a, err := ParseAudit(line)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = a.Follows(last)
+	}
+	if err != nil {
 		return nil, err.Error()
-	case a.Seq != last.seq()+1:
-		return nil, fmt.Sprintf("its number is %d, %d was expected: records are missing or in another order", a.Seq, last.seq()+1)
-	case last != nil && a.Prev != last.Sum, last == nil && a.Prev != "":
-		return nil, "it follows another record than the one before it"
-	case a.Sum != a.sum():
-		return nil, "its hash is not that of what it says: it was altered"
 	}
 	return &a, ""
+}
+
+// Follows is an error unless the record is as it was written and the one after last, nil for none.
+func (a Audit) Follows(last *Audit) error {
+	switch {
+	case a.Seq != last.seq()+1:
+		return fmt.Errorf("its number is %d, %d was expected: records are missing or in another order", a.Seq, last.seq()+1)
+	case last != nil && a.Prev != last.Sum, last == nil && a.Prev != "":
+		return errors.New("it follows another record than the one before it")
+	case a.Sum != a.sum():
+		return errors.New("its hash is not that of what it says: it was altered")
+	}
+	return nil
 }
 
 // ParseAudit reads a line of an audit log, which must be exactly what Line writes. The hashes are not looked at.

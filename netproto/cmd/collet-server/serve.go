@@ -14,9 +14,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet"
+	"collet/netproto/compat"
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/catalogue"
+	"collet/netproto/server/cluster"
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
 	"collet/netproto/server/figures"
@@ -69,8 +71,12 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 		r.server.Metrics().Register(r.figures)
 	}
 	var op *operator.Operator
-	if path := set.Compat.Store; path != "" {
-		if op, err = operator.Open(path, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback, Figures: r.reports()}, log); err != nil {
+	if set.Compat.Store != "" {
+		op, err = openOperator(ctx, set, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback, Figures: r.reports()}, log)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		defer op.Close()
@@ -89,6 +95,26 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 		notifyManager("STOPPING=1")
 	})
 	return r.server.Serve(ctx, r.listeners)
+}
+
+// openOperator opens the store of the settings: the server's own, or that of a cluster.
+func openOperator(ctx context.Context, set config.Settings, d *compat.Declared, opt operator.Options, log zerolog.Logger) (*operator.Operator, error) {
+	if set.Cluster.Name == "" {
+		return operator.Open(set.Compat.Store, d, opt, log)
+	}
+	c, err := cluster.FromSettings(set, os.Getenv, log)
+	if err != nil {
+		return nil, err
+	}
+	store, err := cluster.Open(ctx, c, set.Compat.Store, log)
+	if err != nil {
+		return nil, err
+	}
+	o, err := operator.New(store, d, opt, log)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return o, nil
 }
 
 // listen opens all ports. It runs before the hashing of gigabytes, so an occupied port fails early.

@@ -292,6 +292,7 @@ func answerFailure(w http.ResponseWriter, err error) {
 	var forbidden *operator.ForbiddenError
 	var input *operator.InputError
 	var settings *compat.SettingsError
+	var readOnly *operator.ReadOnlyError
 	switch {
 	case errors.As(err, &stale):
 		answerError(w, http.StatusConflict, APIError{Code: "stale", Error: err.Error(), Revision: stale.Current})
@@ -304,6 +305,8 @@ func answerFailure(w http.ResponseWriter, err error) {
 		answerError(w, http.StatusForbidden, APIError{Code: "forbidden", Error: err.Error()})
 	case errors.As(err, &input):
 		answerError(w, http.StatusBadRequest, APIError{Code: "invalid", Error: err.Error(), Mistakes: []compat.Mistake{{Field: input.Field, Why: input.Why}}})
+	case errors.As(err, &readOnly):
+		answerError(w, http.StatusServiceUnavailable, APIError{Code: "read-only", Error: err.Error()})
 	case errors.Is(err, operator.ErrUnknown):
 		answerError(w, http.StatusNotFound, APIError{Code: "unknown", Error: err.Error()})
 	default:

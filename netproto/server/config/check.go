@@ -16,7 +16,7 @@ func (s Settings) Validate() error {
 	var faults []error
 	for _, check := range []func() (key, fault string){
 		s.compatibilityFault, s.metadataFault, s.portFault, s.otherPortsFault, s.portionFault, s.congestionFault, s.spreadFault, s.folderFault, s.entriesFault,
-		s.exemptFault, s.releaseFault, s.httpFault, s.signInFault, s.compatFault,
+		s.exemptFault, s.releaseFault, s.httpFault, s.signInFault, s.compatFault, s.clusterFault,
 	} {
 		if key, fault := check(); fault != "" {
 			faults = append(faults, &Error{Key: key, Text: fault})

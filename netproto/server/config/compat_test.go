@@ -85,7 +85,7 @@ func TestDocumentOfSettings(t *testing.T) {
 		switch table, _, _ := strings.Cut(row[0], "."); table {
 		case "Limits", "Operations", "SignIn":
 			line += " " + strings.Trim(row[1], `"`) + " |"
-		case "Compat":
+		case "Compat", "Cluster":
 		default:
 			continue
 		}

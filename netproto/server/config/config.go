@@ -48,6 +48,7 @@ type Settings struct {
 	Operations    Operations
 	SignIn        SignIn
 	Compat        Compat
+	Cluster       Cluster
 }
 
 // Network are the settings that both ends of a connection share in the source.

@@ -103,6 +103,15 @@ func kinds() []kind {
 		{"Compat.Lax", aTruth, "false", "allow a server for players that does not enforce components"},
 		{"Compat.FloorsByAPI", aTruth, "false", "only the API raises floors; playing a version does not"},
 		{"Compat.Hosts", aList, "[]", "host:port of this server as clients know it; redirects must not lead there"},
+		{"Cluster.Name", aText, `""`, "name of this node of a cluster, whose nodes share the store; empty: a server by itself"},
+		{"Cluster.Listen", aText, `""`, "HOST:PORT where this node listens for the other members; empty: it is no member"},
+		{"Cluster.ListenNodes", aText, `""`, "HOST:PORT where a member listens for nodes that are no members; empty: off"},
+		{"Cluster.Peers", aList, "[]", "the one or three members, like \"a=10.0.0.1:6222\"; the first founds the cluster. For a node that is no member: at their ListenNodes"},
+		{"Cluster.Folder", aText, `""`, "folder of a member's engine; empty: Compat.Store with .cluster"},
+		{"Cluster.TokenFile", aText, `""`, "file with the token that all nodes have; empty: the environment variable COLLET_CLUSTER_TOKEN"},
+		{"Cluster.Certificate", aText, `""`, "PEM file of this node's certificate, for TLS between nodes; needed beyond loopback"},
+		{"Cluster.PrivateKey", aText, `""`, "PEM file of its key"},
+		{"Cluster.Authority", aText, `""`, "PEM file of the authority that signed the certificates of all nodes"},
 	}
 }
 

@@ -73,6 +73,7 @@ type layer struct {
 	Operations operationsLayer
 	SignIn     signInLayer
 	Compat     compatLayer
+	Cluster    clusterLayer
 }
 
 // overlay is one [SubConfig.<name>]: its settings replace those of the file and of its Parent.
@@ -125,6 +126,7 @@ func loadSettings(path, subConfig string) (Settings, sources, places, error) {
 	set.SignIn.resolve(filepath.Dir(path))
 	set.Release.resolve(filepath.Dir(path))
 	set.Compat.resolve(filepath.Dir(path))
+	set.Cluster.resolve(filepath.Dir(path))
 	return set, sources, places, nil
 }
 
@@ -198,6 +200,7 @@ func (s sources) apply(set *Settings, l *layer, prefix string) {
 	s.applyOperations(&set.Operations, &l.Operations, prefix)
 	s.applySignIn(&set.SignIn, &l.SignIn, prefix)
 	s.applyCompat(&set.Compat, &l.Compat, prefix)
+	s.applyCluster(&set.Cluster, &l.Cluster, prefix)
 }
 
 func setValue[T any](s sources, prefix, key string, to, from *T) {

@@ -74,6 +74,7 @@ func (d *request) renderNotice(w http.ResponseWriter, status int, title, text st
 func (d *request) renderError(w http.ResponseWriter, err error) {
 	var forbidden *operator.ForbiddenError
 	var input *operator.InputError
+	var readOnly *operator.ReadOnlyError
 	switch {
 	case errors.As(err, &forbidden):
 		d.renderNotice(w, http.StatusForbidden, "sorry.view", d.words.text("sorry.view.about", "role", string(forbidden.Actor.Role), "needs", string(forbidden.Needs)))
@@ -81,6 +82,8 @@ func (d *request) renderError(w http.ResponseWriter, err error) {
 		d.renderNotice(w, http.StatusBadRequest, "sorry.input", d.words.translateError(err))
 	case errors.Is(err, operator.ErrUnknown):
 		d.renderNotice(w, http.StatusNotFound, "sorry.unknown", err.Error())
+	case errors.As(err, &readOnly):
+		d.renderNotice(w, http.StatusServiceUnavailable, "sorry.failed", err.Error())
 	default:
 		d.log.Error().Err(err).Msg("A request to the dashboard failed")
 		d.renderNotice(w, http.StatusInternalServerError, "sorry.failed", err.Error())

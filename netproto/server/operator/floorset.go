@@ -1,13 +1,16 @@
 package operator
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
 )
 
 // Floors are kept in FloorSets sets, by the hash of the account: a few large values take less memory, disk and time than one for
-// each player. The hash is no secret, so a set has a largest size: whoever invents
+// each player, and a cluster replicates a set as one message. The hash is no secret, so a set has a largest size: whoever invents
 // accounts that fall into one set fills that set only.
 
 const (
@@ -90,4 +93,45 @@ func (s floorSet) append(account string, floor int32) floorSet {
 func (s floorSet) accounts() (n int) {
 	_ = s.each(func([]byte, int32) bool { n++; return true })
 	return n
+}
+
+// cut is the first account, its floor, and the rest. The set is not empty.
+func (s floorSet) cut() (name []byte, floor int32, rest floorSet) {
+	end := 1 + int(s[0])
+	return s[1:end], int32(binary.BigEndian.Uint32(s[end:])), s[end+4:]
+}
+
+// merge is the set with the higher floor of each account of both.
+func (s floorSet) merge(other floorSet) floorSet {
+	merged := make(floorSet, 0, max(len(s), len(other)))
+	for len(s) > 0 && len(other) > 0 {
+		name, floor, rest := s.cut()
+		name2, floor2, rest2 := other.cut()
+		switch order := bytes.Compare(name, name2); {
+		case order < 0:
+			merged, s = merged.append(string(name), floor), rest
+		case order > 0:
+			merged, other = merged.append(string(name2), floor2), rest2
+		default:
+			merged, s, other = merged.append(string(name), max(floor, floor2)), rest, rest2
+		}
+	}
+	return append(append(merged, s...), other...)
+}
+
+// parseFloorSet checks a set that comes from elsewhere: its size, its order, and that its accounts belong into set n.
+func parseFloorSet(n uint16, data []byte) (floorSet, error) {
+	if len(data) > MaxFloorSet {
+		return nil, fmt.Errorf("a set of floors has %d bytes, at most %d are taken", len(data), MaxFloorSet)
+	}
+	var before []byte
+	var fault error
+	err := floorSet(data).each(func(name []byte, floor int32) bool {
+		if len(name) == 0 || len(name) > MaxAccount || floor <= 0 || before != nil && bytes.Compare(before, name) >= 0 || floorSetOf(string(name)) != n {
+			fault = errFloorSet
+		}
+		before = name
+		return fault == nil
+	})
+	return slices.Clip(floorSet(data)), errors.Join(err, fault)
 }

@@ -30,7 +30,13 @@ func newMetrics() *metrics {
 // Register adds the operator's metrics to a registry.
 func (o *Operator) Register(r *prometheus.Registry) {
 	m := o.metrics
-	r.MustRegister(m.verdicts, m.revision, m.active, m.changes, newGamesCollector(o))
+	writable := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "compat_store_writable", Help: "1 if the compatibility settings can be changed; 0 in a cluster without a majority."}, func() float64 {
+		if o.store.Writable() != nil {
+			return 0
+		}
+		return 1
+	})
+	r.MustRegister(m.verdicts, m.revision, m.active, m.changes, writable, newGamesCollector(o))
 }
 
 // countVerdict counts a judgement.

@@ -31,6 +31,7 @@ type State struct {
 	Boot          []BootState      `json:"boot"`    // changes and warnings of the start
 	Secured       bool             `json:"secured"` // there is a token; without one only the control socket is answered
 	Components    int              `json:"components"`
+	ReadOnly      string           `json:"read_only,omitempty"` // why nothing can be changed, and since when; empty: it can
 }
 
 // BuildState is a build in JSON.
@@ -94,6 +95,9 @@ func (o *Operator) Show() State {
 		Compatibility: st.snapshot.Compatibility, Custom: st.snapshot.Custom, Content: st.snapshot.Content, Build: buildState(d.Build),
 		Connected: o.Sessions.connectedGroups(labelsOf(st.snapshot)), Games: o.Games.list(), LastHour: o.Sessions.lastHour(time.Now()), Floors: o.Floors.Counts(),
 		Hints: hintsFor(st.settings, *d), Boot: bootStates(o.boot), Secured: o.Tokens.Exist(),
+	}
+	if err := o.store.Writable(); err != nil {
+		s.ReadOnly = err.Error()
 	}
 	if d.Manifest != nil {
 		s.Components = len(d.Manifest.Entries)

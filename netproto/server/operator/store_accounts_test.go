@@ -49,6 +49,43 @@ func TestFloorsOfEarlierStores(t *testing.T) {
 	}
 }
 
+// TestFloorSets that come from elsewhere are checked, and two of them make one with the higher floors.
+func TestFloorSets(t *testing.T) {
+	t.Parallel()
+	var names []string // of one set
+	for i := 0; len(names) < 3; i++ {
+		if name := fmt.Sprintf("player-%06d", i); floorSetOf(name) == floorSetOf("player-000000") {
+			names = append(names, name)
+		}
+	}
+	n := floorSetOf(names[0])
+	one := floorSet{}.with(AccountFloor{names[1], 5}).with(AccountFloor{names[0], 7})
+	two := floorSet{}.with(AccountFloor{names[2], 9}).with(AccountFloor{names[1], 6})
+	for _, merged := range []floorSet{one.merge(two), two.merge(one)} {
+		if merged.floor(names[0]) != 7 || merged.floor(names[1]) != 6 || merged.floor(names[2]) != 9 || merged.accounts() != 3 {
+			t.Errorf("merged %q", merged)
+		}
+		if _, err := parseFloorSet(n, merged); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := one.with(AccountFloor{names[0], 0}).with(AccountFloor{names[1], 0}); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	reversed := floorSet{}.append(names[1], 5).append(names[0], 7)
+	for name, bad := range map[string][]byte{
+		"cut": one[:len(one)-1], "out of order": reversed, "twice": append(append(floorSet{}, one...), one...), "no name": floorSet{}.append("", 5),
+		"no floor": floorSet{}.append(names[0], 0), "long name": floorSet{}.append(fmt.Sprintf("%0*d", MaxAccount+1, 1), 5), "large": make([]byte, MaxFloorSet+1),
+	} {
+		if _, err := parseFloorSet(n, bad); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if _, err := parseFloorSet(n+1, one); !errors.Is(err, errFloorSet) {
+		t.Errorf("of another set: %v", err)
+	}
+}
+
 // BenchmarkAccounts looks through a million accounts, of which none is wanted.
 func BenchmarkAccounts(b *testing.B) {
 	const rows, players = 50, 1_000_000

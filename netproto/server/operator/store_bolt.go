@@ -164,7 +164,7 @@ func countValues(tx *bolt.Tx) (found head, floors map[int32]int, err error) {
 		found.Floors++
 		return true
 	}
-	for _, name := range slices.Concat(buckets(), []string{bucketFloorSets}) {
+	for _, name := range slices.Concat(buckets(), []string{bucketFloorSets, bucketQueue, bucketShared}) {
 		b := tx.Bucket([]byte(name))
 		switch {
 		case b == nil && slices.Contains(buckets(), name):

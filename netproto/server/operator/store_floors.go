@@ -28,6 +28,11 @@ func (s *FileStore) Raise(account string, floor int32) error {
 // SetFloor changes the floor of an account without a record, and returns the previous one. Without lower it only raises it. Raises
 // of many accounts at the same moment share one commit. The error is ErrStoreFull if there are MaxFloors already.
 func (s *FileStore) SetFloor(account string, floor int32, lower bool) (was int32, err error) {
+	return s.changeFloor(account, floor, lower, func(*bolt.Tx) error { return nil })
+}
+
+// changeFloor is SetFloor with a further change in the same transaction.
+func (s *FileStore) changeFloor(account string, floor int32, lower bool, also func(*bolt.Tx) error) (was int32, err error) {
 	if was, err = s.Floor(account); err != nil || floor == was || floor < was && !lower {
 		return was, err
 	}
@@ -39,8 +44,10 @@ func (s *FileStore) SetFloor(account string, floor int32, lower bool) (was int32
 			return err
 		}
 		changed = true
-		_, err = putFloor(tx, AccountFloor{account, floor})
-		return err
+		if _, err := putFloor(tx, AccountFloor{account, floor}); err != nil {
+			return err
+		}
+		return also(tx)
 	})
 	if err == nil && changed {
 		s.floors.moveAccount(was, floor)

@@ -63,6 +63,9 @@ func showState(out io.Writer, s operator.State, now time.Time) error {
 	if s.Development {
 		fmt.Fprintln(t, "development\tyes: differences are shown, and no build is replaced")
 	}
+	if s.ReadOnly != "" {
+		fmt.Fprintf(t, "read-only\t%s\n", console.Clean(s.ReadOnly))
+	}
 	if !s.Secured {
 		fmt.Fprintln(t, "tokens\tnone: only the control socket is answered; collet compat token NAME --control SOCKET makes one")
 	}

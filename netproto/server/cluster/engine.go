@@ -1,0 +1,190 @@
+//go:build !nocluster
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// clusterName is the engine's name of every cluster, and user its name of every node: who may join is decided by token and
+	// certificate.
+	clusterName = "collet"
+	user        = "collet"
+	// maxMessage is the largest message in bytes: a record with its settings is below 4 MiB (compat.MaxAuditLine), a set of floors
+	// below 256 KiB.
+	maxMessage = 8 << 20
+	// maxMemory and maxDisk limit the engine in bytes. It keeps nothing in memory streams; ten million floors take 500 MB on disk.
+	maxMemory = 16 << 20
+	maxDisk   = 64 << 30
+	// pingTime is the time between signs of life of a connection; two missing ones end it.
+	pingTime = 2 * time.Second
+	// startTime is how long the engine may take to open its files.
+	startTime = time.Minute
+	// quietReports is how many failed tries to reach a peer are one line of the log.
+	quietReports = 60
+)
+
+// engine is a member's own engine.
+type engine struct{ server *server.Server }
+
+// startEngine starts the engine of a member. It listens only where the configuration says.
+func startEngine(c Config, log zerolog.Logger) (*engine, error) {
+	opt := &server.Options{
+		ServerName: c.Name, NoSigs: true, NoLog: true, DontListen: c.ListenNodes == "", Username: user, Password: c.Token,
+		JetStream: true, StoreDir: c.Folder, SyncAlways: true, JetStreamMaxMemory: maxMemory, JetStreamMaxStore: maxDisk,
+		MaxPayload: maxMessage, PingInterval: pingTime, MaxPingsOut: 2, ConnectErrorReports: quietReports, ReconnectErrorReports: quietReports,
+	}
+	var err error
+	if c.ListenNodes != "" {
+		if opt.Host, opt.Port, err = hostPort(c.ListenNodes); err != nil {
+			return nil, err
+		}
+		opt.TLSConfig, opt.TLSTimeout, opt.Cluster.NoAdvertise, opt.NoAuthUser = c.TLS, 5, true, ""
+	}
+	if !c.alone() {
+		opt.Cluster = server.ClusterOpts{Name: clusterName, Username: user, Password: c.Token, TLSConfig: c.TLS, TLSTimeout: 5, NoAdvertise: true, PingInterval: pingTime, MaxPingsOut: 2}
+		if opt.Cluster.Host, opt.Cluster.Port, err = hostPort(c.Listen); err != nil {
+			return nil, err
+		}
+		for _, peer := range c.Peers { // with this node itself: the engine counts them
+			opt.Routes = append(opt.Routes, &url.URL{Scheme: "nats", Host: peer, User: url.UserPassword(user, c.Token)})
+		}
+	}
+	s, err := server.NewServer(opt)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	lines := &engineLog{log: log}
+	s.SetLoggerV2(lines, false, false, false)
+	s.Start()
+	e := &engine{s}
+	if !s.ReadyForConnections(startTime) {
+		e.close()
+		if fault := lines.fatal.Load(); fault != nil {
+			return nil, fmt.Errorf("cluster: %s", *fault)
+		}
+		return nil, fmt.Errorf("cluster: the engine did not start within %v", startTime)
+	}
+	return e, nil
+}
+
+// close ends the engine, and waits for it.
+func (e *engine) close() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}
+
+// hostPort splits an address; without a host it is every address of the machine.
+func hostPort(address string) (string, int, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.Atoi(port)
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	return host, n, err
+}
+
+// connect connects to the own engine, or to the members. A connection is made again for ever.
+func connect(c Config, e *engine, log zerolog.Logger) (*nats.Conn, error) {
+	opt := []nats.Option{
+		nats.Name(c.Name), nats.UserInfo(user, c.Token), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.PingInterval(pingTime), nats.MaxPingsOutstanding(2), nats.Timeout(pingTime), nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn().Err(err).Msg("The connection to the cluster was lost; it is made again")
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info().Msg("The connection to the cluster is there again") }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn().Err(err).Msg("The connection to the cluster has a problem")
+		}),
+	}
+	address := ""
+	if e != nil {
+		opt = append(opt, nats.InProcessServer(e.server))
+	} else {
+		for _, peer := range c.Peers {
+			if address != "" {
+				address += ","
+			}
+			address += "nats://" + peer
+		}
+		if c.TLS != nil {
+			opt = append(opt, nats.Secure(c.TLS))
+		}
+	}
+	conn, err := nats.Connect(address, opt...)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	return conn, nil
+}
+
+// engineLog writes what the engine says to the server's log. Its notices about itself are for those who look for a fault.
+type engineLog struct {
+	log   zerolog.Logger
+	fatal atomic.Pointer[string]
+}
+
+// Noticef and the others implement server.Logger.
+func (l *engineLog) Noticef(format string, v ...any) {
+	l.log.Debug().Msgf("cluster engine: "+format, v...)
+}
+
+// Warnf implements server.Logger.
+func (l *engineLog) Warnf(format string, v ...any) {
+	l.log.Debug().Msgf("cluster engine: "+format, v...)
+}
+
+// Errorf implements server.Logger. A peer that can't be reached is no more than a notice: the store says when that matters.
+func (l *engineLog) Errorf(format string, v ...any) {
+	line := l.log.Warn()
+	if strings.HasPrefix(format, "Error trying to connect") {
+		line = l.log.Debug()
+	}
+	line.Msgf("cluster engine: "+format, v...)
+}
+
+// Fatalf implements server.Logger. The engine stops by itself then.
+func (l *engineLog) Fatalf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	l.fatal.CompareAndSwap(nil, &text)
+	l.log.Error().Msg("cluster engine: " + text)
+}
+
+// Debugf implements server.Logger.
+func (l *engineLog) Debugf(string, ...any) {}
+
+// Tracef implements server.Logger.
+func (l *engineLog) Tracef(string, ...any) {}
+
+// pause waits, and returns false if ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// errSilent says that nobody answered in time.
+var errSilent = errors.New("no majority of the cluster's members answers")

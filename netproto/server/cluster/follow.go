@@ -1,0 +1,275 @@
+//go:build !nocluster
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"collet/netproto/server/operator"
+)
+
+// hints say up to which message a stream has grown. The engine sends one for each message to all nodes; a lost one costs a second.
+type hints struct {
+	newest *atomic.Uint64
+	come   chan struct{}
+}
+
+func newHints() hints { return hints{new(atomic.Uint64), make(chan struct{}, 1)} }
+
+// take takes the engine's hint.
+func (h hints) take(m *nats.Msg) {
+	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return
+	}
+	for old := h.newest.Load(); seq > old && !h.newest.CompareAndSwap(old, seq); old = h.newest.Load() {
+	}
+	select {
+	case h.come <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	// lookTime is the time between looks for what no hint told of.
+	lookTime = time.Second
+	// lagTime is the time until a replica is asked again that does not have a message yet.
+	lagTime = 10 * time.Millisecond
+	// maxLags is how often it is asked before the next hint or look: together a second.
+	maxLags = 100
+)
+
+// follow calls catchUp whenever a stream may have grown. It returns up to which message the node has come.
+func (s *Store) follow(h hints, catchUp func(context.Context) (uint64, error)) {
+	var told error
+	for s.ctx.Err() == nil {
+		at, err := catchUp(s.ctx)
+		for lags := 0; err == nil && at < h.newest.Load() && lags < maxLags && pause(s.ctx, lagTime); lags++ {
+			at, err = catchUp(s.ctx)
+		}
+		switch {
+		case errors.Is(err, ErrForked):
+			s.setState(func(st *state) { st.fault = err })
+			s.log.Error().Err(err).Msg("This node does not follow the cluster any longer")
+			return
+		case err != nil && !isSilence(err) && (told == nil || told.Error() != err.Error()):
+			s.log.Error().Err(err).Msg("This node can't follow the cluster; it tries again")
+			told = err
+		}
+		look := time.NewTimer(lookTime)
+		select {
+		case <-s.ctx.Done():
+		case <-h.come:
+		case <-look.C:
+		}
+		look.Stop()
+	}
+}
+
+// isSilence reports whether an error only says that nobody answered, which listen reports.
+func isSilence(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, errSilent)
+}
+
+// followLog takes over all records that a replica has.
+func (s *Store) followLog(ctx context.Context) (uint64, error) {
+	for {
+		_, head, err := s.Head()
+		if err != nil {
+			return head, err
+		}
+		messages, err := fetch(ctx, s.conn, logStream, logSubject, head+1)
+		for _, m := range messages {
+			if err := s.apply(m); err != nil {
+				return head, err
+			}
+		}
+		if err != nil || len(messages) == 0 {
+			_, head, _ := s.Head()
+			return head, err
+		}
+	}
+}
+
+// reach takes records over until there is one with a number.
+func (s *Store) reach(ctx context.Context, seq uint64) error {
+	for {
+		switch head, err := s.followLog(ctx); {
+		case head >= seq:
+			return nil
+		case err != nil && !isSilence(err):
+			return err
+		case !pause(ctx, lagTime):
+			return ctx.Err()
+		}
+	}
+}
+
+// join brings node and cluster to the same state. Any error but ErrForked is a reason to try again.
+func (s *Store) join(ctx context.Context) error {
+	if s.engine != nil {
+		if err := s.createStreams(ctx); err != nil {
+			return err
+		}
+	}
+	log, err := info(ctx, s.js, logStream)
+	if err != nil {
+		return err
+	}
+	if err := s.joinLog(ctx, log.State.LastSeq); err != nil {
+		return err
+	}
+	floors, err := info(ctx, s.js, floorStream)
+	if err != nil {
+		return err
+	}
+	return s.joinFloors(ctx, floors.Created)
+}
+
+// createStreams makes what is not there yet. It needs all members.
+func (s *Store) createStreams(ctx context.Context) error {
+	for _, c := range streams(len(s.config.Members)) {
+		ctx, stop := context.WithTimeout(ctx, 2*answerTime)
+		defer stop()
+		_, err := s.js.Stream(ctx, c.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			_, err = s.js.CreateStream(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errUnfounded says that the log is still empty.
+var errUnfounded = errors.New("the first of Cluster.Peers has not founded the cluster yet")
+
+// joinLog compares histories, and appends what the log lacks.
+func (s *Store) joinLog(ctx context.Context, newest uint64) error {
+	_, head, err := s.Head()
+	if err != nil {
+		return err
+	}
+	if newest == 0 && !s.config.founder() {
+		return errUnfounded
+	}
+	if common := min(head, newest); common > 0 {
+		if err := s.compare(ctx, common); err != nil {
+			return err
+		}
+	}
+	if head < newest {
+		return s.reach(ctx, newest)
+	}
+	return s.restore(ctx, newest+1, head)
+}
+
+// compare compares one record of the file with that of the log.
+func (s *Store) compare(ctx context.Context, seq uint64) error {
+	messages, err := fetch(ctx, s.conn, logStream, logSubject, seq)
+	if err != nil || len(messages) == 0 || messages[0].seq != seq {
+		return errors.Join(fmt.Errorf("record %d of the log: %w", seq, errSilent), err)
+	}
+	theirs, err := parseEntry(messages[0])
+	if err != nil {
+		return err
+	}
+	ours, err := s.last(seq)
+	if err != nil {
+		return err
+	}
+	if ours.Sum != theirs.Record.Sum {
+		return ErrForked
+	}
+	return nil
+}
+
+// restore appends records of the file to a log that does not have them: at the founding, and if the engine's files were lost. The
+// last one has the tokens.
+func (s *Store) restore(ctx context.Context, from, to uint64) error {
+	revision := uint64(0)
+	for seq := uint64(1); seq <= to; seq++ {
+		record, err := s.last(seq)
+		if err != nil {
+			return err
+		}
+		e := entry{Record: record.Line()}
+		if document, err := s.Revision(revision + 1); err == nil && sameJSON(document, record.After) {
+			revision++
+			e.Document, e.Revision = document, revision
+		}
+		if seq < from {
+			continue
+		}
+		if seq == to {
+			tokens, err := s.Tokens()
+			if err != nil {
+				return err
+			}
+			e.Tokens = &tokens
+			if all, _, err := s.Head(); err != nil || all != revision {
+				return errors.Join(fmt.Errorf("the history has %d of %d revisions", revision, all), err)
+			}
+		}
+		data, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		if _, err := publish(ctx, s.js, logSubject, data, jetstream.WithExpectLastSequence(seq-1)); err != nil {
+			return err
+		}
+	}
+	if to >= from {
+		s.log.Info().Uint64("records", to-from+1).Msg("The history of this node's store went into the cluster")
+	}
+	return nil
+}
+
+// sameJSON reports whether two documents are the same but for white space and for how HTML's signs are written.
+func sameJSON(a, b []byte) bool {
+	var x, y, xx, yy bytes.Buffer
+	if json.Compact(&x, a) != nil || json.Compact(&y, b) != nil {
+		return false
+	}
+	json.HTMLEscape(&xx, x.Bytes())
+	json.HTMLEscape(&yy, y.Bytes())
+	return bytes.Equal(xx.Bytes(), yy.Bytes())
+}
+
+// joinFloors delivers all floors of this node, unless these very floors of the cluster have them.
+func (s *Store) joinFloors(ctx context.Context, made time.Time) error {
+	p, err := s.Progress()
+	if err != nil || p.Made.Equal(made) {
+		return err
+	}
+	numbers, err := s.FloorSetNumbers()
+	if err != nil {
+		return err
+	}
+	if err := inParallel(numbers, func(n uint16) error {
+		ours, err := s.FloorSet(n)
+		if err != nil {
+			return err
+		}
+		_, err = s.changeSet(ctx, n, func(theirs operator.FloorSet) (operator.FloorSet, error) { return ours.Merge(theirs) })
+		return err
+	}); err != nil {
+		return err
+	}
+	if len(numbers) > 0 {
+		s.log.Info().Int("sets", len(numbers)).Msg("The floors of this node's store went into the cluster")
+	}
+	return s.SetProgress(operator.Progress{Made: made})
+}

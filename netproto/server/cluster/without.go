@@ -1,0 +1,17 @@
+//go:build nocluster
+
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/server/operator"
+)
+
+// Open is an error: this program was built without the engine.
+func Open(context.Context, Config, string, zerolog.Logger) (operator.Store, error) {
+	return nil, errors.New("this collet-server was built without clusters (the build tag nocluster): leave [Cluster] out of its settings, or use another build")
+}

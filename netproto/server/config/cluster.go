@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"collet/netproto/compat"
+)
+
+// Cluster makes this server a node of a cluster, whose nodes share what Compat.Store holds. Without a Name it is none.
+type Cluster struct {
+	// Name is this node's name, unlike that of every other node.
+	Name string
+	// Listen is the HOST:PORT where this node listens for the other members. Empty: it is no member.
+	Listen string
+	// ListenNodes is the HOST:PORT where a member listens for nodes that are no members. Empty: for none.
+	ListenNodes string
+	// Peers are the members as NAME=HOST:PORT: for a member all of them with itself, in the same order everywhere, at their Listen;
+	// for another node those at their ListenNodes. The first member founds the cluster.
+	Peers []string
+	// Folder is where a member's engine keeps its files. Empty: Compat.Store with ".cluster".
+	Folder string
+	// TokenFile is a file with the token that every node has. Empty: the environment variable ClusterToken.
+	TokenFile string
+	// Certificate, PrivateKey and Authority are PEM files: of this node, and of the authority that signed those of all nodes.
+	// Empty: no TLS, which is for addresses of loopback only.
+	Certificate, PrivateKey, Authority string
+}
+
+const (
+	// ClusterToken is the environment variable with the token of a cluster.
+	ClusterToken = "COLLET_CLUSTER_TOKEN"
+	// maxClusterName is the longest name of a node in bytes.
+	maxClusterName = 64
+)
+
+// Peer is a member of a cluster.
+type Peer struct{ Name, Address string }
+
+// Members parses Peers.
+func (c Cluster) Members() (peers []Peer, err error) {
+	for _, text := range c.Peers {
+		name, address, both := strings.Cut(text, "=")
+		if !both || compat.CheckName(name) != nil || len(name) > maxClusterName || hostPortFault(address) != "" {
+			return nil, fmt.Errorf(`%q is no member like "a=10.0.0.1:6222"`, text)
+		}
+		if slices.ContainsFunc(peers, func(p Peer) bool { return p.Name == name || p.Address == address }) {
+			return nil, fmt.Errorf("%q is there twice", text)
+		}
+		peers = append(peers, Peer{name, address})
+	}
+	return peers, nil
+}
+
+// clusterFault checks the settings of the cluster.
+func (s Settings) clusterFault() (key, fault string) {
+	c := s.Cluster
+	if c.Name == "" {
+		for _, set := range []struct {
+			key string
+			is  bool
+		}{
+			{"Cluster.Listen", c.Listen != ""}, {"Cluster.ListenNodes", c.ListenNodes != ""}, {"Cluster.Peers", len(c.Peers) > 0}, {"Cluster.Folder", c.Folder != ""},
+			{"Cluster.TokenFile", c.TokenFile != ""}, {"Cluster.Certificate", c.Certificate != ""}, {"Cluster.PrivateKey", c.PrivateKey != ""}, {"Cluster.Authority", c.Authority != ""},
+		} {
+			if set.is {
+				return set.key, "needs Cluster.Name, the name of this node"
+			}
+		}
+		return "", ""
+	}
+	peers, err := c.Members()
+	own := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == c.Name })
+	member := own >= 0
+	secure := c.Certificate != ""
+	switch {
+	case compat.CheckName(c.Name) != nil || len(c.Name) > maxClusterName:
+		return "Cluster.Name", fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", maxClusterName)
+	case s.Compat.Store == "":
+		return "Cluster.Name", "needs Compat.Store: that is what the nodes share"
+	case err != nil:
+		return "Cluster.Peers", err.Error()
+	case len(peers) != 1 && len(peers) != 3:
+		return "Cluster.Peers", fmt.Sprintf("has %d members: a cluster has three, or one without a spare; further nodes connect to these", len(peers))
+	case c.Listen == "" && member && len(peers) > 1:
+		return "Cluster.Listen", fmt.Sprintf("is not set, and %q is among Cluster.Peers: a member listens for the others", c.Name)
+	case c.Listen != "" && !member:
+		return "Cluster.Listen", fmt.Sprintf("is for members, and %q is not among Cluster.Peers", c.Name)
+	case c.ListenNodes != "" && !member:
+		return "Cluster.ListenNodes", fmt.Sprintf("is for members, and %q is not among Cluster.Peers", c.Name)
+	case (c.Certificate == "") != (c.PrivateKey == "") || (c.Certificate == "") != (c.Authority == ""):
+		return "Cluster.Certificate", "TLS needs all three: Cluster.Certificate, Cluster.PrivateKey and Cluster.Authority"
+	}
+	for _, at := range []struct{ key, address string }{{"Cluster.Listen", c.Listen}, {"Cluster.ListenNodes", c.ListenNodes}} {
+		if at.address == "" {
+			continue
+		}
+		if fault := hostPortFault(at.address); fault != "" {
+			return at.key, fault
+		}
+		if host, _, _ := net.SplitHostPort(at.address); !secure && !IsLoopback(host) {
+			return at.key, fmt.Sprintf("%q is not on loopback, and needs TLS: set Cluster.Certificate, Cluster.PrivateKey and Cluster.Authority", at.address)
+		}
+	}
+	for _, p := range peers {
+		if host, _, _ := net.SplitHostPort(p.Address); !secure && !IsLoopback(host) {
+			return "Cluster.Peers", fmt.Sprintf("%q is not on loopback, and needs TLS: set Cluster.Certificate, Cluster.PrivateKey and Cluster.Authority", p.Address)
+		}
+	}
+	return "", ""
+}
+
+// hostPortFault is what is wrong with an address.
+func hostPortFault(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 1 || n > 65535 {
+		return fmt.Sprintf("%q is no HOST:PORT", address)
+	}
+	return ""
+}
+
+// resolve joins relative paths to base. An empty one stays empty.
+func (c *Cluster) resolve(base string) {
+	for _, name := range []*string{&c.Folder, &c.TokenFile, &c.Certificate, &c.PrivateKey, &c.Authority} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(base, *name)
+		}
+	}
+}
+
+// clusterLayer is one layer of Cluster.
+type clusterLayer struct {
+	Name, Listen, ListenNodes, Folder, TokenFile, Certificate, PrivateKey, Authority *string
+	Peers                                                                            *[]string
+}
+
+func (s sources) applyCluster(set *Cluster, l *clusterLayer, prefix string) {
+	setValue(s, prefix, "Cluster.Name", &set.Name, l.Name)
+	setValue(s, prefix, "Cluster.Listen", &set.Listen, l.Listen)
+	setValue(s, prefix, "Cluster.ListenNodes", &set.ListenNodes, l.ListenNodes)
+	setValue(s, prefix, "Cluster.Peers", &set.Peers, l.Peers)
+	setValue(s, prefix, "Cluster.Folder", &set.Folder, l.Folder)
+	setValue(s, prefix, "Cluster.TokenFile", &set.TokenFile, l.TokenFile)
+	setValue(s, prefix, "Cluster.Certificate", &set.Certificate, l.Certificate)
+	setValue(s, prefix, "Cluster.PrivateKey", &set.PrivateKey, l.PrivateKey)
+	setValue(s, prefix, "Cluster.Authority", &set.Authority, l.Authority)
+}
