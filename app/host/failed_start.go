@@ -12,7 +12,7 @@ func (g *game) countStart() {
 	if g.dir == nil || !g.live {
 		return
 	}
-	if g.dir.Unresolved() {
+	if g.dir.Unresolved() && g.dir.FirstTry() {
 		g.beacon.Failed()
 	}
 	if err := g.dir.Starting(); err != nil {
@@ -36,7 +36,7 @@ func (g *game) recordEnd(ctx context.Context, kind supervise.End, cause string) 
 
 // failedStart counts a failed start of an unproven set. The second failure restores the last proven set.
 func (d *disk) failedStart(ctx context.Context, cause string) (back bool) {
-	if d.dir.Pending() {
+	if d.dir.FirstTry() {
 		d.beacon.Failed()
 	}
 	back, err := d.dir.FailedStart(ctx, cause)

@@ -23,6 +23,13 @@ func (h *Health) Pending() bool { return len(h.tx.journal.pending(h.tx.names.Lib
 // was killed, or the machine lost power.
 func (h *Health) Unresolved() bool { return h.Pending() && h.liveTry().Begun > 0 }
 
+// FirstTry reports whether no earlier start of the unproven live set failed or remained without a result: the one that runs, or ran last, is its
+// first.
+func (h *Health) FirstTry() bool {
+	t := h.liveTry()
+	return h.Pending() && t.Failed == 0 && t.Begun <= 1
+}
+
 // Starting records that the live set is about to run. The start counts against the set until Stopped, FailedStart or
 // Confirm follows. For a proven set it does nothing. The error is a *update.Fault.
 func (h *Health) Starting() error {

@@ -185,6 +185,9 @@ func TestSilentStarts(t *testing.T) {
 		if d.Unresolved() != (n > 0) {
 			t.Errorf("start %d: nothing is known of the one before: %t", n+1, d.Unresolved())
 		}
+		if d.FirstTry() != (n <= 1) {
+			t.Errorf("start %d: the one before is the first: %t", n+1, d.FirstTry())
+		}
 		if err := errors.Join(d.Starting(), d.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
+	"collet/netproto/adoption"
 	"collet/netproto/release"
 	"collet/netproto/release/rollout"
 	"collet/netproto/release/trust"
@@ -50,6 +51,8 @@ clients report where Release.Beacon is set, and compares how many failed with th
 sequential test. A target that is good goes to the next step; one that is bad is held, at once. What is decided is told here and
 recorded in the server's history. Change the rollout yourself at any time: the command sees it, and ends.
 
+The server has to offer what this command signs: set its Operations.WatchTime, or name its control socket with --control.
+
 It signs by itself: give it the keys, and their passphrase in $COLLET_PASSPHRASE or --passphrase-file. The exit code is 0 when all
 players are offered the release, and 1 when it was held. docs/OPERATING.md says what the chances mean.`
 }
@@ -79,6 +82,7 @@ func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) err
 		every: r.Every, after: r.After, number: r.Number,
 		entries: func(context.Context) ([]release.Entry, error) { return r.entries(c) },
 		figures: r.firstStarts,
+		reload:  r.FiguresFlags.Reload,
 		record:  r.record,
 	}
 	if err := d.plan.Check(); err != nil {
@@ -102,12 +106,17 @@ func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) err
 	d.change = func(ctx context.Context, next map[string]rollout.Decision) error {
 		return r.carryOut(ctx, c, keys, next)
 	}
-	progress := console.NewProgress(c.Err)
+	progress, shown := console.NewProgress(c.Err), map[string]time.Time{}
 	d.tell = func(target, what, reason string, isNew bool) {
 		line := console.Clean(fmt.Sprintf("%s %s: %s", target, what, reason))
-		if isNew {
+		now := time.Now()
+		if isNew || !progress.Terminal && now.Sub(shown[target]) >= time.Hour { // a log shows that the command is alive
 			progress.ClearLine()
-			fmt.Fprintf(c.Out, "%s %s\n", time.Now().Format(time.DateTime), line)
+			fmt.Fprintf(c.Out, "%s %s\n", now.Format(time.DateTime), line)
+			shown[target] = now
+			return
+		}
+		if !progress.Terminal {
 			return
 		}
 		progress.Show(func(time.Time) string { return line })
@@ -161,7 +170,8 @@ func (r releaseRolloutCommand) firstStarts(ctx context.Context) (map[startsOf]ro
 	}
 	starts := map[startsOf]rollout.Starts{}
 	for _, one := range report.Releases {
-		if number, err := strconv.ParseUint(one.Release, 10, 64); err == nil { // others are of no listed release
+		number, err := strconv.ParseUint(one.Release, 10, 64)
+		if err == nil || one.Release == adoption.Unknown { // 0
 			starts[startsOf{one.Channel, one.Target, number}] = rollout.Starts{Confirmed: one.Confirmed, Failed: one.Failed}
 		}
 	}

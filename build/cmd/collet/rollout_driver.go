@@ -28,6 +28,7 @@ type rolloutDriver struct {
 	entries func(context.Context) ([]release.Entry, error)               // all of the channel, signed
 	figures func(context.Context) (map[startsOf]rollout.Starts, error)   // first starts of all releases
 	change  func(context.Context, map[string]rollout.Decision) error     // by target; signs and publishes
+	reload  func(context.Context) error                                  // lets the server read the list again
 	record  func(context.Context, release.Entry, rollout.Decision) error // into the server's history
 	tell    func(target, what, reason string, isNew bool)                // isNew: not as at the look before
 
@@ -35,7 +36,7 @@ type rolloutDriver struct {
 	pending []pendingRecord          // decisions that were carried out and not yet recorded
 }
 
-// startsOf names the counts of a release.
+// startsOf names the counts of a release; number 0 has those of releases that the server does not know.
 type startsOf struct {
 	Channel, Target string
 	Number          uint64
@@ -48,6 +49,8 @@ type rolloutState struct {
 	since  time.Time      // when the driver saw or set its percentage
 	action rollout.Action // of the last decision
 	isHeld bool
+
+	isUnknown bool // it was told that the server does not know the release
 }
 
 // pendingRecord is a decision for the history.
@@ -174,7 +177,14 @@ func (d *rolloutDriver) look(ctx context.Context) (ended bool, err error) {
 		if next.Action == rollout.Hold || next.Action == rollout.Widen {
 			changes[next.Target] = next
 		}
-		d.tell(next.Target, named(next), next.Reason, next.Action != s.action || next.Action == rollout.Widen)
+		at := startsOf{s.entry.Channel, next.Target, d.number}
+		strange := startsOf{at.Channel, at.Target, 0}
+		isNew := next.Action != s.action || next.Action == rollout.Widen
+		if figures[at].Total() == 0 && figures[strange].Total() > 0 {
+			isNew, s.isUnknown = isNew || !s.isUnknown, true
+			next.Reason = fmt.Sprintf("the server has %d first starts of releases that it does not know; collet-server reload reads the signed list again", figures[strange].Total())
+		}
+		d.tell(next.Target, named(next), next.Reason, isNew)
 		s.action = next.Action
 	}
 	if err := d.carryOut(ctx, changes); err != nil {
@@ -226,6 +236,9 @@ func (d *rolloutDriver) carryOut(ctx context.Context, changes map[string]rollout
 	}
 	if err := d.change(ctx, changes); err != nil {
 		return err
+	}
+	if err := d.reload(ctx); err != nil {
+		d.tell("server", "reload", err.Error(), true)
 	}
 	for _, name := range d.names() {
 		next, isChanged := changes[name]

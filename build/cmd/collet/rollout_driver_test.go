@@ -63,6 +63,12 @@ func (w *rolloutWorld) driver() *rolloutDriver {
 			}
 			return nil
 		},
+		reload: func(context.Context) error {
+			if w.deaf {
+				return errors.New("deaf")
+			}
+			return nil
+		},
 		record: func(_ context.Context, e release.Entry, d rollout.Decision) error {
 			if w.deaf {
 				return errors.New("deaf")
@@ -141,6 +147,10 @@ func TestRolloutDriver(t *testing.T) {
 		{name: "nothing to compare with", percent: 1, targets: "a", fault: "--usual", change: func(_ *rolloutDriver, w *rolloutWorld) { clear(w.starts) }},
 		{name: "a usual share", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 100}, recorded: "a widen 5, a widen 25, a widen 100",
 			change: func(d *rolloutDriver, w *rolloutWorld) { clear(w.starts); share := 0.001; d.usual = &share }},
+		{name: "the server does not know the release", percent: 1, targets: "a", fault: "collet-server reload",
+			during: func(w *rolloutWorld, minutes int) {
+				w.starts[startsOf{"stable", "a", 0}] = rollout.Starts{Confirmed: 7}
+			}},
 		{name: "no server at the beginning", percent: 1, targets: "a", fault: "no server answers", change: func(_ *rolloutDriver, w *rolloutWorld) { w.down = true }},
 		{name: "the server is away for a day", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 100}, recorded: "a widen 5, a widen 25, a widen 100", after: 52 * time.Hour,
 			during: func(w *rolloutWorld, minutes int) { w.down = minutes > 60 && minutes < 25*60 }},
@@ -156,7 +166,12 @@ func TestRolloutDriver(t *testing.T) {
 					c.change(d, w)
 				}
 				begin := time.Now()
-				err := d.drive(t.Context())
+				ctx, cancel := context.WithTimeout(t.Context(), 10*24*time.Hour)
+				defer cancel()
+				err := d.drive(ctx)
+				if ctx.Err() != nil {
+					err = fmt.Errorf("%w; %s", err, strings.Join(w.told, "; "))
+				}
 				if c.fault == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.fault) {
 					t.Errorf("%v, want %q; told:\n%s", err, c.fault, strings.Join(w.told, "\n"))
 				}

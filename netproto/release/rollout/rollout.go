@@ -1,7 +1,7 @@
 // Package rollout decides from counts of first starts whether a release is offered to more players, or to no more.
 //
-// A first start is the first attempt of an install to start a release, and it has one of two results: the game was ready, or the host gave the
-// release up and went back. The package compares the share of failures with that of the release before:
+// An install that starts a release for the first time tells at most once that the game did not get ready, and at most once that it did. The package
+// compares the share of failures with that of the release before:
 //
 //	Judge    what the counts of one target say: Good, Bad or Open
 //	Plan     the steps of a rollout, and Next, what to do now with one target
@@ -48,7 +48,7 @@ import (
 // Starts counts first starts of a release.
 type Starts struct {
 	Confirmed uint64 // the game was ready
-	Failed    uint64 // the release was given up
+	Failed    uint64 // the game ended before, or nothing is known of its end
 }
 
 // Total is the number of first starts.

@@ -37,3 +37,12 @@ func (f FiguresFlags) Record(ctx context.Context, d admin.ReleaseDecision) (err 
 	defer a.close(&err)
 	return a.request(ctx, http.MethodPost, admin.APIDecisions, d, 0, nil)
 }
+
+// Reload asks a server on this machine that was named by its control socket to offer the release folder as it is now. Others look by
+// themselves, as Operations.WatchTime says.
+func (f FiguresFlags) Reload(ctx context.Context) error {
+	if f.Control == "" {
+		return nil
+	}
+	return admin.AskReload(ctx, f.Control)
+}
