@@ -84,7 +84,7 @@ func Outcomes(k Kind) []string {
 	case Update:
 		return []string{Ready, "store", "nobinary", "updater", "unreachable", "interrupted", "diskfull", "permission", "locked", "damaged",
 			"untrusted", "server", "disk", "content", "toonew", "components", "maintenance", "runtime", "running", "cancelled",
-			"pinned", "loop", "incomplete"}
+			"pinned", "loop", "incomplete", "signin"}
 	case First:
 		return []string{Confirmed, Failed}
 	case Start:
