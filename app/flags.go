@@ -105,7 +105,7 @@ The log is <name of this program>.log.
 Exit codes: 0 played, current, or a new version is staged for the next start (BinariesStaged); 1 nothing was adopted; 10 an update without effect; 11 the account needs a newer version; 12 update through a store; 13 nothing for this target; 14 this program is too old;
 16 server inconsistent; 17 client newer than server; 18 components differ; 19 maintenance; 20 unreachable;
 21 interrupted; 22 disk full; 23 no permission; 24 locked file; 25 damaged download; 26 untrusted; 27 server fault;
-28 disk fault; 30 the game failed; 31 already running; 32 the installed game is not whole; 40 cancelled; 2 wrong usage.`
+28 disk fault; 29 a sign-in is needed; 30 the game failed; 31 already running; 32 the installed game is not whole; 40 cancelled; 2 wrong usage.`
 
 // exitUsage is the exit code for an invalid command line, as in most programs.
 const exitUsage = 2

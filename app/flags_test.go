@@ -75,7 +75,7 @@ func TestGameArgumentsStayWhole(t *testing.T) {
 func TestReleaseFlags(t *testing.T) {
 	for _, test := range []struct{ args, says string }{
 		{"--release ftp://x/y", "want http://HOST/PATH"},
-		{"--release http://x/?q=1", "want http://HOST/PATH"},
+		{"--release http://x/#part", "want http://HOST/PATH"},
 		{"--release http://x/ --trust fnv", "exclude each other"},
 		{"--bandwidth fast", "is no rate"},
 		{"--trust nobody", "--trust"},
