@@ -297,7 +297,7 @@ func TestDamagedStore(t *testing.T) {
 	s.rotate(s.keys[trust.RoleRoot], s.keys.with(t, trust.RoleTargets), trust.RoleTargets)
 	s.wants(7)
 	names := s.store.Names()
-	if !slices.Equal(names, []string{"2.root.json", "numbers.json", "snapshot.json", "targets.json", "timestamp.json"}) {
+	if !slices.Equal(names, []string{"2.root.json", "numbers.json", "root.asked", "snapshot.json", "targets.json", "timestamp.json"}) {
 		t.Fatalf("the store holds %q", names)
 	}
 	for _, name := range names {
@@ -308,7 +308,8 @@ func TestDamagedStore(t *testing.T) {
 			"another": []byte("{}"), "changed": []byte(strings.Replace(string(whole), "7", "8", 1)),
 		} {
 			s.must(s.store.Save(name, data))
-			if passed := s.start().Ignored(); !slices.Contains(passed, name) && string(data) != string(whole) && what != "changed" {
+			told := name != trust.AskedFile // a time that can't be read only costs the question for the next root
+			if passed := s.start().Ignored(); told && !slices.Contains(passed, name) && string(data) != string(whole) && what != "changed" {
 				t.Errorf("%s %s: passed over %q", name, what, passed)
 			}
 			if name == "numbers.json" && what == "changed" {
