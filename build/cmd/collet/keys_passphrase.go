@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 
+	"collet/build/cmd/collet/console"
 	"collet/build/publish/keyring"
 	"collet/platform"
 )
@@ -28,7 +27,7 @@ func (k keyFlags) pin(token string, last bool) ([]byte, error) {
 	}
 	switch {
 	case !k.ci && platform.IsTerminal(os.Stdin):
-		return promptSecret(question)
+		return console.PromptSecret(question)
 	case last:
 		return nil, errors.New("one try is left before its PIN is locked, so $COLLET_PIN was not tried: run the command on a terminal and type the PIN")
 	}
@@ -52,41 +51,13 @@ func (k keyFlags) passphrase(file string) ([]byte, error) {
 	if k.ci || !platform.IsTerminal(os.Stdin) {
 		return nil, fmt.Errorf("key %s needs a passphrase: set COLLET_PASSPHRASE, or name a file with --passphrase-file", file)
 	}
-	text, err := promptSecret("Passphrase of " + file)
+	text, err := console.PromptSecret("Passphrase of " + file)
 	if _, missing := os.Stat(file); err != nil || missing == nil {
 		return text, err
 	}
-	again, err := promptSecret("Once more")
+	again, err := console.PromptSecret("Once more")
 	if err == nil && !bytes.Equal(text, again) {
 		err = errors.New("the two are not the same; nothing was made")
 	}
 	return text, err
-}
-
-// promptSecret reads a line from the terminal without showing it.
-func promptSecret(question string) ([]byte, error) {
-	if err := echo(false); err != nil {
-		return nil, fmt.Errorf("a secret can't be typed unseen here (%w): set COLLET_PASSPHRASE or name a file with --passphrase-file; for a token set COLLET_PIN", err)
-	}
-	defer func() {
-		_ = echo(true) // the terminal is gone if this fails
-		fmt.Fprintln(os.Stderr)
-	}()
-	fmt.Fprintf(os.Stderr, "%s: ", question)
-	line, err := bufio.NewReaderSize(os.Stdin, maxPassphrase).ReadBytes('\n')
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(line, "\r\n"), nil
-}
-
-// echo lets the terminal show what is typed, or not. Systems without stty answer with an error.
-func echo(on bool) error {
-	mode := "-echo"
-	if on {
-		mode = "echo"
-	}
-	stty := exec.Command("stty", mode)
-	stty.Stdin = os.Stdin
-	return stty.Run()
 }

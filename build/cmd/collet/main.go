@@ -18,6 +18,7 @@ import (
 	"collet"
 	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
+	"collet/build/cmd/collet/languages"
 	"collet/netproto/release/trust"
 	"collet/platform/commandline"
 	"collet/platform/text"
@@ -25,18 +26,18 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Demo    demoCommand    `cmd:"" group:"try" help:"Play a whole update through on this machine, and check each step."`
-	Modules modulesCommand `cmd:"" group:"try" help:"Compile two releases of the sample game's module."`
-	Remote  remoteCommand  `cmd:"" group:"device" help:"Copy a working copy of a game to test devices, start it there, and show its log."`
-	Wrap    wrapCommand    `cmd:"" group:"release" help:"Make an existing game ready for releases and packages: write collet.toml."`
-	Release releaseCommand `cmd:"" group:"release" help:"Publish releases of a game, and choose which players get them."`
-	Pack    packCommand    `cmd:"" group:"release" help:"Make packages for players and server operators."`
-	Keys    keysCommand    `cmd:"" group:"release" help:"Make and rotate the keys that sign releases, and rehearse their loss."`
-	Compat  compat.Command `cmd:"" group:"operate" help:"Set which versions of a game may connect, and find out why one is rejected."`
-	Doctor  doctorCommand  `cmd:"" group:"qa" help:"Examine an install: its state, the cause, and what the next start will do. Changes nothing."`
-	QA      qaCommand      `cmd:"" name:"qa" group:"qa" help:"Break updates on purpose, and check what remains."`
-	Lang    langCommand    `cmd:"" group:"qa" help:"Check the languages of Collet's own texts."`
-	Bench   benchCommand   `cmd:"" group:"qa" help:"Measure a server under load."`
+	Demo    demoCommand       `cmd:"" group:"try" help:"Play a whole update through on this machine, and check each step."`
+	Modules modulesCommand    `cmd:"" group:"try" help:"Compile two releases of the sample game's module."`
+	Remote  remoteCommand     `cmd:"" group:"device" help:"Copy a working copy of a game to test devices, start it there, and show its log."`
+	Wrap    wrapCommand       `cmd:"" group:"release" help:"Make an existing game ready for releases and packages: write collet.toml."`
+	Release releaseCommand    `cmd:"" group:"release" help:"Publish releases of a game, and choose which players get them."`
+	Pack    packCommand       `cmd:"" group:"release" help:"Make packages for players and server operators."`
+	Keys    keysCommand       `cmd:"" group:"release" help:"Make and rotate the keys that sign releases, and rehearse their loss."`
+	Compat  compat.Command    `cmd:"" group:"operate" help:"Set which versions of a game may connect, and find out why one is rejected."`
+	Doctor  doctorCommand     `cmd:"" group:"qa" help:"Examine an install: its state, the cause, and what the next start will do. Changes nothing."`
+	QA      qaCommand         `cmd:"" name:"qa" group:"qa" help:"Break updates on purpose, and check what remains."`
+	Lang    languages.Command `cmd:"" group:"qa" help:"Check the languages of Collet's own texts."`
+	Bench   benchCommand      `cmd:"" group:"qa" help:"Measure a server under load."`
 
 	Version    kong.VersionFlag           `help:"Print the version and end."`
 	Completion commandline.CompletionFlag `placeholder:"SHELL" help:"Print the completion for bash, zsh, fish or powershell, and end."`

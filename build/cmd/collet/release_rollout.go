@@ -11,6 +11,7 @@ import (
 	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
+	"collet/build/publish/rolling"
 	"collet/netproto/adoption"
 	"collet/netproto/release"
 	"collet/netproto/release/rollout"
@@ -76,16 +77,16 @@ func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error
 
 // drive lets the rollout drive itself.
 func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) error {
-	d := rolloutDriver{
-		plan: rollout.Plan{Steps: r.Steps, Stay: r.Stay, Patience: r.Patience,
+	d := rolling.Driver{
+		Plan: rollout.Plan{Steps: r.Steps, Stay: r.Stay, Patience: r.Patience,
 			Chances: rollout.Chances{Hold: r.ChanceHold / 100, Widen: r.ChanceWiden / 100, Worse: r.Worse / 100}},
-		every: r.Every, after: r.After, number: r.Number,
-		entries: func(context.Context) ([]release.Entry, error) { return r.entries(c) },
-		figures: r.firstStarts,
-		reload:  r.FiguresFlags.Reload,
-		record:  r.record,
+		Every: r.Every, After: r.After, Number: r.Number,
+		Entries: func(context.Context) ([]release.Entry, error) { return r.entries(c) },
+		Figures: r.firstStarts,
+		Reload:  r.FiguresFlags.Reload,
+		Record:  r.record,
 	}
-	if err := d.plan.Check(); err != nil {
+	if err := d.Plan.Check(); err != nil {
 		return console.Usage(err)
 	}
 	if r.Every < time.Second {
@@ -96,18 +97,18 @@ func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) err
 			return console.Usage(fmt.Errorf("--usual %v: want 0 or more and less than 100", *r.Usual))
 		}
 		share := *r.Usual / 100
-		d.usual = &share
+		d.Usual = &share
 	}
 	// The keys are opened once: a passphrase that is typed is asked for before anything depends on it.
 	keys, err := r.openKeys(c)
 	if err != nil {
 		return err
 	}
-	d.change = func(ctx context.Context, next map[string]rollout.Decision) error {
+	d.Change = func(ctx context.Context, next map[string]rollout.Decision) error {
 		return r.carryOut(ctx, c, keys, next)
 	}
 	progress, shown := console.NewProgress(c.Err), map[string]time.Time{}
-	d.tell = func(target, what, reason string, isNew bool) {
+	d.Tell = func(target, what, reason string, isNew bool) {
 		line := console.Clean(fmt.Sprintf("%s %s: %s", target, what, reason))
 		now := time.Now()
 		if isNew || !progress.Terminal && now.Sub(shown[target]) >= time.Hour { // a log shows that the command is alive
@@ -121,9 +122,9 @@ func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) err
 		}
 		progress.Show(func(time.Time) string { return line })
 	}
-	err = d.drive(ctx)
+	err = d.Drive(ctx)
 	progress.ClearLine()
-	if errors.Is(err, errHeld) && r.ProposeKill != "" {
+	if errors.Is(err, rolling.ErrHeld) && r.ProposeKill != "" {
 		kill := r.changeFlags
 		kill.Propose = r.ProposeKill
 		err = errors.Join(err, kill.change(ctx, c, r.Number, func(e *release.Entry) { e.Killed = e.Hold }))
@@ -163,16 +164,16 @@ func (r releaseRolloutCommand) entries(c console.Console) (list []release.Entry,
 }
 
 // firstStarts asks the server.
-func (r releaseRolloutCommand) firstStarts(ctx context.Context) (map[startsOf]rollout.Starts, error) {
+func (r releaseRolloutCommand) firstStarts(ctx context.Context) (map[rolling.StartsOf]rollout.Starts, error) {
 	report, err := r.FiguresFlags.Report(ctx)
 	if err != nil {
 		return nil, err
 	}
-	starts := map[startsOf]rollout.Starts{}
+	starts := map[rolling.StartsOf]rollout.Starts{}
 	for _, one := range report.Releases {
 		number, err := strconv.ParseUint(one.Release, 10, 64)
 		if err == nil || one.Release == adoption.Unknown { // 0
-			starts[startsOf{one.Channel, one.Target, number}] = rollout.Starts{Confirmed: one.Confirmed, Failed: one.Failed}
+			starts[rolling.StartsOf{Channel: one.Channel, Target: one.Target, Number: number}] = rollout.Starts{Confirmed: one.Confirmed, Failed: one.Failed}
 		}
 	}
 	return starts, nil

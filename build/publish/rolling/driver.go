@@ -1,4 +1,6 @@
-package main
+// Package rolling carries out rollouts that drive themselves: it looks at the figures, asks netproto/release/rollout what to do, changes the
+// signed list and records it. All that it reads and changes is behind functions of the Driver, so the package has no effects of its own but time.
+package rolling
 
 import (
 	"context"
@@ -13,31 +15,31 @@ import (
 	"collet/netproto/release/rollout"
 )
 
-// rolloutDriver widens and holds one release by the first starts that players' clients report. It reads the signed list and the figures at every
+// Driver widens and holds one release by the first starts that players' clients report. It reads the signed list and the figures at every
 // look, so that others may change either meanwhile; a rollout that somebody else changed is theirs from then on.
 //
 //	look:  the list → is the rollout still ours? → figures → Plan.Next → hold what is bad, widen what is good → record
 //	ends:  every target is held, or was offered to all for After
-type rolloutDriver struct {
-	plan   rollout.Plan
-	every  time.Duration // between two looks
-	after  time.Duration // how long the starts are still judged after the last step
-	usual  *float64      // share of failures to assume where no release before has figures; nil for none
-	number uint64
+type Driver struct {
+	Plan   rollout.Plan
+	Every  time.Duration // between two looks
+	After  time.Duration // how long the starts are still judged after the last step
+	Usual  *float64      // share of failures to assume where no release before has figures; nil for none
+	Number uint64
 
-	entries func(context.Context) ([]release.Entry, error)               // all of the channel, signed
-	figures func(context.Context) (map[startsOf]rollout.Starts, error)   // first starts of all releases
-	change  func(context.Context, map[string]rollout.Decision) error     // by target; signs and publishes
-	reload  func(context.Context) error                                  // lets the server read the list again
-	record  func(context.Context, release.Entry, rollout.Decision) error // into the server's history
-	tell    func(target, what, reason string, isNew bool)                // isNew: not as at the look before
+	Entries func(context.Context) ([]release.Entry, error)               // all of the channel, signed
+	Figures func(context.Context) (map[StartsOf]rollout.Starts, error)   // first starts of all releases
+	Change  func(context.Context, map[string]rollout.Decision) error     // by target; signs and publishes
+	Reload  func(context.Context) error                                  // lets the server read the list again
+	Record  func(context.Context, release.Entry, rollout.Decision) error // into the server's history
+	Tell    func(target, what, reason string, isNew bool)                // isNew: not as at the look before
 
 	states  map[string]*rolloutState // by target
 	pending []pendingRecord          // decisions that were carried out and not yet recorded
 }
 
-// startsOf names the counts of a release; number 0 has those of releases that the server does not know.
-type startsOf struct {
+// StartsOf names the counts of a release; number 0 has those of releases that the server does not know.
+type StartsOf struct {
 	Channel, Target string
 	Number          uint64
 }
@@ -59,16 +61,16 @@ type pendingRecord struct {
 	decision rollout.Decision
 }
 
-// errHeld says that the driver held the release for some target.
-var errHeld = errors.New("held")
+// ErrHeld says that the driver held the release for some target.
+var ErrHeld = errors.New("held")
 
-// drive looks until the rollout ends. The error is one of the list or the keys, an *advice.Error if others changed the rollout, or errHeld.
+// Drive looks until the rollout ends. The error is one of the list or the keys, an *advice.Error if others changed the rollout, or ErrHeld.
 // Figures that can't be had are told, and looked for again: without them nothing is widened.
-func (d *rolloutDriver) drive(ctx context.Context) error {
+func (d *Driver) Drive(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	tick := time.NewTicker(d.every)
+	tick := time.NewTicker(d.Every)
 	defer tick.Stop()
 	for {
 		ended, err := d.look(ctx)
@@ -84,18 +86,18 @@ func (d *rolloutDriver) drive(ctx context.Context) error {
 }
 
 // begin reads what the rollout begins with.
-func (d *rolloutDriver) begin(ctx context.Context) error {
-	all, err := d.entries(ctx)
+func (d *Driver) begin(ctx context.Context) error {
+	all, err := d.Entries(ctx)
 	if err != nil {
 		return err
 	}
-	figures, err := d.figures(ctx)
+	figures, err := d.Figures(ctx)
 	if err != nil {
 		return err
 	}
 	d.states = map[string]*rolloutState{}
 	for _, e := range all {
-		if e.Number != d.number {
+		if e.Number != d.Number {
 			continue
 		}
 		switch {
@@ -106,11 +108,11 @@ func (d *rolloutDriver) begin(ctx context.Context) error {
 		}
 		s := &rolloutState{entry: e, since: time.Now()}
 		if before, found := releaseBefore(all, e); found {
-			s.before = figures[startsOf{e.Channel, e.Target, before.Number}]
+			s.before = figures[StartsOf{e.Channel, e.Target, before.Number}]
 		}
-		if s.before.Total() == 0 && d.usual != nil {
+		if s.before.Total() == 0 && d.Usual != nil {
 			const starts = 1_000_000 // as if it were known well
-			failed := uint64(*d.usual * starts)
+			failed := uint64(*d.Usual * starts)
 			s.before = rollout.Starts{Confirmed: starts - failed, Failed: failed}
 		}
 		d.states[e.Target] = s
@@ -119,17 +121,17 @@ func (d *rolloutDriver) begin(ctx context.Context) error {
 	first := map[string]rollout.Decision{}
 	for name, s := range d.states {
 		known += s.before.Total()
-		if step := d.plan.Steps[0]; int(s.entry.Percent) < step {
+		if step := d.Plan.Steps[0]; int(s.entry.Percent) < step {
 			first[name] = rollout.Decision{Target: name, Action: rollout.Widen, Percent: step, Reason: "the rollout begins"}
 		}
 	}
 	if known == 0 {
 		return advice.Wrong("name the share of first starts that usually fail with --usual, such as --usual 0.2, or widen it yourself with collet release rollout",
-			"the server has no first starts of a release before %d, so there is nothing to compare it with", d.number)
+			"the server has no first starts of a release before %d, so there is nothing to compare it with", d.Number)
 	}
 	for _, name := range d.names() {
 		if next, begins := first[name]; begins {
-			d.tell(name, named(next), next.Reason, true)
+			d.Tell(name, named(next), next.Reason, true)
 		}
 	}
 	return d.carryOut(ctx, first)
@@ -146,30 +148,30 @@ func releaseBefore(all []release.Entry, of release.Entry) (before release.Entry,
 }
 
 // look looks once. ended is true when nothing is left to decide.
-func (d *rolloutDriver) look(ctx context.Context) (ended bool, err error) {
-	all, err := d.entries(ctx)
+func (d *Driver) look(ctx context.Context) (ended bool, err error) {
+	all, err := d.Entries(ctx)
 	if err != nil {
 		return false, err
 	}
 	if err := d.isOurs(all); err != nil {
 		return false, err
 	}
-	figures, err := d.figures(ctx)
+	figures, err := d.Figures(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, err
 		}
-		d.tell("server", string(rollout.Wait), "the figures can't be read, so nothing is widened: "+err.Error(), true)
+		d.Tell("server", string(rollout.Wait), "the figures can't be read, so nothing is widened: "+err.Error(), true)
 		return false, nil
 	}
 	targets := make([]rollout.Target, 0, len(d.states))
 	for _, name := range d.names() {
 		s := d.states[name]
 		targets = append(targets, rollout.Target{Name: name, Percent: int(s.entry.Percent), At: time.Since(s.since), Before: s.before,
-			Now: figures[startsOf{s.entry.Channel, name, d.number}]})
+			Now: figures[StartsOf{s.entry.Channel, name, d.Number}]})
 	}
 	changes := map[string]rollout.Decision{}
-	for _, next := range d.plan.Next(targets) {
+	for _, next := range d.Plan.Next(targets) {
 		s := d.states[next.Target]
 		if s.isHeld {
 			continue
@@ -177,14 +179,14 @@ func (d *rolloutDriver) look(ctx context.Context) (ended bool, err error) {
 		if next.Action == rollout.Hold || next.Action == rollout.Widen {
 			changes[next.Target] = next
 		}
-		at := startsOf{s.entry.Channel, next.Target, d.number}
-		strange := startsOf{at.Channel, at.Target, 0}
+		at := StartsOf{s.entry.Channel, next.Target, d.Number}
+		strange := StartsOf{at.Channel, at.Target, 0}
 		isNew := next.Action != s.action || next.Action == rollout.Widen
 		if figures[at].Total() == 0 && figures[strange].Total() > 0 {
 			isNew, s.isUnknown = isNew || !s.isUnknown, true
 			next.Reason = fmt.Sprintf("the server has %d first starts of releases that it does not know; collet-server reload reads the signed list again", figures[strange].Total())
 		}
-		d.tell(next.Target, named(next), next.Reason, isNew)
+		d.Tell(next.Target, named(next), next.Reason, isNew)
 		s.action = next.Action
 	}
 	if err := d.carryOut(ctx, changes); err != nil {
@@ -203,7 +205,7 @@ func named(d rollout.Decision) string {
 }
 
 // names are the targets, sorted.
-func (d *rolloutDriver) names() []string {
+func (d *Driver) names() []string {
 	names := make([]string, 0, len(d.states))
 	for name := range d.states {
 		names = append(names, name)
@@ -213,16 +215,16 @@ func (d *rolloutDriver) names() []string {
 }
 
 // isOurs compares the list with what the driver made of it.
-func (d *rolloutDriver) isOurs(all []release.Entry) error {
+func (d *Driver) isOurs(all []release.Entry) error {
 	for _, name := range d.names() {
 		s := d.states[name]
-		i := slices.IndexFunc(all, func(e release.Entry) bool { return e.Track() == s.entry.Track() && e.Number == d.number })
+		i := slices.IndexFunc(all, func(e release.Entry) bool { return e.Track() == s.entry.Track() && e.Number == d.Number })
 		if i < 0 || all[i].Percent != s.entry.Percent || all[i].Hold != s.entry.Hold || all[i].Killed != s.entry.Killed {
 			return advice.Wrong("run it again if it should go on from there", "somebody else changed the rollout of %s, so it does not drive itself any more", s.entry.Path())
 		}
 		for _, e := range all {
-			if e.Track() == s.entry.Track() && e.Number > d.number && e.Percent > 0 && !e.Hold && !e.Killed {
-				return advice.Wrong("let that one drive itself", "%s is offered now, so the rollout of release %d has ended", e.Path(), d.number)
+			if e.Track() == s.entry.Track() && e.Number > d.Number && e.Percent > 0 && !e.Hold && !e.Killed {
+				return advice.Wrong("let that one drive itself", "%s is offered now, so the rollout of release %d has ended", e.Path(), d.Number)
 			}
 		}
 	}
@@ -230,15 +232,15 @@ func (d *rolloutDriver) isOurs(all []release.Entry) error {
 }
 
 // carryOut changes the signed list.
-func (d *rolloutDriver) carryOut(ctx context.Context, changes map[string]rollout.Decision) error {
+func (d *Driver) carryOut(ctx context.Context, changes map[string]rollout.Decision) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := d.change(ctx, changes); err != nil {
+	if err := d.Change(ctx, changes); err != nil {
 		return err
 	}
-	if err := d.reload(ctx); err != nil {
-		d.tell("server", "reload", err.Error(), true)
+	if err := d.Reload(ctx); err != nil {
+		d.Tell("server", "reload", err.Error(), true)
 	}
 	for _, name := range d.names() {
 		next, isChanged := changes[name]
@@ -257,10 +259,10 @@ func (d *rolloutDriver) carryOut(ctx context.Context, changes map[string]rollout
 }
 
 // recordPending records decisions. What can't be recorded now is tried again at the next look.
-func (d *rolloutDriver) recordPending(ctx context.Context) {
+func (d *Driver) recordPending(ctx context.Context) {
 	for len(d.pending) > 0 {
-		if err := d.record(ctx, d.pending[0].entry, d.pending[0].decision); err != nil {
-			d.tell(d.pending[0].entry.Target, named(d.pending[0].decision), "not yet in the server's history: "+err.Error(), true)
+		if err := d.Record(ctx, d.pending[0].entry, d.pending[0].decision); err != nil {
+			d.Tell(d.pending[0].entry.Target, named(d.pending[0].decision), "not yet in the server's history: "+err.Error(), true)
 			return
 		}
 		d.pending = d.pending[1:]
@@ -268,13 +270,13 @@ func (d *rolloutDriver) recordPending(ctx context.Context) {
 }
 
 // hasEnded reports whether nothing is left to decide or to record.
-func (d *rolloutDriver) hasEnded() (bool, error) {
+func (d *Driver) hasEnded() (bool, error) {
 	var held []string
 	for _, name := range d.names() {
 		switch s := d.states[name]; {
 		case s.isHeld:
 			held = append(held, s.entry.Path())
-		case s.action != rollout.Done || time.Since(s.since) < d.after:
+		case s.action != rollout.Done || time.Since(s.since) < d.After:
 			return false, nil
 		}
 	}
@@ -282,7 +284,7 @@ func (d *rolloutDriver) hasEnded() (bool, error) {
 	case len(d.pending) > 0:
 		return false, nil
 	case held != nil:
-		return true, fmt.Errorf("%s: %w; players who have it keep it; collet release kill %d takes it back from them, hold --off offers it again", strings.Join(held, ", "), errHeld, d.number)
+		return true, fmt.Errorf("%s: %w; players who have it keep it; collet release kill %d takes it back from them, hold --off offers it again", strings.Join(held, ", "), ErrHeld, d.Number)
 	default:
 		return true, nil
 	}

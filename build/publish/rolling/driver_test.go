@@ -1,4 +1,4 @@
-package main
+package rolling
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // rolloutWorld is a signed list, and players whose first starts are reported.
 type rolloutWorld struct {
 	entries   []release.Entry
-	starts    map[startsOf]rollout.Starts
+	starts    map[StartsOf]rollout.Starts
 	perMinute rollout.Starts // of release 12 at 1 percent, for each target
 	began     time.Time
 	told      []string
@@ -26,13 +26,13 @@ type rolloutWorld struct {
 	meanwhile func(w *rolloutWorld, minutes int)
 }
 
-func (w *rolloutWorld) driver() *rolloutDriver {
-	return &rolloutDriver{
-		plan: rollout.Plan{Steps: rollout.DefaultSteps(), Stay: rollout.DefaultStay,
+func (w *rolloutWorld) driver() *Driver {
+	return &Driver{
+		Plan: rollout.Plan{Steps: rollout.DefaultSteps(), Stay: rollout.DefaultStay,
 			Chances: rollout.Chances{Hold: rollout.DefaultHold, Widen: rollout.DefaultWiden, Worse: rollout.DefaultWorse}},
-		every: time.Minute, after: 24 * time.Hour, number: 12,
-		entries: func(context.Context) ([]release.Entry, error) { return append([]release.Entry(nil), w.entries...), nil },
-		figures: func(context.Context) (map[startsOf]rollout.Starts, error) {
+		Every: time.Minute, After: 24 * time.Hour, Number: 12,
+		Entries: func(context.Context) ([]release.Entry, error) { return append([]release.Entry(nil), w.entries...), nil },
+		Figures: func(context.Context) (map[StartsOf]rollout.Starts, error) {
 			if w.meanwhile != nil {
 				w.meanwhile(w, int(time.Since(w.began).Minutes()))
 			}
@@ -41,7 +41,7 @@ func (w *rolloutWorld) driver() *rolloutDriver {
 			}
 			for _, e := range w.entries {
 				if e.Number == 12 && !e.Hold {
-					at := startsOf{e.Channel, e.Target, 12}
+					at := StartsOf{e.Channel, e.Target, 12}
 					s := w.starts[at]
 					s.Confirmed += w.perMinute.Confirmed * uint64(e.Percent)
 					s.Failed += w.perMinute.Failed * uint64(e.Percent)
@@ -50,7 +50,7 @@ func (w *rolloutWorld) driver() *rolloutDriver {
 			}
 			return w.starts, nil
 		},
-		change: func(_ context.Context, next map[string]rollout.Decision) error {
+		Change: func(_ context.Context, next map[string]rollout.Decision) error {
 			for i := range w.entries {
 				e := &w.entries[i]
 				switch d := next[e.Target]; {
@@ -63,20 +63,20 @@ func (w *rolloutWorld) driver() *rolloutDriver {
 			}
 			return nil
 		},
-		reload: func(context.Context) error {
+		Reload: func(context.Context) error {
 			if w.deaf {
 				return errors.New("deaf")
 			}
 			return nil
 		},
-		record: func(_ context.Context, e release.Entry, d rollout.Decision) error {
+		Record: func(_ context.Context, e release.Entry, d rollout.Decision) error {
 			if w.deaf {
 				return errors.New("deaf")
 			}
 			w.recorded = append(w.recorded, fmt.Sprintf("%s %s %d", e.Target, d.Action, e.Percent))
 			return nil
 		},
-		tell: func(target, what, reason string, isNew bool) {
+		Tell: func(target, what, reason string, isNew bool) {
 			if isNew {
 				w.told = append(w.told, fmt.Sprintf("%s %s: %s", target, what, reason))
 			}
@@ -86,7 +86,7 @@ func (w *rolloutWorld) driver() *rolloutDriver {
 
 // newRolloutWorld has releases 11 and 12 for targets; 12 is offered to a percentage.
 func newRolloutWorld(percent uint8, targets ...string) *rolloutWorld {
-	w := &rolloutWorld{starts: map[startsOf]rollout.Starts{}, began: time.Now()}
+	w := &rolloutWorld{starts: map[StartsOf]rollout.Starts{}, began: time.Now()}
 	for _, target := range targets {
 		for _, number := range []uint64{9, 10, 11, 12} {
 			e := release.Entry{Product: "lathe", Channel: "stable", Target: target, Number: number, Percent: 100, Killed: number == 11}
@@ -95,8 +95,8 @@ func newRolloutWorld(percent uint8, targets ...string) *rolloutWorld {
 			}
 			w.entries = append(w.entries, e)
 		}
-		w.starts[startsOf{"stable", target, 10}] = rollout.Starts{Confirmed: 999_000, Failed: 1000}
-		w.starts[startsOf{"stable", target, 11}] = rollout.Starts{Confirmed: 10, Failed: 500} // was withdrawn: nothing to compare with
+		w.starts[StartsOf{"stable", target, 10}] = rollout.Starts{Confirmed: 999_000, Failed: 1000}
+		w.starts[StartsOf{"stable", target, 11}] = rollout.Starts{Confirmed: 10, Failed: 500} // was withdrawn: nothing to compare with
 	}
 	return w
 }
@@ -107,7 +107,7 @@ func TestRolloutDriver(t *testing.T) {
 		percent  uint8
 		targets  string
 		good     rollout.Starts // a minute, at 1 percent
-		change   func(*rolloutDriver, *rolloutWorld)
+		change   func(*Driver, *rolloutWorld)
 		during   func(w *rolloutWorld, minutes int)
 		recorded string
 		fault    string
@@ -142,16 +142,16 @@ func TestRolloutDriver(t *testing.T) {
 					w.entries = append(w.entries, release.Entry{Product: "lathe", Channel: "stable", Target: "a", Number: 13, Percent: 1})
 				}
 			}},
-		{name: "held before", percent: 1, targets: "a", fault: "is held", change: func(_ *rolloutDriver, w *rolloutWorld) { w.entries[3].Hold = true }},
-		{name: "withdrawn before", percent: 1, targets: "a", fault: "was withdrawn for ever", change: func(_ *rolloutDriver, w *rolloutWorld) { w.entries[3].Killed = true }},
-		{name: "nothing to compare with", percent: 1, targets: "a", fault: "--usual", change: func(_ *rolloutDriver, w *rolloutWorld) { clear(w.starts) }},
+		{name: "held before", percent: 1, targets: "a", fault: "is held", change: func(_ *Driver, w *rolloutWorld) { w.entries[3].Hold = true }},
+		{name: "withdrawn before", percent: 1, targets: "a", fault: "was withdrawn for ever", change: func(_ *Driver, w *rolloutWorld) { w.entries[3].Killed = true }},
+		{name: "nothing to compare with", percent: 1, targets: "a", fault: "--usual", change: func(_ *Driver, w *rolloutWorld) { clear(w.starts) }},
 		{name: "a usual share", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 100}, recorded: "a widen 5, a widen 25, a widen 100",
-			change: func(d *rolloutDriver, w *rolloutWorld) { clear(w.starts); share := 0.001; d.usual = &share }},
+			change: func(d *Driver, w *rolloutWorld) { clear(w.starts); share := 0.001; d.Usual = &share }},
 		{name: "the server does not know the release", percent: 1, targets: "a", fault: "collet-server reload",
 			during: func(w *rolloutWorld, minutes int) {
-				w.starts[startsOf{"stable", "a", 0}] = rollout.Starts{Confirmed: 7}
+				w.starts[StartsOf{"stable", "a", 0}] = rollout.Starts{Confirmed: 7}
 			}},
-		{name: "no server at the beginning", percent: 1, targets: "a", fault: "no server answers", change: func(_ *rolloutDriver, w *rolloutWorld) { w.down = true }},
+		{name: "no server at the beginning", percent: 1, targets: "a", fault: "no server answers", change: func(_ *Driver, w *rolloutWorld) { w.down = true }},
 		{name: "the server is away for a day", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 100}, recorded: "a widen 5, a widen 25, a widen 100", after: 52 * time.Hour,
 			during: func(w *rolloutWorld, minutes int) { w.down = minutes > 60 && minutes < 25*60 }},
 		{name: "what can't be recorded is recorded later", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 90, Failed: 10}, recorded: "a hold 1", fault: "held", after: 11 * time.Minute,
@@ -168,7 +168,7 @@ func TestRolloutDriver(t *testing.T) {
 				begin := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 10*24*time.Hour)
 				defer cancel()
-				err := d.drive(ctx)
+				err := d.Drive(ctx)
 				if ctx.Err() != nil {
 					err = fmt.Errorf("%w; %s", err, strings.Join(w.told, "; "))
 				}
@@ -192,7 +192,7 @@ func TestRolloutIsInterrupted(t *testing.T) {
 		w := newRolloutWorld(1, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := w.driver().drive(ctx); !errors.Is(err, context.DeadlineExceeded) || len(w.recorded) > 0 {
+		if err := w.driver().Drive(ctx); !errors.Is(err, context.DeadlineExceeded) || len(w.recorded) > 0 {
 			t.Errorf("%v, %v", err, w.recorded)
 		}
 	})

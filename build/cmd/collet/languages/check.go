@@ -1,4 +1,5 @@
-package main
+// Package languages is the commands of collet lang.
+package languages
 
 import (
 	"errors"
@@ -11,26 +12,26 @@ import (
 	"collet/build/language"
 )
 
-// langCommand is `collet lang`.
-type langCommand struct {
-	Check langCheckCommand `cmd:"" help:"List what a language lacks, over the window, the dashboard and the installers."`
+// Command is `collet lang`.
+type Command struct {
+	Check checkCommand `cmd:"" help:"List what a language lacks, over the window, the dashboard and the installers."`
 }
 
 // Help is what --help adds to the list of commands.
-func (langCommand) Help() string {
+func (Command) Help() string {
 	return `A language is one folder of assets/lang in Collet's source tree. To add one, copy assets/lang/en, translate the texts, and check:
 
   collet lang check de`
 }
 
-// langCheckCommand is `collet lang check`.
-type langCheckCommand struct {
+// checkCommand is `collet lang check`.
+type checkCommand struct {
 	Languages []string `arg:"" optional:"" placeholder:"LANGUAGE" help:"Languages such as de or pt-br (default: all)."`
 	Dir       string   `group:"where" default:"assets/lang" placeholder:"DIR" help:"Folder of the languages (default: ${default})."`
 }
 
 // Help is what --help adds to the flags.
-func (langCheckCommand) Help() string {
+func (checkCommand) Help() string {
 	return `Compares each text with the English one: missing and unknown keys, placeholders, the forms of nouns after numbers, lengths that
 fit the window, and fonts for its letters. The exit code is 1 if there is something to do.
 
@@ -42,7 +43,7 @@ fit the window, and fonts for its letters. The exit code is 1 if there is someth
 var errLanguages = errors.New("the languages are not complete")
 
 // Run prints one line for each problem, and a line for each language.
-func (l langCheckCommand) Run(out io.Writer) error {
+func (l checkCommand) Run(out io.Writer) error {
 	if _, err := os.Stat(filepath.Join(l.Dir, language.English)); err != nil {
 		return console.Usage(fmt.Errorf("%s is no folder of languages, it has no %s: run this in Collet's source tree, or name the folder with --dir", l.Dir, language.English))
 	}
