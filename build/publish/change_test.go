@@ -254,7 +254,7 @@ func TestSettings(t *testing.T) {
 	s := newStage(t)
 	f := s.open()
 	want := publish.DefaultSettings()
-	want.Product, want.Mirrors, want.Outputs = "lathe", []string{}, []string{}
+	want.Product, want.Mirrors = "lathe", []string{}
 	got := f.Settings()
 	must(t, f.Close())
 	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {

@@ -69,9 +69,9 @@ Keys = %q
 # Where else a publication goes: a folder, s3://bucket/prefix?endpoint=host:port, github://OWNER/REPO or oci://HOST/REPOSITORY. Credentials
 # come from the environment (docs/RELEASING.md).
 Output = ""
-# Several places, in place of Output: Outputs = ["…", "…"], and how many of them have to be brought up to date (0: more than half).
-Outputs = []
-Quorum = 0
+# Several places, in place of Output, and how many of them have to be brought up to date (0: more than half).
+# Outputs = []
+# Quorum = 0
 
 # Percent of the players that are offered a new release at once; collet release rollout raises it.
 Percent = 100

@@ -109,7 +109,7 @@ func (b *bucket) run(ts *testscript.TestScript, neg bool, args []string) {
 
 func listPlaces(ts *testscript.TestScript, neg bool, args []string) {
 	list := fmt.Sprintf("Outputs = [%q, %q, %q]", ts.MkAbs("www"), ts.MkAbs("other"), ts.Getenv("S3"))
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(ts.ReadFile(args[0]), "Outputs = []", list, 1)), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(ts.ReadFile(args[0]), "# Outputs = []", list, 1)), 0o644))
 }
 
 func beginToken(ts *testscript.TestScript, neg bool, args []string) {
