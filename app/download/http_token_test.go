@@ -82,7 +82,7 @@ func TestToken(t *testing.T) {
 		"a wrong one":     {tokens("wrong"), 1, "status 401"},
 		"an expired one":  {tokens("old", "right"), 2, ""},
 		"two wrong ones":  {tokens("old", "older"), 2, "status 401"},
-		"no token at all": {func(context.Context, string) (string, error) { return "", errors.New("nobody is signed in") }, 1, "there is no token: nobody is signed in"},
+		"no token at all": {func(context.Context, string) (string, error) { return "", errors.New("not signed in") }, 1, "there is no token: not signed in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +190,7 @@ func TestForbidden(t *testing.T) {
 func TestSignInAsksOthers(t *testing.T) {
 	t.Parallel()
 	closed, open := newGate(t, "right", hello), newGate(t, "", hello)
-	noToken := func(context.Context, string) (string, error) { return "", errors.New("nobody is signed in") }
+	noToken := func(context.Context, string) (string, error) { return "", errors.New("not signed in") }
 	if data, err := fetch(t.Context(), wayTo(t, open.URL, download.HTTPOptions{Token: noToken}), stampName); err != nil || data != "hello" {
 		t.Errorf("a mirror that needs no token: %q, %v", data, err)
 	}

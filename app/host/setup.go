@@ -38,7 +38,7 @@ type setup struct {
 	log      zerolog.Logger
 	logs     *logfile.File
 
-	beacon    *beacon.Teller    // nil tells nobody
+	beacon    *beacon.Teller    // nil sends none
 	collector *memory.Collector // nil leaves the garbage collector as it is
 
 	exe    string // absolute path of this program

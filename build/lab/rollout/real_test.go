@@ -177,7 +177,7 @@ func TestTrial(t *testing.T) {
 		t.Error("the release is offered on")
 	}
 
-	// The operator accepts the proposal: nobody has release 2 afterwards.
+	// The operator accepts the proposal: no player has release 2 afterwards.
 	collet("release", "accept", "kill", "--allow-development")
 	reload()
 	everybody(all)
