@@ -52,6 +52,14 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 	return list, nil
 }
 
+// Beside lists the entries of all numbers in the channel of a release, for its targets. It is an error if there is no such release.
+func (f *Folder) Beside(w Which) ([]release.Entry, error) {
+	if _, err := f.releases.findEntries(w); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(f.repo.Entries(), func(e release.Entry) bool { return !f.releases.isBeside(e, w) }), nil
+}
+
 // Change edits the selected entries of the signed list. It reports whether any entry changed. A killed release does not change any more.
 func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, change func(*release.Entry)) (bool, error) {
 	if _, err := f.releases.findEntries(w); err != nil {

@@ -33,7 +33,12 @@ func (r *releases) channel(name string) string {
 
 // selects reports whether w selects an entry.
 func (r *releases) selects(e release.Entry, w Which) bool {
-	return e.Product == r.settings.Product && e.Channel == r.channel(w.Channel) && (w.Target == "" || e.Target == w.Target) && e.Number == w.Number
+	return r.isBeside(e, w) && e.Number == w.Number
+}
+
+// isBeside reports whether an entry has the channel and a target of those that w selects.
+func (r *releases) isBeside(e release.Entry, w Which) bool {
+	return e.Product == r.settings.Product && e.Channel == r.channel(w.Channel) && (w.Target == "" || e.Target == w.Target)
 }
 
 // findEntries lists the selected entries. It is an error if no entry matches.

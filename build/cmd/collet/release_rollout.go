@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,12 +74,16 @@ func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error
 	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Percent = uint8(*r.Percent) })
 }
 
+// plan is how the flags want the rollout to go.
+func (r releaseRolloutCommand) plan() rollout.Plan {
+	return rollout.Plan{Steps: r.Steps, Stay: r.Stay, Patience: r.Patience,
+		Chances: rollout.Chances{Hold: r.ChanceHold / 100, Widen: r.ChanceWiden / 100, Worse: r.Worse / 100}}
+}
+
 // drive lets the rollout drive itself.
 func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) error {
 	d := rolling.Driver{
-		Plan: rollout.Plan{Steps: r.Steps, Stay: r.Stay, Patience: r.Patience,
-			Chances: rollout.Chances{Hold: r.ChanceHold / 100, Widen: r.ChanceWiden / 100, Worse: r.Worse / 100}},
-		Every: r.Every, After: r.After, Number: r.Number,
+		Plan: r.plan(), Every: r.Every, After: r.After, Number: r.Number,
 		Entries: func(context.Context) ([]release.Entry, error) { return r.entries(c) },
 		Figures: r.firstStarts,
 		Reload:  r.FiguresFlags.Reload,
@@ -115,12 +118,9 @@ func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) err
 			progress.ClearLine()
 			fmt.Fprintf(c.Out, "%s %s\n", now.Format(time.DateTime), line)
 			shown[target] = now
-			return
+		} else if progress.Terminal {
+			progress.Show(func(time.Time) string { return line })
 		}
-		if !progress.Terminal {
-			return
-		}
-		progress.Show(func(time.Time) string { return line })
 	}
 	err = d.Drive(ctx)
 	progress.ClearLine()
@@ -147,17 +147,8 @@ func (r releaseRolloutCommand) openKeys(c console.Console) (keys []*trust.Privat
 
 // entries are the releases of the channel.
 func (r releaseRolloutCommand) entries(c console.Console) (list []release.Entry, err error) {
-	err = reading(c, r.folderFlags, func(w *workshop) error {
-		which := r.which(r.Number)
-		if _, err := w.Show(which); err != nil {
-			return err
-		}
-		all, err := w.List()
-		for _, one := range all {
-			if one.Entry.Channel == cmp.Or(which.Channel, w.Settings().Channel) && (which.Target == "" || which.Target == one.Entry.Target) {
-				list = append(list, one.Entry)
-			}
-		}
+	err = reading(c, r.folderFlags, func(w *workshop) (err error) {
+		list, err = w.Beside(r.which(r.Number))
 		return err
 	})
 	return list, err

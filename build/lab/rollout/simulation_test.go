@@ -47,8 +47,7 @@ func TestSimulation(t *testing.T) {
 	if testlevel.Full() {
 		seeds = 1000
 	}
-	plan := rollout.Plan{Steps: rollout.DefaultSteps(), Stay: rollout.DefaultStay,
-		Chances: rollout.Chances{Hold: rollout.DefaultHold, Widen: rollout.DefaultWiden, Worse: rollout.DefaultWorse}}
+	plan := rollout.DefaultPlan()
 	for _, w := range []world{
 		{"good", []float64{0, 0, 0}, 0},
 		{"bad everywhere", []float64{defect, defect, defect}, 0},

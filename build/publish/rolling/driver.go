@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 )
 
 // Driver widens and holds one release by the first starts that players' clients report. It reads the signed list and the figures at every
-// look, so that others may change either meanwhile; a rollout that somebody else changed is theirs from then on.
+// look, so either may change meanwhile; a rollout that was changed elsewhere is left alone from then on.
 //
 //	look:  the list → is the rollout still ours? → figures → Plan.Next → hold what is bad, widen what is good → record
 //	ends:  every target is held, or was offered to all for After
@@ -117,21 +118,15 @@ func (d *Driver) begin(ctx context.Context) error {
 		}
 		d.states[e.Target] = s
 	}
-	known := uint64(0)
-	first := map[string]rollout.Decision{}
-	for name, s := range d.states {
-		known += s.before.Total()
-		if step := d.Plan.Steps[0]; int(s.entry.Percent) < step {
-			first[name] = rollout.Decision{Target: name, Action: rollout.Widen, Percent: step, Reason: "the rollout begins"}
-		}
-	}
-	if known == 0 {
+	if !slices.ContainsFunc(d.names(), func(name string) bool { return d.states[name].before.Total() > 0 }) {
 		return advice.Wrong("name the share of first starts that usually fail with --usual, such as --usual 0.2, or widen it yourself with collet release rollout",
 			"the server has no first starts of a release before %d, so there is nothing to compare it with", d.Number)
 	}
+	first := map[string]rollout.Decision{}
 	for _, name := range d.names() {
-		if next, begins := first[name]; begins {
-			d.Tell(name, named(next), next.Reason, true)
+		if step := d.Plan.Steps[0]; int(d.states[name].entry.Percent) < step {
+			first[name] = rollout.Decision{Target: name, Action: rollout.Widen, Percent: step, Reason: "the rollout begins"}
+			d.Tell(name, named(first[name]), first[name].Reason, true)
 		}
 	}
 	return d.carryOut(ctx, first)
@@ -179,12 +174,11 @@ func (d *Driver) look(ctx context.Context) (ended bool, err error) {
 		if next.Action == rollout.Hold || next.Action == rollout.Widen {
 			changes[next.Target] = next
 		}
-		at := StartsOf{s.entry.Channel, next.Target, d.Number}
-		strange := StartsOf{at.Channel, at.Target, 0}
 		isNew := next.Action != s.action || next.Action == rollout.Widen
-		if figures[at].Total() == 0 && figures[strange].Total() > 0 {
+		unknown := figures[StartsOf{s.entry.Channel, next.Target, 0}].Total()
+		if unknown > 0 && figures[StartsOf{s.entry.Channel, next.Target, d.Number}].Total() == 0 {
 			isNew, s.isUnknown = isNew || !s.isUnknown, true
-			next.Reason = fmt.Sprintf("the server has %d first starts of releases that it does not know; collet-server reload reads the signed list again", figures[strange].Total())
+			next.Reason = fmt.Sprintf("the server has %d first starts of releases that it does not know; collet-server reload reads the signed list again", unknown)
 		}
 		d.Tell(next.Target, named(next), next.Reason, isNew)
 		s.action = next.Action
@@ -205,14 +199,7 @@ func named(d rollout.Decision) string {
 }
 
 // names are the targets, sorted.
-func (d *Driver) names() []string {
-	names := make([]string, 0, len(d.states))
-	for name := range d.states {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (d *Driver) names() []string { return slices.Sorted(maps.Keys(d.states)) }
 
 // isOurs compares the list with what the driver made of it.
 func (d *Driver) isOurs(all []release.Entry) error {
@@ -220,7 +207,7 @@ func (d *Driver) isOurs(all []release.Entry) error {
 		s := d.states[name]
 		i := slices.IndexFunc(all, func(e release.Entry) bool { return e.Track() == s.entry.Track() && e.Number == d.Number })
 		if i < 0 || all[i].Percent != s.entry.Percent || all[i].Hold != s.entry.Hold || all[i].Killed != s.entry.Killed {
-			return advice.Wrong("run it again if it should go on from there", "somebody else changed the rollout of %s, so it does not drive itself any more", s.entry.Path())
+			return advice.Wrong("run it again if it should go on from there", "the rollout of %s was changed meanwhile, so it does not drive itself any more", s.entry.Path())
 		}
 		for _, e := range all {
 			if e.Track() == s.entry.Track() && e.Number > d.Number && e.Percent > 0 && !e.Hold && !e.Killed {

@@ -28,8 +28,7 @@ type rolloutWorld struct {
 
 func (w *rolloutWorld) driver() *Driver {
 	return &Driver{
-		Plan: rollout.Plan{Steps: rollout.DefaultSteps(), Stay: rollout.DefaultStay,
-			Chances: rollout.Chances{Hold: rollout.DefaultHold, Widen: rollout.DefaultWiden, Worse: rollout.DefaultWorse}},
+		Plan:  rollout.DefaultPlan(),
 		Every: time.Minute, After: 24 * time.Hour, Number: 12,
 		Entries: func(context.Context) ([]release.Entry, error) { return append([]release.Entry(nil), w.entries...), nil },
 		Figures: func(context.Context) (map[StartsOf]rollout.Starts, error) {
@@ -122,15 +121,15 @@ func TestRolloutDriver(t *testing.T) {
 					w.perMinute.Failed = 1
 				}
 			}},
-		{name: "somebody holds it", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 1}, fault: "somebody else changed the rollout",
+		{name: "it is held meanwhile", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 1}, fault: "was changed meanwhile, so it does not drive itself any more",
 			during: func(w *rolloutWorld, minutes int) { w.entries[3].Hold = minutes > 5 }},
-		{name: "somebody widens it", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 1}, fault: "somebody else changed the rollout",
+		{name: "it is widened meanwhile", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 1}, fault: "was changed meanwhile, so it does not drive itself any more",
 			during: func(w *rolloutWorld, minutes int) {
 				if minutes > 5 {
 					w.entries[3].Percent = 30
 				}
 			}},
-		{name: "it is taken off the list", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 1}, fault: "somebody else changed the rollout",
+		{name: "it is taken off the list", percent: 1, targets: "a", good: rollout.Starts{Confirmed: 1}, fault: "was changed meanwhile, so it does not drive itself any more",
 			during: func(w *rolloutWorld, minutes int) {
 				if minutes > 5 {
 					w.entries = w.entries[:3]

@@ -69,13 +69,6 @@ type Chances struct {
 	Worse float64 // the difference that matters, as a share of first starts
 }
 
-// The defaults: with a share of failures of 0.1 %, some 3,500 first starts make a release Good, and 1,200 that fail at 0.6 % make it Bad.
-const (
-	DefaultHold  = 0.005
-	DefaultWiden = 0.001
-	DefaultWorse = 0.004
-)
-
 // Check returns the fault of the chances, or nil.
 func (c Chances) Check() error {
 	for _, one := range []struct {
@@ -188,11 +181,11 @@ type Plan struct {
 	Patience time.Duration
 }
 
-// DefaultSteps returns the percentages of a rollout.
-func DefaultSteps() []int { return []int{1, 5, 25, 100} }
-
-// DefaultStay is how long a rollout stays at a step at least.
-const DefaultStay = 2 * time.Hour
+// DefaultPlan is how a rollout goes if nothing else is asked for. For one target, and with a share of failures of 0.1 %, some 3,500 first starts
+// make a release Good, and 1,200 that fail at 0.6 % make it Bad.
+func DefaultPlan() Plan {
+	return Plan{Steps: []int{1, 5, 25, 100}, Stay: 2 * time.Hour, Chances: Chances{Hold: 0.005, Widen: 0.001, Worse: 0.004}}
+}
 
 // Check returns the fault of the plan, or nil.
 func (p Plan) Check() error {

@@ -11,7 +11,7 @@ import (
 	"collet/netproto/release/rollout"
 )
 
-var chances = rollout.Chances{Hold: rollout.DefaultHold, Widen: rollout.DefaultWiden, Worse: rollout.DefaultWorse}
+var chances = rollout.DefaultPlan().Chances
 
 func TestJudge(t *testing.T) {
 	known := rollout.Starts{Confirmed: 999_000, Failed: 1000} // 0.1 %
@@ -96,7 +96,7 @@ func draw(rng *rand.Rand, s rollout.Starts, rate float64) rollout.Starts {
 }
 
 func TestNext(t *testing.T) {
-	plan := rollout.Plan{Steps: rollout.DefaultSteps(), Stay: 2 * time.Hour, Chances: chances}
+	plan := rollout.DefaultPlan()
 	if err := plan.Check(); err != nil {
 		t.Fatal(err)
 	}
