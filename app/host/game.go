@@ -123,15 +123,15 @@ func (g *game) handleReady() {
 	g.prove()
 }
 
-// prove records once that the running game has proven itself.
+// prove records that the running game has proven itself. What could not be recorded before is tried again.
 func (g *game) prove() {
 	if !g.proven {
 		g.proven = true
 		if g.live {
 			g.beacon.Started(g.dir != nil && g.dir.Pending(), time.Since(g.began))
 		}
-		g.confirm()
 	}
+	g.confirm()
 }
 
 // gameEnd is how a game ended.

@@ -43,12 +43,16 @@ func (o *origin) findOrigin() (err error) {
 		Token: o.settings.Release.Token, Command: o.settings.Release.TokenCommand, Folder: o.folder, Mirrors: o.signed.urls, Log: o.log,
 	})
 	o.valve.SetCap(o.signed.bandwidth)
+	address := cmp.Or(o.opt.Beacon, o.settings.Release.Beacon)
+	if address == "" || address == settings.BeaconOff {
+		return nil
+	}
 	authorities, err := o.authorities()
 	if err != nil {
 		o.log.Warn().Err(err).Msg("no beacons are sent")
 		return nil // what uses the authorities for more reports it
 	}
-	o.beacon = beacon.New(beacon.Options{Address: cmp.Or(o.opt.Beacon, o.settings.Release.Beacon), Target: string(o.target), Channel: o.signed.channel,
+	o.beacon = beacon.New(beacon.Options{Address: address, Target: string(o.target), Channel: o.signed.channel,
 		Dialer: o.route.web(), TLS: authorities, Log: o.log})
 	return nil
 }
@@ -115,12 +119,9 @@ func (o *origin) mirror(address string) (*download.HTTPMirror, error) {
 
 // authorities are the certificate authorities of web servers; nil for those of the system.
 func (o *origin) authorities() (*tls.Config, error) {
-	file := cmp.Or(o.opt.TlsCa, o.settings.ClientNetwork.TlsCa)
+	file := authorityFile(o.opt, o.settings, o.folder)
 	if file == "" {
 		return nil, nil
-	}
-	if o.opt.TlsCa == "" && !filepath.IsAbs(file) {
-		file = filepath.Join(o.folder, file)
 	}
 	return dial.ClientTLS(file, "")
 }

@@ -68,16 +68,19 @@ func (r route) web() *dial.Dialer {
 	return &dial.Dialer{Proxy: r.dialer.Proxy, ProxyOnly: r.dialer.ProxyOnly, Log: r.dialer.Log}
 }
 
-// clientTLS reads the certificate authorities. A file from the settings is relative to the install folder, one from the command line
-// to the working folder.
-func clientTLS(opt Options, s settings.Settings, folder string) (*tls.Config, error) {
-	file := opt.TlsCa
-	if file == "" && s.ClientNetwork.TlsCa != "" {
-		if file = s.ClientNetwork.TlsCa; !filepath.IsAbs(file) {
-			file = filepath.Join(folder, file)
-		}
+// authorityFile is the file of the certificate authorities; empty for those of the system. One from the settings is relative to the install
+// folder, one from the command line to the working folder.
+func authorityFile(opt Options, s settings.Settings, folder string) string {
+	file := s.ClientNetwork.TlsCa
+	if opt.TlsCa != "" || file == "" || filepath.IsAbs(file) {
+		return cmp.Or(opt.TlsCa, file)
 	}
-	return dial.ClientTLS(file, cmp.Or(opt.TlsName, s.ClientNetwork.TlsName))
+	return filepath.Join(folder, file)
+}
+
+// clientTLS reads the certificate authorities.
+func clientTLS(opt Options, s settings.Settings, folder string) (*tls.Config, error) {
+	return dial.ClientTLS(authorityFile(opt, s, folder), cmp.Or(opt.TlsName, s.ClientNetwork.TlsName))
 }
 
 // chooseProxy returns nil for direct connections.
