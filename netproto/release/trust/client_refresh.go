@@ -63,8 +63,7 @@ func (c *Client) refresh(ctx context.Context, f Fetcher) error {
 			return err
 		}
 	}
-	stated := timestamp.err == nil && c.statesNewest(timestamp.bytes)
-	if stated && (!overdue || unanswered(ctx, root.err)) {
+	if (!overdue || unanswered(ctx, root.err)) && timestamp.err == nil && c.statesNewest(timestamp.bytes) {
 		err := c.updateLists(ctx, f, timestamp.bytes)
 		var rejected *Error
 		if overdue || !errors.As(err, &rejected) {

@@ -68,7 +68,7 @@ func unanswered(ctx context.Context, err error) bool {
 // saveAsked stores the time at which there was no newer root. Without a statement in the timestamp every start asks, and nothing is stored.
 func (c *Client) saveAsked(timestamp Unverified) error {
 	k := c.current()
-	if !c.statesNewest(timestamp) || !rootOverdue(k.asked, c.now()) {
+	if !rootOverdue(k.asked, c.now()) || !c.statesNewest(timestamp) {
 		return nil
 	}
 	k.asked = c.now().UTC().Truncate(time.Second)
