@@ -88,10 +88,6 @@ func TestSummarize(t *testing.T) {
 	if first := r.Outcomes[slices.IndexFunc(r.Outcomes, func(o adoption.Outcome) bool { return o.Has == linux("12") })]; first.Kind != beacon.First || first.Outcome != beacon.Confirmed || first.Count != 2 {
 		t.Errorf("%+v", first)
 	}
-	starts := adoption.FirstStarts(c.Hours())
-	if want := []adoption.Starts{{linux("12"), 2, 1}}; !slices.Equal(starts, want) {
-		t.Errorf("%+v", starts)
-	}
 	if only := r.Only("stable", "Linux-x64"); len(only.Releases) != 3 || len(r.Only("", "macOS-arm64").Releases) != 0 {
 		t.Errorf("%+v", only.Releases)
 	}

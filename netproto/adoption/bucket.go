@@ -8,7 +8,7 @@
 // salt is thrown away with the sketch when the day is over.
 //
 // Everything is bounded: rows of a bucket, sketches, buckets of a report. Names are of a signed list where there is one; what exceeds a bound
-// counts as beacon.Other. FirstStarts has the counts for a test that compares two releases.
+// counts as beacon.Other.
 package adoption
 
 import (

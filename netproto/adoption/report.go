@@ -191,34 +191,3 @@ func (r Report) Only(channel, target string) Report {
 	r.Outcomes = slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return other(o.Has) })
 	return r
 }
-
-// Starts counts first starts of a release: those that players saw work, and those that failed before. An install whose first start fails and whose
-// second one works counts in both.
-type Starts struct {
-	Has
-	Confirmed, Failed uint64
-}
-
-// FirstStarts sums the first starts in buckets by release, in the order of a report. Buckets must not overlap: hours or days.
-func FirstStarts(buckets []Bucket) (all []Starts) {
-	sums := map[Has]*Starts{}
-	for _, b := range buckets {
-		for k, s := range b.Rows {
-			if k.Kind != beacon.First {
-				continue
-			}
-			if sums[k.Has] == nil {
-				sums[k.Has] = &Starts{Has: k.Has}
-			}
-			if k.Outcome == beacon.Confirmed {
-				sums[k.Has].Confirmed += s.Count
-			} else {
-				sums[k.Has].Failed += s.Count
-			}
-		}
-	}
-	for _, has := range slices.SortedFunc(maps.Keys(sums), compareHas) {
-		all = append(all, *sums[has])
-	}
-	return all
-}

@@ -95,7 +95,7 @@ func (s *Store) deliverQueue(ctx context.Context) error {
 			for _, a := range bySet[n] {
 				ours = ours.With(a)
 			}
-			seq, err := s.changeSet(ctx, n, func(theirs operator.FloorSet) (operator.FloorSet, error) { return ours.Merge(theirs) })
+			seq, err := s.mergeSet(ctx, ours)
 			mu.Lock()
 			defer mu.Unlock()
 			newest = max(newest, seq)
@@ -127,6 +127,17 @@ func (s *Store) setFloor(ctx context.Context, a operator.AccountFloor) error {
 			return err
 		}
 	}
+}
+
+// mergeSet adds the floors of a set to those in the cluster, and returns the number of the message; 0 if it stays. What has no room there,
+// because other nodes filled the set meanwhile, is dropped: it must not hold up other sets.
+func (s *Store) mergeSet(ctx context.Context, ours operator.FloorSet) (uint64, error) {
+	seq, err := s.changeSet(ctx, ours.Number, func(theirs operator.FloorSet) (operator.FloorSet, error) { return ours.Merge(theirs) })
+	if errors.Is(err, operator.ErrStoreFull) {
+		s.log.Error().Uint16("set", ours.Number).Msg("The cluster has no room for more floors in a set; those of this node are dropped")
+		return 0, nil
+	}
+	return seq, err
 }
 
 // changeSet replaces a set in the cluster by what change makes of it, and returns the number of the message; 0 if it stays.
@@ -164,7 +175,7 @@ func (s *Store) newestSet(ctx context.Context, n uint16, subject string) (operat
 	}
 	m := messages[len(messages)-1]
 	set.Data = m.data
-	if _, err := (operator.FloorSet{Number: n}).Merge(set); err != nil { // it is no set: it is replaced
+	if err := set.Check(); err != nil { // it is no set: it is replaced
 		s.log.Error().Err(err).Uint16("set", n).Msg("The cluster has a damaged set of floors")
 		set.Data = nil
 	}
@@ -199,7 +210,7 @@ func (s *Store) takeFloors(messages []message, p *operator.Progress) error {
 			continue
 		}
 		set := operator.FloorSet{Number: n, Data: m.data}
-		if _, err := (operator.FloorSet{Number: n}).Merge(set); err != nil {
+		if err := set.Check(); err != nil {
 			s.log.Error().Err(err).Uint64("message", m.seq).Msg("The cluster has a damaged set of floors, which is left out")
 			continue
 		}

@@ -199,6 +199,9 @@ func (s *Store) compare(ctx context.Context, seq uint64) error {
 // restore appends records of the file to a log that does not have them: at the founding, and if the engine's files were lost. The
 // last one has the tokens.
 func (s *Store) restore(ctx context.Context, from, to uint64) error {
+	if from > to {
+		return nil
+	}
 	revision := uint64(0)
 	for seq := uint64(1); seq <= to; seq++ {
 		record, err := s.last(seq)
@@ -263,7 +266,7 @@ func (s *Store) joinFloors(ctx context.Context, made time.Time) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.changeSet(ctx, n, func(theirs operator.FloorSet) (operator.FloorSet, error) { return ours.Merge(theirs) })
+		_, err = s.mergeSet(ctx, ours)
 		return err
 	}); err != nil {
 		return err

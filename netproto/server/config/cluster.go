@@ -95,7 +95,12 @@ func (s Settings) clusterFault() (key, fault string) {
 	case (c.Certificate == "") != (c.PrivateKey == "") || (c.Certificate == "") != (c.Authority == ""):
 		return "Cluster.Certificate", "TLS needs all three: Cluster.Certificate, Cluster.PrivateKey and Cluster.Authority"
 	}
-	for _, at := range []struct{ key, address string }{{"Cluster.Listen", c.Listen}, {"Cluster.ListenNodes", c.ListenNodes}} {
+	type address struct{ key, address string }
+	addresses := []address{{"Cluster.Listen", c.Listen}, {"Cluster.ListenNodes", c.ListenNodes}}
+	for _, p := range peers {
+		addresses = append(addresses, address{"Cluster.Peers", p.Address})
+	}
+	for _, at := range addresses {
 		if at.address == "" {
 			continue
 		}
@@ -104,11 +109,6 @@ func (s Settings) clusterFault() (key, fault string) {
 		}
 		if host, _, _ := net.SplitHostPort(at.address); !secure && !IsLoopback(host) {
 			return at.key, fmt.Sprintf("%q is not on loopback, and needs TLS: set Cluster.Certificate, Cluster.PrivateKey and Cluster.Authority", at.address)
-		}
-	}
-	for _, p := range peers {
-		if host, _, _ := net.SplitHostPort(p.Address); !secure && !IsLoopback(host) {
-			return "Cluster.Peers", fmt.Sprintf("%q is not on loopback, and needs TLS: set Cluster.Certificate, Cluster.PrivateKey and Cluster.Authority", p.Address)
 		}
 	}
 	return "", ""

@@ -1,14 +1,20 @@
 package operator
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
+
+	"collet/platform/testlevel"
 )
 
 // TestFloorsOfEarlierStores are found in their sets after the store was opened once.
@@ -83,6 +89,52 @@ func TestFloorSets(t *testing.T) {
 	}
 	if _, err := parseFloorSet(n+1, one); !errors.Is(err, errFloorSet) {
 		t.Errorf("of another set: %v", err)
+	}
+}
+
+// TestFullSet: a set that other nodes have filled is taken over without what is queued for it here, and holds up nothing.
+func TestFullSet(t *testing.T) {
+	testlevel.Lab(t) // finds accounts of one set by trying
+	t.Parallel()
+	var full floorSet
+	n := floorSetOf("queued")
+	name := bytes.Repeat([]byte("a"), MaxAccount)
+	for len(full) <= MaxFloorSet-(1+MaxAccount+4) {
+		for i := len(name) - 1; ; i-- { // the next name in order
+			if name[i]++; name[i] <= 'z' {
+				break
+			}
+			name[i] = 'a'
+		}
+		if sum := sha256.Sum256(name); binary.BigEndian.Uint16(sum[:]) == n {
+			full = full.append(string(name), 7)
+		}
+	}
+	s, err := OpenStore(filepath.Join(t.TempDir(), "compat.db"), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	long := strings.Repeat("q", MaxAccount-8)
+	var queued []string
+	for i := 0; len(queued) < 2; i++ {
+		if name := fmt.Sprintf("%s%08d", long, i); floorSetOf(name) == n {
+			queued = append(queued, name)
+		}
+	}
+	for _, name := range queued {
+		if raised, err := s.QueueFloor(name, 9); !raised || err != nil {
+			t.Fatal(raised, err)
+		}
+	}
+	next := Progress{Seq: 5}
+	if err := s.PutFloorSets([]FloorSet{{n, full}}, next); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Progress()
+	set, err2 := s.FloorSet(n)
+	if err = errors.Join(err, err2); err != nil || p.Seq != next.Seq || !bytes.Equal(set.Data, full) || s.Floors()[7] != full.accounts() || s.Floors()[9] != 0 {
+		t.Errorf("%+v, %d bytes of %d, %v, %v", p, len(set.Data), len(full), s.Floors(), err)
 	}
 }
 

@@ -19,40 +19,34 @@ func (s *FileStore) Floor(account string) (floor int32, err error) {
 	return floor, err
 }
 
-// Raise implements Store.
+// Raise implements Store. Raises of many accounts at the same moment share one commit.
 func (s *FileStore) Raise(account string, floor int32) error {
-	_, err := s.SetFloor(account, floor, false)
+	_, err := s.raise(account, floor, func(*bolt.Tx) error { return nil })
 	return err
 }
 
-// SetFloor changes the floor of an account without a record, and returns the previous one. Without lower it only raises it. Raises
-// of many accounts at the same moment share one commit. The error is ErrStoreFull if there are MaxFloors already.
-func (s *FileStore) SetFloor(account string, floor int32, lower bool) (was int32, err error) {
-	return s.changeFloor(account, floor, lower, func(*bolt.Tx) error { return nil })
-}
-
-// changeFloor is SetFloor with a further change in the same transaction.
-func (s *FileStore) changeFloor(account string, floor int32, lower bool, also func(*bolt.Tx) error) (was int32, err error) {
-	if was, err = s.Floor(account); err != nil || floor == was || floor < was && !lower {
-		return was, err
+// raise raises the floor of an account without a record, with a further change in the same transaction, and reports whether it was lower.
+func (s *FileStore) raise(account string, floor int32, also func(*bolt.Tx) error) (raised bool, err error) {
+	was, err := s.Floor(account)
+	if err != nil || floor <= was {
+		return false, err
 	}
-	changed := false
 	err = s.db.Batch(func(tx *bolt.Tx) error {
-		set, err := readFloorSet(tx, floorSetOf(account))
-		was, changed = set.floor(account), false
-		if err != nil || floor == was || floor < was && !lower {
+		n := floorSetOf(account)
+		set, err := readFloorSet(tx, n)
+		was = set.floor(account)
+		if raised = err == nil && floor > was; !raised {
 			return err
 		}
-		changed = true
-		if _, err := putFloor(tx, AccountFloor{account, floor}); err != nil {
+		if err := putFloorSet(tx, n, set.with(AccountFloor{account, floor}), present(floor)-present(was)); err != nil {
 			return err
 		}
 		return also(tx)
 	})
-	if err == nil && changed {
+	if raised = raised && err == nil; raised {
 		s.floors.moveAccount(was, floor)
 	}
-	return was, err
+	return raised, err
 }
 
 // putFloor changes the floor of an account, and the count of floors with it; 0 takes the floor away.
@@ -95,12 +89,11 @@ func readFloorSet(tx *bolt.Tx, n uint16) (floorSet, error) {
 // sortFloors moves the floors of a store of an earlier version, which has one value an account, into sets. An earlier server then
 // refuses the store, because it counts no floors.
 func sortFloors(tx *bolt.Tx) error {
-	to, err := tx.CreateBucketIfNotExists([]byte(bucketFloorSets))
-	if err != nil {
+	if _, err := tx.CreateBucketIfNotExists([]byte(bucketFloorSets)); err != nil {
 		return err
 	}
 	sets := map[uint16]floorSet{}
-	err = tx.Bucket([]byte(bucketFloors)).ForEach(func(account, sealed []byte) error {
+	err := tx.Bucket([]byte(bucketFloors)).ForEach(func(account, sealed []byte) error {
 		value, err := unseal([]byte(bucketFloors), account, sealed)
 		n := floorSetOf(string(account))
 		sets[n] = sets[n].append(string(account), floorOf(value)) // in order, as accounts come
@@ -110,7 +103,7 @@ func sortFloors(tx *bolt.Tx) error {
 		return err
 	}
 	for n, set := range sets {
-		if err := to.Put(floorSetKey(n), append(seal([]byte(bucketFloorSets), floorSetKey(n), set), set...)); err != nil {
+		if err := putValue(tx, bucketFloorSets, floorSetKey(n), set); err != nil {
 			return err
 		}
 	}

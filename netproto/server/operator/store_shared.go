@@ -49,13 +49,12 @@ func putProgress(tx *bolt.Tx, p Progress) error {
 
 // QueueFloor is Raise, and remembers that the floor has to be delivered.
 func (s *FileStore) QueueFloor(account string, floor int32) (raised bool, err error) {
-	was, err := s.changeFloor(account, floor, false, func(tx *bolt.Tx) error {
+	return s.raise(account, floor, func(tx *bolt.Tx) error {
 		if _, err := tx.CreateBucketIfNotExists([]byte(bucketQueue)); err != nil {
 			return err
 		}
 		return putValue(tx, bucketQueue, []byte(account), binary.BigEndian.AppendUint32(nil, uint32(floor)))
 	})
-	return err == nil && floor > was, err
 }
 
 // Queued are at most limit accounts whose floors have to be delivered.
@@ -119,6 +118,12 @@ func (f FloorSet) Merge(other FloorSet) (FloorSet, error) {
 	return f, err
 }
 
+// Check returns what is wrong with the set.
+func (f FloorSet) Check() error {
+	_, err := parseFloorSet(f.Number, f.Data)
+	return err
+}
+
 // With is the set with another floor for one of its accounts; 0 takes it out.
 func (f FloorSet) With(a AccountFloor) FloorSet {
 	f.Data = floorSet(f.Data).with(a)
@@ -149,6 +154,9 @@ func (s *FileStore) PutFloorSets(sets []FloorSet, p Progress) error {
 				return err
 			}
 			next := theirs.merge(queued[set.Number])
+			if len(next) > MaxFloorSet { // what is queued has no room there
+				next = theirs
+			}
 			for sign, set := range map[int]floorSet{-1: ours, 1: next} {
 				if err := set.each(func(_ []byte, floor int32) bool { moved[floor] += sign; return true }); err != nil {
 					return err

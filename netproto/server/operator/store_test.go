@@ -96,7 +96,7 @@ func crashed(t testing.TB) crash {
 	path := filepath.Join(t.TempDir(), "compat.db")
 	s := stored(t, path)
 	fill(t, s, 1, 3)
-	if _, err := s.SetFloor("ann", 7, false); err != nil {
+	if err := s.Raise("ann", 7); err != nil {
 		t.Fatal(err)
 	}
 	closed(t, s)
@@ -297,7 +297,7 @@ func TestLostValuesAreNoticed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "compat.db")
 		s := stored(t, path)
 		fill(t, s, 1, 3)
-		if _, err := s.SetFloor("ann", 7, false); err != nil {
+		if err := s.Raise("ann", 7); err != nil {
 			t.Fatal(err)
 		}
 		closed(t, s)
