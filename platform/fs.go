@@ -102,6 +102,15 @@ func IdentityOf(info fs.FileInfo) Identity {
 	return id
 }
 
+// Size is the length of a plain file in bytes, or -1 if there is none.
+func Size(fsys FS, name string) int64 {
+	info, err := fsys.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return -1
+	}
+	return info.Size()
+}
+
 // ReadFile reads a whole file of at most limit bytes. Of a longer one it returns the first limit bytes and ErrTooLong, in an
 // *fs.PathError. It uses about limit bytes of memory at most.
 func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {

@@ -11,6 +11,7 @@ import (
 	"collet/build/advice"
 	"collet/build/publish/game"
 	"collet/build/publish/memory"
+	"collet/build/publish/parallel"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -46,7 +47,7 @@ func (d *digester) addDigests(ctx context.Context, fsys platform.FS, folder stri
 	d.meter.startStep("hash", "", total)
 	now := d.now()
 	var mu sync.Mutex
-	err := spread(ctx, d.workers, len(missing), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, d.workers, len(missing), func(ctx context.Context, i int) error {
 		sum, err := d.digestOf(ctx, fsys, missing[i])
 		mu.Lock()
 		defer mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
+	"collet/platform"
 )
 
 // chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
@@ -107,7 +108,7 @@ func (c *chooser) addSigned() error {
 	if err != nil {
 		return advice.Because(err, "run collet release verify", "sequel to release %s", c.old.entry.Path())
 	}
-	c.signed = acquire.Cost{Bytes: max(size(c.releases.fs, "metadata/timestamp.json"), 0), Requests: 3}
+	c.signed = acquire.Cost{Bytes: max(platform.Size(c.releases.fs, "metadata/timestamp.json"), 0), Requests: 3}
 	if _, note, found := c.head.Note("en"); found {
 		c.signed.Bytes, c.signed.Requests = c.signed.Bytes+note.Size, c.signed.Requests+1
 	}

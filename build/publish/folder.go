@@ -241,12 +241,3 @@ func makeFolders(fsys platform.FS, folder string) error {
 	}
 	return fsys.SyncDir(path.Dir(folder))
 }
-
-// size is the length of a plain file, or -1.
-func size(fsys platform.FS, name string) int64 {
-	info, err := fsys.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return -1
-	}
-	return info.Size()
-}

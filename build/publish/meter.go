@@ -1,10 +1,7 @@
 package publish
 
 import (
-	"context"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // meter adds up the progress of several goroutines.
@@ -63,22 +60,4 @@ func (m *meter) setBytes(done, total int64) {
 	defer m.mu.Unlock()
 	m.at.Done, m.at.Total = done, total
 	m.report(m.at)
-}
-
-// spread calls work for 0 … n−1 on the given number of goroutines and waits for all. After the first error it starts no more calls.
-func spread(ctx context.Context, workers, n int, work func(ctx context.Context, i int) error) error {
-	group, working := errgroup.WithContext(ctx)
-	group.SetLimit(max(workers, 1))
-	for i := 0; i < n && working.Err() == nil; i++ {
-		group.Go(func() error {
-			if err := working.Err(); err != nil {
-				return err
-			}
-			return work(working, i)
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"collet/build/advice"
+	"collet/build/publish/parallel"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -36,7 +37,7 @@ type objectStore struct {
 
 // has reports whether the folder holds an object with the expected size.
 func (s *objectStore) has(o release.Object) bool {
-	return !o.IsZero() && size(s.fs, o.Path()) == o.Size
+	return !o.IsZero() && platform.Size(s.fs, o.Path()) == o.Size
 }
 
 // unfinished is an object being written.
@@ -112,7 +113,7 @@ type waiting struct {
 
 // nameFiles syncs files and renames them to their final names.
 func (s *objectStore) nameFiles(due []waiting) error {
-	return spread(context.Background(), syncBatch/2, len(due), func(_ context.Context, i int) error {
+	return parallel.Each(context.Background(), syncBatch/2, len(due), func(_ context.Context, i int) error {
 		w := due[i]
 		err := w.file.Sync()
 		if e := w.file.Close(); err == nil {
@@ -192,7 +193,7 @@ func (s *objectStore) putObject(data []byte) (release.Object, error) {
 
 // putAs writes bytes under a name. then, which may be nil, is called when they are durable there, as finish does.
 func (s *objectStore) putAs(data []byte, o release.Object, name string, then func() error) error {
-	if size(s.fs, name) == o.Size {
+	if platform.Size(s.fs, name) == o.Size {
 		s.touchName(name)
 		if then == nil {
 			return nil

@@ -15,6 +15,7 @@ import (
 	"collet/build/advice"
 	"collet/build/publish/game"
 	"collet/build/publish/memory"
+	"collet/build/publish/parallel"
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
@@ -136,7 +137,7 @@ func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted ma
 	sync := func() error {
 		due := written
 		written = nil
-		return spread(ctx, syncBatch/2, len(due), func(_ context.Context, i int) error {
+		return parallel.Each(ctx, syncBatch/2, len(due), func(_ context.Context, i int) error {
 			return errors.Join(due[i].Sync(), due[i].Close())
 		})
 	}

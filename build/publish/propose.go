@@ -61,7 +61,7 @@ func (f *Folder) copyNew(ctx context.Context, entries []release.Entry, to platfo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if size(to, name) != fresh[name] {
+		if platform.Size(to, name) != fresh[name] {
 			if err := copyTo(to, f.fs, name); err != nil {
 				return advice.Because(err, room(err), "copy %s to the proposal", name)
 			}
@@ -272,11 +272,11 @@ func (t *taking) take(ctx context.Context, name string, bytes int64) error {
 		return err
 	}
 	store := t.folder.store
-	if size(store.fs, name) == bytes && !t.again[name] {
+	if platform.Size(store.fs, name) == bytes && !t.again[name] {
 		store.touchName(name) // an interrupted run may not have synced it
 		return nil
 	}
-	if got := size(t.from, name); got != bytes {
+	if got := platform.Size(t.from, name); got != bytes {
 		return advice.Wrong("bring the whole folder of the proposal", "%s has %d bytes, or is missing; the list wants %d", t.from.Path(name), max(got, 0), bytes)
 	}
 	in, err := openFile(t.from, name)

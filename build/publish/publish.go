@@ -12,6 +12,7 @@ import (
 
 	"collet/build/advice"
 	"collet/build/publish/game"
+	"collet/build/publish/parallel"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -317,7 +318,7 @@ func (p *publication) packAll(ctx context.Context, fresh []release.Digest, sourc
 			return err
 		}
 	}
-	return spread(ctx, p.workers, len(bySize)-small, func(ctx context.Context, i int) error { return pack(ctx, bySize[small+i], 1) })
+	return parallel.Each(ctx, p.workers, len(bySize)-small, func(ctx context.Context, i int) error { return pack(ctx, bySize[small+i], 1) })
 }
 
 // cutChunks cuts new blobs into chunks.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"collet/build/advice"
+	"collet/build/publish/parallel"
 	"collet/build/publish/places"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
@@ -284,7 +285,7 @@ func (f *Folder) verifyReach(ctx context.Context, r *reach) (findings []Finding,
 	}
 	f.meter.startStep("verify", "", total)
 	errs := make([]error, len(names))
-	err = spread(ctx, f.workers, len(names), func(ctx context.Context, i int) error {
+	err = parallel.Each(ctx, f.workers, len(names), func(ctx context.Context, i int) error {
 		o := r.objects[names[i]]
 		errs[i] = verifyObject(ctx, f.fs, o, wholes[names[i]], r.sizes)
 		f.meter.addBytes(o.Size, names[i])
@@ -300,7 +301,7 @@ func (f *Folder) verifyReach(ctx context.Context, r *reach) (findings []Finding,
 
 // verifyObject checks one object. s is its source if it is a whole object.
 func verifyObject(ctx context.Context, fsys platform.FS, o release.Object, s release.Source, sizes map[release.Digest]int64) error {
-	if n := size(fsys, o.Path()); n != o.Size {
+	if n := platform.Size(fsys, o.Path()); n != o.Size {
 		if n < 0 {
 			return fmt.Errorf("it is missing: %w", fs.ErrNotExist)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"collet/build/advice"
 	"collet/build/publish/memory"
+	"collet/build/publish/parallel"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
@@ -188,7 +189,7 @@ func (m *solidMaker) packAll(ctx context.Context, b *blobs, contents []solid.Con
 	m.meter.startStep("pack together", "", s.Packed)
 	workers := min(m.workers, 1+int(m.memory/solidMemory))
 	made := make([][]release.Object, len(fresh))
-	err := spread(ctx, workers, len(fresh), func(ctx context.Context, i int) (err error) {
+	err := parallel.Each(ctx, workers, len(fresh), func(ctx context.Context, i int) (err error) {
 		made[i], err = m.packGroup(ctx, b, contents, *fresh[i])
 		return err
 	})

@@ -37,13 +37,18 @@ func (o otherPlaces) close() (err error) {
 	return err
 }
 
+// placeNames are the places of the flags, or else of the settings.
+func (w *workshop) placeNames(f outputFlags) []string {
+	if len(f.To) > 0 {
+		return f.To
+	}
+	return w.Settings().Places()
+}
+
 // openPlaces opens the places of flags and settings. Commands that always write to them open them before they change something, so that a
 // wrong address and missing credentials stop them in time.
 func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
-	o = otherPlaces{names: f.To, flagged: len(f.To) > 0, quorum: f.Quorum}
-	if !o.flagged {
-		o.names = w.Settings().Places()
-	}
+	o = otherPlaces{names: w.placeNames(f), flagged: len(f.To) > 0, quorum: f.Quorum}
 	if o.quorum == 0 && !o.flagged {
 		o.quorum = w.Settings().Quorum
 	}
@@ -152,11 +157,7 @@ func shellWord(s string) string {
 // foresee tells what the publication of a dry run would write to each place. A place that can't be asked is no failure: a dry run needs no
 // credentials.
 func (w *workshop) foresee(ctx context.Context, f outputFlags, made publish.Summary) error {
-	names := f.To
-	if len(names) == 0 {
-		names = w.Settings().Places()
-	}
-	for _, name := range names {
+	for _, name := range w.placeNames(f) {
 		line, err := w.foreseeOne(ctx, name, made)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -103,7 +103,7 @@ func (k *Keyring) List() ([]File, error) {
 // source is the file with the private half of a key, or with where that is. Empty files don't count.
 func (k *Keyring) source(base string) string {
 	for _, suffix := range []string{keySuffix, tokenSuffix, commandSuffix} {
-		if size(k.fs, base+suffix) > 0 {
+		if platform.Size(k.fs, base+suffix) > 0 {
 			return base + suffix
 		}
 	}
@@ -273,15 +273,6 @@ func (k *Keyring) ensure() (err error) {
 		}
 	}
 	return nil
-}
-
-// size is the length of a plain file, or -1.
-func size(fsys platform.FS, name string) int64 {
-	info, err := fsys.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return -1
-	}
-	return info.Size()
 }
 
 // writeNew writes a file that must not exist.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"collet/build/advice"
+	"collet/build/publish/parallel"
 	"collet/build/publish/upload"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -116,12 +117,15 @@ func (p *place) refuseNewer(ctx context.Context, version int64) error {
 func (p *place) checkLimits(wanted ...[]string) error {
 	const others = "a bucket (s3://) and a registry (oci://) have no such limit"
 	limits, files := limitsOf(p.out), len(p.there)
+	if limits.FileSize == 0 && limits.Files == 0 {
+		return nil
+	}
 	if _, found := p.there[Timestamp]; !found {
 		files++
 	}
 	for _, names := range wanted {
 		for _, name := range names {
-			if n := p.size(name); limits.FileSize > 0 && n > limits.FileSize {
+			if n := platform.Size(p.folder.FS, name); limits.FileSize > 0 && n > limits.FileSize {
 				return advice.Wrong("split that file of the game; "+others, "%s has %s, and %v takes at most %s a file",
 					name, text.Bytes(n), p.out, text.Bytes(limits.FileSize))
 			}
@@ -137,20 +141,11 @@ func (p *place) checkLimits(wanted ...[]string) error {
 	return nil
 }
 
-// size is the length of a file of the folder, or -1.
-func (p *place) size(name string) int64 {
-	info, err := p.folder.FS.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return -1
-	}
-	return info.Size()
-}
-
 // plan notes which files the place lacks, and returns their bytes.
 func (p *place) plan(names []string) (total int64) {
 	p.missing = nil
 	for _, name := range names {
-		n := p.size(name)
+		n := platform.Size(p.folder.FS, name)
 		if have, found := p.there[name]; !found || have != n {
 			p.missing = append(p.missing, name)
 			total += n
@@ -165,14 +160,14 @@ func (p *place) sendPlanned(ctx context.Context, named bool) error {
 		return nil
 	}
 	workers := cmp.Or(limitsOf(p.out).Uploads, max(atOnce, p.folder.Workers))
-	err := spread(ctx, workers, len(p.missing), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, workers, len(p.missing), func(ctx context.Context, i int) error {
 		name := p.missing[i]
 		err := p.sendOne(ctx, name, true)
 		if err == nil && named {
 			name = p.result.Name + ": " + name
 		}
 		if err == nil {
-			p.folder.Wrote(p.size(p.missing[i]), name)
+			p.folder.Wrote(platform.Size(p.folder.FS, p.missing[i]), name)
 		}
 		return err
 	})
@@ -189,7 +184,7 @@ func (p *place) sendOne(ctx context.Context, name string, lasting bool) error {
 		return advice.Because(err, "", "read %s", name)
 	}
 	defer in.Close()
-	n := p.size(name)
+	n := platform.Size(p.folder.FS, name)
 	if err := p.out.Put(ctx, name, in, n, lasting); err != nil {
 		return advice.Because(err, again, "write %s to %v", name, p.out)
 	}
@@ -252,7 +247,7 @@ func (p *place) sendRecentSequels(ctx context.Context, limits upload.Limits) err
 	names, outdated := p.folder.RecentSequels(limits.Sequels)
 	files := p.files.Load() + int64(len(p.there))
 	for _, name := range names {
-		n := p.size(name)
+		n := platform.Size(p.folder.FS, name)
 		if _, found := p.there[name]; n <= 0 || n > limits.SequelSize || !found && limits.Files > 0 && files >= int64(limits.Files) {
 			outdated = append(outdated, name)
 			continue
@@ -282,7 +277,7 @@ func (p *place) sendRecentSequels(ctx context.Context, limits upload.Limits) err
 
 // isSame compares a file with the place's copy.
 func (p *place) isSame(ctx context.Context, name string) (bool, error) {
-	if n, found := p.there[name]; !found || n != p.size(name) {
+	if n, found := p.there[name]; !found || n != platform.Size(p.folder.FS, name) {
 		return false, nil
 	}
 	return p.hasSame(ctx, name)

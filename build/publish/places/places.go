@@ -36,8 +36,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"collet/build/advice"
 	"collet/build/publish/upload"
 	"collet/netproto/release/trust"
@@ -139,16 +137,6 @@ type Report struct {
 	Version int64 // of the folder's signed list
 	Need    int   // how many places had to be brought up to date
 	Places  []Place
-}
-
-// UpToDate counts the places without a failure.
-func (r Report) UpToDate() (n int) {
-	for _, p := range r.Places {
-		if p.Err == nil {
-			n++
-		}
-	}
-	return n
 }
 
 // Update brings places up to date with the folder. The error is ctx's, or says that fewer places than needed are up to date; errors.As finds
@@ -355,19 +343,6 @@ func IsPublic(name string) bool {
 
 // folders are the published folders.
 func folders() []string { return []string{"objects", "releases", "metadata", Sequels} }
-
-// spread calls work for 0 … n−1 on several goroutines and waits for all. After the first error it starts no more calls.
-func spread(ctx context.Context, workers, n int, work func(ctx context.Context, i int) error) error {
-	group, working := errgroup.WithContext(ctx)
-	group.SetLimit(max(workers, 1))
-	for i := 0; i < n && working.Err() == nil; i++ {
-		group.Go(func() error { return work(working, i) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
 
 // setOf makes a set of names.
 func setOf(lists ...[]string) map[string]bool {
