@@ -8,6 +8,9 @@
 // engine inside of the same process. Further nodes connect to the members and listen nowhere. What a majority of the members has
 // on its disks is written.
 //
+// In place of members, servers of an existing NATS cluster can be the engine (Config.Servers). Then all nodes are its clients, and each of
+// them founds an empty log. What it lacks or refuses is a *RefusedError.
+//
 // # What is shared
 //
 // A log: a stream whose message number n is record n of the history, with the settings and tokens that came with it. A node appends

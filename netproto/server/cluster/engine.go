@@ -100,31 +100,39 @@ func hostPort(address string) (string, int, error) {
 	return host, n, err
 }
 
-// connect connects to the own engine, or to the members. A connection is made again for ever.
-func connect(c Config, e *engine, log zerolog.Logger) (*nats.Conn, error) {
+// connect connects to the own engine, to the members, or to an existing NATS cluster. A connection is made again for ever. problem is told
+// what the connection reports by itself, and nil when it is there.
+func connect(c Config, e *engine, problem func(error), log zerolog.Logger) (*nats.Conn, error) {
 	opt := []nats.Option{
-		nats.Name(c.Name), nats.UserInfo(user, c.Token), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.Name(c.Name), nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.RetryOnFailedConnect(true),
 		nats.PingInterval(pingTime), nats.MaxPingsOutstanding(2), nats.Timeout(pingTime), nats.IgnoreAuthErrorAbort(),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn().Err(err).Msg("The connection to the cluster was lost; it is made again")
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { log.Info().Msg("The connection to the cluster is there again") }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			problem(nil)
+			log.Info().Msg("The connection to the cluster is there")
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { problem(err) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			problem(err)
 			log.Warn().Err(err).Msg("The connection to the cluster has a problem")
 		}),
 	}
 	address := ""
-	if e != nil {
-		opt = append(opt, nats.InProcessServer(e.server))
-	} else {
-		for _, peer := range c.Peers {
-			if address != "" {
-				address += ","
-			}
-			address += "nats://" + peer
+	switch {
+	case c.external():
+		more, err := externalOptions(c)
+		if err != nil {
+			return nil, err
 		}
+		address, opt = strings.Join(c.Servers, ","), append(opt, more...)
+	case e != nil:
+		opt = append(opt, nats.UserInfo(user, c.Token), nats.InProcessServer(e.server))
+	default:
+		address, opt = "nats://"+strings.Join(c.Peers, ",nats://"), append(opt, nats.UserInfo(user, c.Token))
 		if c.TLS != nil {
 			opt = append(opt, nats.Secure(c.TLS))
 		}

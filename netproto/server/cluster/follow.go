@@ -118,7 +118,12 @@ func (s *Store) reach(ctx context.Context, seq uint64) error {
 
 // join brings node and cluster to the same state. Any error but ErrForked is a reason to try again.
 func (s *Store) join(ctx context.Context) error {
-	if s.engine != nil {
+	if s.config.external() {
+		if err := s.checkServers(ctx); err != nil {
+			return err
+		}
+	}
+	if s.engine != nil || s.config.external() {
 		if err := s.createStreams(ctx); err != nil {
 			return err
 		}
@@ -139,7 +144,13 @@ func (s *Store) join(ctx context.Context) error {
 
 // createStreams makes what is not there yet. It needs all members.
 func (s *Store) createStreams(ctx context.Context) error {
-	for _, c := range streams(len(s.config.Members)) {
+	for _, c := range streams(max(len(s.config.Members), s.config.Replicas)) {
+		if s.config.external() {
+			if err := s.externalStream(ctx, c); err != nil {
+				return err
+			}
+			continue
+		}
 		ctx, stop := context.WithTimeout(ctx, 2*answerTime)
 		defer stop()
 		_, err := s.js.Stream(ctx, c.Name)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -23,6 +24,9 @@ const (
 // FromSettings is the configuration of a node whose settings name a cluster. The errors are *config.Error and *certificate.Error.
 func FromSettings(set config.Settings, env func(string) string, log zerolog.Logger) (Config, error) {
 	from := set.Cluster
+	if from.External() {
+		return external(from, log)
+	}
 	peers, err := from.Members()
 	if err != nil {
 		return Config{}, &config.Error{Key: "Cluster.Peers", Text: err.Error()}
@@ -41,6 +45,32 @@ func FromSettings(set config.Settings, env func(string) string, log zerolog.Logg
 		c.TLS, err = secured(from, log)
 	}
 	return c, err
+}
+
+// external is the configuration of a client of an existing NATS cluster.
+func external(from config.Cluster, log zerolog.Logger) (c Config, err error) {
+	c = Config{Name: from.Name, Servers: from.Servers, Credentials: from.Credentials, Replicas: cmp.Or(from.Replicas, config.DefaultReplicas)}
+	if from.Authority == "" && from.Certificate == "" {
+		return c, nil // an address with tls:// is believed by the authorities of this machine
+	}
+	c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if from.Authority != "" {
+		if c.TLS.RootCAs, err = authorities(from.Authority); err != nil {
+			return c, err
+		}
+	}
+	if from.Certificate == "" {
+		return c, nil
+	}
+	pair, err := certificate.Open(from.Certificate, from.PrivateKey, log, time.Now)
+	if err != nil {
+		return c, err
+	}
+	own := pair.Config()
+	c.TLS.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return own.GetCertificate(&tls.ClientHelloInfo{})
+	}
+	return c, nil
 }
 
 // token reads the token that all nodes have.
@@ -67,13 +97,9 @@ func secured(from config.Cluster, log zerolog.Logger) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := readFile(from.Authority, maxAuthority)
-	authority := x509.NewCertPool()
-	if err == nil && !authority.AppendCertsFromPEM(text) {
-		err = fmt.Errorf("%s has no certificate in PEM", from.Authority)
-	}
+	authority, err := authorities(from.Authority)
 	if err != nil {
-		return nil, &config.Error{Key: "Cluster.Authority", Text: err.Error()}
+		return nil, err
 	}
 	c := pair.Config()
 	c.MinVersion, c.RootCAs, c.ClientCAs, c.ClientAuth = tls.VersionTLS13, authority, authority, tls.RequireAndVerifyClientCert
@@ -81,6 +107,19 @@ func secured(from config.Cluster, log zerolog.Logger) (*tls.Config, error) {
 		return c.GetCertificate(&tls.ClientHelloInfo{})
 	}
 	return c, nil
+}
+
+// authorities reads the certificates of authorities.
+func authorities(path string) (*x509.CertPool, error) {
+	text, err := readFile(path, maxAuthority)
+	pool := x509.NewCertPool()
+	if err == nil && !pool.AppendCertsFromPEM(text) {
+		err = fmt.Errorf("%s has no certificate in PEM", path)
+	}
+	if err != nil {
+		return nil, &config.Error{Key: "Cluster.Authority", Text: err.Error()}
+	}
+	return pool, nil
 }
 
 func readFile(path string, limit int64) ([]byte, error) {

@@ -38,6 +38,8 @@ type Store struct {
 	floorsIn hints
 	deliver  chan struct{} // has a value while floors are queued
 	joined   chan struct{} // closed when this node has what the cluster has
+	refused  chan error    // has the first *RefusedError
+	trouble  atomic.Pointer[error]
 
 	writing  sync.Mutex // one Commit at a time
 	applying sync.Mutex // one record after the other
@@ -51,6 +53,7 @@ type state struct {
 	heard  time.Time // when a majority last answered
 	joined bool
 	fault  error // why this node does not follow the cluster
+	why    error // why it has not joined yet
 }
 
 // entry is a message of the log.
@@ -71,7 +74,7 @@ func Open(ctx context.Context, c Config, path string, log zerolog.Logger) (opera
 	}
 	s := &Store{
 		FileStore: file, config: c, log: log, changed: make(chan struct{}, 1), deliver: make(chan struct{}, 1), joined: make(chan struct{}),
-		logs: newHints(), floorsIn: newHints(),
+		refused: make(chan error, 1), logs: newHints(), floorsIn: newHints(),
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.state.Store(&state{heard: time.Now()})
@@ -91,7 +94,7 @@ func (s *Store) start() (err error) {
 			return err
 		}
 	}
-	if s.conn, err = connect(s.config, s.engine, s.log); err != nil {
+	if s.conn, err = connect(s.config, s.engine, s.problem, s.log); err != nil {
 		return err
 	}
 	if s.js, err = jetstream.New(s.conn); err != nil {
@@ -126,6 +129,10 @@ func (s *Store) wait(ctx context.Context) error {
 		return s.state.Load().fault
 	case <-ctx.Done():
 		return ctx.Err()
+	case err := <-s.refused:
+		if revision == 0 {
+			return err
+		}
 	case <-timer.C:
 	}
 	if revision == 0 {
@@ -137,8 +144,8 @@ func (s *Store) wait(ctx context.Context) error {
 
 // run joins, and then follows the cluster until the node is closed.
 func (s *Store) run() {
-	for told := false; ; {
-		err := s.join(s.ctx)
+	for told := ""; ; {
+		err := s.why(s.join(s.ctx))
 		if err == nil || errors.Is(err, ErrForked) {
 			s.setState(func(st *state) { st.joined, st.fault, st.heard = err == nil, err, time.Now() })
 			close(s.joined)
@@ -151,12 +158,17 @@ func (s *Store) run() {
 		if s.ctx.Err() != nil {
 			return
 		}
-		if isSilence(err) {
-			err = errSilent
-		}
-		if !told {
+		s.setState(func(st *state) { st.why = err })
+		if told != err.Error() {
 			s.log.Info().Err(err).Msg("Waiting for the cluster")
-			told = true
+			told = err.Error()
+		}
+		var no *RefusedError
+		if errors.As(err, &no) {
+			select {
+			case s.refused <- err:
+			default: // the first one is told
+			}
 		}
 		pause(s.ctx, 250*time.Millisecond)
 	}
@@ -171,6 +183,7 @@ func (s *Store) listen() {
 	for quiet := false; pause(s.ctx, time.Second); {
 		if _, err := info(s.ctx, s.js, logStream); err == nil {
 			s.setState(func(st *state) { st.heard = time.Now() })
+			s.problem(nil)
 		}
 		st := s.state.Load()
 		if now := st.joined && time.Since(st.heard) > QuietTime; now != quiet {
@@ -201,10 +214,12 @@ func (s *Store) Writable() error {
 	switch {
 	case st.fault != nil:
 		return &operator.ReadOnlyError{Since: st.heard, Why: st.fault.Error()}
+	case !st.joined && st.why != nil:
+		return &operator.ReadOnlyError{Since: st.heard, Why: "this node has not joined the cluster since its start: " + st.why.Error()}
 	case !st.joined:
 		return &operator.ReadOnlyError{Since: st.heard, Why: "this node has not reached a majority of the cluster's members since its start"}
 	case time.Since(st.heard) > QuietTime:
-		return &operator.ReadOnlyError{Since: st.heard, Why: errSilent.Error()}
+		return &operator.ReadOnlyError{Since: st.heard, Why: s.why(errSilent).Error()}
 	default:
 		return nil
 	}
@@ -256,6 +271,8 @@ func (s *Store) append(ctx context.Context, c operator.Commit) error {
 			return fmt.Errorf("cluster: the log stored record %d as message %d", c.Record.Seq, seq)
 		case err == nil:
 			return s.apply(message{logSubject, seq, data})
+		case errors.Is(err, nats.ErrMaxPayload):
+			return fmt.Errorf("cluster: the change has %d bytes, and the NATS servers take %d: raise their max_payload to %d: %w", len(data), s.conn.MaxPayload(), maxMessage, err)
 		case wrongLast(err):
 			if err := s.reach(ctx, c.Record.Seq); err != nil {
 				return s.undecided(err)

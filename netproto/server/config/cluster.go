@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,13 +30,28 @@ type Cluster struct {
 	// Certificate, PrivateKey and Authority are PEM files: of this node, and of the authority that signed those of all nodes.
 	// Empty: no TLS, which is for addresses of loopback only.
 	Certificate, PrivateKey, Authority string
+	// Servers are servers of an existing NATS cluster with JetStream, as nats://HOST:PORT, or tls://HOST:PORT for TLS: this node is a client
+	// of it, and there are no members. Certificate and PrivateKey are shown to it then, if set; Authority is that of its certificates, and
+	// empty for those that this machine trusts.
+	Servers []string
+	// Credentials is a file for Servers: NATS's own (.creds), or a line USER:PASSWORD or TOKEN. Empty: nothing is shown.
+	Credentials string
+	// Replicas is how many copies Servers keep, if this node is the first: 1, 3 or 5. 0: DefaultReplicas.
+	Replicas int
 }
+
+// External reports whether this node is a client of an existing NATS cluster.
+func (c Cluster) External() bool { return len(c.Servers) > 0 }
 
 const (
 	// ClusterToken is the environment variable with the token of a cluster.
 	ClusterToken = "COLLET_CLUSTER_TOKEN"
+	// DefaultReplicas is the number of copies that survive the loss of one.
+	DefaultReplicas = 3
 	// maxClusterName is the longest name of a node in bytes.
 	maxClusterName = 64
+	// maxServers is the largest number of Servers: a NATS cluster names its others by itself.
+	maxServers = 16
 )
 
 // Peer is a member of a cluster.
@@ -66,12 +82,16 @@ func (s Settings) clusterFault() (key, fault string) {
 		}{
 			{"Cluster.Listen", c.Listen != ""}, {"Cluster.ListenNodes", c.ListenNodes != ""}, {"Cluster.Peers", len(c.Peers) > 0}, {"Cluster.Folder", c.Folder != ""},
 			{"Cluster.TokenFile", c.TokenFile != ""}, {"Cluster.Certificate", c.Certificate != ""}, {"Cluster.PrivateKey", c.PrivateKey != ""}, {"Cluster.Authority", c.Authority != ""},
+			{"Cluster.Servers", len(c.Servers) > 0}, {"Cluster.Credentials", c.Credentials != ""}, {"Cluster.Replicas", c.Replicas != 0},
 		} {
 			if set.is {
 				return set.key, "needs Cluster.Name, the name of this node"
 			}
 		}
 		return "", ""
+	}
+	if c.External() {
+		return s.externalFault()
 	}
 	peers, err := c.Members()
 	own := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == c.Name })
@@ -82,6 +102,8 @@ func (s Settings) clusterFault() (key, fault string) {
 		return "Cluster.Name", fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", maxClusterName)
 	case s.Compat.Store == "":
 		return "Cluster.Name", "needs Compat.Store: that is what the nodes share"
+	case c.Credentials != "" || c.Replicas != 0:
+		return "Cluster.Servers", "is not set, and Cluster.Credentials and Cluster.Replicas are for these servers"
 	case err != nil:
 		return "Cluster.Peers", err.Error()
 	case len(peers) != 1 && len(peers) != 3:
@@ -114,6 +136,47 @@ func (s Settings) clusterFault() (key, fault string) {
 	return "", ""
 }
 
+// externalFault checks the settings of a client of an existing NATS cluster.
+func (s Settings) externalFault() (key, fault string) {
+	c := s.Cluster
+	switch {
+	case compat.CheckName(c.Name) != nil || len(c.Name) > maxClusterName:
+		return "Cluster.Name", fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", maxClusterName)
+	case s.Compat.Store == "":
+		return "Cluster.Name", "needs Compat.Store: that is what the nodes share"
+	case c.Listen != "" || c.ListenNodes != "" || len(c.Peers) > 0 || c.Folder != "" || c.TokenFile != "":
+		return "Cluster.Servers", "makes this node a client of a NATS cluster, which has no members of ours: leave out Cluster.Listen, ListenNodes, Peers, Folder and TokenFile"
+	case len(c.Servers) > maxServers:
+		return "Cluster.Servers", fmt.Sprintf("has %d addresses, at most %d are used: a NATS cluster names the others by itself", len(c.Servers), maxServers)
+	case (c.Certificate == "") != (c.PrivateKey == ""):
+		return "Cluster.Certificate", "needs Cluster.PrivateKey, and the reverse"
+	case !slices.Contains([]int{0, 1, 3, 5}, c.Replicas):
+		return "Cluster.Replicas", fmt.Sprintf("is %d: NATS keeps 1, 3 or 5 copies", c.Replicas)
+	}
+	for i, text := range c.Servers {
+		if fault := c.serverFault(text); fault != "" {
+			return "Cluster.Servers", fmt.Sprintf("address %d %s", i+1, fault)
+		}
+	}
+	return "", ""
+}
+
+// serverFault is what is wrong with an address of a NATS server. It has nothing of the address where that may have a password.
+func (c Cluster) serverFault(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || strings.TrimSuffix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return "is not like nats://HOST:PORT, or tls://HOST:PORT"
+	case u.User != nil:
+		return "has a user or a token in it: write these into a file, and name it in Cluster.Credentials"
+	case u.Port() != "" && hostPortFault(u.Host) != "":
+		return hostPortFault(u.Host)
+	case u.Scheme == "nats" && c.Authority == "" && c.Certificate == "" && !IsLoopback(u.Hostname()):
+		return fmt.Sprintf("%s is not on loopback, and needs TLS: write tls://%s, or set Cluster.Authority", u, u.Host)
+	}
+	return ""
+}
+
 // hostPortFault is what is wrong with an address.
 func hostPortFault(address string) string {
 	_, port, err := net.SplitHostPort(address)
@@ -125,7 +188,7 @@ func hostPortFault(address string) string {
 
 // resolve joins relative paths to base. An empty one stays empty.
 func (c *Cluster) resolve(base string) {
-	for _, name := range []*string{&c.Folder, &c.TokenFile, &c.Certificate, &c.PrivateKey, &c.Authority} {
+	for _, name := range []*string{&c.Folder, &c.TokenFile, &c.Certificate, &c.PrivateKey, &c.Authority, &c.Credentials} {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(base, *name)
 		}
@@ -134,8 +197,9 @@ func (c *Cluster) resolve(base string) {
 
 // clusterLayer is one layer of Cluster.
 type clusterLayer struct {
-	Name, Listen, ListenNodes, Folder, TokenFile, Certificate, PrivateKey, Authority *string
-	Peers                                                                            *[]string
+	Name, Listen, ListenNodes, Folder, TokenFile, Certificate, PrivateKey, Authority, Credentials *string
+	Peers, Servers                                                                                *[]string
+	Replicas                                                                                      *int64
 }
 
 func (s sources) applyCluster(set *Cluster, l *clusterLayer, prefix string) {
@@ -148,4 +212,7 @@ func (s sources) applyCluster(set *Cluster, l *clusterLayer, prefix string) {
 	setValue(s, prefix, "Cluster.Certificate", &set.Certificate, l.Certificate)
 	setValue(s, prefix, "Cluster.PrivateKey", &set.PrivateKey, l.PrivateKey)
 	setValue(s, prefix, "Cluster.Authority", &set.Authority, l.Authority)
+	setValue(s, prefix, "Cluster.Servers", &set.Servers, l.Servers)
+	setValue(s, prefix, "Cluster.Credentials", &set.Credentials, l.Credentials)
+	setInt(s, prefix, "Cluster.Replicas", &set.Replicas, l.Replicas)
 }

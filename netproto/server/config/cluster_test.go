@@ -63,3 +63,39 @@ func TestCluster(t *testing.T) {
 		t.Errorf("all addresses without TLS: %v", err)
 	}
 }
+
+// TestExternalCluster: a client of an existing NATS cluster has no members, and no secret in an address.
+func TestExternalCluster(t *testing.T) {
+	t.Parallel()
+	const good = `CompatibilityVersion = "v"
+Compat.Store = "compat.db"
+[Cluster]
+Name = "n"
+Servers = ["tls://nats.example.org:4222", "nats://127.0.0.1:4222"]
+Credentials = "collet.creds"
+Replicas = 5
+`
+	path := writeSettings(t, good)
+	set, err := config.Load(path, "")
+	if err != nil || !set.Cluster.External() || set.Cluster.Credentials != filepath.Join(filepath.Dir(path), "collet.creds") || set.Cluster.Replicas != 5 {
+		t.Errorf("%+v, %v", set.Cluster, err)
+	}
+	for change, want := range map[string]string{
+		"Name = \"n\" → ": "Cluster.Servers: needs Cluster.Name",
+		"Servers = [\"tls://nats.example.org:4222\", \"nats://127.0.0.1:4222\"] → Peers = [\"n=127.0.0.1:1\"]": "is not set, and Cluster.Credentials",
+		"Compat.Store = \"compat.db\"\n → ":                           "needs Compat.Store",
+		"Replicas = 5 → Replicas = 2":                                 "Cluster.Replicas: is 2",
+		"Replicas = 5 → TokenFile = \"token\"":                        "leave out Cluster.Listen",
+		"Replicas = 5 → Certificate = \"node.pem\"":                   "needs Cluster.PrivateKey",
+		"tls://nats.example.org → tls://ann:s3cret@nats.example.org":  "address 1 has a user or a token in it",
+		"tls://nats.example.org → tls://ann:s3cret%@nats.example.org": "address 1 is not like",
+		"tls://nats.example.org → nats://nats.example.org":            "write tls://nats.example.org:4222",
+		"tls://nats.example.org:4222 → https://nats.example.org":      "is not like nats://HOST:PORT",
+		"tls://nats.example.org:4222 → tls://nats.example.org:99999":  "is no HOST:PORT",
+	} {
+		from, to, _ := strings.Cut(change, " → ")
+		if _, err := config.Load(writeSettings(t, strings.Replace(good, from, to, 1)), ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v, want %q", change, err, want)
+		}
+	}
+}
