@@ -34,17 +34,18 @@ func (f *Finder) Close() error { return nil }
 // that has done anything.
 var consoleClasses = []string{"ConsoleWindowClass", "WineConsoleClass"}
 
-// isConsole reports whether a window is a console.
-func isConsole(window windows.HWND) bool {
+// isProgram reports whether a window is there and is no console. A window can go between two questions about it, as that of a console does
+// when its program ends; one without a class is gone.
+func isProgram(window windows.HWND) bool {
 	var name [64]uint16
 	n, err := windows.GetClassName(window, &name[0], int32(len(name)))
-	return err == nil && slices.Contains(consoleClasses, windows.UTF16ToString(name[:n]))
+	return err == nil && n > 0 && !slices.Contains(consoleClasses, windows.UTF16ToString(name[:n]))
 }
 
 // Visible reports whether one of the processes has a visible window other than a console.
 func (f *Finder) Visible(pids []int) (found bool, err error) {
 	f.each = func(window windows.HWND, pid int) bool {
-		found = slices.Contains(pids, pid) && !isConsole(window)
+		found = slices.Contains(pids, pid) && isProgram(window)
 		return !found
 	}
 	if err = windows.EnumWindows(f.callback, unsafe.Pointer(nil)); found {

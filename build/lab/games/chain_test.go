@@ -413,7 +413,11 @@ func (c *chain) goBack(good string) {
 	c.t.Helper()
 	began := time.Now()
 	for range 2 {
-		c.start("--headless", "--run").ends(codeFailed)
+		h := c.start("--headless", "--run")
+		h.ends(codeFailed)
+		if strings.Contains(h.said(), "ready by ") {
+			c.t.Errorf("the bad release is taken for one that plays:\n%s\n%s", h.output(), h.said())
+		}
 	}
 	c.row.back = time.Since(began)
 	c.wantSetOf(good, "after the bad release")
