@@ -79,7 +79,7 @@ func (w *HTTPMirror) listFiles(ctx context.Context, q question) (map[string]loca
 		return r.files, nil
 	}
 	began := time.Now()
-	data, err := w.readSmall(ctx, question{mirror: w.name, name: q.name, to: openEnd, limit: location.MaxManifest}, w.at.ManifestURL())
+	data, err := w.readSmall(ctx, question{mirror: w.name, name: q.name, to: openEnd, limit: location.MaxManifest, private: q.private}, w.at.ManifestURL())
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (w *HTTPMirror) listFiles(ctx context.Context, q question) (map[string]loca
 
 // readTagged reads a file that is in a manifest of its own.
 func (w *HTTPMirror) readTagged(ctx context.Context, q question, target *url.URL) (io.ReadCloser, error) {
-	data, err := w.readSmall(ctx, question{mirror: w.name, name: q.name, to: openEnd, limit: location.MaxManifest}, target)
+	data, err := w.readSmall(ctx, question{mirror: w.name, name: q.name, to: openEnd, limit: location.MaxManifest, private: q.private}, target)
 	if err != nil {
 		return nil, err
 	}

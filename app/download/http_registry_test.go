@@ -271,6 +271,26 @@ func TestRegistryFaults(t *testing.T) {
 	}
 }
 
+// TestRegistryForbidden: 403 for the list of files is a missing file of a registry that everybody may read, and a refusal of this reader where
+// readers have a token.
+func TestRegistryForbidden(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(server.Close)
+	address := "oci://" + strings.TrimPrefix(server.URL, "http://") + "/team/lathe"
+	const targets = "metadata/3.targets.json"
+	for _, test := range []struct {
+		options download.HTTPOptions
+		signIn  bool
+	}{{download.HTTPOptions{}, false}, {download.HTTPOptions{Token: tokens("mine", "mine")}, true}} {
+		_, err := readRange(t.Context(), wayTo(t, address, test.options), targets, 0, -1, 100)
+		var missing *download.MissingError
+		if errors.Is(err, download.ErrSignIn) != test.signIn || errors.As(err, &missing) == test.signIn || err == nil {
+			t.Errorf("with a token %v: %v", test.signIn, err)
+		}
+	}
+}
+
 // TestRegistryTokenStaysEncrypted: a registry with TLS can't make the client ask for a token without it.
 func TestRegistryTokenStaysEncrypted(t *testing.T) {
 	f := newFakeRegistry(t)
