@@ -72,7 +72,7 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 	}
 	var op *operator.Operator
 	if set.Compat.Store != "" {
-		op, err = openOperator(ctx, set, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback, Figures: r.reports()}, log)
+		op, err = r.openOperator(ctx, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback, Figures: r.reports()})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -98,19 +98,28 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 }
 
 // openOperator opens the store of the settings: the server's own, or that of a cluster.
-func openOperator(ctx context.Context, set config.Settings, d *compat.Declared, opt operator.Options, log zerolog.Logger) (*operator.Operator, error) {
-	if set.Cluster.Name == "" {
-		return operator.Open(set.Compat.Store, d, opt, log)
-	}
-	c, err := cluster.FromSettings(set, os.Getenv, log)
+func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt operator.Options) (*operator.Operator, error) {
+	started := false
+	store, err := cluster.OpenNode(ctx, func() (c cluster.Config, err error) {
+		set := r.set
+		if started { // for a move: as they are now
+			if set, err = r.opt.settings(); err != nil {
+				return c, err
+			}
+		}
+		switch {
+		case set.Compat.Store != r.set.Compat.Store:
+			return c, &config.Error{Key: "Compat.Store", Text: "was changed: start the server again first"}
+		case set.Cluster.Name == "":
+			return c, nil
+		}
+		return cluster.FromSettings(set, os.Getenv, r.log)
+	}, r.set.Compat.Store, r.log)
 	if err != nil {
 		return nil, err
 	}
-	store, err := cluster.Open(ctx, c, set.Compat.Store, log)
-	if err != nil {
-		return nil, err
-	}
-	o, err := operator.New(store, d, opt, log)
+	started = true
+	o, err := operator.New(store, d, opt, r.log)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

@@ -12,6 +12,8 @@
 //	GET    /api/compat/tokens            the names of all tokens
 //	POST   /api/compat/tokens            TokenRequest → TokenAnswer, with the secret, this once
 //	DELETE /api/compat/tokens/{name}
+//	POST   /api/compat/store             StoreRequest → operator.Moved: the store is moved into a cluster, or out of it
+//	GET    /api/compat/store/backup      the whole store, as a file
 //	GET    /api/players/{id}/floor       FloorAnswer
 //	POST   /api/players/{id}/floor       FloorRequest → FloorAnswer
 //	PUT    /api/games/{name}             GamesRequest
@@ -99,6 +101,14 @@ type TokenAnswer struct {
 	Name   string        `json:"name"`
 	Role   operator.Role `json:"role"`
 	Secret string        `json:"secret"`
+}
+
+// StoreRequest is the body of POST /api/compat/store: operator.KindBolt and KindNATS.
+type StoreRequest struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Comment string `json:"comment"`
+	Confirm bool   `json:"confirm"` // take the store from another node, which is lost
 }
 
 // APIDecisions is where decisions about releases are recorded.

@@ -112,6 +112,8 @@ func Handler(op *operator.Operator, by operator.Actor) http.Handler {
 	mux.HandleFunc("GET "+apiCompat+"/tokens", a.getTokens)
 	mux.HandleFunc("POST "+apiCompat+"/tokens", a.postToken)
 	mux.HandleFunc("DELETE "+apiCompat+"/tokens/{name}", a.deleteToken)
+	mux.HandleFunc("POST "+apiCompat+"/store", a.postStore)
+	mux.HandleFunc("GET "+apiCompat+"/store/backup", a.getBackup)
 	mux.HandleFunc("GET "+apiPlayers+"{id}/floor", a.getFloor)
 	mux.HandleFunc("POST "+apiPlayers+"{id}/floor", a.postFloor)
 	mux.HandleFunc("PUT "+apiGames+"{name}", a.putGames)
@@ -350,6 +352,44 @@ func (a api) deleteToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// postStore moves the store. The move is given up if the client goes before the cluster has all of it.
+func (a api) postStore(w http.ResponseWriter, r *http.Request) {
+	var ask StoreRequest
+	err := readRequest(w, r, &ask)
+	var moved operator.Moved
+	if err == nil {
+		moved, err = a.op.MoveStore(r.Context(), a.by, operator.Move{From: ask.From, To: ask.To, Comment: ask.Comment, Confirm: ask.Confirm})
+	}
+	if err != nil {
+		answerFailure(w, err)
+		return
+	}
+	answerJSON(w, http.StatusOK, moved)
+}
+
+// getBackup sends the whole store. A client checks what it has got: an answer that ends early is no store.
+func (a api) getBackup(w http.ResponseWriter, _ *http.Request) {
+	begun := &beginning{ResponseWriter: w}
+	if err := a.op.Backup(a.by, begun); err != nil && !begun.begun {
+		answerFailure(w, err)
+	}
+}
+
+// beginning is an answer with a file that knows whether anything of it was sent.
+type beginning struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// Write implements io.Writer.
+func (b *beginning) Write(p []byte) (int, error) {
+	if !b.begun {
+		b.Header().Set("Content-Type", "application/octet-stream")
+		b.begun = true
+	}
+	return b.ResponseWriter.Write(p)
 }
 
 // GamesRequest is the body of PUT /api/games/{name}: the sessions of a game server now.

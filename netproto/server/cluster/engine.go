@@ -43,11 +43,14 @@ type engine struct{ server *server.Server }
 // startEngine starts the engine of a member. It listens only where the configuration says.
 func startEngine(c Config, log zerolog.Logger) (*engine, error) {
 	opt := &server.Options{
-		ServerName: c.Name, NoSigs: true, NoLog: true, DontListen: c.ListenNodes == "", Username: user, Password: c.Token,
+		ServerName: c.Name, NoSigs: true, NoLog: true, DontListen: c.ListenNodes == "" && c.alone(), Username: user, Password: c.Token,
 		JetStream: true, StoreDir: c.Folder, SyncAlways: true, JetStreamMaxMemory: maxMemory, JetStreamMaxStore: maxDisk,
 		MaxPayload: maxMessage, PingInterval: pingTime, MaxPingsOut: 2, ConnectErrorReports: quietReports, ReconnectErrorReports: quietReports,
 	}
 	var err error
+	if !opt.DontListen { // the engine does not open its port for members before one for nodes
+		opt.Host, opt.Port = "127.0.0.1", server.RANDOM_PORT
+	}
 	if c.ListenNodes != "" {
 		if opt.Host, opt.Port, err = hostPort(c.ListenNodes); err != nil {
 			return nil, err

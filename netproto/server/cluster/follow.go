@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"collet/netproto/compat"
 	"collet/netproto/server/operator"
 )
 
@@ -49,8 +50,8 @@ const (
 	maxLags = 100
 )
 
-// follow calls catchUp whenever a stream may have grown. It returns up to which message the node has come.
-func (s *Store) follow(h hints, catchUp func(context.Context) (uint64, error)) {
+// followStream calls catchUp whenever a stream may have grown. It returns up to which message the node has come.
+func (s *Store) followStream(h hints, catchUp func(context.Context) (uint64, error)) {
 	var told error
 	for s.ctx.Err() == nil {
 		at, err := catchUp(s.ctx)
@@ -176,35 +177,47 @@ func (s *Store) joinLog(ctx context.Context, newest uint64) error {
 	if newest == 0 && !s.config.founder() {
 		return errUnfounded
 	}
-	if common := min(head, newest); common > 0 {
-		if err := s.compare(ctx, common); err != nil {
+	if newest > 0 {
+		if err := s.compare(ctx, head, newest); err != nil {
 			return err
 		}
 	}
-	if head < newest {
-		return s.reach(ctx, newest)
+	if head > newest {
+		return s.restore(ctx, newest+1, head)
 	}
-	return s.restore(ctx, newest+1, head)
+	if !s.pass() {
+		return errWithdrawn
+	}
+	return s.reach(ctx, newest)
 }
 
-// compare compares one record of the file with that of the log.
-func (s *Store) compare(ctx context.Context, seq uint64) error {
+// compare compares the last record that both have, and waits if the log does not have all of a history that another node brings in.
+func (s *Store) compare(ctx context.Context, head, newest uint64) error {
+	theirs, until, err := s.logged(ctx, newest)
+	if err == nil && until > max(head, newest) {
+		return errUnfounded
+	}
+	if err == nil && 0 < head && head < newest {
+		theirs, _, err = s.logged(ctx, head)
+	}
+	if err != nil || head == 0 {
+		return err
+	}
+	ours, err := s.last(theirs.Seq)
+	if err == nil && ours.Sum != theirs.Sum {
+		err = ErrForked
+	}
+	return err
+}
+
+// logged is a record of the log.
+func (s *Store) logged(ctx context.Context, seq uint64) (record compat.Audit, until uint64, err error) {
 	messages, err := fetch(ctx, s.conn, logStream, logSubject, seq)
 	if err != nil || len(messages) == 0 || messages[0].seq != seq {
-		return errors.Join(fmt.Errorf("record %d of the log: %w", seq, errSilent), err)
+		return record, 0, errors.Join(fmt.Errorf("record %d of the log: %w", seq, errSilent), err)
 	}
-	theirs, err := parseEntry(messages[0])
-	if err != nil {
-		return err
-	}
-	ours, err := s.last(seq)
-	if err != nil {
-		return err
-	}
-	if ours.Sum != theirs.Record.Sum {
-		return ErrForked
-	}
-	return nil
+	c, until, err := parseEntry(messages[0])
+	return c.Record, until, err
 }
 
 // restore appends records of the file to a log that does not have them: at the founding, and if the engine's files were lost. The
@@ -219,7 +232,7 @@ func (s *Store) restore(ctx context.Context, from, to uint64) error {
 		if err != nil {
 			return err
 		}
-		e := entry{Record: record.Line()}
+		e := entry{Record: record.Line(), Until: to}
 		if document, err := s.Revision(revision + 1); err == nil && sameJSON(document, record.After) {
 			revision++
 			e.Document, e.Revision = document, revision
@@ -240,6 +253,9 @@ func (s *Store) restore(ctx context.Context, from, to uint64) error {
 		data, err := json.Marshal(e)
 		if err != nil {
 			return err
+		}
+		if seq == to && !s.pass() {
+			return errWithdrawn
 		}
 		if _, err := publish(ctx, s.js, logSubject, data, jetstream.WithExpectLastSequence(seq-1)); err != nil {
 			return err

@@ -31,10 +31,7 @@ func FromSettings(set config.Settings, env func(string) string, log zerolog.Logg
 	if err != nil {
 		return Config{}, &config.Error{Key: "Cluster.Peers", Text: err.Error()}
 	}
-	c := Config{Name: from.Name, Listen: from.Listen, ListenNodes: from.ListenNodes, Folder: from.Folder}
-	if c.Folder == "" {
-		c.Folder = set.Compat.Store + ".cluster"
-	}
+	c := Config{Name: from.Name, Listen: from.Listen, ListenNodes: from.ListenNodes, Folder: set.ClusterFolder()}
 	for _, p := range peers {
 		c.Members, c.Peers = append(c.Members, p.Name), append(c.Peers, p.Address)
 	}

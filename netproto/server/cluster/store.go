@@ -46,6 +46,8 @@ type Store struct {
 	settling sync.Mutex // one batch of floors after the other
 
 	state atomic.Pointer[state]
+	phase atomic.Int32 // of a move into the cluster
+	moves bool         // this is one: the operator writes its record
 }
 
 // state says whether the cluster can be written to.
@@ -62,33 +64,46 @@ type entry struct {
 	Document []byte            `json:"document,omitempty"`
 	Revision uint64            `json:"revision,omitempty"`
 	Tokens   *[]operator.Token `json:"tokens,omitempty"`
+	Until    uint64            `json:"until,omitempty"` // number of the last one of a history that is being brought in: until then nobody joins
 }
 
 // Open starts a node whose own file is at path. It waits until the node has what the cluster has; with settings in its file no
-// longer than Config.Patience, because it can serve by these. The caller closes the store. The errors are ErrForked, those of the
-// file, and what keeps the engine from starting.
+// longer than Config.Patience, because it can serve by these. The caller closes the store. The errors are ErrForked, *RefusedError, those of
+// the file, and what keeps the engine from starting.
 func Open(ctx context.Context, c Config, path string, log zerolog.Logger) (operator.Store, error) {
 	file, err := operator.OpenStore(path, log)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		FileStore: file, config: c, log: log, changed: make(chan struct{}, 1), deliver: make(chan struct{}, 1), joined: make(chan struct{}),
-		refused: make(chan error, 1), logs: newHints(), floorsIn: newHints(),
+	s, err := begin(ctx, c, file, make(chan struct{}, 1), log)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.state.Store(&state{heard: time.Now()})
-	if err := s.start(); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
+	s.follow()
 	if err := s.wait(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// start starts the engine, the connection and the goroutines.
-func (s *Store) start() (err error) {
+// begin starts the engine and the connection of a node; follow starts the rest.
+func begin(ctx context.Context, c Config, file *operator.FileStore, changed chan struct{}, log zerolog.Logger) (*Store, error) {
+	s := &Store{
+		FileStore: file, config: c, log: log, changed: changed, deliver: make(chan struct{}, 1), joined: make(chan struct{}),
+		refused: make(chan error, 1), logs: newHints(), floorsIn: newHints(),
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.state.Store(&state{heard: time.Now()})
+	if err := s.connect(); err != nil {
+		s.halt()
+		s.shut()
+		return nil, err
+	}
+	return s, nil
+}
+
+// connect starts the engine and the connection.
+func (s *Store) connect() (err error) {
 	if s.config.member() {
 		if s.engine, err = startEngine(s.config, s.log); err != nil {
 			return err
@@ -105,9 +120,13 @@ func (s *Store) start() (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// follow starts to join the cluster, and then to follow it.
+func (s *Store) follow() {
 	s.running.Go(s.run)
 	s.running.Go(s.listen)
-	return nil
 }
 
 // wait waits until the node has joined, or may serve without.
@@ -145,7 +164,11 @@ func (s *Store) wait(ctx context.Context) error {
 // run joins, and then follows the cluster until the node is closed.
 func (s *Store) run() {
 	for told := ""; ; {
-		err := s.why(s.join(s.ctx))
+		err := s.join(s.ctx)
+		if err == nil {
+			err = s.reopen(s.ctx)
+		}
+		err = s.why(err)
 		if err == nil || errors.Is(err, ErrForked) {
 			s.setState(func(st *state) { st.joined, st.fault, st.heard = err == nil, err, time.Now() })
 			close(s.joined)
@@ -173,8 +196,8 @@ func (s *Store) run() {
 		pause(s.ctx, 250*time.Millisecond)
 	}
 	s.log.Info().Str("node", s.config.Name).Bool("member", s.engine != nil).Msg("This node has joined the cluster")
-	s.running.Go(func() { s.follow(s.logs, s.followLog) })
-	s.running.Go(func() { s.follow(s.floorsIn, s.followFloors) })
+	s.running.Go(func() { s.followStream(s.logs, s.followLog) })
+	s.running.Go(func() { s.followStream(s.floorsIn, s.followFloors) })
 	s.deliverFloors()
 }
 
@@ -210,6 +233,18 @@ func (s *Store) setState(change func(*state)) {
 
 // Writable implements operator.Store.
 func (s *Store) Writable() error {
+	if err := s.reachable(); err != nil {
+		return err
+	}
+	place, err := s.Place()
+	if err == nil && place.Kind == operator.KindBolt {
+		err = &operator.ReadOnlyError{Since: place.Since, Why: fmt.Sprintf("the store was moved out of the cluster, to node %q by itself. Stop this node, or move the store back with collet compat store move --from bolt --to nats at that node", place.Node)}
+	}
+	return err
+}
+
+// reachable is why the cluster can't be written to.
+func (s *Store) reachable() error {
 	st := s.state.Load()
 	switch {
 	case st.fault != nil:
@@ -230,7 +265,11 @@ func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // Commit implements operator.Store. It waits at most WriteTime for a majority.
 func (s *Store) Commit(c operator.Commit) error {
-	if err := s.Writable(); err != nil {
+	writable := s.Writable
+	if operator.IsMove(c.Record) {
+		writable = s.reachable // this is what opens the cluster again
+	}
+	if err := writable(); err != nil {
 		return err
 	}
 	s.writing.Lock()
@@ -319,7 +358,7 @@ func (s *Store) apply(m message) error {
 	case m.seq != head+1:
 		return fmt.Errorf("cluster: message %d of the log can't follow record %d", m.seq, head)
 	}
-	c, err := parseEntry(m)
+	c, _, err := parseEntry(m)
 	if err != nil {
 		return err
 	}
@@ -352,11 +391,11 @@ func (s *Store) last(seq uint64) (*compat.Audit, error) {
 	return &records[0], nil
 }
 
-// parseEntry reads a message of the log within the limits of a store.
-func parseEntry(m message) (operator.Commit, error) {
+// parseEntry reads a message of the log within the limits of a store. until is the end of the history that it is a part of.
+func parseEntry(m message) (c operator.Commit, until uint64, err error) {
 	var e entry
-	fault := func(err error) (operator.Commit, error) {
-		return operator.Commit{}, fmt.Errorf("cluster: message %d of the log: %w", m.seq, err)
+	fault := func(err error) (operator.Commit, uint64, error) {
+		return operator.Commit{}, 0, fmt.Errorf("cluster: message %d of the log: %w", m.seq, err)
 	}
 	if len(m.data) > maxMessage {
 		return fault(errors.New("is too large"))
@@ -371,18 +410,28 @@ func parseEntry(m message) (operator.Commit, error) {
 	case len(e.Document) > compat.MaxSettings, e.Tokens != nil && len(*e.Tokens) > operator.MaxTokens:
 		return fault(errors.New("has more than a store takes"))
 	}
-	return operator.Commit{Record: record, Document: e.Document, Revision: e.Revision, Tokens: e.Tokens}, nil
+	return operator.Commit{Record: record, Document: e.Document, Revision: e.Revision, Tokens: e.Tokens}, e.Until, nil
 }
 
 // Close implements operator.Store.
 func (s *Store) Close() error {
+	s.halt()
+	s.shut()
+	return s.FileStore.Close()
+}
+
+// halt ends the goroutines.
+func (s *Store) halt() {
 	s.stop()
 	s.running.Wait()
+}
+
+// shut ends the connection and the engine.
+func (s *Store) shut() {
 	if s.conn != nil {
 		s.conn.Close()
 	}
 	if s.engine != nil {
 		s.engine.close()
 	}
-	return s.FileStore.Close()
 }

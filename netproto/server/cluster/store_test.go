@@ -22,7 +22,7 @@ func alone(folder string) cluster.Config {
 
 func opened(t testing.TB, folder string, c cluster.Config) operator.Store {
 	t.Helper()
-	s, err := cluster.Open(t.Context(), c, filepath.Join(folder, "compat.db"), zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel))
+	s, err := cluster.OpenNode(t.Context(), func() (cluster.Config, error) { return c, nil }, filepath.Join(folder, "compat.db"), zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,14 @@ const (
 	maxServers = 16
 )
 
+// ClusterFolder is where a member's engine keeps its files.
+func (s Settings) ClusterFolder() string {
+	if s.Cluster.Folder == "" {
+		return s.Compat.Store + ".cluster"
+	}
+	return s.Cluster.Folder
+}
+
 // Peer is a member of a cluster.
 type Peer struct{ Name, Address string }
 

@@ -46,6 +46,8 @@ type Store interface {
 	Changed() <-chan struct{}
 	// Writable is a *ReadOnlyError while nothing can be changed.
 	Writable() error
+	// Backup writes the whole store as a file that OpenStore opens, as it is at this moment.
+	Backup(io.Writer) error
 	// Close waits for pending work.
 	Close() error
 }

@@ -1,11 +1,14 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 
+	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
 
 	"collet/platform"
@@ -59,23 +62,138 @@ func (s *FileStore) writeBackup() error {
 	if err != nil {
 		return err
 	}
-	err = s.db.View(func(tx *bolt.Tx) error {
-		_, err := tx.WriteTo(part)
-		return err
-	})
-	if err == nil {
-		err = part.Sync()
-	}
-	if closed := part.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = closeWritten(part, s.Backup(part)); err == nil {
 		err = dir.Rename(name+partSuffix, name+copySuffix)
 	}
 	if err != nil {
 		return err
 	}
 	return dir.SyncDir(".")
+}
+
+// closeWritten syncs and closes a file that was written with an error or without.
+func closeWritten(f platform.File, err error) error {
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Backup implements Store.
+func (s *FileStore) Backup(w io.Writer) error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		_, err := tx.WriteTo(w)
+		return err
+	})
+}
+
+// Backup writes the whole store, for actors with RoleAdmin: the names of accounts are in it. The errors are *ForbiddenError and those of the
+// disk and of w.
+func (o *Operator) Backup(by Actor, w io.Writer) error {
+	if err := by.CheckRights(RoleAdmin, ""); err != nil {
+		return err
+	}
+	return o.store.Backup(w)
+}
+
+// Summary is what a store has.
+type Summary struct {
+	Revision uint64 `json:"revision"`
+	Records  uint64 `json:"records"`
+	Floors   int    `json:"floors"` // accounts with a floor
+}
+
+// Inspect reads all of the store in a file, which nobody has open, and verifies its chain. It changes nothing.
+func Inspect(path string) (sum Summary, err error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return sum, &StoreError{Path: path, Err: errors.Join(err, errors.New("is no store"))}
+	}
+	if err := walkFile(path); err != nil {
+		return sum, &StoreError{Path: path, Err: err}
+	}
+	err = catchFaults(func() error {
+		db, err := bolt.Open(path, storeMode, &bolt.Options{Timeout: storePatience, ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		s := &FileStore{path: path, db: db}
+		if err := db.View(func(tx *bolt.Tx) error {
+			found, _, err := countValues(tx)
+			sum = Summary(found)
+			return errors.Join(err, found.compare(tx))
+		}); err != nil {
+			return err
+		}
+		_, err = (&AuditLog{store: s}).Verify()
+		return err
+	})
+	if err != nil {
+		err = &StoreError{Path: path, Err: err}
+	}
+	return sum, err
+}
+
+// restoreSuffix ends the name of a store that is being restored.
+const restoreSuffix = ".restore"
+
+// Restore puts a backup in the place of the store in a file, whose server must not run. What was there, damaged or not, is kept under the
+// path with the suffix aside. The errors are *StoreError: then the store is as before, or only missing, and Restore can be called again.
+func Restore(backup, path, aside string) (Summary, error) {
+	sum, err := Inspect(backup)
+	if err != nil {
+		return sum, err
+	}
+	if _, err := os.Stat(path); err == nil {
+		s, err := OpenStore(path, zerolog.Nop())
+		var fault *StoreError
+		if errors.As(err, &fault) && fault.Held {
+			return sum, err
+		}
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil && fault == nil {
+			return sum, &StoreError{Path: path, Err: err}
+		}
+	}
+	if err := putBackup(backup, path, aside); err != nil {
+		return sum, &StoreError{Path: path, Err: err, Hint: "what was there is kept; restore it again"}
+	}
+	return sum, nil
+}
+
+func putBackup(backup, path, aside string) error {
+	from, err := os.Open(backup)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	dir, err := platform.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name := filepath.Base(path)
+	part, err := dir.OpenFile(name+restoreSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, storeMode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(part, from)
+	if err := closeWritten(part, err); err != nil {
+		return err
+	}
+	s := &FileStore{path: path + restoreSuffix, log: zerolog.Nop(), floors: floorCounts{byFloor: map[int32]int{}}}
+	if err := s.openFile(); err != nil {
+		return err
+	}
+	if err := errors.Join(s.Detach(), s.db.Close()); err != nil { // it may be a node's
+		return err
+	}
+	if err := dir.Rename(name, name+aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errors.Join(dir.Rename(name+restoreSuffix, name), dir.SyncDir("."))
 }
 
 // catchFaults runs read on a mapped file that may be damaged: panics and memory faults become errors.

@@ -325,7 +325,7 @@ func putRecord(tx *bolt.Tx, record compat.Audit) error {
 	if err := changeHead(tx, func(h *head) { h.Records++ }); err != nil {
 		return err
 	}
-	return putValue(tx, bucketAudit, numberKey(record.Seq), record.Line())
+	return errors.Join(putPlace(tx, record), putValue(tx, bucketAudit, numberKey(record.Seq), record.Line()))
 }
 
 // Records implements Store.

@@ -39,6 +39,7 @@ type Command struct {
 	Diff     diffCommand     `cmd:"" help:"List the components in which two builds differ, and show which build is older."`
 	Floor    floorCommand    `cmd:"" help:"Show or raise the minimum version of a player."`
 	Token    tokenCommand    `cmd:"" help:"List, make and revoke access tokens."`
+	Store    storeCommand    `cmd:"" help:"Move the store into a cluster or out of it, back it up, restore it."`
 }
 
 // Help is what --help adds to the list of commands.
@@ -189,13 +190,18 @@ func (a *api) request(ctx context.Context, method, path string, body any, revisi
 	case len(data) > maxAnswer:
 		return fmt.Errorf("%s answers with more than %d bytes", a.name, maxAnswer)
 	case answer.StatusCode/100 != 2:
-		fault := &apiError{status: answer.StatusCode}
-		if json.Unmarshal(data, &fault.APIError) != nil || fault.APIError.Error == "" {
-			fault.APIError = admin.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.name, answer.Status)}
-		}
-		return fault
+		return a.fault(answer, data)
 	}
 	return a.readAnswer(data, out)
+}
+
+// fault is the error of an answer that is no success.
+func (a *api) fault(answer *http.Response, data []byte) error {
+	fault := &apiError{status: answer.StatusCode}
+	if json.Unmarshal(data, &fault.APIError) != nil || fault.APIError.Error == "" {
+		fault.APIError = admin.APIError{Error: fmt.Sprintf("%s answers %s: it is no collet-server, or has no Compat.Store", a.name, answer.Status)}
+	}
+	return fault
 }
 
 // readAnswer takes an answer in.

@@ -1,0 +1,290 @@
+//go:build !nocluster
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"collet/netproto/compat"
+	"collet/netproto/server/operator"
+)
+
+// Node is the store of a server: its file alone, or with a cluster. It moves from one to the other while it is used (operator.Mover).
+//
+// The server's settings say where it belongs, and are written before a move. So whenever a move is interrupted, the next start completes it:
+// the file has everything at any moment, and the history in the cluster is a part of it until the last record is there.
+type Node struct {
+	*operator.FileStore
+	settings func() (Config, error)
+	log      zerolog.Logger
+	changed  chan struct{}
+	ctx      context.Context // of moves; ended by Close
+	stop     context.CancelFunc
+
+	moving     sync.Mutex   // one move at a time
+	committing sync.Mutex   // held by Commit, and while shared changes
+	raising    sync.RWMutex // held by Raise, and while shared changes
+	shared     *Store       // nil: the file alone
+}
+
+// MoveTime is how long a move into a cluster waits for the other nodes.
+const MoveTime = 45 * time.Second
+
+// OpenNode opens the store of a server. settings are those of the cluster as they are written now, without a Name if there is none. The caller
+// closes the store. The errors are those of Open, of the settings, and of the file.
+func OpenNode(ctx context.Context, settings func() (Config, error), path string, log zerolog.Logger) (operator.Store, error) {
+	c, err := settings()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{settings: settings, log: log, changed: make(chan struct{}, 1)}
+	if n.FileStore, err = operator.OpenStore(path, log); err != nil {
+		return nil, err
+	}
+	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if c.Name == "" {
+		if err := n.Detach(); err != nil { // it may have been a node's
+			return nil, errors.Join(err, n.FileStore.Close())
+		}
+		return n, nil
+	}
+	if n.shared, err = begin(ctx, c, n.FileStore, n.changed, log); err != nil {
+		return nil, errors.Join(err, n.FileStore.Close())
+	}
+	n.shared.follow()
+	if err := n.shared.wait(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// now is the cluster's store, or nil.
+func (n *Node) now() *Store {
+	n.raising.RLock()
+	defer n.raising.RUnlock()
+	return n.shared
+}
+
+// swap changes where the store is, between two changes.
+func (n *Node) swap(to *Store) {
+	n.committing.Lock()
+	defer n.committing.Unlock()
+	n.raising.Lock()
+	defer n.raising.Unlock()
+	n.shared = to
+}
+
+// Commit implements operator.Store.
+func (n *Node) Commit(c operator.Commit) error {
+	n.committing.Lock()
+	defer n.committing.Unlock()
+	if s := n.shared; s != nil {
+		return s.Commit(c)
+	}
+	return n.FileStore.Commit(c)
+}
+
+// Raise implements operator.Store.
+func (n *Node) Raise(account string, floor int32) error {
+	n.raising.RLock()
+	defer n.raising.RUnlock()
+	if s := n.shared; s != nil {
+		return s.Raise(account, floor)
+	}
+	return n.FileStore.Raise(account, floor)
+}
+
+// Changed implements operator.Store.
+func (n *Node) Changed() <-chan struct{} { return n.changed }
+
+// Writable implements operator.Store.
+func (n *Node) Writable() error {
+	if s := n.now(); s != nil {
+		return s.Writable()
+	}
+	return nil
+}
+
+// Kind implements operator.Mover.
+func (n *Node) Kind() (kind, node string) {
+	if s := n.now(); s != nil {
+		return operator.KindNATS, s.config.Name
+	}
+	place, _ := n.Place() // the name is for people
+	return operator.KindBolt, place.Node
+}
+
+// Close implements operator.Store.
+func (n *Node) Close() error {
+	n.stop()
+	n.moving.Lock()
+	defer n.moving.Unlock()
+	if n.shared != nil {
+		n.shared.halt()
+		n.shared.shut()
+	}
+	return n.FileStore.Close()
+}
+
+// errMoving says that a move is not done yet.
+var errMoving = &operator.InputError{Field: "store", Why: "it is being moved already: wait for that"}
+
+// Join implements operator.Mover. Settings can't be changed meanwhile; players are served.
+func (n *Node) Join(ctx context.Context) error {
+	if !n.moving.TryLock() {
+		return errMoving
+	}
+	defer n.moving.Unlock()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(n.ctx, stop)()
+	c, err := n.settings()
+	switch {
+	case err != nil:
+		return err
+	case n.shared != nil:
+		return nil
+	case c.Name == "":
+		return &operator.InputError{Field: "Cluster.Name", Why: "the settings have no [Cluster]: write it into them first, so that the next start of the server finds it, too"}
+	}
+	n.log.Info().Str("node", c.Name).Msg("The store is being moved into the cluster")
+	s, err := begin(ctx, c, n.FileStore, n.changed, n.log)
+	if err != nil {
+		return err
+	}
+	s.moves = true
+	n.swap(s)
+	s.follow()
+	err = s.arrive(ctx)
+	if err == nil || !errors.Is(err, ErrForked) && !s.withdraw() {
+		return nil // the cluster has all of it: it is where changes are made, as soon as a majority answers
+	}
+	n.log.Warn().Err(err).Msg("The store is not moved into the cluster")
+	return errors.Join(err, n.alone(s))
+}
+
+// arrive waits until a moving node has joined.
+func (s *Store) arrive(ctx context.Context) error {
+	limit := time.NewTimer(MoveTime)
+	defer limit.Stop()
+	select {
+	case <-s.joined:
+		return s.state.Load().fault
+	case err := <-s.refused:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	case <-limit.C:
+		return fmt.Errorf("the cluster did not answer within %v (%w): start the other nodes with their [Cluster], and try again", MoveTime, s.reachable())
+	}
+}
+
+// alone goes on with the file alone.
+func (n *Node) alone(s *Store) error {
+	s.halt()
+	n.swap(nil)
+	defer s.shut()
+	return n.Detach()
+}
+
+// CanLeave implements operator.Mover.
+func (n *Node) CanLeave(ctx context.Context) error {
+	c, err := n.settings()
+	if err != nil {
+		return err
+	}
+	if c.Name != "" {
+		return &operator.InputError{Field: "Cluster.Name", Why: "the settings have [Cluster]: take it out of them first, so that the next start of the server does without it, too"}
+	}
+	s := n.now()
+	if s == nil {
+		return nil
+	}
+	if err := s.reachable(); err != nil {
+		return fmt.Errorf("%w. If the other nodes are gone for good, start this server again: without [Cluster] it goes on with its file", err)
+	}
+	ctx, stop := context.WithTimeout(ctx, WriteTime)
+	defer stop()
+	return s.allFloors(ctx)
+}
+
+// allFloors delivers the queued floors, and waits for those of the other nodes.
+func (s *Store) allFloors(ctx context.Context) error {
+	if err := s.deliverQueue(ctx); err != nil {
+		return err
+	}
+	floors, err := info(ctx, s.js, floorStream)
+	if err != nil {
+		return err
+	}
+	return s.reachFloors(ctx, floors.State.LastSeq)
+}
+
+// Leave implements operator.Mover. The history of all nodes says that it has happened.
+func (n *Node) Leave() error {
+	if !n.moving.TryLock() {
+		return errMoving
+	}
+	defer n.moving.Unlock()
+	s := n.now()
+	if s == nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(s.ctx, answerTime)
+	defer stop()
+	if err := s.allFloors(ctx); err != nil {
+		n.log.Warn().Err(err).Msg("Floors that other nodes have raised in the last seconds may be missing here")
+	}
+	n.log.Info().Msg("The store leaves the cluster")
+	return n.alone(s)
+}
+
+// The phases of a move into a cluster: until the last record of a history is published nobody joins, and the move can be given up.
+const (
+	phaseOpen      = 0
+	phasePassed    = 1
+	phaseWithdrawn = 2
+)
+
+var errWithdrawn = errors.New("the move was given up")
+
+// pass is called before the cluster has all of the history. It is false if the move was given up.
+func (s *Store) pass() bool {
+	return s.phase.CompareAndSwap(phaseOpen, phasePassed) || s.phase.Load() == phasePassed
+}
+
+// withdraw gives a move up. It is false if it is too late for that.
+func (s *Store) withdraw() bool { return s.phase.CompareAndSwap(phaseOpen, phaseWithdrawn) }
+
+// reopen opens a cluster again that this node had left: it comes back with its history, because its settings say so.
+func (s *Store) reopen(ctx context.Context) error {
+	place, err := s.Place()
+	if err != nil || s.moves || place.Kind != operator.KindBolt || place.Node != s.config.Name {
+		return err
+	}
+	_, head, err := s.Head()
+	if err != nil {
+		return err
+	}
+	last, err := s.last(head)
+	if err != nil {
+		return err
+	}
+	place.Since = time.Time{}
+	record, err := operator.MoveRecord(operator.Actor{Name: compat.ActorBoot, Source: compat.SourceBoot}, "", place, operator.Place{Kind: operator.KindNATS, Node: s.config.Name})
+	if err != nil {
+		return err
+	}
+	record.Time = time.Now()
+	ctx, stop := context.WithTimeout(ctx, WriteTime)
+	defer stop()
+	return s.append(ctx, operator.Commit{Record: compat.Chain(last, record)})
+}
+
+var _ operator.Mover = (*Node)(nil)
