@@ -83,7 +83,21 @@ func (h *house) add(t testing.TB, name string) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	h.nodes[name] = n
-	t.Cleanup(func() { n.kill() })
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			t.Logf("node %s, the end of its log:\n%s", name, tail(n.said(), tailLines))
+		}
+	})
+}
+
+// tailLines is how many lines of each node's log a failed test shows: with the engine's own notices, those of some minutes.
+const tailLines = 150
+
+// tail are the last lines of a text.
+func tail(text string, lines int) string {
+	all := strings.SplitAfter(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines-1):], "")
 }
 
 // start starts nodes and waits until they serve.
@@ -100,7 +114,7 @@ func (h *house) start(t testing.TB, names ...string) {
 func (n *node) start(t testing.TB, program string, args ...string) {
 	t.Helper()
 	_ = os.Remove(filepath.Join(n.dir, "control")) // of a killed one
-	n.cmd = exec.Command(program, append([]string{"--config", "server.toml", "--listen", "127.0.0.1:0"}, args...)...)
+	n.cmd = exec.Command(program, append([]string{"--config", "server.toml", "--listen", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
 	n.cmd.Dir, n.cmd.Env = n.dir, append(os.Environ(), "COLLET_CLUSTER_TOKEN=0123456789abcdef", "GOMAXPROCS=1")
 	out, err := n.cmd.StderrPipe()
 	must(t, err)
@@ -220,11 +234,14 @@ func (n *node) change(revision uint64, comment string) (uint64, error) {
 	return out.Settings.Revision, err
 }
 
+// changeLimit is far more than the engine needs to agree on a leader, which is up to nine seconds on an idle machine.
+const changeLimit = 90 * time.Second
+
 // changeNow reads the revision and makes a change, until a deadline, as a person would who is told to read again.
-func (n *node) changeNow(t testing.TB, comment string, within time.Duration) uint64 {
+func (n *node) changeNow(t testing.TB, comment string) uint64 {
 	t.Helper()
 	var fault error
-	for end := time.Now().Add(within); ; {
+	for end := time.Now().Add(changeLimit); ; {
 		s, err := n.state()
 		if err == nil {
 			var revision uint64
@@ -234,7 +251,7 @@ func (n *node) changeNow(t testing.TB, comment string, within time.Duration) uin
 		}
 		fault = errors.Join(err)
 		if time.Now().After(end) {
-			t.Fatalf("node %s: no change within %v: %v\n%s", n.name, within, fault, n.said())
+			t.Fatalf("node %s: no change within %v: %v", n.name, changeLimit, fault)
 		}
 		runtimeYield()
 	}

@@ -70,7 +70,7 @@ func startEngine(c Config, log zerolog.Logger) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	lines := &engineLog{log: log}
+	lines := &engineLog{log: log, folder: c.Folder}
 	s.SetLoggerV2(lines, false, false, false)
 	s.Start()
 	e := &engine{s}
@@ -149,8 +149,9 @@ func connect(c Config, e *engine, problem func(error), log zerolog.Logger) (*nat
 
 // engineLog writes what the engine says to the server's log. Its notices about itself are for those who look for a fault.
 type engineLog struct {
-	log   zerolog.Logger
-	fatal atomic.Pointer[string]
+	log    zerolog.Logger
+	folder string // of the engine's files
+	fatal  atomic.Pointer[string]
 }
 
 // Noticef and the others implement server.Logger.
@@ -163,11 +164,17 @@ func (l *engineLog) Warnf(format string, v ...any) {
 	l.log.Debug().Msgf("cluster engine: "+format, v...)
 }
 
-// Errorf implements server.Logger. A peer that can't be reached is no more than a notice: the store says when that matters.
+// Errorf implements server.Logger. A peer that can't be reached is no more than a notice: the store says when that matters. After an error of
+// writing the engine stores nothing more, and a new copy is needed.
 func (l *engineLog) Errorf(format string, v ...any) {
 	line := l.log.Warn()
-	if strings.HasPrefix(format, "Error trying to connect") {
+	switch {
+	case strings.HasPrefix(format, "Error trying to connect"):
 		line = l.log.Debug()
+	case strings.HasPrefix(format, "JetStream") && strings.Contains(format, "critical write error"):
+		l.log.Error().Str("error", fmt.Sprintf(format, v...)).Str("folder", l.folder).
+			Msg("This member can't write to its copy of the cluster, and follows no more. See to the disk, stop this node, remove the folder, and start it: it gets a new copy from the other members")
+		return
 	}
 	line.Msgf("cluster engine: "+format, v...)
 }

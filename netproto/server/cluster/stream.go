@@ -42,10 +42,11 @@ type message struct {
 	data    []byte
 }
 
-// streams are the two streams, with their replicas.
+// streams are the two streams, with their replicas. They are not compressed: a compressed block of the engine (2.15.2) could not be
+// written to any more after kill -9 ("s2: unsupported input"), at more than one replica, and nothing could be changed from then on.
 func streams(replicas int) []jetstream.StreamConfig {
 	common := jetstream.StreamConfig{
-		Storage: jetstream.FileStorage, Replicas: replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
+		Storage: jetstream.FileStorage, Replicas: replicas, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew,
 		DenyDelete: true, DenyPurge: true, AllowDirect: true, MaxMsgSize: maxMessage,
 	}
 	log, floors := common, common
