@@ -121,7 +121,10 @@ func startServer(t *testing.T, dir string) (metrics string) {
 		}
 	}
 	metrics = testwait.FreeAddress(t)
-	cmd := exec.Command(testprograms.Server(t), "--release", "release", "--listen", "127.0.0.1:0", "--metrics", metrics)
+	settings := fmt.Sprintf("[Release]\nFolder = \"release\"\n[Compat]\nStore = \"compat.db\"\n[Operations]\nMetricsAddress = %q\nHTTPAddress = %q\nFigures = \"figures\"\n",
+		metrics, testwait.FreeAddress(t))
+	must(t, os.WriteFile(filepath.Join(dir, "server.toml"), []byte(settings), 0o644))
+	cmd := exec.Command(testprograms.Server(t), "--config", "server.toml", "--listen", "127.0.0.1:0")
 	cmd.Dir = dir
 	start(t, cmd)
 	return metrics

@@ -183,6 +183,11 @@ func TestOperatingDocument(t *testing.T) {
 				t.Errorf("%s asks for %s, which is no metric", file, name)
 			}
 		}
+		for _, name := range regexp.MustCompile(`\bcompat_\w+`).FindAllString(string(data), -1) {
+			if !strings.Contains(doc, "| `"+name) {
+				t.Errorf("%s asks for %s, which the document lacks", file, name)
+			}
+		}
 	}
 	for _, found := range regexp.MustCompile(`(?:cause|limit)="(\w+)"`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(doc, "`"+found[1]+"`") {
