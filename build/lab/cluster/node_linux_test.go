@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ type house struct {
 	members []string // NAME=HOST:PORT for members
 	further []string // the same for further nodes
 	nodes   map[string]*node
+	wires   *wires // nil: nodes reach each other directly
 }
 
 // node is a collet-server with a folder of its own.
@@ -38,6 +40,7 @@ type node struct {
 	name string
 	dir  string
 	cmd  *exec.Cmd
+	pid  *atomic.Int64 // of its last process
 	done chan struct{} // closed when the process has ended
 	log  *bytes.Buffer
 	mu   *sync.Mutex // of log
@@ -47,8 +50,14 @@ type node struct {
 // build founds a cluster of three members a, b and c; nothing runs yet.
 func build(t testing.TB, extra ...string) *house {
 	t.Helper()
+	return buildWith(t, nil, extra...)
+}
+
+// buildWith is build with a network between the nodes.
+func buildWith(t testing.TB, wires *wires, extra ...string) *house {
+	t.Helper()
 	testlevel.Lab(t)
-	h := &house{program: testprograms.Server(t), dir: t.TempDir(), nodes: map[string]*node{}}
+	h := &house{program: testprograms.Server(t), dir: t.TempDir(), nodes: map[string]*node{}, wires: wires}
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
 		h.members = append(h.members, name+"="+testwait.FreeAddress(t))
@@ -63,7 +72,7 @@ func build(t testing.TB, extra ...string) *house {
 // add writes the settings of a node.
 func (h *house) add(t testing.TB, name string) {
 	t.Helper()
-	n := &node{name: name, dir: filepath.Join(h.dir, name), mu: &sync.Mutex{}, log: &bytes.Buffer{}}
+	n := &node{name: name, dir: filepath.Join(h.dir, name), pid: &atomic.Int64{}, mu: &sync.Mutex{}, log: &bytes.Buffer{}}
 	for _, folder := range []string{"Resources", "PlatformBinaries"} {
 		must(t, os.MkdirAll(filepath.Join(n.dir, folder), 0o755))
 	}
@@ -71,7 +80,7 @@ func (h *house) add(t testing.TB, name string) {
 	for i, m := range h.members {
 		if of, address, _ := strings.Cut(m, "="); of == name {
 			_, nodes, _ := strings.Cut(h.further[i], "=")
-			cluster, peers = fmt.Sprintf("Listen = %q\nListenNodes = %q\n", address, nodes), h.members
+			cluster, peers = fmt.Sprintf("Listen = %q\nListenNodes = %q\n", h.wires.behind(t, name, address), h.wires.behind(t, name, nodes)), h.members
 		}
 	}
 	list, err := json.Marshal(peers)
@@ -83,6 +92,7 @@ func (h *house) add(t testing.TB, name string) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	h.nodes[name] = n
+	h.wires.know(n)
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
@@ -120,6 +130,7 @@ func (n *node) start(t testing.TB, program string, args ...string) {
 	must(t, err)
 	n.cmd.Stdout = io.Discard
 	must(t, n.cmd.Start())
+	n.pid.Store(int64(n.cmd.Process.Pid))
 	n.done = make(chan struct{})
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		defer close(done)
