@@ -57,7 +57,7 @@ func TestCaches(t *testing.T) {
 	clock := fakeClock(t)
 	for _, cache := range []struct {
 		name, program string
-		start         func(t *testing.T, exe, origin string, clock []string) string
+		start         func(t *testing.T, exe, origin, prefix string, clock []string) string
 	}{{"varnish", "varnishd", startVarnish}, {"trafficserver", "traffic_server", startTrafficServer}} {
 		for _, store := range []struct {
 			name   string
@@ -73,7 +73,7 @@ func TestCaches(t *testing.T) {
 				address, prefix, stop := store.start(t, f)
 				c := clock(t)
 				o := openOrigin(t, address, c)
-				at := cache.start(t, exe, o.address, c.env)
+				at := cache.start(t, exe, o.address, prefix, c.env)
 				p := players{root: f.root, address: "http://" + at + prefix, have: store.newest}
 				p.wait(t)
 				p.install(t, f)
@@ -277,24 +277,26 @@ func (o *origin) most() (most, sum int, names map[string]int) {
 	return most, sum, names
 }
 
-// startVarnish runs the VCL of the documents, with another origin.
-func startVarnish(t *testing.T, exe, origin string, clock []string) string {
+// startVarnish runs the VCL of the documents, with another origin and the path of the folder there.
+func startVarnish(t *testing.T, exe, origin, prefix string, clock []string) string {
 	dir := t.TempDir()
 	text, err := os.ReadFile(filepath.Join(documents, "varnish.vcl"))
 	must(t, err)
 	host, port, _ := net.SplitHostPort(origin)
 	text = replaceOne(t, replaceOne(t, text, `.host = "127.0.0.1"`, fmt.Sprintf(".host = %q", host)), `.port = "8080"`, fmt.Sprintf(".port = %q", port))
+	text = replaceOne(t, text, `.url = "/metadata/`, fmt.Sprintf(`.url = "%smetadata/`, prefix))
 	config := filepath.Join(dir, "varnish.vcl")
 	must(t, os.WriteFile(config, text, 0o644))
 	address := testwait.FreeAddress(t)
-	cmd := exec.Command(exe, "-F", "-j", "none", "-n", filepath.Join(dir, "run"), "-a", address, "-f", config, "-s", "malloc,64m")
+	cmd := exec.Command(exe, "-F", "-j", "none", "-n", filepath.Join(dir, "run"), "-a", address, "-f", config, "-s", "malloc,64m",
+		"-p", "timeout_idle=172800", "-p", "send_timeout=172800") // s; the moved clock would end connections that have just begun
 	cmd.Env = append(os.Environ(), clock...)
 	start(t, cmd)
 	return address
 }
 
 // startTrafficServer runs the files of the documents beside Debian's, with another origin and port.
-func startTrafficServer(t *testing.T, exe, origin string, clock []string) string {
+func startTrafficServer(t *testing.T, exe, origin, _ string, clock []string) string {
 	dir := t.TempDir()
 	for _, name := range []string{"run", "cache", "log"} {
 		must(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
@@ -528,10 +530,16 @@ func (p *players) load(t *testing.T, o *origin, c *faked) {
 func (p *players) outage(t *testing.T, f folder, c *faked) {
 	t.Helper()
 	for minute := range 13 {
-		for range 5 {
-			if err := p.begin(p.copied(), p.have); err != nil {
-				t.Errorf("%d minutes after the origin: %v", 5*minute, err)
-			}
+		// At once: all find what the cache has too old, and wait for the first to ask.
+		var together errgroup.Group
+		for range 20 {
+			together.Go(p.request)
+		}
+		if err := together.Wait(); err != nil {
+			t.Errorf("players at once, %d minutes after the origin: %v", 5*minute, err)
+		}
+		if err := p.begin(p.copied(), p.have); err != nil {
+			t.Errorf("%d minutes after the origin: %v", 5*minute, err)
 		}
 		if err := p.begin(&trust.MemoryStore{}, 0); err != nil {
 			t.Errorf("a new player, %d minutes after the origin: %v", 5*minute, err)
