@@ -22,7 +22,8 @@ import (
 //	NoNativeUpdate    no release for this channel and target
 //	UpdaterMismatch   a newer host is needed
 //
-// A server beside the mirrors is asked at the same time, and may refuse this client for its own reasons.
+// A server beside the mirrors is asked at the same time, and may refuse this client for its own reasons. If it does not answer, the signed
+// rules of the mirrors decide in its place, see connect_rules.go.
 func (s *Source) Connect(ctx context.Context) (compat.Judgement, error) {
 	if err := s.Close(); err != nil {
 		return compat.Judgement{}, s.faultOf(err)
@@ -69,7 +70,7 @@ func (c *connecting) connect(ctx context.Context) (compat.Judgement, error) {
 	if err == nil {
 		err = c.findRelease(ctx)
 	}
-	return c.readVerdict(ctx, c.awaitServer(answer), err)
+	return c.readVerdict(ctx, c.awaitServerOrRules(ctx, answer, err), err)
 }
 
 // awaitServer waits for the server's answer.
@@ -141,13 +142,18 @@ func (c *connecting) judgeRelease(ctx context.Context, d serverAnswer, err error
 // errHostTooOld says that the release needs a newer host.
 var errHostTooOld = errors.New("the release needs a newer version of this program")
 
+// isRefusal reports whether refusal has a verdict for an error.
+func isRefusal(err error) bool {
+	return errors.Is(err, release.ErrNoRelease) || errors.Is(err, errHostTooOld) || errors.Is(err, release.ErrNewFormat)
+}
+
 // refusal maps an error to its verdict, or returns it.
 func (c *connecting) refusal(err error) (compat.Judgement, error) {
 	switch {
 	case errors.Is(err, release.ErrNoRelease):
 		c.o.Log.Warn().Err(err).Str("channel", c.o.Channel).Str("target", c.o.Target).Msg("no release for this channel and target")
 		return compat.Judgement{Verdict: compat.NoNativeUpdate}, nil
-	case errors.Is(err, errHostTooOld), errors.Is(err, release.ErrNewFormat):
+	case isRefusal(err):
 		c.o.Log.Warn().Err(err).Msg("this program is too old for the release")
 		return compat.Judgement{Verdict: compat.UpdaterMismatch, Compatibility: c.head.Compatibility}, nil
 	default:

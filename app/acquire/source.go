@@ -54,6 +54,9 @@ type Options struct {
 	Mirrors    []download.Mirror                             // configured mirrors, best first; the caller closes them
 	OpenMirror func(address string) (download.Mirror, error) // opens a mirror that a head names; nil ignores them. The result is a ClosableMirror or needs no closing
 	Server     Server                                        // nil: no updater connection
+	// Judge judges this client by the signed rules of the release folder, as the server would. It is called when the server does not answer,
+	// or there is none; nil judges nothing.
+	Judge func(rules []byte) (compat.Judgement, error)
 
 	FS     platform.FS // the install's
 	Folder string      // for all files that are kept between starts, relative to FS, slash-separated

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"collet/app/generations"
 	"collet/app/update"
@@ -151,6 +152,19 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 		s.servers.Remember(options.Addr, client.Generation())
 	}
 	return client.Judgement(), nil
+}
+
+// judge implements acquire.Options.Judge. The key of the timestamp, which signs unattended, vouches for the rules: they can't send players to
+// another server, and link to known shops only.
+func (s *source) judge(rules []byte) (compat.Judgement, error) {
+	known, err := compat.ParseRules(rules)
+	if err != nil {
+		return compat.Judgement{}, err
+	}
+	r, err := s.options.Judge(known, time.Now())
+	s.met = meeting{told: r.Told, differences: r.Differences, updater: r.Updater}
+	r.Judgement.Endpoint = nil
+	return r.Judgement, err
 }
 
 // List implements update.Source.

@@ -119,7 +119,8 @@ func (u *updates) hintGeneration(f view, s *source, status update.Status) {
 
 // updateSigned is update for signed releases.
 func (u *updates) updateSigned(ctx context.Context, f view, compatibility string) (status update.Status, err error) {
-	options, closeMirrors, err := u.releaseOptions(f, compatibility)
+	server := newSource(u, compatibility)
+	options, closeMirrors, err := u.releaseOptions(f, server)
 	if err != nil {
 		return update.Status{}, err
 	}
@@ -144,9 +145,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 		p := s.Progress()
 		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
 	})
-	if c, is := options.Server.(*connection); is {
-		u.met = c.source.met
-	}
+	u.met = server.met
 	u.renewal.renewing = s.Renewing()
 	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
 		status = u.settleContent(files, status)
@@ -160,7 +159,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 }
 
 // releaseOptions are the options of a source of signed releases. closeMirrors closes its mirrors.
-func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Options, closeMirrors func() error, err error) {
+func (u *updates) releaseOptions(f view, server *source) (o acquire.Options, closeMirrors func() error, err error) {
 	var opened []*download.HTTPMirror
 	closeMirrors = func() (err error) {
 		for _, mirror := range opened {
@@ -173,7 +172,7 @@ func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Option
 		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
 		Language: u.locale, Notes: f.ReleaseNotes, Log: u.log, Reserve: u.collector.Reserve,
-		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) },
+		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) }, Judge: server.judge,
 	}
 	for _, address := range u.signed.urls {
 		mirror, err := u.takeWarmMirror(), error(nil) // it is the first one
@@ -187,7 +186,7 @@ func (u *updates) releaseOptions(f view, compatibility string) (o acquire.Option
 		o.Mirrors = append(o.Mirrors, mirror)
 	}
 	if u.signed.server {
-		o.Server = &connection{source: newSource(u, compatibility)}
+		o.Server = &connection{source: server}
 	}
 	return o, closeMirrors, nil
 }

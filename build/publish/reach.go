@@ -31,6 +31,9 @@ type reach struct {
 // reachable follows the signed list. It also reads the indexes, because they name packs.
 func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*reach, error) {
 	found := &reach{heads: map[string]release.Object{}, objects: map[string]release.Object{}, sources: map[release.Digest]release.Source{}, sizes: map[release.Digest]int64{}}
+	for _, s := range r.repo.Rules() {
+		found.addObjects(s.Object)
+	}
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err

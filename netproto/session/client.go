@@ -130,10 +130,15 @@ func (c *Client) Generation() netproto.Generation { return c.link.conn.Generatio
 // an older minor version, the client waits for the server's update. Any other server needs a newer client. For an
 // engine's server, which gives no version, and after other verdicts it is compat.UpdaterSame.
 func (c *Client) Updater() compat.Updater {
+	return updaterAfter(c.Generation(), c.judgement.Verdict, c.answer.Version)
+}
+
+// updaterAfter is Updater of an answer.
+func updaterAfter(g netproto.Generation, v compat.Verdict, version uint32) compat.Updater {
 	switch {
-	case c.judgement.Verdict != compat.UpdaterMismatch || c.Generation().Engine():
+	case v != compat.UpdaterMismatch || g.Engine():
 		return compat.UpdaterSame
-	case c.answer.Version < netproto.VersionC1:
+	case version < netproto.VersionC1:
 		return compat.UpdaterNewer
 	default:
 		return compat.UpdaterOlder

@@ -15,7 +15,7 @@ const exchangeWait = 4 * time.Second
 // exchange reads the server's manifest, if one was announced, computes the differences, and sends ours. A missing
 // manifest delays the session by at most exchangeWait; then the differences are unknown.
 func (c *Client) exchange(ctx context.Context) error {
-	c.differences = c.differencesUnseen()
+	c.differences = c.opt.differencesUnseen(c.Generation(), c.answer)
 	if !c.link.announcesManifest(c.answer) {
 		return nil
 	}
@@ -79,15 +79,16 @@ func (c *Client) awaitManifest(ctx context.Context, end <-chan time.Time) (arriv
 }
 
 // differencesUnseen are the differences of the two builds, as far as known without manifests.
-func (c *Client) differencesUnseen() compat.Differences {
-	d := compat.Differences{Server: compat.Build{Logic: compat.NoLogic}, Client: compat.Build{Logic: compat.NoLogic}, Age: c.judgement.Age, Untold: true}
-	if !c.Generation().Engine() {
-		d.Server = c.answer.Told().Server
+func (o Options) differencesUnseen(g netproto.Generation, answer *netproto.HandshakeAnswer) compat.Differences {
+	j := answer.Judgement(g)
+	d := compat.Differences{Server: compat.Build{Logic: compat.NoLogic}, Client: compat.Build{Logic: compat.NoLogic}, Age: j.Age, Untold: true}
+	if !g.Engine() {
+		d.Server = answer.Told().Server
 	}
-	if c.opt.Identity != nil {
-		d.Client = c.opt.Identity.Build
+	if o.Identity != nil {
+		d.Client = o.Identity.Build
 	}
-	d.Server.Compatibility, d.Client.Compatibility = c.judgement.Compatibility, c.opt.Compatibility
+	d.Server.Compatibility, d.Client.Compatibility = j.Compatibility, o.Compatibility
 	return d
 }
 
@@ -96,9 +97,12 @@ func (c *Client) differencesUnseen() compat.Differences {
 func (c *Client) Differences() compat.Differences { return c.differences }
 
 // Told is the server's description of its verdict. It is empty in an engine generation.
-func (c *Client) Told() netproto.AnswerTags {
-	if c.Generation().Engine() || c.answer.Version != netproto.VersionC1 {
+func (c *Client) Told() netproto.AnswerTags { return toldBy(c.Generation(), c.answer) }
+
+// toldBy is Told of an answer.
+func toldBy(g netproto.Generation, answer *netproto.HandshakeAnswer) netproto.AnswerTags {
+	if g.Engine() || answer.Version != netproto.VersionC1 {
 		return (&netproto.HandshakeAnswer{}).Told()
 	}
-	return c.answer.Told()
+	return answer.Told()
 }

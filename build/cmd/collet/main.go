@@ -106,7 +106,7 @@ func newParser(c *commands, stdout, stderr io.Writer, more ...kong.Option) *kong
 			{Key: "demo", Title: "The update:"}, {Key: "where", Title: "Where it happens:"},
 			{Key: "subject", Title: "What is tested:"}, {Key: "work", Title: "How:"},
 			{Key: "folder", Title: "The release folder and its keys:"}, {Key: "what", Title: "What is made:"},
-			{Key: "who", Title: "Who gets it:"}, {Key: "auto", Title: "The rollout that drives itself:"}, {Key: "out", Title: "What is printed:"},
+			{Key: "who", Title: "Who gets it:"}, {Key: "rules", Title: "The rules:"}, {Key: "auto", Title: "The rollout that drives itself:"}, {Key: "out", Title: "What is printed:"},
 			{Key: "target", Title: "The devices:"}, {Key: "copy", Title: "The working copy:"}, {Key: "game", Title: "The game:"},
 			{Key: "desk", Title: "The desk:"},
 			{Key: "matrix", Title: "The matrix in memory:"}, {Key: "report", Title: "Reports:"},

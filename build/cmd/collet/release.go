@@ -34,6 +34,7 @@ type releaseCommand struct {
 	Verify   releaseVerifyCommand   `cmd:"" help:"Read all files and compare them with the signed lists."`
 	Sync     releaseSyncCommand     `cmd:"" help:"Bring the places up to date with the folder. Signs nothing."`
 	Refresh  releaseRefreshCommand  `cmd:"" help:"Renew signatures that expire soon. Run it every day."`
+	Rules    releaseRulesCommand    `cmd:"" help:"Sign the server's rules into the folder, for clients that reach no server."`
 	Adoption compat.AdoptionCommand `cmd:"" help:"Show which releases players have, and how updates and first starts end."`
 }
 

@@ -43,7 +43,8 @@ type Repo struct {
 	timestamp *timestampMeta
 	snapshot  *snapshotMeta
 	targets   *targetsMeta
-	pending   bool // the folder has a newer root that the rest is not signed by
+	rules     []StatedRules // that the timestamp names
+	pending   bool          // the folder has a newer root that the rest is not signed by
 }
 
 // RepoOptions configure a Repo. The zero value is the strictest.
@@ -174,6 +175,7 @@ func (r *Repo) open(rootData []byte) (err error) {
 	if r.timestamp, err = verified(r.root, RoleTimestamp, timestampFile, data, checkTimestamp); err != nil {
 		return err
 	}
+	r.rules = statedRules(r.timestamp.Signed.UnrecognizedFields)
 	version, o := referenced(r.timestamp.Signed.Meta, snapshotFile)
 	if r.snapshot, err = loadNamed(r, RoleSnapshot, numbered(version, snapshotFile), o, checkSnapshot); err != nil {
 		return err

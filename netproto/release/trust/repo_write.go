@@ -20,6 +20,7 @@ type change struct {
 	targets, snapshot bool
 	proposed          *targetsMeta // instead of targets: this list, which has its signatures already, as proposal has it
 	proposal          []byte
+	rules             *[]StatedRules // that the timestamp names from now on; nil: the same
 }
 
 // file is a file to be written.
@@ -87,6 +88,12 @@ func (r *Repo) prepare(c change, signers []*PrivateKey) (files []file, err error
 	next.Signed.Version++
 	next.Signed.Expires, next.Signatures = r.expiry(r.validity.Timestamp), nil
 	next.Signed.UnrecognizedFields = map[string]any{newestRootField: r.root.Signed.Version}
+	if c.rules != nil {
+		r.rules = *c.rules
+	}
+	if rules := r.Rules(); len(rules) > 0 {
+		next.Signed.UnrecognizedFields[rulesField] = encodeRules(rules)
+	}
 	last, err := signDocument(r.root, RoleTimestamp, &next, 0, timestampFile, MaxTimestamp, signers)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@
 //	GET    /api/compat/audit             ?before=N&limit=N → AuditAnswer, the newest first
 //	GET    /api/compat/audit/verify      VerifyAnswer
 //	GET    /api/compat/manifest          the server's own components, as compatgen writes them
+//	GET    /api/compat/rules             the public rules, as collet release rules signs them (compat.Rules)
 //	GET    /api/compat/tokens            the names of all tokens
 //	POST   /api/compat/tokens            TokenRequest → TokenAnswer, with the secret, this once
 //	DELETE /api/compat/tokens/{name}

@@ -208,6 +208,13 @@ func TestAPIAccess(t *testing.T) {
 	if answer, _ := servertest.CallAPI(t, "POST", url+"/evaluate", `{"hello": {"target": "Linux-x64"}}`, watcher...); answer.StatusCode != 200 {
 		t.Errorf("a viewer may not try: %s", answer.Status)
 	}
+	answer, text = servertest.CallAPI(t, "GET", url+"/rules", "", watcher...)
+	if rules, err := compat.ParseRules([]byte(text)); err != nil || answer.StatusCode != 200 || rules.Snapshot.Active != o.Snapshot().Active {
+		t.Errorf("the public rules: %s, %v: %s", answer.Status, err, text)
+	}
+	if answer, _ := servertest.CallAPI(t, "GET", url+"/rules", "", "Authorization", "Bearer wrong"); answer.StatusCode != 401 {
+		t.Errorf("the rules without a token: %s", answer.Status)
+	}
 	answer, text = servertest.CallAPI(t, "GET", url+"/tokens", "", watcher...)
 	all := servertest.Decode[map[string][]operator.Token](t, answer, text, 200)["tokens"]
 	if len(all) != 3 || all[0].Name != "board" || all[0].Sum != "" || strings.Contains(text, edit) {

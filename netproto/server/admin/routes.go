@@ -109,6 +109,7 @@ func Handler(op *operator.Operator, by operator.Actor) http.Handler {
 	mux.HandleFunc("GET "+apiCompat+"/audit", a.getAudit)
 	mux.HandleFunc("GET "+apiCompat+"/audit/verify", a.getVerify)
 	mux.HandleFunc("GET "+apiCompat+"/manifest", a.getManifest)
+	mux.HandleFunc("GET "+apiCompat+"/rules", a.getRules)
 	mux.HandleFunc("GET "+apiCompat+"/tokens", a.getTokens)
 	mux.HandleFunc("POST "+apiCompat+"/tokens", a.postToken)
 	mux.HandleFunc("DELETE "+apiCompat+"/tokens/{name}", a.deleteToken)
@@ -326,6 +327,16 @@ func (a api) getManifest(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text) // the client may have gone
+}
+
+func (a api) getRules(w http.ResponseWriter, _ *http.Request) {
+	document, err := compat.Rules{Protocol: netproto.VersionC1, Snapshot: *a.op.Snapshot()}.Encode()
+	if err != nil {
+		answerFailure(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(document) // the client may have gone
 }
 
 func (a api) getTokens(w http.ResponseWriter, _ *http.Request) {

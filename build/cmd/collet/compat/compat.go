@@ -37,6 +37,7 @@ type Command struct {
 	Rollback rollbackCommand `cmd:"" help:"Go back to the settings of an earlier revision."`
 	Manifest manifestCommand `cmd:"" help:"List the components of a build."`
 	Diff     diffCommand     `cmd:"" help:"List the components in which two builds differ, and show which build is older."`
+	Rules    rulesCommand    `cmd:"" help:"Print the public rules, for clients that reach no server."`
 	Floor    floorCommand    `cmd:"" help:"Show or raise the minimum version of a player."`
 	Token    tokenCommand    `cmd:"" help:"List, make and revoke access tokens."`
 	Store    storeCommand    `cmd:"" help:"Move the store into a cluster or out of it, back it up, restore it."`

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"collet/build/cmd/collet/console"
@@ -76,12 +75,8 @@ func readManifest(ctx context.Context, name string, f apiFlags) (m compat.Manife
 	if name == ofServer {
 		return manifestOfServer(ctx, f)
 	}
-	file, err := os.Open(name)
+	data, err := readFile(name, compat.MaxManifestFile+1)
 	if err != nil {
-		return m, err
-	}
-	data, err := io.ReadAll(io.LimitReader(file, compat.MaxManifestFile+1))
-	if err = errors.Join(err, file.Close()); err != nil {
 		return m, fmt.Errorf("manifest %s: %w", name, platform.Reason(err))
 	}
 	if m, err = compat.ParseManifest(data); err != nil {
