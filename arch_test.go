@@ -169,7 +169,7 @@ var imports = map[string]row{
 	"build/publish/upload/uploadtest": {},
 	"build/publish/check":             {ours: []string{"build/advice", "netproto/product", "netproto/release"}},
 	"build/publish/game":              {ours: []string{"build/advice", "netproto/product", "netproto/release", "platform", "runtime/program"}},
-	"build/publish/public":            {ours: []string{"app/download", "netproto/release/location", "platform"}, others: []string{group}},
+	"build/publish/public":            {ours: []string{"app/download", "netproto/release", "netproto/release/location", "netproto/release/trust", "platform"}, others: []string{group}},
 	"build/publish/places":            {ours: []string{"build/publish/parallel", "build/advice", "build/publish/upload", "netproto/release", "netproto/release/trust", "platform", "platform/text"}},
 	"build/publish/memory":            {ours: []string{"build/advice", "netproto/release", "platform"}},
 	"build/publish":                   {ours: []string{"build/publish/parallel", "app/acquire", "build/advice", "build/publish/check", "build/publish/game", "build/publish/memory", "build/publish/places", "netproto/release/proposal", "build/publish/upload", "netproto/product", "netproto/release", "netproto/release/location", "netproto/release/trust", "netproto/chunk", "netproto/deflate", "netproto/delta", "netproto/solid", "platform", "platform/interrupt", "platform/text"}, others: []string{toml}},

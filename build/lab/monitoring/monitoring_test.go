@@ -3,9 +3,11 @@
 package monitoring
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -89,7 +91,7 @@ func queries(t *testing.T) (list []string) {
 	must(t, json.Unmarshal(data, &dashboard))
 	for _, p := range dashboard.Panels {
 		for _, q := range p.Targets {
-			if !strings.Contains(q.Expr, "collet_handshakes_total") && !strings.Contains(q.Expr, "collet_release_verdicts_total") && !strings.Contains(q.Expr, "collet_sent_bytes_total") {
+			if !strings.Contains(q.Expr, "collet_handshakes_total") && !strings.Contains(q.Expr, "collet_release_verdicts_total") && !strings.Contains(q.Expr, "collet_sent_bytes_total") && !strings.Contains(q.Expr, "collet_public_") {
 				list = append(list, strings.ReplaceAll(q.Expr, "$job", "collet"))
 			}
 		}
@@ -100,8 +102,61 @@ func queries(t *testing.T) (list []string) {
 	return list
 }
 
+// TestPublic runs the script for node_exporter against a place that is there, and one that is not. promtool reads what it writes.
+func TestPublic(t *testing.T) {
+	promtool := program(t, "promtool")
+	program(t, "jq")
+	dir := t.TempDir()
+	publish(t, dir)
+	place := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(dir, "release"))))
+	t.Cleanup(place.Close)
+	script, err := filepath.Abs(filepath.Join(documents, "public.sh"))
+	must(t, err)
+	out := filepath.Join(dir, "collet.prom")
+	run := func() string {
+		t.Helper()
+		cmd := exec.Command("sh", script, place.URL, filepath.Join(dir, "root.json"), out)
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(testprograms.Collet(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		text, err := os.ReadFile(out)
+		must(t, err)
+		check := exec.Command(promtool, "check", "metrics")
+		check.Stdin = bytes.NewReader(text)
+		if said, err := check.CombinedOutput(); err != nil {
+			t.Errorf("promtool: %v\n%s", err, said)
+		}
+		return string(text)
+	}
+	text := run()
+	for _, want := range []string{`collet_public_ok{url="` + place.URL + `"} 1`, `list="root"} `, `list="targets"} `, `list="snapshot"} `, `list="timestamp"} `} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+	place.Close()
+	if text := run(); !strings.Contains(text, `collet_public_ok{url="`+place.URL+`"} 0`) || strings.Contains(text, "list=") {
+		t.Errorf("of a place that is gone: %s", text)
+	}
+}
+
 // startServer publishes a release and serves it. It returns the address of the metrics.
 func startServer(t *testing.T, dir string) (metrics string) {
+	t.Helper()
+	publish(t, dir)
+	metrics = testwait.FreeAddress(t)
+	settings := fmt.Sprintf("[Release]\nFolder = \"release\"\n[Compat]\nStore = \"compat.db\"\n[Operations]\nMetricsAddress = %q\nHTTPAddress = %q\nFigures = \"figures\"\n",
+		metrics, testwait.FreeAddress(t))
+	must(t, os.WriteFile(filepath.Join(dir, "server.toml"), []byte(settings), 0o644))
+	cmd := exec.Command(testprograms.Server(t), "--config", "server.toml", "--listen", "127.0.0.1:0")
+	cmd.Dir = dir
+	start(t, cmd)
+	return metrics
+}
+
+// publish makes the release folder release, and root.json.
+func publish(t *testing.T, dir string) {
 	t.Helper()
 	game := filepath.Join(dir, "game")
 	for name, content := range map[string]string{"Resources/level": "level 1", "PlatformBinaries/Linux-x64/Lathe.so": library} {
@@ -113,6 +168,7 @@ func startServer(t *testing.T, dir string) (metrics string) {
 		{"keys", "init", "--development"},
 		{"release", "init", "--keys", "keys", "--product", "lathe", "--allow-development"},
 		{"release", "publish", "game", "--compatibility", "1", "--allow-development"},
+		{"keys", "export", "root.json", "--allow-development"},
 	} {
 		cmd := exec.Command(testprograms.Collet(t), args...)
 		cmd.Dir = dir
@@ -120,14 +176,6 @@ func startServer(t *testing.T, dir string) (metrics string) {
 			t.Fatalf("collet %q: %v\n%s", args, err, out)
 		}
 	}
-	metrics = testwait.FreeAddress(t)
-	settings := fmt.Sprintf("[Release]\nFolder = \"release\"\n[Compat]\nStore = \"compat.db\"\n[Operations]\nMetricsAddress = %q\nHTTPAddress = %q\nFigures = \"figures\"\n",
-		metrics, testwait.FreeAddress(t))
-	must(t, os.WriteFile(filepath.Join(dir, "server.toml"), []byte(settings), 0o644))
-	cmd := exec.Command(testprograms.Server(t), "--config", "server.toml", "--listen", "127.0.0.1:0")
-	cmd.Dir = dir
-	start(t, cmd)
-	return metrics
 }
 
 // start runs a program to the end of the test.

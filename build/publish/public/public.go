@@ -4,6 +4,8 @@
 // code, so an answer that a client rejects is rejected here. Every file that the release folder has is asked for and compared with the
 // folder's own bytes: small files whole, of larger ones the beginning and the end. In addition the headers are read that tell caches what
 // to keep: clients ask for timestamp.json, the next root and the sequels at every start, and an old copy hides a release from them.
+//
+// CheckLists reads only the signed lists, from a root and without a folder, and says until when they are valid: for a timer.
 package public
 
 import (
@@ -50,16 +52,17 @@ type Folder struct {
 
 // Finding is one thing that players trip over, for one or more files.
 type Finding struct {
-	What  string   // without a dot
-	Want  string   // advice
-	Names []string // of the files, sorted
+	What  string   `json:"what"`  // without a dot
+	Want  string   `json:"want"`  // advice
+	Names []string `json:"names"` // of the files, sorted
 }
 
 // Result is what was read, and what is wrong.
 type Result struct {
-	Files    int
-	Bytes    int64 // received
-	Findings []Finding
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"` // received
+	Findings []Finding `json:"findings"`
+	Lists    []List    `json:"lists,omitempty"` // only of CheckLists
 }
 
 // Check reads the place at an address. An error means that the place can't be read at all, or that ctx or the folder's disk ended it.
@@ -126,7 +129,7 @@ func (c *checker) complain(name, want, what string, args ...any) {
 }
 
 func (c *checker) result() Result {
-	r := Result{Files: c.files + 1, Bytes: c.bytes}
+	r := Result{Files: c.files + 1, Bytes: c.bytes, Findings: []Finding{}}
 	for k, names := range c.found {
 		slices.Sort(names)
 		r.Findings = append(r.Findings, Finding{k.what, k.want, names})

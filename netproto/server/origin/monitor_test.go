@@ -162,7 +162,8 @@ func TestOperatingDocument(t *testing.T) {
 	have = append(have, "collet_handshakes_total", "collet_requests_total", "collet_sent_bytes_total", // appear with the first client
 		"collet_build_info", "collet_release_number", "collet_release_percent", "collet_release_list_expires_timestamp_seconds",
 		"collet_release_checks_total", "collet_release_verdicts_total", // with the program, and a release folder
-		"collet_beacons_total", "collet_beacons_refused_total") // with Operations.Figures
+		"collet_beacons_total", "collet_beacons_refused_total", // with Operations.Figures
+		"collet_public_ok", "collet_public_list_expires_timestamp_seconds") // of docs/monitoring/public.sh
 	for _, found := range regexp.MustCompile("(?m)^\\| `(collet_\\w+)").FindAllStringSubmatch(doc, -1) {
 		if !slices.Contains(have, found[1]) {
 			t.Errorf("the document has %s, which is no metric", found[1])
