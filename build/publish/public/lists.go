@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"time"
 
 	"collet/app/download"
@@ -96,7 +95,7 @@ func (f fetcher) Fetch(ctx context.Context, name string, limit int64) (trust.Unv
 		err = errors.Join(trust.ErrTooLong, err)
 	}
 	if err != nil {
-		return trust.Unverified{}, fmt.Errorf("%s: %w", path.Base(name), err)
+		return trust.Unverified{}, err
 	}
 	return trust.UnverifiedBytes(data), nil
 }
