@@ -11,7 +11,7 @@ PORTABLE := {{$$ok := true}}{{range .Deps}}{{if eq . "fyne.io/fyne/v2"}}{{$$ok =
 
 comma := ,
 
-.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-install bench-publish bench-remote bench-save bench-compare \
+.PHONY: help run check test test-all fuzz lint build hosts pack release qa bench bench-delta bench-net bench-install bench-publish bench-remote bench-cluster bench-save bench-compare \
 	clean setup setup-test setup-all programs gofmt vet cross cross-windows cross-darwin staticcheck govulncheck
 
 help: # list the targets
@@ -138,6 +138,10 @@ bench-remote: ## pushes of the remote launcher against a released device, rsync 
 bench-delta bench-net bench-install bench-publish bench-remote: setup build
 	@build/setup.sh peers
 	$(GO) run $(FLAGS) ./build/lab/bench --bin bin --pairs 3 $(STEPFLAGS) $(@:bench-%=%)
+
+bench-cluster: setup ## how soon a change is at twelve nodes, changes under kill -9, ten million floors, and what the engine costs a single server
+	for what in "Visible 100x" "Kills 1x" "Alone 15x" "Floors 3x"; do \
+		COLLET_TESTS=all $(GO) test $(FLAGS) -timeout 40m -run '^$$' -bench "^Benchmark$${what% *}$$" -benchtime $${what#* } ./build/lab/cluster || exit 1; done
 
 # Ratios, not times, can be compared between machines: WHAT="delta net install publish remote" chooses what is measured.
 WHAT ?= delta net remote
