@@ -19,6 +19,7 @@ import (
 	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
 	"collet/build/cmd/collet/languages"
+	"collet/build/cmd/collet/remote"
 	"collet/netproto/release/trust"
 	"collet/platform/commandline"
 	"collet/platform/text"
@@ -28,7 +29,7 @@ import (
 type commands struct {
 	Demo    demoCommand       `cmd:"" group:"try" help:"Play a whole update through on this machine, and check each step."`
 	Modules modulesCommand    `cmd:"" group:"try" help:"Compile two releases of the sample game's module."`
-	Remote  remoteCommand     `cmd:"" group:"device" help:"Copy a working copy of a game to test devices, start it there, and show its log."`
+	Remote  remote.Command    `cmd:"" group:"device" help:"Copy a working copy of a game to test devices, start it there, and show its log."`
 	Wrap    wrapCommand       `cmd:"" group:"release" help:"Make an existing game ready for releases and packages: write collet.toml."`
 	Release releaseCommand    `cmd:"" group:"release" help:"Publish releases of a game, and choose which players get them."`
 	Pack    packCommand       `cmd:"" group:"release" help:"Make packages for players and server operators."`
@@ -129,26 +130,10 @@ func innermost(c *kong.Context) *kong.Node {
 	return node
 }
 
-// exitCode tells what was not told yet. command is the full name of the command that ended.
+// exitCode is console.ExitCode, with a hint for a root that is too weak.
 func exitCode(err error, command string, stderr io.Writer) int {
-	var usage console.UsageError
-	var own coded
-	var weak *trust.WeakRootError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &own):
-		if !errors.As(err, &console.PrintedError{}) {
-			fmt.Fprintf(stderr, "collet: %v\n", err)
-		}
-		return own.code
-	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command)
-		return console.ExitUsage
-	case errors.As(err, &weak):
-		fmt.Fprintf(stderr, "collet: %v; for experiments say --allow-development or --allow-single-root\n", err)
-	case !errors.As(err, &console.PrintedError{}):
-		fmt.Fprintf(stderr, "collet: %v\n", err)
+	if weak := (*trust.WeakRootError)(nil); errors.As(err, &weak) {
+		err = fmt.Errorf("%w; for experiments say --allow-development or --allow-single-root", err)
 	}
-	return console.ExitFailed
+	return console.ExitCode(err, command, stderr)
 }

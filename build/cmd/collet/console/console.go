@@ -8,6 +8,8 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"text/tabwriter"
@@ -45,6 +47,36 @@ func Printed(err error) error { return PrintedError{err} }
 
 // Unwrap returns the cause.
 func (e PrintedError) Unwrap() error { return e.error }
+
+// codedError is an error with an exit code of its own.
+type codedError struct {
+	error
+	code int
+}
+
+// WithCode gives an error an exit code of its own.
+func WithCode(err error, code int) error { return codedError{err, code} }
+
+// Unwrap returns the cause.
+func (e codedError) Unwrap() error { return e.error }
+
+// ExitCode tells on stderr what was not told yet, and returns the exit code. command is the full name of the command that ended.
+func ExitCode(err error, command string, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	var usage UsageError
+	code, more := ExitFailed, ""
+	if own := (codedError{}); errors.As(err, &own) {
+		code = own.code
+	} else if errors.As(err, &usage) {
+		code, more = ExitUsage, command+" --help tells more\n"
+	}
+	if !errors.As(err, &PrintedError{}) {
+		fmt.Fprintf(stderr, "collet: %v\n%s", err, more)
+	}
+	return code
+}
 
 // JSONFlags choose the form of the output. Embed it.
 type JSONFlags struct {

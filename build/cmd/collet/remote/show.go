@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"cmp"
@@ -111,7 +111,7 @@ func (s *show) finish(err error) error {
 		if err == nil {
 			return nil
 		}
-		return coded{console.Printed(err), code}
+		return console.WithCode(console.Printed(err), code)
 	}
 	if err == nil {
 		return nil
@@ -119,7 +119,7 @@ func (s *show) finish(err error) error {
 	if errors.As(err, &f) && f.Fault == remote.FaultCancelled {
 		err = errors.New("interrupted: what arrived on devices stays, and the next push goes on from there")
 	}
-	return coded{err, code}
+	return console.WithCode(err, code)
 }
 
 // object needs mu, except at the end.

@@ -1,4 +1,4 @@
-package main
+package remote
 
 import (
 	"bufio"
@@ -112,15 +112,6 @@ func (p *gatekeeper) confirmDevice(ctx context.Context, name string, address net
 		return false
 	}
 }
-
-// coded is an error with an exit code of its own.
-type coded struct {
-	error
-	code int
-}
-
-// Unwrap gives the reason.
-func (e coded) Unwrap() error { return e.error }
 
 // codeOf is the exit code of a failed request.
 func codeOf(err error) int {

@@ -1,4 +1,6 @@
-package main
+// Package remote is `collet remote`: the commands that copy a working copy of a game to test devices, start it there, and print its log. Each
+// serves a desk or speaks to one that runs, and prints its events as lines or JSON. What a desk does is in build/remote.
+package remote
 
 import (
 	"context"
@@ -21,8 +23,8 @@ const (
 	exitGame       = 5 // the game was followed, and crashed or said that it failed
 )
 
-// remoteCommand is `collet remote`.
-type remoteCommand struct {
+// Command is `collet remote`.
+type Command struct {
 	Serve   remoteServeCommand   `cmd:"" help:"Keep devices connected to a working copy, and print their events and logs, until Ctrl-C."`
 	Push    remotePushCommand    `cmd:"" help:"Copy the working copy to devices; with --start, start the game there."`
 	Watch   remoteWatchCommand   `cmd:"" help:"Push now and after every change, until Ctrl-C."`
@@ -35,7 +37,7 @@ type remoteCommand struct {
 }
 
 // Help is what --help adds to the list of commands.
-func (remoteCommand) Help() string {
+func (Command) Help() string {
 	return `Copies a working copy of a game to test devices, starts it there, and prints its log here. On a device:
 
   collet-client --remote-launcher DESK:3413 --name "Test box"      in a window; or with --headless
