@@ -106,7 +106,9 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release
 	if err != nil {
 		return err
 	}
-	q.keep.Add(entry.SequelPath(), -1, 0, nil)
+	if len(table) > 0 { // that of the newest release is empty, and may come after what was kept is removed
+		q.keep.Add(entry.SequelPath(), -1, 0, nil)
+	}
 	for _, p := range table {
 		if p.Data != nil {
 			q.keep.Add(p.Name, p.Size, 0, p.Data)
