@@ -44,7 +44,7 @@ func (h hexHash) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x"
 func (h *hexHash) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 16, 64)
 	if *h = hexHash(n); err != nil || fmt.Sprintf("%016x", n) != string(text) {
-		return fmt.Errorf("%q is not a hash of 16 lower-case hex digits", text)
+		return fmt.Errorf("%.20q is no hash of 16 hex digits in lower case", text)
 	}
 	return nil
 }

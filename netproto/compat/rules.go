@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 )
 
@@ -23,7 +22,7 @@ type Rules struct {
 	Snapshot Snapshot
 }
 
-// rulesDocument is the document. Hashes are 16 hex digits, because other programs lose bits of a JSON number.
+// rulesDocument is the document.
 type rulesDocument struct {
 	Format        int                    `json:"format"`
 	Protocol      uint32                 `json:"protocol"`
@@ -34,8 +33,8 @@ type rulesDocument struct {
 	Versioned     bool                   `json:"versioned,omitzero"`
 	Supported     Range                  `json:"supported"`
 	Active        Range                  `json:"active"`
-	Components    hexSum                 `json:"components,omitzero"`
-	Baselines     map[int32]hexSum       `json:"baselines,omitempty"`
+	Components    hexHash                `json:"components,omitzero"`
+	Baselines     map[int32]hexHash      `json:"baselines,omitempty"`
 	Build         rulesBuild             `json:"build"`
 	Policy        Policy                 `json:"policy,omitzero"`
 	Development   bool                   `json:"development,omitzero"`
@@ -52,13 +51,9 @@ type rulesDocument struct {
 
 // rulesBuild is a Build in the document.
 type rulesBuild struct {
-	Logic         int32  `json:"logic"`
-	Components    hexSum `json:"components,omitzero"`
-	Time          int64  `json:"time,omitzero"`
-	Seq           uint64 `json:"seq,omitzero"`
-	ID            string `json:"id,omitzero"`
-	Branch        string `json:"branch,omitzero"`
-	Compatibility string `json:"compatibility,omitzero"`
+	Logic      int32   `json:"logic"`
+	Components hexHash `json:"components,omitzero"`
+	fileBuild
 }
 
 // rulesTarget is a Target in the document.
@@ -70,26 +65,10 @@ type rulesTarget struct {
 
 // rulesPayload is what the judgement reads of a Payload.
 type rulesPayload struct {
-	Logic      int32  `json:"logic"`
-	Patch      uint32 `json:"patch,omitzero"`
-	Components hexSum `json:"components,omitzero"`
-	Undeclared bool   `json:"undeclared,omitzero"`
-}
-
-// hexSum is a hash in the document.
-type hexSum uint64
-
-// MarshalText implements encoding.TextMarshaler.
-func (h hexSum) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(h)), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (h *hexSum) UnmarshalText(text []byte) error {
-	sum, err := strconv.ParseUint(string(text), 16, 64)
-	if err != nil || len(text) != 16 {
-		return fmt.Errorf("%.20q is no hash of 16 hex digits", text)
-	}
-	*h = hexSum(sum)
-	return nil
+	Logic      int32   `json:"logic"`
+	Patch      uint32  `json:"patch,omitzero"`
+	Components hexHash `json:"components,omitzero"`
+	Undeclared bool    `json:"undeclared,omitzero"`
 }
 
 // Encode is the document: equal rules are equal bytes.
@@ -97,19 +76,19 @@ func (r Rules) Encode() ([]byte, error) {
 	s := &r.Snapshot
 	d := rulesDocument{
 		Format: rulesFormat, Protocol: r.Protocol, Revision: s.Revision, Compatibility: s.Compatibility, Custom: s.Custom, Content: s.Content,
-		Versioned: s.Versioned, Supported: s.Supported, Active: s.Active, Components: hexSum(s.Components), Baselines: map[int32]hexSum{},
-		Build:  rulesBuild{s.Build.Logic, hexSum(s.Build.Components), s.Build.Time, s.Build.Seq, s.Build.ID, s.Build.Branch, s.Build.Compatibility},
+		Versioned: s.Versioned, Supported: s.Supported, Active: s.Active, Components: hexHash(s.Components), Baselines: map[int32]hexHash{},
+		Build:  rulesBuild{s.Build.Logic, hexHash(s.Build.Components), fileBuild{s.Build.Time, s.Build.Seq, s.Build.ID, s.Build.Branch, s.Build.Compatibility}},
 		Policy: s.Policy, Development: s.Development, PatchRules: s.PatchRules, Redirect: s.Redirect,
 		Maintenance: s.Maintenance, Targeted: s.Targeted, AllowFetch: s.AllowFetch, Until: s.Until.UTC(),
 		Targets: map[string]rulesTarget{}, StoreURLs: s.StoreURLs, Messages: s.Messages,
 	}
 	for logic, sum := range s.Baselines {
-		d.Baselines[logic] = hexSum(sum)
+		d.Baselines[logic] = hexHash(sum)
 	}
 	for name, t := range s.Targets {
 		target := rulesTarget{Store: t.Store, Content: t.Content}
 		for _, p := range t.Payloads {
-			target.Payloads = append(target.Payloads, rulesPayload{p.Logic, p.Patch, hexSum(p.Components), p.Undeclared})
+			target.Payloads = append(target.Payloads, rulesPayload{p.Logic, p.Patch, hexHash(p.Components), p.Undeclared})
 		}
 		d.Targets[name] = target
 	}
