@@ -19,7 +19,7 @@ type Config struct {
 	Credentials string   // file for Servers; empty: none
 	Replicas    int      // copies that Servers keep
 	TLS         *tls.Config
-	Patience    time.Duration // how long Open waits for the cluster if the node's file has settings; 0: Patience
+	Patience    time.Duration // how long OpenNode waits for the cluster if the node's file has settings; 0: Patience
 }
 
 // Times of a node.

@@ -190,7 +190,7 @@ func TestExternalRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			said := &logged{}
-			s, err := cluster.Open(t.Context(), of.config(), filepath.Join(t.TempDir(), "compat.db"), zerolog.New(said))
+			s, err := cluster.OpenNode(t.Context(), always(of.config()), filepath.Join(t.TempDir(), "compat.db"), zerolog.New(said))
 			var no *cluster.RefusedError
 			if s != nil || !errors.As(err, &no) || !strings.Contains(err.Error(), of.want) {
 				t.Errorf("%v, want %q", err, of.want)
@@ -249,7 +249,7 @@ func TestExternalNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return cluster.Open(t.Context(), c, path, zerolog.Nop())
+		return cluster.OpenNode(t.Context(), always(c), path, zerolog.Nop())
 	}
 	must := func(s operator.Store, err error) operator.Store {
 		t.Helper()
@@ -267,7 +267,7 @@ func TestExternalNodes(t *testing.T) {
 		t.Error(err)
 	}
 	testwait.Until(t, func() bool {
-		revision, _, err := one.(*cluster.Store).Head()
+		revision, _, err := one.(*cluster.Node).Head()
 		floor, err2 := one.Floor("ann")
 		return revision == 3 && floor == 7 && errors.Join(err, err2) == nil
 	}, "the changes of one node do not come to the other")
@@ -322,7 +322,7 @@ func TestExternalConfig(t *testing.T) {
 		var s operator.Store
 		if err == nil {
 			ctx, stop := context.WithCancel(t.Context())
-			s, err = cluster.Open(ctx, conf, filepath.Join(t.TempDir(), "compat.db"), zerolog.Nop())
+			s, err = cluster.OpenNode(ctx, always(conf), filepath.Join(t.TempDir(), "compat.db"), zerolog.Nop())
 			stop()
 		}
 		var fault *config.Error

@@ -101,7 +101,7 @@ func open(ctx context.Context, t *testing.T, set config.Settings, token string) 
 		t.Fatal(err)
 	}
 	c.Patience = time.Second
-	return cluster.Open(ctx, c, set.Compat.Store, zerolog.Nop())
+	return cluster.OpenNode(ctx, always(c), set.Compat.Store, zerolog.Nop())
 }
 
 // TestMembers runs three members and a further node over TLS: floors come to all of them, wait where there is no majority, and are
@@ -138,7 +138,7 @@ func TestMembers(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				nodes[name] = s
-				if revision, _, err := s.(*cluster.Store).Head(); name == "a" && err == nil && revision == 0 {
+				if revision, _, err := s.(*cluster.Node).Head(); name == "a" && err == nil && revision == 0 {
 					storetest.Fill(t, s, 1, 1) // as the operator of the founder does
 				}
 			})
@@ -203,12 +203,12 @@ func TestMembers(t *testing.T) {
 	testwait.Until(t, func() bool { return nodes["b"].Writable() == nil }, "b is not writable")
 	storetest.Fill(t, nodes["b"], 2, 3)
 	testwait.Until(t, func() bool {
-		revision, _, err := nodes["d"].(*cluster.Store).Head()
+		revision, _, err := nodes["d"].(*cluster.Node).Head()
 		return revision == 3 && err == nil
 	}, "d does not have the changes")
 	for _, name := range names {
 		testwait.Until(t, func() bool {
-			queued, err := nodes[name].(*cluster.Store).Queued(1)
+			queued, err := nodes[name].(*cluster.Node).Queued(1)
 			return len(queued) == 0 && err == nil
 		}, name+" has floors queued")
 	}

@@ -67,25 +67,6 @@ type entry struct {
 	Until    uint64            `json:"until,omitempty"` // number of the last one of a history that is being brought in: until then nobody joins
 }
 
-// Open starts a node whose own file is at path. It waits until the node has what the cluster has; with settings in its file no
-// longer than Config.Patience, because it can serve by these. The caller closes the store. The errors are ErrForked, *RefusedError, those of
-// the file, and what keeps the engine from starting.
-func Open(ctx context.Context, c Config, path string, log zerolog.Logger) (operator.Store, error) {
-	file, err := operator.OpenStore(path, log)
-	if err != nil {
-		return nil, err
-	}
-	s, err := begin(ctx, c, file, make(chan struct{}, 1), log)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	s.follow()
-	if err := s.wait(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
 // begin starts the engine and the connection of a node; follow starts the rest.
 func begin(ctx context.Context, c Config, file *operator.FileStore, changed chan struct{}, log zerolog.Logger) (*Store, error) {
 	s := &Store{
@@ -411,13 +392,6 @@ func parseEntry(m message) (c operator.Commit, until uint64, err error) {
 		return fault(errors.New("has more than a store takes"))
 	}
 	return operator.Commit{Record: record, Document: e.Document, Revision: e.Revision, Tokens: e.Tokens}, e.Until, nil
-}
-
-// Close implements operator.Store.
-func (s *Store) Close() error {
-	s.halt()
-	s.shut()
-	return s.FileStore.Close()
 }
 
 // halt ends the goroutines.

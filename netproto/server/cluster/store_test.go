@@ -20,9 +20,14 @@ func alone(folder string) cluster.Config {
 	return cluster.Config{Name: "a", Members: []string{"a"}, Folder: filepath.Join(folder, "engine"), Token: "0123456789abcdef"}
 }
 
+// always are settings that don't change.
+func always(c cluster.Config) func() (cluster.Config, error) {
+	return func() (cluster.Config, error) { return c, nil }
+}
+
 func opened(t testing.TB, folder string, c cluster.Config) operator.Store {
 	t.Helper()
-	s, err := cluster.OpenNode(t.Context(), func() (cluster.Config, error) { return c, nil }, filepath.Join(folder, "compat.db"), zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel))
+	s, err := cluster.OpenNode(t.Context(), always(c), filepath.Join(folder, "compat.db"), zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel))
 	if err != nil {
 		t.Fatal(err)
 	}

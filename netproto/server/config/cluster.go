@@ -98,18 +98,19 @@ func (s Settings) clusterFault() (key, fault string) {
 		}
 		return "", ""
 	}
-	if c.External() {
-		return s.externalFault()
+	switch {
+	case compat.CheckName(c.Name) != nil || len(c.Name) > maxClusterName:
+		return "Cluster.Name", fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", maxClusterName)
+	case s.Compat.Store == "":
+		return "Cluster.Name", "needs Compat.Store: that is what the nodes share"
+	case c.External():
+		return c.externalFault()
 	}
 	peers, err := c.Members()
 	own := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == c.Name })
 	member := own >= 0
 	secure := c.Certificate != ""
 	switch {
-	case compat.CheckName(c.Name) != nil || len(c.Name) > maxClusterName:
-		return "Cluster.Name", fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", maxClusterName)
-	case s.Compat.Store == "":
-		return "Cluster.Name", "needs Compat.Store: that is what the nodes share"
 	case c.Credentials != "" || c.Replicas != 0:
 		return "Cluster.Servers", "is not set, and Cluster.Credentials and Cluster.Replicas are for these servers"
 	case err != nil:
@@ -145,13 +146,8 @@ func (s Settings) clusterFault() (key, fault string) {
 }
 
 // externalFault checks the settings of a client of an existing NATS cluster.
-func (s Settings) externalFault() (key, fault string) {
-	c := s.Cluster
+func (c Cluster) externalFault() (key, fault string) {
 	switch {
-	case compat.CheckName(c.Name) != nil || len(c.Name) > maxClusterName:
-		return "Cluster.Name", fmt.Sprintf("must have 1 to %d ASCII letters, digits, '_', '.' and '-'", maxClusterName)
-	case s.Compat.Store == "":
-		return "Cluster.Name", "needs Compat.Store: that is what the nodes share"
 	case c.Listen != "" || c.ListenNodes != "" || len(c.Peers) > 0 || c.Folder != "" || c.TokenFile != "":
 		return "Cluster.Servers", "makes this node a client of a NATS cluster, which has no members of ours: leave out Cluster.Listen, ListenNodes, Peers, Folder and TokenFile"
 	case len(c.Servers) > maxServers:
