@@ -17,8 +17,9 @@ import (
 
 // Node is the store of a server: its file alone, or with a cluster. It moves from one to the other while it is used (operator.Mover).
 //
-// The server's settings say where it belongs, and are written before a move. So whenever a move is interrupted, the next start completes it:
-// the file has everything at any moment, and the history in the cluster is a part of it until the last record is there.
+// The server's settings say where it belongs, and are written before a move. So when a move into a cluster is interrupted, the next start
+// completes it: the file has everything at any moment, and the history in the cluster is a part of it until the last record is there. A move
+// out of a cluster that is killed before its record is in the file is not completed: the file goes on alone, and the others may go on, too.
 type Node struct {
 	*operator.FileStore
 	settings func() (Config, error)
@@ -37,7 +38,9 @@ type Node struct {
 const MoveTime = 45 * time.Second
 
 // OpenNode opens the store of a server. settings are those of the cluster as they are written now, without a Name if there is none. The caller
-// closes the store. The errors are those of Open, of the settings, and of the file.
+// closes the store. In a cluster it waits until the node has what the cluster has; with settings in its file no longer than Config.Patience,
+// because it can serve by these. The errors are those of the settings and of the file, ErrForked, *RefusedError, and what keeps the engine
+// from starting.
 func OpenNode(ctx context.Context, settings func() (Config, error), path string, log zerolog.Logger) (operator.Store, error) {
 	c, err := settings()
 	if err != nil {

@@ -153,6 +153,12 @@ func TestMove(t *testing.T) {
 	if _, err := b.MoveStore(t.Context(), admin, operator.Move{From: operator.KindBolt, To: operator.KindNATS}); err == nil || !strings.Contains(err.Error(), `node "a" has had the store`) {
 		t.Errorf("b takes the store of a: %v", err)
 	}
+	single, c := cluster.Config{}, config("b")
+	b.now.Store(&single)
+	if _, err := b.MoveStore(t.Context(), admin, operator.Move{From: operator.KindNATS, To: operator.KindBolt}); err == nil || !strings.Contains(err.Error(), `node "a" has had the store`) {
+		t.Errorf("b, too, leaves the cluster that a has left: %v", err)
+	}
+	b.now.Store(&c)
 
 	a.moves(t, operator.KindNATS, config("a"))
 	b.hears(t, "alone again")
@@ -177,7 +183,7 @@ func TestMove(t *testing.T) {
 		t.Error(err)
 	}
 	noError(t, b.says("without a"), a.says("of its own"))
-	c := config("a")
+	c = config("a")
 	a.now.Store(&c)
 	if _, err := a.MoveStore(t.Context(), admin, operator.Move{From: operator.KindBolt, To: operator.KindNATS}); !errors.Is(err, cluster.ErrForked) {
 		t.Errorf("a comes back with another history: %v", err)

@@ -144,6 +144,15 @@ func Restore(backup, path, aside string) (Summary, error) {
 	if err != nil {
 		return sum, err
 	}
+	for _, own := range []string{path, path + restoreSuffix} { // they are moved and written
+		from, err := os.Stat(backup)
+		if err != nil {
+			return sum, &StoreError{Path: backup, Err: err}
+		}
+		if to, err := os.Stat(own); err == nil && os.SameFile(from, to) {
+			return sum, &StoreError{Path: backup, Err: errors.New("is a file that a restore itself replaces"), Hint: "copy it to another name, and restore that"}
+		}
+	}
 	if _, err := os.Stat(path); err == nil {
 		s, err := OpenStore(path, zerolog.Nop())
 		var fault *StoreError

@@ -41,6 +41,15 @@ type Place struct {
 	Since time.Time `json:"since,omitzero"` // not in a record, which has its own time
 }
 
+// taken is an error if another node than this one has the store for itself. lost is what can be done if that node is lost.
+func (p Place) taken(node, lost string) error {
+	if p.Kind != KindBolt || p.Node == node {
+		return nil
+	}
+	return &InputError{Field: "from", Why: fmt.Sprintf("node %q has had the store for itself since %s: move it there. %s only if that node is lost, with the changes that it made since",
+		p.Node, p.Since.UTC().Format(time.DateTime), lost)}
+}
+
 // placeKey is the key of a record of a move.
 const placeKey = "store"
 
@@ -188,9 +197,7 @@ func (o *Operator) joinCluster(ctx context.Context, by Actor, m Move, store Move
 	if err != nil {
 		return err
 	}
-	if place.Kind == KindBolt && place.Node != node && !m.Confirm {
-		why := &InputError{Field: "from", Why: fmt.Sprintf("node %q has had the store for itself since %s: move it there. Repeat this with confirm only if that node is lost, with the changes that it made since",
-			place.Node, place.Since.UTC().Format(time.DateTime))}
+	if why := place.taken(node, "Repeat this with confirm"); why != nil && !m.Confirm {
 		if joined == KindBolt {
 			return errors.Join(why, store.Leave())
 		}
@@ -209,10 +216,13 @@ func (o *Operator) leaveCluster(ctx context.Context, by Actor, m Move, store Mov
 	if err != nil {
 		return err
 	}
+	if err := place.taken(node, "Move it to nats here with confirm"); err != nil { // two nodes by themselves would go different ways
+		return err
+	}
 	if err := store.CanLeave(ctx); err != nil {
 		return fmt.Errorf("nothing was moved: %w", err)
 	}
-	if place.Kind != KindBolt || place.Node != node { // otherwise an earlier try has come so far
+	if place.Kind != KindBolt { // otherwise an earlier try has come so far
 		if err := o.recordMove(by, m, Place{Kind: KindNATS, Node: node}, Place{Kind: KindBolt, Node: node}); err != nil {
 			return fmt.Errorf("the store stays in the cluster: %w", err)
 		}

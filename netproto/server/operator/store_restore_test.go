@@ -39,6 +39,23 @@ func TestRestore(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+	for _, own := range []string{path, path + ".restore"} { // what a restore replaces is left alone
+		if own != path {
+			if err := os.WriteFile(own, whole.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, err := os.ReadFile(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := operator.Restore(own, path, ".before"); !errors.As(err, &fault) {
+			t.Errorf("restored %s from itself: %v", filepath.Base(own), err)
+		}
+		if after, err := os.ReadFile(own); !bytes.Equal(before, after) {
+			t.Errorf("%s has changed: %v", filepath.Base(own), err)
+		}
+	}
 	damaged := bytes.ReplaceAll(whole.Bytes(), []byte("filler"), []byte("fi11er"))
 	for name, data := range map[string][]byte{"damaged": damaged, "cut off": whole.Bytes()[:whole.Len()/2], "empty": nil, "no store": []byte("hello")} {
 		bad := filepath.Join(dir, "bad.db")

@@ -165,19 +165,15 @@ func (a *api) request(ctx context.Context, method, path string, body any, revisi
 		}
 		text = bytes.NewReader(data)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, a.base.String()+path, text)
+	r, err := a.newRequest(ctx, method, path, text)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Collet-Source", compat.SourceCLI)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if revision != 0 {
 		r.Header.Set("If-Match", fmt.Sprintf(`"%d"`, revision))
-	}
-	if a.token != "" {
-		r.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	answer, err := a.client.Do(r)
 	if err != nil {
@@ -194,6 +190,19 @@ func (a *api) request(ctx context.Context, method, path string, body any, revisi
 		return a.fault(answer, data)
 	}
 	return a.readAnswer(data, out)
+}
+
+// newRequest is a request with what the server knows the caller by.
+func (a *api) newRequest(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, a.base.String()+path, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Collet-Source", compat.SourceCLI)
+	if a.token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	return r, nil
 }
 
 // fault is the error of an answer that is no success.

@@ -46,7 +46,8 @@ type moveCommand struct {
 func (moveCommand) Help() string {
 	return `The server goes on serving players. Write [Cluster] into its settings before a move to nats, and take it out before a move to bolt: the
 server reads them for the move, and the next start finds the same. The chain of the history is verified before and after. An interrupted
-move is given up, or completed if the cluster has the whole history already; after a kill the next start completes it.
+move is given up, or completed if the cluster has the whole history already; after a kill of the server the next start completes a move to
+nats. After a kill in a move to bolt write [Cluster] back before the next start, and move again. Move out at one node at a time.
 
   collet compat store move --from bolt --to nats --comment "three nodes from now on"
   collet compat store move --from nats --to bolt`
@@ -131,12 +132,9 @@ const maxBackup = 64 << 30
 
 // download writes an answer to w. It may take as long as bytes come.
 func (a *api) download(ctx context.Context, path string, w io.Writer) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base.String()+path, nil)
+	r, err := a.newRequest(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
-	}
-	if a.token != "" {
-		r.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	client := *a.client
 	client.Timeout = 0
