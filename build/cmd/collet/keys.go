@@ -369,15 +369,7 @@ func (k keysRotateCommand) draft(w *workshop, ring *keyring.Keyring, keys []*tru
 }
 
 func readDraft(name string) ([]byte, error) {
-	dir, err := openDir(filepath.Dir(name), "name the draft with --draft")
-	if err != nil {
-		return nil, err
-	}
-	data, err := platform.ReadFile(dir, filepath.Base(name), trust.MaxRoot)
-	if err = errors.Join(err, dir.Close()); err != nil {
-		return nil, fmt.Errorf("draft %s: %w", name, platform.Reason(err))
-	}
-	return data, nil
+	return readSmall(name, "draft", "name the draft with --draft", trust.MaxRoot)
 }
 
 func writeDraft(name string, draft []byte) error {

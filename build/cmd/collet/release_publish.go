@@ -356,13 +356,9 @@ func (r releasePublishCommand) request() (publish.Request, error) {
 		q.Patches = &r.Patches
 	}
 	for language, name := range r.Notes {
-		dir, err := openDir(filepath.Dir(name), "check --notes")
+		text, err := readSmall(name, "notes", "check --notes", release.MaxNote)
 		if err != nil {
 			return q, err
-		}
-		text, err := platform.ReadFile(dir, filepath.Base(name), release.MaxNote)
-		if err = errors.Join(err, dir.Close()); err != nil {
-			return q, fmt.Errorf("notes %s: %w", name, platform.Reason(err))
 		}
 		q.Notes[language] = text
 	}

@@ -108,7 +108,7 @@ func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console)
 	var result public.Result
 	if r.TrustedRoot != "" {
 		var root []byte
-		if root, err = readSmall(r.TrustedRoot, "trusted root", trust.MaxRoot); err != nil {
+		if root, err = readSmall(r.TrustedRoot, "trusted root", "check --trusted-root", trust.MaxRoot); err != nil {
 			return err
 		}
 		result, err = public.CheckLists(ctx, r.Public, root, time.Now(), r.ValidFor, with)
@@ -141,9 +141,9 @@ func (r releaseVerifyCommand) unread(err error) error {
 	return err
 }
 
-// readSmall reads a file of a flag.
-func readSmall(name, what string, limit int64) ([]byte, error) {
-	dir, err := openDir(filepath.Dir(name), "check the name of the "+what)
+// readSmall reads a file of a flag. next says what to do if its folder is not there.
+func readSmall(name, what, next string, limit int64) ([]byte, error) {
+	dir, err := openDir(filepath.Dir(name), next)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func readSmall(name, what string, limit int64) ([]byte, error) {
 func (r releaseVerifyCommand) token(getenv func(string) string) (string, error) {
 	from, secret := "$COLLET_RELEASE_TOKEN", getenv("COLLET_RELEASE_TOKEN")
 	if r.TokenFile != "" {
-		data, err := readSmall(r.TokenFile, "token file", token.MaxOutput)
+		data, err := readSmall(r.TokenFile, "token file", "check --token-file", token.MaxOutput)
 		if err != nil {
 			return "", err
 		}

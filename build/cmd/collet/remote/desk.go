@@ -138,15 +138,15 @@ func codeOf(err error) int {
 	return console.ExitFailed
 }
 
-// remoteServeCommand is `collet remote serve`.
-type remoteServeCommand struct {
+// serveCommand is `collet remote serve`.
+type serveCommand struct {
 	Dir string `arg:"" type:"existingdir" help:"The working copy."`
 	copyFlags
 	deskFlags
 }
 
 // Help is what --help adds to the flags.
-func (remoteServeCommand) Help() string {
+func (serveCommand) Help() string {
 	return `Devices stay connected. The commands push, watch, start, stop, logs and devices find this desk by --listen and --state and
 use it: they need not wait for devices to connect, and hashes are cached. Events of devices and logs of games are printed here.
 
@@ -156,7 +156,7 @@ Ctrl-C ends the connections. Games keep running on the devices; use collet remot
 }
 
 // Run serves.
-func (s remoteServeCommand) Run(ctx context.Context, c console.Console) error {
+func (s serveCommand) Run(ctx context.Context, c console.Console) error {
 	home, err := remote.OpenHome(s.State)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"collet/build/remote"
 )
 
-// remoteDevicesCommand is `collet remote devices`.
-type remoteDevicesCommand struct {
+// devicesCommand is `collet remote devices`.
+type devicesCommand struct {
 	Wait   time.Duration `group:"target" default:"3s" placeholder:"TIME" help:"How long to wait for the first device if collet remote serve does not run (default: ${default})."`
 	Follow bool          `group:"out" short:"f" help:"Continue with changes until Ctrl-C."`
 	copyFlags
@@ -20,12 +20,12 @@ type remoteDevicesCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (remoteDevicesCommand) Help() string {
+func (devicesCommand) Help() string {
 	return `  collet remote devices --json`
 }
 
 // Run lists devices.
-func (d remoteDevicesCommand) Run(ctx context.Context, c console.Console) error {
+func (d devicesCommand) Run(ctx context.Context, c console.Console) error {
 	home, err := remote.OpenHome(d.State)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d remoteDevicesCommand) Run(ctx context.Context, c console.Console) error 
 }
 
 // print prints both lists.
-func (d remoteDevicesCommand) print(c console.Console, there []remote.Device, pairs []remote.Pair) error {
+func (d devicesCommand) print(c console.Console, there []remote.Device, pairs []remote.Pair) error {
 	if d.JSON {
 		return console.PrintJSON(c.Out, struct {
 			Devices []remote.Device `json:"devices"`
@@ -118,20 +118,20 @@ func profilesText(d remote.Device) string {
 	return strings.Join(names, ", ")
 }
 
-// remotePairCommand is `collet remote pair`.
-type remotePairCommand struct {
+// pairCommand is `collet remote pair`.
+type pairCommand struct {
 	Name    string     `arg:"" help:"Name of the device, as its --name says."`
 	Address netip.Addr `arg:"" help:"Its address, without a port."`
 	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
 }
 
 // Help is what --help adds to the flags.
-func (remotePairCommand) Help() string {
+func (pairCommand) Help() string {
 	return `  collet remote pair "Test box" 192.168.1.31`
 }
 
 // Run remembers a device.
-func (p remotePairCommand) Run(c console.Console) error {
+func (p pairCommand) Run(c console.Console) error {
 	home, err := remote.OpenHome(p.State)
 	if err != nil {
 		return err
@@ -143,20 +143,20 @@ func (p remotePairCommand) Run(c console.Console) error {
 	return nil
 }
 
-// remoteUnpairCommand is `collet remote unpair`.
-type remoteUnpairCommand struct {
+// unpairCommand is `collet remote unpair`.
+type unpairCommand struct {
 	Name    string     `arg:"" help:"Name of the device."`
 	Address netip.Addr `arg:"" optional:"" help:"Its address (default: all addresses of this name)."`
 	State   string     `group:"desk" env:"COLLET_REMOTE_STATE" placeholder:"DIR" help:"Folder of what the desk remembers (default: $$COLLET_REMOTE_STATE, or one in the user's configuration)."`
 }
 
 // Help is what --help adds to the flags.
-func (remoteUnpairCommand) Help() string {
+func (unpairCommand) Help() string {
 	return `  collet remote unpair "Test box"`
 }
 
 // Run forgets a device.
-func (u remoteUnpairCommand) Run(c console.Console) error {
+func (u unpairCommand) Run(c console.Console) error {
 	home, err := remote.OpenHome(u.State)
 	if err != nil {
 		return err

@@ -25,15 +25,15 @@ const (
 
 // Command is `collet remote`.
 type Command struct {
-	Serve   remoteServeCommand   `cmd:"" help:"Keep devices connected to a working copy, and print their events and logs, until Ctrl-C."`
-	Push    remotePushCommand    `cmd:"" help:"Copy the working copy to devices; with --start, start the game there."`
-	Watch   remoteWatchCommand   `cmd:"" help:"Push now and after every change, until Ctrl-C."`
-	Start   remoteStartCommand   `cmd:"" help:"Start the game on devices and show its log."`
-	Stop    remoteStopCommand    `cmd:"" help:"Ask the game to end; kill it if it does not."`
-	Logs    remoteLogsCommand    `cmd:"" help:"Print the logs of games on devices."`
-	Devices remoteDevicesCommand `cmd:"" help:"List connected and paired devices."`
-	Pair    remotePairCommand    `cmd:"" help:"Admit a device in advance, without a question."`
-	Unpair  remoteUnpairCommand  `cmd:"" help:"Remove a device from the paired devices."`
+	Serve   serveCommand   `cmd:"" help:"Keep devices connected to a working copy, and print their events and logs, until Ctrl-C."`
+	Push    pushCommand    `cmd:"" help:"Copy the working copy to devices; with --start, start the game there."`
+	Watch   watchCommand   `cmd:"" help:"Push now and after every change, until Ctrl-C."`
+	Start   startCommand   `cmd:"" help:"Start the game on devices and show its log."`
+	Stop    stopCommand    `cmd:"" help:"Ask the game to end; kill it if it does not."`
+	Logs    logsCommand    `cmd:"" help:"Print the logs of games on devices."`
+	Devices devicesCommand `cmd:"" help:"List connected and paired devices."`
+	Pair    pairCommand    `cmd:"" help:"Admit a device in advance, without a question."`
+	Unpair  unpairCommand  `cmd:"" help:"Remove a device from the paired devices."`
 }
 
 // Help is what --help adds to the list of commands.
@@ -104,8 +104,8 @@ func (f targetFlags) request(do remote.Verb) remote.Request {
 	return remote.Request{Do: do, Devices: f.Device, AtLeast: f.Count, Wait: f.Wait}
 }
 
-// remotePushCommand is `collet remote push`.
-type remotePushCommand struct {
+// pushCommand is `collet remote push`.
+type pushCommand struct {
 	Dir string `arg:"" optional:"" type:"existingdir" help:"The working copy (default: that of a running collet remote serve)."`
 	targetFlags
 	gameFlags
@@ -118,7 +118,7 @@ type remotePushCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (remotePushCommand) Help() string {
+func (pushCommand) Help() string {
 	return `Compares the working copy with each device and sends the blocks that differ. Files that .colletignore matches are not sent.
 After Ctrl-C, a lost network or a power cut each file on Collet's own devices is old or new. Other launchers write in place:
 a file that was being written can be broken until the next push, which repairs it.
@@ -131,7 +131,7 @@ command at once. The game then keeps running, and the device's window has a butt
 }
 
 // Run pushes.
-func (p remotePushCommand) Run(ctx context.Context, c console.Console) error {
+func (p pushCommand) Run(ctx context.Context, c console.Console) error {
 	if (p.Detach || p.LeaveRunning) && !p.Start {
 		return console.Usage(errors.New("--detach and --leave-running go with --start"))
 	}
@@ -147,8 +147,8 @@ func (p remotePushCommand) Run(ctx context.Context, c console.Console) error {
 	return p.perform(ctx, c, p.copyFlags, p.Dir, r)
 }
 
-// remoteWatchCommand is `collet remote watch`.
-type remoteWatchCommand struct {
+// watchCommand is `collet remote watch`.
+type watchCommand struct {
 	Dir string `arg:"" optional:"" type:"existingdir" help:"The working copy (default: that of a running collet remote serve)."`
 	targetFlags
 	gameFlags
@@ -161,7 +161,7 @@ type remoteWatchCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (remoteWatchCommand) Help() string {
+func (watchCommand) Help() string {
 	return `Pushes at once, and then a quarter of a second after the last of several changes. A failed push is printed, and the next
 change tries again. Ctrl-C ends the command; a game that it started is stopped, unless --leave-running is given.
 
@@ -169,7 +169,7 @@ change tries again. Ctrl-C ends the command; a game that it started is stopped, 
 }
 
 // Run watches.
-func (w remoteWatchCommand) Run(ctx context.Context, c console.Console) error {
+func (w watchCommand) Run(ctx context.Context, c console.Console) error {
 	r := w.request(remote.VerbWatch)
 	r.DeleteIgnored = w.DeleteIgnored
 	if w.Start || w.Restart {
@@ -182,8 +182,8 @@ func (w remoteWatchCommand) Run(ctx context.Context, c console.Console) error {
 	return w.perform(ctx, c, w.copyFlags, w.Dir, r)
 }
 
-// remoteStartCommand is `collet remote start`.
-type remoteStartCommand struct {
+// startCommand is `collet remote start`.
+type startCommand struct {
 	Dir string `arg:"" optional:"" type:"existingdir" help:"The working copy, if collet remote serve does not run (default: this folder)."`
 	targetFlags
 	gameFlags
@@ -195,13 +195,13 @@ type remoteStartCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (remoteStartCommand) Help() string {
+func (startCommand) Help() string {
 	return `  collet remote start --device "Test box"
   collet remote start ./game --args="--windowed --mute"`
 }
 
 // Run starts the game.
-func (s remoteStartCommand) Run(ctx context.Context, c console.Console) error {
+func (s startCommand) Run(ctx context.Context, c console.Console) error {
 	r := s.request(remote.VerbStart)
 	launch, err := s.launch()
 	if err != nil {
@@ -211,8 +211,8 @@ func (s remoteStartCommand) Run(ctx context.Context, c console.Console) error {
 	return s.perform(ctx, c, s.copyFlags, s.Dir, r)
 }
 
-// remoteStopCommand is `collet remote stop`.
-type remoteStopCommand struct {
+// stopCommand is `collet remote stop`.
+type stopCommand struct {
 	targetFlags
 	Force bool `group:"game" help:"Kill the game at once."`
 	copyFlags
@@ -220,20 +220,20 @@ type remoteStopCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (remoteStopCommand) Help() string {
+func (stopCommand) Help() string {
 	return `  collet remote stop
   collet remote stop --device "Test box"`
 }
 
 // Run stops the game.
-func (s remoteStopCommand) Run(ctx context.Context, c console.Console) error {
+func (s stopCommand) Run(ctx context.Context, c console.Console) error {
 	r := s.request(remote.VerbStop)
 	r.Force = s.Force
 	return s.perform(ctx, c, s.copyFlags, "", r)
 }
 
-// remoteLogsCommand is `collet remote logs`.
-type remoteLogsCommand struct {
+// logsCommand is `collet remote logs`.
+type logsCommand struct {
 	targetFlags
 	Follow bool `group:"out" short:"f" help:"Continue with new lines until Ctrl-C."`
 	Tail   int  `group:"out" default:"200" placeholder:"N" help:"Number of earlier lines of each device, if collet remote serve runs (default: ${default})."`
@@ -242,12 +242,12 @@ type remoteLogsCommand struct {
 }
 
 // Help is what --help adds to the flags.
-func (remoteLogsCommand) Help() string {
+func (logsCommand) Help() string {
 	return `  collet remote logs --tail 50`
 }
 
 // Run shows logs.
-func (l remoteLogsCommand) Run(ctx context.Context, c console.Console) error {
+func (l logsCommand) Run(ctx context.Context, c console.Console) error {
 	r := l.request(remote.VerbLogs)
 	r.Follow, r.Tail = l.Follow, l.Tail
 	return l.perform(ctx, c, l.copyFlags, "", r)
