@@ -45,6 +45,12 @@ func Server(t testing.TB) string {
 	return program(t, "collet-server", "collet/netproto/cmd/collet-server")
 }
 
+// ServerAlone returns the path of collet-server without the engine of clusters. `make check` skips the test.
+func ServerAlone(t testing.TB) string {
+	t.Helper()
+	return program(t, "collet-server-alone", "collet/netproto/cmd/collet-server", "nocluster")
+}
+
 // Collet returns the path of collet, the tool of developers. `make check` skips the test.
 func Collet(t testing.TB) string {
 	t.Helper()

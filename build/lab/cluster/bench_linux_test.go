@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/build/testprograms"
 	"collet/netproto/server/operator"
 )
 
@@ -165,16 +165,9 @@ func memory(t testing.TB, n *node, which string) int {
 // more of start and memory.
 func BenchmarkAlone(b *testing.B) {
 	h := build(b)
-	without := filepath.Join(b.TempDir(), "collet-server")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "nocluster", "-o", without, "collet/netproto/cmd/collet-server").CombinedOutput(); err != nil {
-		b.Fatalf("build without the engine: %v\n%s", err, out)
-	}
+	without := testprograms.ServerAlone(b)
 	a := h.nodes["a"]
-	name := filepath.Join(a.dir, "server.toml")
-	text, err := os.ReadFile(name)
-	must(b, err)
-	single, _, _ := strings.Cut(string(text), "[Cluster]")
-	must(b, os.WriteFile(name, []byte(single), 0o600))
+	a.single(b)
 	var starts, sizes [2][]float64
 	for b.Loop() {
 		for i, program := range []string{h.program, without} {

@@ -95,17 +95,14 @@ func TestFromOneNodeToThree(t *testing.T) {
 	h := build(t)
 	a := h.nodes["a"]
 	settings := filepath.Join(a.dir, "server.toml")
-	clustered, err := os.ReadFile(settings)
-	must(t, err)
-	single, _, _ := strings.Cut(string(clustered), "[Cluster]")
-	must(t, os.WriteFile(settings, []byte(single), 0o600))
+	clustered, single := a.single(t)
 	h.start(t, "a")
 	a.changeNow(t, "alone")
 	var floor struct{ Floor int32 }
 	must(t, a.call("POST", "/api/players/ann/floor", map[string]any{"floor": 7}, "", &floor))
 	a.stop(t)
 
-	must(t, os.WriteFile(settings, clustered, 0o600))
+	must(t, os.WriteFile(settings, []byte(clustered), 0o600))
 	h.start(t, "a", "b", "c")
 	for _, n := range h.nodes {
 		testwait.Until(t, func() bool {
@@ -173,11 +170,7 @@ func TestPorts(t *testing.T) {
 	h := &house{program: testprograms.Server(t), dir: t.TempDir(), nodes: map[string]*node{}}
 	h.add(t, "x")
 	x := h.nodes["x"]
-	settings := filepath.Join(x.dir, "server.toml")
-	text, err := os.ReadFile(settings)
-	must(t, err)
-	single, _, _ := strings.Cut(string(text), "[Cluster]")
-	must(t, os.WriteFile(settings, []byte(single), 0o600))
+	x.single(t)
 	h.start(t, "x")
 	if n := listening(t, x.cmd.Process.Pid); n != 1 {
 		t.Errorf("a server without a cluster listens at %d ports", n)

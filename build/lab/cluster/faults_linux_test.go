@@ -58,7 +58,7 @@ func TestCut(t *testing.T) {
 	before := h.nodes["a"].changeNow(t, "before")
 	agree(t, before, all...)
 
-	for _, cut := range []struct{ minority, majority string }{ // of members: whoever leads, it is on the smaller side once
+	for _, cut := range []struct{ minority, majority string }{ // each member, and so the leader, is on the smaller side once
 		{"a", "b c d"}, {"b", "c a d"}, {"c d", "a b"},
 	} {
 		w.split(cut.minority, cut.majority)

@@ -101,6 +101,18 @@ func (h *house) add(t testing.TB, name string) {
 	})
 }
 
+// single takes the cluster out of a node's settings, and returns them with it and without.
+func (n *node) single(t testing.TB) (clustered, single string) {
+	t.Helper()
+	name := filepath.Join(n.dir, "server.toml")
+	text, err := os.ReadFile(name)
+	must(t, err)
+	clustered = string(text)
+	single, _, _ = strings.Cut(clustered, "[Cluster]")
+	must(t, os.WriteFile(name, []byte(single), 0o600))
+	return clustered, single
+}
+
 // tailLines is how many lines of each node's log a failed test shows: with the engine's own notices, those of some minutes.
 const tailLines = 150
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 
 // wires is the network between nodes, which can be cut: a forwarder at the address of each node, which tells by its process who connects. (The
 // engines tell each other the addresses of others, so a forwarder for each pair would be passed by.) What is sent over a cut wire is held up,
-// as by a network that loses it, and the connections of before end when the wire is whole again. A nil one is none.
+// as by a network that loses it, and the connections of before end when the wire is whole again. With nil nodes reach each other directly.
 type wires struct {
 	all sync.WaitGroup
 
@@ -122,21 +123,25 @@ func (w *wires) connect(node string, from net.Conn, address string) {
 		both.Go(func() {
 			defer from.Close()
 			defer to.Close()
-			data := make([]byte, 64<<10)
-			for {
-				n, err := ends[0].Read(data)
-				if n > 0 && (!w.pass(ends[0]) || !send(ends[1], data[:n])) || err != nil {
-					return
-				}
-			}
+			_, _ = io.Copy(ends[1], held{w, ends[0]}) // a connection that ends, ends the other one
 		})
 	}
 	both.Wait()
 }
 
-func send(to net.Conn, data []byte) bool {
-	_, err := to.Write(data)
-	return err == nil
+// held reads from a connection, and gives on nothing while its wire is cut.
+type held struct {
+	w    *wires
+	from net.Conn
+}
+
+// Read implements io.Reader.
+func (h held) Read(p []byte) (int, error) {
+	n, err := h.from.Read(p)
+	if n > 0 && !h.w.pass(h.from) {
+		return 0, net.ErrClosed
+	}
+	return n, err
 }
 
 func (w *wires) enter(way wire, c net.Conn) bool {
