@@ -71,10 +71,18 @@ func TestRedirectIsForOneAttempt(t *testing.T) {
 		h.server = "tls://here.example.org:4000"
 		h.signed = signed{root: []byte("a root"), urls: []string{"https://here.example.org/packs"}}
 	})
+	judges := func() bool {
+		t.Helper()
+		o, closeMirrors, err := h.releaseOptions(&notebook{}, newSource(&h.updates, "v"))
+		if err := errors.Join(err, closeMirrors()); err != nil {
+			t.Fatal(err)
+		}
+		return o.Judge != nil
+	}
 	h.settings.ClientNetwork.TlsName = "cert.example.org"
 	h.route = newRoute(h.server, h.opt, h.settings, h.folder, func(string) string { return "" }, h.log)
 	before := h.route
-	if !h.secure() || h.redirected() {
+	if !h.secure() || h.redirected() || !judges() {
 		t.Fatal("not as it begins")
 	}
 	notes := &notebook{}
@@ -90,6 +98,9 @@ func TestRedirectIsForOneAttempt(t *testing.T) {
 	}
 	if h.settings.ClientNetwork.TlsName != "cert.example.org" || len(notes.lines) != 1 || !strings.Contains(notes.lines[0], "next.example.org") {
 		t.Errorf("%q, notes %q", h.settings.ClientNetwork.TlsName, notes.lines)
+	}
+	if judges() {
+		t.Error("the rules of the first server judge in place of the second one")
 	}
 	h.endRedirect()
 	h.endRedirect()

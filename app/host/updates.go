@@ -172,7 +172,10 @@ func (u *updates) releaseOptions(f view, server *source) (o acquire.Options, clo
 		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
 		Language: u.locale, Notes: f.ReleaseNotes, Log: u.log, Reserve: u.collector.Reserve,
-		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) }, Judge: server.judge,
+		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) },
+	}
+	if !u.redirected() { // the rules are those of the server that has redirected, and has answered with that
+		o.Judge = server.judge
 	}
 	for _, address := range u.signed.urls {
 		mirror, err := u.takeWarmMirror(), error(nil) // it is the first one
