@@ -6,7 +6,7 @@ import (
 )
 
 // This file handles a server that does not answer while the mirrors do. The signed lists may name the rules by which the server judges, and
-// then they judge in its place. A server that answers always counts, and without rules in force only the release decides.
+// then they judge in its place. A server's verdict always counts, and without rules in force only the release decides.
 
 // serverPatience is how long a server may take once the lists are here, if there are rules in its place. It is below the 3 s after which a
 // start plays the installed set without an answer, and above four round trips over a satellite, which a connection with TLS takes.

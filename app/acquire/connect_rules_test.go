@@ -61,7 +61,7 @@ func (c *client) judges() *int {
 type absent struct{}
 
 func (absent) Connect(context.Context) (compat.Judgement, download.Mirror, error) {
-	return compat.Judgement{}, nil, errors.New("nobody is there")
+	return compat.Judgement{}, nil, errors.New("connection refused")
 }
 func (absent) Close() error { return nil }
 

@@ -11,7 +11,7 @@ import (
 type Ruling struct {
 	Judgement   compat.Judgement
 	Told        netproto.AnswerTags
-	Differences compat.Differences // always Untold: nobody is there to show components
+	Differences compat.Differences // always Untold: no server shows components
 	Updater     compat.Updater     // as Client.Updater
 }
 

@@ -52,7 +52,7 @@ func CheckLists(ctx context.Context, address string, root []byte, now time.Time,
 	case errors.As(err, &unreachable):
 		return r, err
 	case errors.As(err, &rejected):
-		c.complain("metadata/"+rejected.Document, "publish there again with --to; if nobody else complains, compare --trusted-root with that of the clients",
+		c.complain("metadata/"+rejected.Document, "publish there again with --to; if clients accept these lists, compare --trusted-root with the root of the clients",
 			"is rejected by clients: %v", rejected)
 	case err != nil && !errors.Is(err, release.ErrNoRelease): // the query is for none
 		c.explain(timestamp, err)

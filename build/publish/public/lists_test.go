@@ -53,7 +53,7 @@ func TestCheckLists(t *testing.T) {
 			[]string{"root|in less than|collet keys rotate", "snapshot|in less than|refresh", "targets|in less than|refresh", "timestamp|in less than|refresh"}},
 		{"a cache that answers for the origin", root, 0, on("metadata/timestamp", header("Age", "3600")), 4, []string{"metadata/timestamp.json|has had it for 3600 s|half a minute"}},
 		{"a cache of the next root", root, 0, on("metadata/2.root", header("Age", "900")), 4, []string{"metadata/2.root.json|has had it for 900 s|404"}},
-		{"keys of somebody else", other.Repo.Root(), 0, nothing, 0, []string{"metadata/timestamp.json|is rejected by clients: timestamp.json|--trusted-root"}},
+		{"keys of another publisher", other.Repo.Root(), 0, nothing, 0, []string{"metadata/timestamp.json|is rejected by clients: timestamp.json|--trusted-root"}},
 		{"a changed list", root, 0, on("metadata/1.targets", func(r *http.Response) { answer(r, 200, "{}") }), 0, []string{"metadata/1.targets.json|is rejected|publish there again"}},
 		{"a list that is too long", root, 0, on("metadata/timestamp", func(r *http.Response) { answer(r, 200, strings.Repeat(" ", trust.MaxTimestamp+1)) }), 0,
 			[]string{"metadata/timestamp.json|is rejected|publish there again"}},

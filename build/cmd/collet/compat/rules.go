@@ -109,7 +109,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 // PrintRules lists the rules that a timestamp names.
 func PrintRules(out io.Writer, list []trust.StatedRules) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no rules are in force: clients that reach no server are judged by nobody")
+		_, err := fmt.Fprintln(out, "no rules are in force: clients that reach no server go by the release alone")
 		return err
 	}
 	t := console.NewTable(out)
@@ -122,9 +122,9 @@ func PrintRules(out io.Writer, list []trust.StatedRules) error {
 // Help is what --help of collet release rules adds to the flags.
 func (RulesFlags) Help() string {
 	return `Clients that reach the places of the releases and none of your servers judge themselves by these rules, as the server would: they
-are refused with your text, fetch what they lack, or play. A server that answers always counts. Rules end by themselves, so run
-this more often than --valid, and after each change of the server's settings. Only the key of the timestamp is needed, which is
-renewed, too, as by collet release refresh.
+are refused with your text, fetch what they lack, or play. The verdict of a server counts, if there is one. Rules end by
+themselves, so run this more often than --valid, after each change of the server's settings, and after each new release or build. Only
+the key of the timestamp is needed, which is renewed, too, as by collet release refresh.
 
   collet release rules --server https://play.example.org:9400 --token-file ~/.collet-token
   collet release rules --file rules.json --valid 24h
