@@ -50,33 +50,70 @@ type serverAnswer struct {
 	err       error
 }
 
-func (c *connecting) connect(ctx context.Context) (compat.Judgement, error) {
-	answer := make(chan serverAnswer, 1)
-	if c.o.Server != nil {
-		go func() {
-			j, mirror, err := c.o.Server.Connect(ctx)
-			if err == nil {
+// serverCall is one Server.Connect.
+type serverCall struct {
+	answer  chan serverAnswer // gets one
+	once    sync.Once         // decides whether the server was in time: for settled, or for giveUp
+	settled chan struct{}     // closed when the server has given its verdict, or failed
+}
+
+// callServer asks the server.
+func (c *connecting) callServer(ctx context.Context) *serverCall {
+	s := &serverCall{answer: make(chan serverAnswer, 1), settled: make(chan struct{})}
+	settle := func(answered bool) {
+		s.once.Do(func() {
+			if answered {
 				c.progress.answered()
 			}
-			answer <- serverAnswer{j, mirror, err}
-		}()
-	} else {
-		answer <- serverAnswer{err: errNoServer}
+			close(s.settled)
+		})
 	}
+	if c.o.Server == nil {
+		settle(false)
+		s.answer <- serverAnswer{err: errNoServer}
+		return s
+	}
+	go func() {
+		j, mirror, err := c.o.Server.Connect(ctx, func() { settle(true) })
+		settle(err == nil)
+		s.answer <- serverAnswer{j, mirror, err}
+	}()
+	return s
+}
+
+// hear reports whether the server has settled before the end. What follows a verdict until Connect returns is no time in which it is waited for.
+func hear[T any](s *serverCall, p *progress, end <-chan T) bool {
+	defer p.await()()
+	select {
+	case <-s.settled:
+		return true
+	case <-end:
+		return false
+	}
+}
+
+// giveUp reports whether the server is too late. If not, its verdict or its error is there.
+func (s *serverCall) giveUp() (late bool) {
+	s.once.Do(func() { late = true })
+	return late
+}
+
+func (c *connecting) connect(ctx context.Context) (compat.Judgement, error) {
+	server := c.callServer(ctx)
 	if len(c.o.Mirrors) == 0 {
-		return c.readVerdict(ctx, c.awaitServer(answer), nil)
+		return c.readVerdict(ctx, c.awaitServer(server), nil)
 	}
 	err := c.mirrors.use(c.o.Mirrors)
 	if err == nil {
 		err = c.findRelease(ctx)
 	}
-	return c.readVerdict(ctx, c.awaitServerOrRules(ctx, answer, err), err)
+	return c.readVerdict(ctx, c.awaitServerOrRules(ctx, server, err), err)
 }
 
 // awaitServer waits for the server's answer.
-func (c *connecting) awaitServer(answer <-chan serverAnswer) serverAnswer {
-	defer c.progress.await()()
-	return <-answer
+func (c *connecting) awaitServer(server *serverCall) serverAnswer {
+	hear[struct{}](server, c.progress, nil)
+	return <-server.answer
 }
 
 var (

@@ -2,51 +2,141 @@ package acquire
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"collet/app/download"
+	"collet/netproto/release"
+	"collet/netproto/release/trust"
 )
 
 // This file handles a server that does not answer while the mirrors do. The signed lists may name the rules by which the server judges, and
 // then they judge in its place. A server's verdict always counts, and without rules in force only the release decides.
 
-// serverPatience is how long a server may take once the lists are here, if there are rules in its place. It is below the 3 s after which a
-// start plays the installed set without an answer, and above four round trips over a satellite, which a connection with TLS takes.
-const serverPatience = 2500 * time.Millisecond
+const (
+	// serverPatience is how long a server may take once the lists are here, if there are rules in its place. It is below the 3 s after which
+	// a start plays the installed set without an answer, and above four round trips over a satellite, which a connection with TLS takes.
+	serverPatience = 2500 * time.Millisecond
+	// rulesAhead is when the rules are fetched while a server is silent. So they have two of the 3 s, and cost no request if it answers soon.
+	rulesAhead = time.Second
+)
 
 // awaitServerOrRules waits for the server's answer, and replaces a missing one by that of the rules. err is the mirrors' error.
-func (c *connecting) awaitServerOrRules(ctx context.Context, answer <-chan serverAnswer, err error) serverAnswer {
-	if !c.ruled(err) {
-		return c.awaitServer(answer)
+//
+//	the server gives a verdict         it counts, whatever comes of the rules
+//	it fails                           the rules decide
+//	it is silent to the end            the rules decide, once they are here; if they can't be had, it is waited for as without rules
+func (c *connecting) awaitServerOrRules(ctx context.Context, server *serverCall, err error) serverAnswer {
+	stated, ruled := c.ruled(err)
+	if !ruled {
+		return c.awaitServer(server)
 	}
-	if c.o.Server != nil {
-		patience := time.AfterFunc(serverPatience, func() {
-			if err := c.o.Server.Close(); err != nil { // ends its Connect
-				c.o.Log.Debug().Err(err).Msg("close the connection that did not answer")
-			}
-		})
-		defer patience.Stop()
+	rules := c.newRulesFetch(ctx, stated)
+	defer rules.stop()
+	patience := serverPatience
+	if c.o.Patience > 0 {
+		patience = min(patience, c.o.Patience*5/6)
 	}
-	d := c.awaitServer(answer)
+	ahead := min(rulesAhead, patience/2)
+	inTime := hear(server, c.progress, time.After(ahead))
+	if !inTime {
+		rules.start()
+		inTime = hear(server, c.progress, time.After(patience-ahead)) || hear(server, c.progress, rules.done)
+	}
+	late := false
+	switch {
+	case inTime:
+	case rules.err != nil:
+		return c.awaitServer(server)
+	case server.giveUp():
+		late = true
+		if err := c.o.Server.Close(); err != nil { // ends its Connect
+			c.o.Log.Debug().Err(err).Msg("close the connection that did not answer")
+		}
+	}
+	d := <-server.answer
+	if late {
+		d.mirror = nil // it is closed
+	}
 	if d.err == nil || ctx.Err() != nil {
 		return d
 	}
-	rules, err := c.lists.client.Rules(ctx, c.objects.direct(), c.o.Channel)
-	if err == nil {
-		c.progress.answered()
+	rules.start()
+	<-rules.done
+	if rules.err == nil {
 		var judged serverAnswer
-		if judged.judgement, err = c.o.Judge(rules); err == nil {
+		if judged.judgement, rules.err = c.o.Judge(rules.document); rules.err == nil {
 			c.o.Log.Info().Err(d.err).Stringer("verdict", judged.judgement.Verdict).Msg("no server answered; the signed rules decide")
 			return judged
 		}
 	}
-	c.o.Log.Warn().Err(err).Msg("the signed rules can't be used")
+	c.o.Log.Warn().Err(rules.err).Msg("the signed rules can't be used")
 	return d
 }
 
-// ruled reports whether rules are in force: the lists were refreshed, whatever release they offer, and name rules for this channel.
-func (c *connecting) ruled(err error) bool {
-	if err != nil && !isRefusal(err) {
-		return false
+// ruled returns the rules that are in force: the lists were refreshed, whatever release they offer, and name rules for this channel.
+func (c *connecting) ruled(err error) (trust.StatedRules, bool) {
+	if err != nil && !isRefusal(err) || c.o.Judge == nil {
+		return trust.StatedRules{}, false
 	}
-	_, stated := c.lists.client.StatesRules(c.o.Channel)
-	return stated && c.o.Judge != nil
+	return c.lists.client.StatesRules(c.o.Channel)
+}
+
+// rulesFetch fetches rules once, on a goroutine of its own.
+type rulesFetch struct {
+	start    func() // begins; later calls do nothing
+	stop     func() // ends it, and waits
+	done     chan struct{}
+	document []byte // after done
+	err      error  // the same
+}
+
+func (c *connecting) newRulesFetch(ctx context.Context, stated trust.StatedRules) *rulesFetch {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	r := &rulesFetch{done: make(chan struct{}), stop: func() { cancel(); work.Wait() }}
+	r.start = sync.OnceFunc(func() {
+		work.Go(func() {
+			defer close(r.done)
+			if r.document, r.err = c.lists.client.Rules(ctx, rulesFetcher{c.resources, stated.Object}, c.o.Channel); r.err == nil {
+				c.progress.answered()
+			}
+		})
+	})
+	return r
+}
+
+// rulesFetcher fetches rules as a trust.Fetcher. It asks each mirror separately if what comes from all of them is wrong or missing, so that
+// one bad mirror can't hide the rules.
+type rulesFetcher struct {
+	*resources
+	object release.Object
+}
+
+// Fetch implements trust.Fetcher.
+func (f rulesFetcher) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
+	u, err := f.objects.direct().Fetch(ctx, name, limit)
+	if err == nil {
+		_, err = u.Verify(f.object)
+	}
+	mirrors := f.mirrors.list()
+	if err == nil || ctx.Err() != nil || len(mirrors) < 2 {
+		return u, err
+	}
+	for _, mirror := range mirrors {
+		f.o.Log.Warn().Err(err).Str("mirror", mirror.Name()).Msg("the signed rules are wrong or missing; asking each mirror separately")
+		alone, openErr := download.NewFetcher([]download.Mirror{mirror}, f.mirrors.fetch)
+		if openErr != nil {
+			return u, openErr
+		}
+		u, err = documents{Fetcher: alone}.Fetch(ctx, name, limit)
+		alone.Close()
+		if err == nil {
+			_, err = u.Verify(f.object)
+		}
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return u, err
 }

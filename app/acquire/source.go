@@ -42,9 +42,9 @@ type Disk interface {
 
 // Server is the updater connection, beside the mirrors.
 type Server interface {
-	// Connect dials and does the handshake. It closes an earlier connection first. mirror is nil if the server has no release
-	// folder.
-	Connect(ctx context.Context) (judgement compat.Judgement, mirror download.Mirror, err error)
+	// Connect dials and does the handshake. It closes an earlier connection first. It calls answered when the server has given its verdict,
+	// which may be some time before it returns. mirror is nil if the server has no release folder.
+	Connect(ctx context.Context, answered func()) (judgement compat.Judgement, mirror download.Mirror, err error)
 	// Close ends the connection and the requests of its mirror. It may be called more than once.
 	Close() error
 }
@@ -57,6 +57,8 @@ type Options struct {
 	// Judge judges this client by the signed rules of the release folder, as the server would. It is called when the server does not answer,
 	// or there is none. With nil the rules are not used.
 	Judge func(rules []byte) (compat.Judgement, error)
+	// Patience is how long the caller waits for one answer before it plays without any. It shortens the time of a silent server; 0 does not.
+	Patience time.Duration
 
 	FS     platform.FS // the install's
 	Folder string      // for all files that are kept between starts, relative to FS, slash-separated

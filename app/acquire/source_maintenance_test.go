@@ -16,7 +16,7 @@ type judging struct {
 	mirror    download.Mirror
 }
 
-func (j judging) Connect(context.Context) (compat.Judgement, download.Mirror, error) {
+func (j judging) Connect(context.Context, func()) (compat.Judgement, download.Mirror, error) {
 	return j.judgement, j.mirror, nil
 }
 func (judging) Close() error { return nil }

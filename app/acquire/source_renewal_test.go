@@ -110,7 +110,7 @@ func TestTheSameHostDoesNotHelp(t *testing.T) {
 // refusing is a server that calls every updater too old.
 type refusing struct{}
 
-func (refusing) Connect(context.Context) (compat.Judgement, download.Mirror, error) {
+func (refusing) Connect(context.Context, func()) (compat.Judgement, download.Mirror, error) {
 	return compat.Judgement{Verdict: compat.UpdaterMismatch}, nil, nil
 }
 

@@ -21,11 +21,11 @@ type connection struct {
 var _ acquire.Server = (*connection)(nil)
 
 // Connect implements acquire.Server.
-func (l *connection) Connect(ctx context.Context) (compat.Judgement, download.Mirror, error) {
+func (l *connection) Connect(ctx context.Context, answered func()) (compat.Judgement, download.Mirror, error) {
 	if err := l.Close(); err != nil {
 		return compat.Judgement{}, nil, err
 	}
-	l.source.options.Unlisted = true
+	l.source.options.Unlisted, l.source.options.OnAnswer = true, answered
 	judgement, err := l.source.Connect(ctx)
 	if err != nil {
 		return judgement, nil, err

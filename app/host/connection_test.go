@@ -92,14 +92,14 @@ func TestCloseAgainstConnect(t *testing.T) {
 						t.Error(err)
 					}
 				})
-				if _, way, err := l.Connect(t.Context()); !errors.Is(err, net.ErrClosed) || way != nil {
+				if _, way, err := l.Connect(t.Context(), func() {}); !errors.Is(err, net.ErrClosed) || way != nil {
 					t.Errorf("Connect: %v, %v", way, err)
 				}
 				if took := time.Since(began); took != time.Second {
 					t.Errorf("it took %v", took)
 				}
 				s.serving.Wait()
-				if _, way, err := l.Connect(t.Context()); err != nil || way == nil {
+				if _, way, err := l.Connect(t.Context(), func() {}); err != nil || way == nil {
 					t.Errorf("the next Connect: %v, %v", way, err)
 				}
 				if err := l.Close(); err != nil {
@@ -117,7 +117,7 @@ func TestCloseAgainstGet(t *testing.T) {
 		s := &objectServer{t: t, content: bytes.Repeat([]byte("spindle "), 5000)}
 		l := s.connection()
 		for range 30 {
-			_, way, err := l.Connect(t.Context())
+			_, way, err := l.Connect(t.Context(), func() {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestCloseEndsWhatIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &objectServer{t: t, content: make([]byte, 50_000)}
 		l := s.connection()
-		_, way, err := l.Connect(t.Context())
+		_, way, err := l.Connect(t.Context(), func() {})
 		if err != nil {
 			t.Fatal(err)
 		}

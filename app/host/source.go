@@ -162,9 +162,12 @@ func (s *source) judge(rules []byte) (compat.Judgement, error) {
 		return compat.Judgement{}, err
 	}
 	r, err := s.options.Judge(known, time.Now())
+	if err != nil {
+		return compat.Judgement{}, err
+	}
 	s.met = meeting{told: r.Told, differences: r.Differences, updater: r.Updater}
 	r.Judgement.Endpoint = nil
-	return r.Judgement, err
+	return r.Judgement, nil
 }
 
 // List implements update.Source.

@@ -115,6 +115,9 @@ func (c *Client) handshake(ctx context.Context) error {
 	}
 	c.opt.Log.Debug().Str("peer", c.opt.Addr).Str("target", c.opt.Target).Stringer("generation", g).
 		Stringer("verdict", c.judgement.Verdict).Uint8("rule", uint8(c.judgement.Rule)).Msg("server answered")
+	if c.opt.OnAnswer != nil && !g.Engine() { // of other generations may be tried
+		c.opt.OnAnswer()
+	}
 	return c.exchange(ctx)
 }
 

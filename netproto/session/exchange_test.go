@@ -321,6 +321,19 @@ func TestT5Silence(t *testing.T) {
 		c.Close()
 		wait()
 	})
+	bubble(t, "the verdict is known before", func(t *testing.T) {
+		s := &meeting{t: t, snapshot: development(), behind: func(p *peer) { p.waitForClient() }}
+		opt, wait := play(t, netproto.C1, s.play)
+		var answered []time.Duration
+		started := time.Now()
+		opt.Manifest, opt.OnAnswer = clientManifest(), func() { answered = append(answered, time.Since(started)) }
+		c := connect(t, opt)
+		if took := time.Since(started); took != 4*time.Second || len(answered) != 1 || answered[0] != 0 {
+			t.Errorf("Dial took %v, and the verdict was known after %v", took, answered)
+		}
+		c.Close()
+		wait()
+	})
 	bubble(t, "the caller gives up", func(t *testing.T) {
 		for name, behind := range map[string]func(*peer){
 			"before": func(p *peer) { p.waitForClient() },

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"time"
 
 	"collet/netproto"
@@ -17,8 +18,12 @@ type Ruling struct {
 
 // Judge judges this client by public rules, for which no server is asked. The hello and the answer are those that Dial in C1 would send and
 // get, so the ruling is what arrives through a connection. What only a server knows of an account, its floor and whether it is a
-// developer's, has no part in it. Errors are mistakes in o, as those of Dial.
+// developer's, has no part in it. Errors are mistakes in o, as those of Dial, and an engine generation without Auto: its servers have no
+// such rules, and its answers have no room for the judgement.
 func (o Options) Judge(rules compat.Rules, now time.Time) (Ruling, error) {
+	if !o.Auto && o.Generation.Engine() {
+		return Ruling{}, fmt.Errorf("the public rules are those of a server of %v, and this client asks for %v alone", netproto.C1, o.Generation)
+	}
 	o.Generation, o.Auto = netproto.C1, false
 	o = o.withDefaults()
 	if err := o.checkIdentity(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,23 @@ func TestJudgeIsTheServersAnswer(t *testing.T) {
 	for _, v := range []compat.Verdict{compat.Accept, compat.UpdateBinaries, compat.ClientTooNew, compat.Redirect, compat.Maintenance, compat.UpdateViaStore} {
 		if reached[v] == 0 {
 			t.Errorf("no server said %v: %v", v, reached)
+		}
+	}
+}
+
+// TestJudgeInOtherGenerations: a client that detects the generation is judged, and one that is told to ask for an engine's is not.
+func TestJudgeInOtherGenerations(t *testing.T) {
+	t.Parallel()
+	rules := compat.Rules{Protocol: netproto.VersionC1, Snapshot: compat.Snapshot{Maintenance: true}}
+	for _, g := range []netproto.Generation{netproto.G1, netproto.G2a, netproto.G2b, netproto.C1, 0} {
+		for _, auto := range []bool{false, true} {
+			got, err := session.Options{Generation: g, Auto: auto, Target: "Linux-x64"}.Judge(rules, time.Now())
+			switch judged := auto || !g.Engine(); {
+			case judged && (err != nil || got.Judgement.Verdict != compat.Maintenance):
+				t.Errorf("%v, auto %v: %+v, %v", g, auto, got, err)
+			case !judged && (err == nil || !strings.Contains(err.Error(), "asks for "+g.String()+" alone")):
+				t.Errorf("%v: %+v, %v", g, got, err)
+			}
 		}
 	}
 }

@@ -50,6 +50,9 @@ type Options struct {
 	Manifest *compat.Manifest
 	// OnVerdict is called once by Dial, before it returns, with the later results of Judgement and Differences; nil means no callback.
 	OnVerdict func(compat.Judgement, compat.Differences)
+	// OnAnswer is called once by Dial when a server has given its verdict in C1: manifests may follow it, which takes some seconds. Nil means
+	// no callback.
+	OnAnswer func()
 
 	// Dial makes the connection, as dial.Dialer.DialContext does; nil is an ordinary TCP dialer. network is always "tcp".
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
