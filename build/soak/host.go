@@ -85,7 +85,7 @@ func startHost(ctx context.Context, o Options, dir string) (*host, error) {
 	}
 	const anywhere = "127.0.0.1:0"
 	h := &host{log: newServerLog(), control: filepath.Join(dir, "control")}
-	h.process, err = process.Start(process.Options{Path: o.Program, Env: o.environment(), Dir: dir, Output: h.log, Args: []string{
+	h.process, err = process.Start(process.Options{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
 		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--metrics", anywhere,
 		"--control", h.control, "--log-format", "json",
 	}})
@@ -137,7 +137,7 @@ func (t transport) dial(ctx context.Context) (conn net.Conn, detach func() bool,
 // control socket.
 func (h *host) reload(ctx context.Context, signal bool) error {
 	if !signal {
-		return admin.AskReload(ctx, h.control)
+		return admin.Ask(ctx, h.control, admin.Reload)
 	}
 	before, err := h.gauge.readMetrics(ctx)
 	if err != nil {

@@ -124,7 +124,7 @@ func serveBadly(what string) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	var work sync.WaitGroup
 	work.Go(func() { monitor.ServeMetrics(ctx, metrics, log) })
-	work.Go(func() { admin.ServeControl(ctx, asks, nil, reload, log) })
+	work.Go(func() { admin.ServeControl(ctx, asks, admin.Commands{Reload: reload}, log) })
 	work.Go(func() {
 		for {
 			select {

@@ -40,6 +40,7 @@ func (v *service) admit(conn net.Conn) {
 		return
 	}
 	left := s.metrics.CountConnection(transportOf(conn))
+	s.unjudged.Add(1)
 	v.owned.Go(func() {
 		defer s.limiter.Leave(taken)
 		defer left()

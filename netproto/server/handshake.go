@@ -30,6 +30,7 @@ type handshake struct {
 func (c *session) greet(ctx context.Context) *ending {
 	timer := time.NewTimer(c.server.set.Limits.HandshakeTime)
 	defer timer.Stop()
+	defer c.judged()
 	select {
 	case m, more := <-c.inbox.messages:
 		if !more {
@@ -38,6 +39,8 @@ func (c *session) greet(ctx context.Context) *ending {
 		return c.answerHello(ctx, m.(*netproto.Handshake)) // Conn rejects any other first message
 	case <-timer.C:
 		return c.disconnect(limits.CauseHandshake, netproto.RefuseTimeout, 0, "Login timeout from host '%s'", c.host)
+	case <-*c.server.hurry.Load():
+		return c.endStopping()
 	case <-ctx.Done():
 		return c.endStopping()
 	}
@@ -81,6 +84,7 @@ func (c *session) answerHello(ctx context.Context, hello *netproto.Handshake) *e
 	c.generation, c.catalogue = c.inbox.wire.Generation(), c.server.HoldCatalogue()
 	c.activity = time.NewTimer(c.server.set.Limits.IdleTime)
 	h := c.judgeHello(hello)
+	c.judged()
 	h.log()
 	c.server.metrics.CountHandshake(c.generation, h.verdict.Verdict)
 	c.server.metrics.CountVerdict(c.catalogue.Folder(), h.hello, h.verdict.Verdict)

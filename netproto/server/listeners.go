@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,15 +21,26 @@ import (
 // Handshakes of TLS and WebSocket happen at a connection's first read, so an accepted connection has cost nothing yet, and all
 // limits apply to every transport.
 //
-// Close ends the goroutines that wait for connections, one for each listener.
+// Until the first Accept connections wait in the system's queue: another process may take them. Close ends the goroutines that wait for
+// connections, one for each listener.
 type Listeners struct {
+	mu       sync.Mutex // of began, and of closing closed
+	began    bool       // the goroutines run
 	open     []net.Listener
+	sockets  Sockets // below them
 	pairs    []*certificate.Pair
 	arrivals chan accepted
 	closed   chan struct{}
 	once     sync.Once
 	err      error // of Close
 	waiting  sync.WaitGroup
+	pause    atomic.Pointer[pause]
+}
+
+// pause is the time between Pause and Resume.
+type pause struct {
+	parked  chan struct{} // has a value for each listener that accepts nothing more
+	resumed chan struct{} // closed by Resume
 }
 
 // accepted is what one call of Accept returned.
@@ -49,18 +62,27 @@ type Sockets struct {
 
 // Close closes all of them.
 func (s Sockets) Close() {
+	for _, listener := range s.given() {
+		listener.Close()
+	}
+}
+
+// given are those that are not nil.
+func (s Sockets) given() (list []net.Listener) {
 	for _, listener := range []net.Listener{s.TCP, s.TLS, s.WebSocket, s.SecureWebSocket} {
 		if listener != nil {
-			listener.Close()
+			list = append(list, listener)
 		}
 	}
+	return list
 }
 
 // endpoint is one address to listen on.
 type endpoint struct {
-	addr, option string       // option: the option that sets the address
-	open         net.Listener // used instead of addr
-	name         string       // for the log
+	addr, option string        // option: the option that sets the address
+	open         net.Listener  // used instead of addr
+	at           *net.Listener // where it is kept when it is open
+	name         string        // for the log
 	wrap         func(net.Listener) (net.Listener, error)
 }
 
@@ -83,9 +105,6 @@ func ListenAll(ctx context.Context, at config.Addresses, sockets Sockets, set co
 	}
 	if len(l.open) == 0 {
 		return nil, &ListenError{Err: errNowhere}
-	}
-	for _, listener := range l.open {
-		l.waiting.Go(func() { l.acceptFrom(listener) })
 	}
 	return l, nil
 }
@@ -114,10 +133,10 @@ func (l *Listeners) endpoints(at config.Addresses, sockets Sockets, set config.S
 		return webSocketListener{outer}, err
 	}
 	return []endpoint{
-		{at.TCP, "--listen or Network.ServerPort", sockets.TCP, "TCP", nil},
-		{at.TLS, "--listen-tls or Network.TlsPort", sockets.TLS, "TLS", secure(own, "ServerNetwork.TlsCertificate")},
-		{at.WebSocket, "--listen-ws or Network.WebSocketPort", sockets.WebSocket, "WebSocket", asWeb},
-		{at.SecureWebSocket, "--listen-wss or Network.WebSocketPort", sockets.SecureWebSocket, "WebSocket over TLS", asSecureWeb},
+		{at.TCP, "--listen or Network.ServerPort", sockets.TCP, &l.sockets.TCP, "TCP", nil},
+		{at.TLS, "--listen-tls or Network.TlsPort", sockets.TLS, &l.sockets.TLS, "TLS", secure(own, "ServerNetwork.TlsCertificate")},
+		{at.WebSocket, "--listen-ws or Network.WebSocketPort", sockets.WebSocket, &l.sockets.WebSocket, "WebSocket", asWeb},
+		{at.SecureWebSocket, "--listen-wss or Network.WebSocketPort", sockets.SecureWebSocket, &l.sockets.SecureWebSocket, "WebSocket over TLS", asSecureWeb},
 	}
 }
 
@@ -149,6 +168,7 @@ func (l *Listeners) listen(ctx context.Context, p endpoint, log zerolog.Logger) 
 			return &ListenError{Addr: p.addr, Option: p.option, Err: err}
 		}
 	}
+	*p.at = inner
 	if p.wrap == nil {
 		l.open = append(l.open, inner)
 		return nil
@@ -166,6 +186,15 @@ func (l *Listeners) listen(ctx context.Context, p endpoint, log zerolog.Logger) 
 func (l *Listeners) acceptFrom(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
+		if p := l.pause.Load(); p != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			p.parked <- struct{}{}
+			select {
+			case <-p.resumed:
+				continue
+			case <-l.closed:
+				return
+			}
+		}
 		select {
 		case l.arrivals <- accepted{conn, err}:
 		case <-l.closed:
@@ -180,13 +209,75 @@ func (l *Listeners) acceptFrom(listener net.Listener) {
 	}
 }
 
+// begin starts to accept connections.
+func (l *Listeners) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.closed:
+		return
+	default:
+	}
+	if l.began {
+		return
+	}
+	l.began = true
+	for _, listener := range l.open {
+		l.waiting.Go(func() { l.acceptFrom(listener) })
+	}
+}
+
 // Accept implements net.Listener.
 func (l *Listeners) Accept() (net.Conn, error) {
+	l.begin()
 	select {
 	case a := <-l.arrivals:
 		return a.conn, a.err
 	case <-l.closed:
 		return nil, net.ErrClosed
+	}
+}
+
+// Sockets are the listeners without TLS and WebSocket. They still belong to l.
+func (l *Listeners) Sockets() Sockets { return l.sockets }
+
+// errPaused is what Accept returns once during a Pause: whatever was accepted before has been returned by then.
+var errPaused = errors.New("paused")
+
+// Pause stops accepting connections: they wait in the system's queue. When it returns, every connection that was accepted has been
+// admitted by Serve, which runs. Resume, or Close, follows.
+func (l *Listeners) Pause() {
+	given := l.sockets.given()
+	p := &pause{parked: make(chan struct{}, len(given)), resumed: make(chan struct{})}
+	l.pause.Store(p)
+	for _, listener := range given {
+		setDeadline(listener, longAgo)
+	}
+	for range given {
+		select {
+		case <-p.parked:
+		case <-l.closed:
+			return
+		}
+	}
+	select {
+	case l.arrivals <- accepted{err: errPaused}:
+	case <-l.closed:
+	}
+}
+
+// Resume accepts connections again after Pause.
+func (l *Listeners) Resume() {
+	for _, listener := range l.sockets.given() {
+		setDeadline(listener, time.Time{})
+	}
+	close(l.pause.Swap(nil).resumed)
+}
+
+// setDeadline sets the deadline of a listener's Accept. The listeners of package net have one.
+func setDeadline(listener net.Listener, at time.Time) {
+	if timed, ok := listener.(interface{ SetDeadline(time.Time) error }); ok {
+		timed.SetDeadline(at) // of a closed one it does not matter
 	}
 }
 
@@ -229,7 +320,9 @@ func (l *Listeners) Reload() {
 // Close implements net.Listener. It returns after the waiting goroutines have ended.
 func (l *Listeners) Close() error {
 	l.once.Do(func() {
+		l.mu.Lock() // begin starts nothing any more
 		close(l.closed)
+		l.mu.Unlock()
 		var errs []error
 		for _, listener := range l.open {
 			errs = append(errs, listener.Close())

@@ -37,6 +37,8 @@ type Server struct {
 	metrics   *metrics.Metrics
 	ready     atomic.Bool
 	writing   netproto.Buffers
+	unjudged  sync.WaitGroup                // admitted clients whose hello has not been judged
+	hurry     atomic.Pointer[chan struct{}] // closed when hellos are awaited no longer
 }
 
 // New makes a server of an opened catalogue and takes ownership of it. Of the settings it uses the network and the limits; they
@@ -49,6 +51,8 @@ func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Serve
 		started: time.Now(),
 		limiter: limits.New(set.Limits),
 	}
+	hurry := make(chan struct{})
+	s.hurry.Store(&hurry)
 	s.metrics = metrics.New(s.limiter)
 	s.catalogue.Store(c)
 	s.metrics.SetCatalogue(c)
@@ -56,13 +60,28 @@ func New(c *catalogue.Catalogue, set config.Settings, log zerolog.Logger) *Serve
 }
 
 // Govern judges clients by an operator's settings, from the next handshake on. The operator was opened with the server's
-// catalogue, and is closed after the server. Govern is called at most once, before Serve.
+// catalogue, and is closed after the server. Govern is called at most once before Serve; a second operator was opened after the
+// first one (operator.Options.After).
 func (s *Server) Govern(o *operator.Operator) {
 	if o == nil {
 		return
 	}
-	s.metrics.RegisterOperator(o)
+	if s.operator.Load() == nil {
+		s.metrics.RegisterOperator(o)
+	}
 	s.operator.Store(o)
+}
+
+// Settle returns when every admitted client has been judged, so that the operator's store may be closed and the remaining sessions
+// go on. A client whose hello has not come within patience is disconnected, and tries again. The listeners are paused meanwhile.
+func (s *Server) Settle(patience time.Duration) {
+	hurry := *s.hurry.Load()
+	late := time.AfterFunc(patience, func() { close(hurry) })
+	s.unjudged.Wait()
+	if !late.Stop() {
+		next := make(chan struct{})
+		s.hurry.Store(&next)
+	}
 }
 
 // OnVerdict sets a callback that is called once for every judged client: at once, or after the exchange of components, with the
@@ -194,6 +213,8 @@ func (v *service) accept(listener net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
+		case err == errPaused:
+			continue
 		case err != nil:
 			v.server.log.Warn().Err(err).Dur("pause", wait).Msg("Can't accept connections")
 			_ = interrupt.Sleep(v.ctx, wait) // the loop looks at ctx

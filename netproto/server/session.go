@@ -34,6 +34,7 @@ type session struct {
 	requests int
 	sent     int64 // bytes of files
 
+	judged   func()        // says once that the server may close its store, as far as this client is concerned
 	exchange *exchange     // nil: no exchange is pending
 	kicked   chan struct{} // closed when the settings no longer admit the client
 	kicking  sync.Once
@@ -58,7 +59,9 @@ func (v *service) serveConn(conn net.Conn, taken limits.Slot) {
 		out:    &writer{wire: wire, sendfile: newFileSender(paced), pings: pings},
 		pings:  pings,
 		kicked: make(chan struct{}),
+		judged: sync.OnceFunc(s.unjudged.Done),
 	}
+	defer c.judged()
 	c.run(v.ctx)
 }
 

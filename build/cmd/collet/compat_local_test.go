@@ -167,7 +167,7 @@ func TestCompatBesideAServer(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error, 1)
 		go func() {
-			served <- admin.ServeControl(ctx, listener, r.Operator(), func(context.Context) error { return errors.New("nothing to reload") }, zerolog.Nop())
+			served <- admin.ServeControl(ctx, listener, admin.Commands{Operator: r.Operator, Reload: func(context.Context) error { return errors.New("nothing to reload") }}, zerolog.Nop())
 		}()
 		s.says(0, "show", "only the control socket is answered")
 		s.says(0, "token first", "collet_")

@@ -18,6 +18,7 @@ type sockets struct {
 	players server.Sockets
 	http    net.Listener // for health, the dashboard and a release folder
 	metrics net.Listener
+	control net.Listener // for commands; only handed over by another collet-server
 }
 
 const (
@@ -72,7 +73,11 @@ func (s *sockets) takeSocket(number int, name string) error {
 	if name == "" || name == unnamed || strings.HasSuffix(name, unitSuffix) {
 		name = defaultName
 	}
-	place := s.byName()[name]
+	return s.takeAt(s.byName()[name], number, name)
+}
+
+// takeAt assigns a socket to its place.
+func (s *sockets) takeAt(place *net.Listener, number int, name string) error {
 	switch {
 	case place == nil:
 		return &socketError{number, fmt.Sprintf("is named %q; name it players, tls, ws, wss, http or metrics, by FileDescriptorName= in its unit", name)}
@@ -99,7 +104,7 @@ func (s *sockets) byName() map[string]*net.Listener {
 // close closes all sockets.
 func (s *sockets) close() {
 	s.players.Close()
-	for _, listener := range []net.Listener{s.http, s.metrics} {
+	for _, listener := range []net.Listener{s.http, s.metrics, s.control} {
 		if listener != nil {
 			listener.Close()
 		}

@@ -23,8 +23,37 @@ func (r *running) openFigures(alive context.Context, board *releases.Board) (err
 		return err
 	}
 	r.monitor.Mount(figures.Owns, r.figures)
-	r.helpers.Go(func() { r.figures.Run(alive) })
+	r.counting = startCounting(alive, r.figures)
+	r.helpers.Go(r.counting.wait)
 	return nil
+}
+
+// counting writes figures until it is stopped.
+type counting struct {
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+func startCounting(alive context.Context, f *figures.Figures) *counting {
+	ctx, stop := context.WithCancel(alive)
+	c := &counting{stop, make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		f.Run(ctx)
+	}()
+	return c
+}
+
+// wait waits for the last figures to be written.
+func (c *counting) wait() {
+	<-c.done
+	c.stop()
+}
+
+// end writes the last figures.
+func (c *counting) end() {
+	c.stop()
+	<-c.done
 }
 
 // reports are the figures for the operator; nil without a folder for them.

@@ -1,8 +1,8 @@
 // Command collet-server offers resource packs and native modules to clients. Package server describes its behaviour, --help its
 // options.
 //
-// Exit codes: 0 stopped on request, checked, reloaded or healthy; 1 failed; 2 invalid command line. Logs go to standard error; only check,
-// --print-config, --help and --version write to standard output.
+// Exit codes: 0 stopped on request, replaced by a new program, or the command succeeded; 1 failed; 2 invalid command line. Logs go to
+// standard error; only check, --print-config, --help and --version write to standard output.
 package main
 
 import (
@@ -35,7 +35,12 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)() // hands the signals back, so that a second one ends the process at once
-	if err := runCommand(ctx, opt, newLog(opt)); err != nil {
+	from, err := inheritedFrom(os.Getenv)
+	if err == nil {
+		err = runCommand(ctx, opt, from, newLog(opt))
+		from.end(err)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "collet-server: %v\n", err)
 		return 1
 	}
@@ -43,30 +48,30 @@ func run(args []string) int {
 }
 
 // runCommand does what the command line asks for.
-func runCommand(ctx context.Context, opt options, log zerolog.Logger) error {
-	if opt.Command == askReload && opt.Control != "" {
-		return admin.AskReload(ctx, opt.Control)
+func runCommand(ctx context.Context, opt options, from *predecessor, log zerolog.Logger) error {
+	if opt.asks() && opt.Control != "" {
+		return admin.Ask(ctx, opt.Control, opt.Command)
 	}
 	if at := opt.healthAddress(); opt.Command == askHealth && at.HTTPAddress != "" {
 		return checkHealth(ctx, at)
 	}
-	set, from, err := opt.effectiveSettings()
+	set, origins, err := opt.effectiveSettings()
 	if err != nil {
 		return err
 	}
 	switch {
 	case opt.PrintConfig:
-		return set.Print(os.Stdout, from)
+		return set.Print(os.Stdout, origins)
 	case opt.Command == askHealth:
 		return checkHealth(ctx, set.Operations)
 	case opt.Check || opt.Command == askCheck:
 		return checkOffer(ctx, opt, set, log)
-	case opt.Command == askReload && set.Operations.ControlSocket == "":
+	case opt.asks() && set.Operations.ControlSocket == "":
 		return errNoControl
-	case opt.Command == askReload:
-		return admin.AskReload(ctx, set.Operations.ControlSocket)
+	case opt.asks():
+		return admin.Ask(ctx, set.Operations.ControlSocket, opt.Command)
 	default:
-		return serve(ctx, opt, set, log)
+		return serve(ctx, opt, set, from, log)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,9 +38,12 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script, one topic a file. Beside testscript's own commands there are:
 //
-//	start ARGS…              run collet-server in the background until it listens; sets ADDR
+//	start ARGS…              run collet-server, or PROGRAM, in the background until it listens; sets ADDR
 //	logged PATTERN           wait until a line of its log matches
-//	signal INT|TERM|HUP      send it a signal
+//	signal INT|TERM|HUP|USR2 send it a signal
+//	replaced                 wait until it has handed over to a new process and ended; that one is the server from now on, and SUCCESSOR its id
+//	crowd COMPAT TARGET      let clients come to ADDR, one after the other
+//	crowded                  wait until one more has come, and end them; each must have been judged, or told to come again
 //	stopped                  wait for its end, which must be a success
 //	failed PATTERN           wait for its end, which must be a failure that matches
 //	fetch GEN COMPAT TARGET FILE WANT   get a file as a client does and compare it with the script's file WANT
@@ -66,7 +71,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "logged": logged, "signal": send, "stopped": stopped, "failed": failed,
+			"start": start, "logged": logged, "signal": send, "replaced": replaced, "crowd": crowd, "crowded": crowded, "stopped": stopped, "failed": failed,
 			"publish": publish, "expired": expired, "object": object,
 			"fetch": fetch, "verdict": verdict, "metadata": metadata, "bare": bare, "occupy": occupy,
 			"get": get, "beacons": beacons, "token": token, "activate": activate, "certify": certify, "through": through, "notified": notified, "knock": knock, "answered": answered,
@@ -95,6 +100,8 @@ type process struct {
 	told      *net.UnixConn
 	inherited map[string]*net.TCPListener // by name
 	waiting   *netproto.Conn              // of a client that knocked
+	successor *os.Process                 // has taken over from cmd
+	crowd     []*visitors
 	mu        sync.Mutex
 	log       bytes.Buffer
 	grew      chan struct{} // closed when the log grows
@@ -141,7 +148,7 @@ func background(ts *testscript.TestScript) *process { return ts.Value(key{}).(*p
 
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	p := background(ts)
-	*p = process{cmd: exec.Command("collet-server", args...), grew: make(chan struct{})}
+	*p = process{cmd: exec.Command(cmp.Or(ts.Getenv("PROGRAM"), "collet-server"), args...), grew: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.Env = ts.MkAbs("."), p, append(os.Environ(), "GORACE="+quick)
 	ts.Check(p.cmd.Start())
 	ts.Defer(func() { p.cmd.Process.Kill() })
@@ -152,13 +159,34 @@ func logged(ts *testscript.TestScript, neg bool, args []string) { background(ts)
 
 func send(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
-	ts.Check(background(ts).cmd.Process.Signal(signals[args[0]]))
+	for _, s := range upgradeSignals() {
+		signals["USR2"] = s
+	}
+	p := background(ts)
+	ts.Check(cmp.Or(p.successor, p.cmd.Process).Signal(signals[args[0]]))
+}
+
+func replaced(ts *testscript.TestScript, neg bool, args []string) {
+	p := background(ts)
+	ts.Setenv("SUCCESSOR", p.find(ts, `Handed over.* process=(\d+)`)[1])
+	pid, err := strconv.Atoi(ts.Getenv("SUCCESSOR"))
+	ts.Check(err)
+	p.successor, err = os.FindProcess(pid)
+	ts.Check(err)
+	successor := p.successor
+	ts.Defer(func() { successor.Kill() })
+	if end, err := p.cmd.Process.Wait(); err != nil || !end.Success() {
+		ts.Fatalf("the old process: %v, %v:\n%s", end, err, p.text())
+	}
 }
 
 func stopped(ts *testscript.TestScript, neg bool, args []string) {
 	p := background(ts)
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.cmd.Wait(); err != nil && p.successor == nil { // a successor is no child: the end of its log is its end
 		ts.Fatalf("%v:\n%s", err, p.text())
+	}
+	if p.successor != nil && !regexp.MustCompile(`(?s)Handed over.* Stopped.* Stopped`).MatchString(p.text()) {
+		ts.Fatalf("the new process has not stopped:\n%s", p.text())
 	}
 }
 

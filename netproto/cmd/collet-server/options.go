@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet"
+	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
 	"collet/platform/commandline"
 	"collet/platform/text"
@@ -20,7 +21,7 @@ import (
 
 // options is the command line.
 type options struct {
-	Command        string                     `arg:"" optional:"" default:"serve" enum:"serve,check,reload,health" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), or health (fail unless the running server answers /healthz)."`
+	Command        string                     `arg:"" optional:"" default:"serve" enum:"serve,check,reload,upgrade,health" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), upgrade (make it hand over its ports to the program that is installed now), or health (fail unless the running server answers /healthz)."`
 	Config         string                     `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it exists and no other option says what to serve."`
 	SubConfig      string                     `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
 	Root           string                     `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
@@ -32,7 +33,7 @@ type options struct {
 	Transport      transport                  `embed:""`
 	HTTP           string                     `name:"http" group:"where" placeholder:"ADDR" help:"Serve health, the dashboard and the release folder over HTTP at HOST:PORT, as Operations.HTTPAddress; without HOST on loopback."`
 	Metrics        string                     `group:"where" placeholder:"ADDR" help:"Serve metrics over HTTP at HOST:PORT, as Operations.MetricsAddress; without HOST on loopback; http is the port of --http."`
-	Control        string                     `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload reaches the server, as Operations.ControlSocket."`
+	Control        string                     `group:"where" placeholder:"PATH" help:"Socket through which collet-server reload and upgrade reach the server, as Operations.ControlSocket."`
 	AcceptRollback bool                       `name:"accept-rollback" group:"what" help:"Start even if logic versions are active that this server does not support. They are deactivated, with a record in the audit log."`
 	Check          bool                       `group:"do" help:"Check settings and files, print the offer, and exit."`
 	PrintConfig    bool                       `name:"print-config" group:"do" help:"Print all effective settings with their origins, and exit."`
@@ -50,16 +51,16 @@ const description = `Offers a game's resource packs and native modules to its cl
   collet-server --release ./release --channel beta --http 0.0.0.0:8080
   collet-server check --config server.toml
   collet-server reload --control /run/collet-server/control
+  collet-server upgrade --control /run/collet-server/control
   collet-server health --http 127.0.0.1:8080
 
-SIGINT or SIGTERM stops the server after its pending answers; a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if these are invalid, the old offer stays.
+SIGINT or SIGTERM stops the server after its pending answers; a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if these are invalid, the old offer stays. On SIGUSR2 or collet-server upgrade it starts the file of its program anew, hands over its ports and its store, and ends after its pending answers; if the new program fails to start, the old one goes on. There is no upgrade on Windows.
 
-Exit codes: 0 stopped on request, checked, reloaded or healthy; 1 failed; 2 invalid command line.`
+Exit codes: 0 stopped on request, replaced, or the command succeeded; 1 failed; 2 invalid command line.`
 
 // Commands other than serving.
 const (
 	askCheck  = "check"
-	askReload = "reload"
 	askHealth = "health"
 )
 
@@ -106,7 +107,7 @@ const ownConfig = "collet-server.toml"
 
 // usePackagedConfig uses the settings file beside this program if no option says what to serve.
 func (o *options) usePackagedConfig(folder string) {
-	if o.Config != "" || o.Root != "" || o.Compat != "" || o.Release.Folder != "" || o.Command == askReload {
+	if o.Config != "" || o.Root != "" || o.Compat != "" || o.Release.Folder != "" || o.asks() {
 		return
 	}
 	own := filepath.Join(folder, ownConfig)
@@ -114,6 +115,9 @@ func (o *options) usePackagedConfig(folder string) {
 		o.Config = own
 	}
 }
+
+// asks reports whether the command is for a running server's control socket.
+func (o options) asks() bool { return o.Command == admin.Reload || o.Command == admin.Upgrade }
 
 // help appends the settings to what kong prints.
 func help(opt kong.HelpOptions, ctx *kong.Context) error {
@@ -126,7 +130,7 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 // checkCombinations refuses ambiguous combinations of options.
 func (o options) checkCombinations() error {
 	switch {
-	case o.Command == askReload && o.Control != "", o.Command == askHealth && o.healthAddress().HTTPAddress != "":
+	case o.asks() && o.Control != "", o.Command == askHealth && o.healthAddress().HTTPAddress != "":
 		return nil
 	case o.Config == "" && o.Root == "" && o.Compat == "" && o.Release.Folder == "":
 		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION; " + ownConfig + " beside this program would do, too")

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"collet/netproto/server/admin"
 )
 
 // TestOwnConfig: a server that was unpacked with its settings starts with them, unless something else was said.
@@ -22,7 +24,7 @@ func TestOwnConfig(t *testing.T) {
 		"a folder":       {options{Root: "."}, true, ""},
 		"a version":      {options{Compat: "1"}, true, ""},
 		"a release":      {options{Release: releaseFlags{Folder: "."}}, true, ""},
-		"a reload":       {options{Command: askReload}, true, ""},
+		"a reload":       {options{Command: admin.Reload}, true, ""},
 	} {
 		_ = os.RemoveAll(own)
 		if test.there {

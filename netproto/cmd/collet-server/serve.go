@@ -33,28 +33,49 @@ type running struct {
 	opt       options
 	set       config.Settings
 	log       zerolog.Logger
+	from      *predecessor // nil: nobody hands over to this process
 	sockets   sockets
+	taken     map[string]string // where the sockets were opened, by name; fromManager: by the service manager
+	control   *admin.ControlListener
+	operator  *operator.Operator // nil without a store
+	program   string             // the file that an upgrade starts
+	stop      context.CancelFunc // ends serving
+	leave     context.CancelFunc // ends HTTP and metrics, which go on otherwise until the last session has ended
+	upgrading sync.Mutex
+	fault     error // that ended serving; written before stop
 	monitor   origin.Monitor
 	server    *server.Server
 	listeners *server.Listeners // nil until they are open
 	figures   *figures.Figures  // nil without Operations.Figures
+	counting  *counting         // nil without Operations.Figures
 	helpers   sync.WaitGroup
 }
 
-// serve runs a server until ctx ends.
-func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) (err error) {
-	r := &running{opt: opt, set: set, log: log}
+// serve runs a server until ctx ends, or until another program has taken over.
+func serve(ctx context.Context, opt options, set config.Settings, from *predecessor, log zerolog.Logger) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	alive, end := context.WithCancel(context.WithoutCancel(ctx)) // for the monitor, which reports the stopping server
+	r := &running{opt: opt, set: set, from: from, program: ownProgram(), stop: stop, leave: end, log: log}
 	defer r.helpers.Wait()
 	defer stop()
 	defer end()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
+	renew := make(chan os.Signal, 1)
+	if asked := upgradeSignals(); len(asked) > 0 {
+		signal.Notify(renew, asked...)
+		defer signal.Stop(renew)
+	}
 	defer r.close()
-	if err := r.listen(ctx, alive); err != nil {
+	if err := r.listen(ctx); err != nil {
 		return err
+	}
+	if from == nil { // health is told from the start; a successor tells it when it serves
+		if err := r.mountPages(alive); err != nil {
+			return err
+		}
+		r.serveMonitor(alive)
 	}
 	stamp := catalogue.Stamp(set)
 	catalogue, err := catalogue.Open(ctx, set, log)
@@ -67,34 +88,79 @@ func serve(ctx context.Context, opt options, set config.Settings, log zerolog.Lo
 	r.server = server.New(catalogue, set, log)
 	r.server.Metrics().SetVersion(collet.Version())
 	defer r.server.Close()
+	if from != nil {
+		if err := from.waitForStore(); err != nil {
+			return err
+		}
+		if err := r.mountPages(alive); err != nil {
+			return err
+		}
+	}
 	if r.figures != nil {
 		r.server.Metrics().Register(r.figures)
 	}
-	var op *operator.Operator
-	if set.Compat.Store != "" {
-		op, err = r.openOperator(ctx, catalogue.Declared(), operator.Options{AcceptRollback: opt.AcceptRollback, Figures: r.reports()})
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer op.Close()
-		if err := r.createFirstToken(op); err != nil {
-			return err
-		}
-		r.server.Govern(op)
-	}
-	r.monitor.Watch(r.server)
-	if err := r.startReloads(ctx, hangup, stamp); err != nil {
+	defer func() {
+		r.upgrading.Lock() // for good
+		r.closeOperator()
+	}()
+	if err := r.govern(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	notifyManager("READY=1")
+	r.monitor.Watch(r.server)
+	upgrade := func(ctx context.Context) error { return r.upgrade(ctx, alive) }
+	if err := r.startControl(ctx, upgrade); err != nil {
+		return err
+	}
+	r.startReloads(ctx, stamp)
+	r.onSignal(ctx, hangup, r.reload)
+	r.onSignal(ctx, renew, upgrade)
+	if from == nil {
+		notifyManager("READY=1")
+	} else { // the manager has been told, and hears of this process from the old one
+		r.serveMonitor(alive)
+		from.serving()
+	}
 	r.helpers.Go(func() {
 		<-ctx.Done()
-		notifyManager("STOPPING=1")
+		if alive.Err() == nil { // not handed over
+			notifyManager("STOPPING=1")
+		}
 	})
-	return r.server.Serve(ctx, r.listeners)
+	err = r.server.Serve(ctx, r.listeners)
+	return errors.Join(err, r.fault)
+}
+
+// govern opens the store of the settings, if there is one, and lets the server judge by it: at the start, and when a store was handed
+// over in vain.
+func (r *running) govern(ctx context.Context) error {
+	if r.set.Compat.Store == "" {
+		return nil
+	}
+	c := r.server.HoldCatalogue()
+	defer c.Release()
+	o, err := r.openOperator(ctx, c.Declared(), operator.Options{AcceptRollback: r.opt.AcceptRollback, Figures: r.reports(), After: r.operator})
+	if ctx.Err() != nil && err != nil {
+		return nil // the server was asked to stop
+	}
+	if err != nil {
+		return err
+	}
+	r.operator = o
+	if err := r.createFirstToken(o); err != nil {
+		return err
+	}
+	r.server.Govern(o)
+	return nil
+}
+
+// closeOperator closes the store, if there is one.
+func (r *running) closeOperator() {
+	if r.operator == nil {
+		return
+	}
+	if err := r.operator.Close(); err != nil {
+		r.log.Error().Err(err).Msg("The compatibility store can't be closed")
+	}
 }
 
 // openOperator opens the store of the settings: the server's own, or that of a cluster.
@@ -127,9 +193,19 @@ func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt oper
 }
 
 // listen opens all ports. It runs before the hashing of gigabytes, so an occupied port fails early.
-func (r *running) listen(ctx, alive context.Context) error {
+func (r *running) listen(ctx context.Context) error {
 	var err error
-	if r.sockets, err = inheritSockets(os.Getenv, os.Getpid()); err != nil {
+	if r.from != nil {
+		r.sockets, r.taken, err = r.from.inherit(r.places())
+	} else if r.sockets, err = inheritSockets(os.Getenv, os.Getpid()); err == nil {
+		r.taken = map[string]string{}
+		for name, place := range r.sockets.byName() {
+			if *place != nil {
+				r.taken[name] = fromManager
+			}
+		}
+	}
+	if err != nil {
 		return err
 	}
 	at, err := r.sockets.replaceAddresses(r.opt.addresses(r.set), r.opt.Transport)
@@ -145,8 +221,16 @@ func (r *running) listen(ctx, alive context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.listeners = all
-	return r.serveMonitor(ctx, alive)
+	r.listeners, r.sockets.players = all, all.Sockets()
+	if err := errors.Join(
+		openSocket(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
+		openSocket(ctx, &r.sockets.metrics, r.set.MetricsAddress(), "--metrics or Operations.MetricsAddress"),
+		r.monitor.Configure(r.set, r.log),
+	); err != nil {
+		r.sockets.close()
+		return err
+	}
+	return nil
 }
 
 // guardUpdatePorts refuses to hand out a private release folder to everybody by the update ports, which have no tokens: they have to be on
@@ -171,35 +255,34 @@ func guardUpdatePorts(at config.Addresses, inherited server.Sockets, tokens stri
 	return nil
 }
 
-// serveMonitor serves HTTP and metrics, if configured, until alive ends.
-func (r *running) serveMonitor(ctx, alive context.Context) (err error) {
-	if err := errors.Join(
-		openSocket(ctx, &r.sockets.http, r.set.MonitorAddress(), "--http or Operations.HTTPAddress"),
-		openSocket(ctx, &r.sockets.metrics, r.set.MetricsAddress(), "--metrics or Operations.MetricsAddress"),
-		r.monitor.Configure(r.set, r.log),
-	); err != nil {
+// mountPages prepares what the HTTP port answers beside health and files, if it is configured. Figures are written until alive ends.
+func (r *running) mountPages(alive context.Context) (err error) {
+	if r.sockets.http == nil {
+		return nil
+	}
+	r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
+	about := aboutServer(r.set)
+	if err := r.openFigures(alive, about.Releases); err != nil {
 		r.sockets.close()
 		return err
 	}
+	if about.SignIn, err = signInFor(r.set.SignIn); err != nil {
+		r.sockets.close()
+		return err
+	}
+	about.ClientsOf = r.monitor.ClientsOf
+	r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, about, r.log))
+	return nil
+}
+
+// serveMonitor serves HTTP and metrics, if configured, until alive ends.
+func (r *running) serveMonitor(alive context.Context) {
 	if listener := r.sockets.http; listener != nil {
-		r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
-		about := aboutServer(r.set)
-		if err := r.openFigures(alive, about.Releases); err != nil {
-			r.sockets.close()
-			return err
-		}
-		if about.SignIn, err = signInFor(r.set.SignIn); err != nil {
-			r.sockets.close()
-			return err
-		}
-		about.ClientsOf = r.monitor.ClientsOf
-		r.monitor.Mount(dashboard.Owns, dashboard.New(&r.monitor, about, r.log))
 		r.runHelper("serve HTTP", func() error { return r.monitor.ServeMonitor(alive, listener, r.log) })
 	}
 	if listener := r.sockets.metrics; listener != nil {
 		r.runHelper("serve metrics", func() error { return r.monitor.ServeMetrics(alive, listener, r.log) })
 	}
-	return nil
 }
 
 // aboutServer is what the dashboard says of this server: the name of the settings, or else those of the game and of the machine.
@@ -260,29 +343,44 @@ func (r *running) createFirstToken(o *operator.Operator) error {
 	return nil
 }
 
-// startReloads starts the triggers of a reload: control socket, watcher and SIGHUP.
-func (r *running) startReloads(ctx context.Context, hangup <-chan os.Signal, stamp uint64) error {
-	if path := r.set.Operations.ControlSocket; path != "" {
-		listener, err := admin.ListenControl(path)
-		if err != nil {
+// startControl answers at the control socket, if there is one.
+func (r *running) startControl(ctx context.Context, upgrade func(context.Context) error) (err error) {
+	path := r.set.Operations.ControlSocket
+	switch {
+	case path == "":
+		return nil
+	case r.sockets.control != nil:
+		r.control = admin.InheritControl(r.sockets.control, path)
+	default:
+		if r.control, err = admin.ListenControl(path); err != nil {
 			return err
 		}
-		r.runHelper("serve the control socket", func() error { return admin.ServeControl(ctx, listener, r.server.Operator(), r.reload, r.log) })
+		r.sockets.control = r.control.Listener
 	}
+	do := admin.Commands{Operator: r.server.Operator, Reload: r.reload, Upgrade: upgrade}
+	r.runHelper("serve the control socket", func() error { return admin.ServeControl(ctx, r.control, do, r.log) })
+	return nil
+}
+
+// startReloads starts the watcher for changed files.
+func (r *running) startReloads(ctx context.Context, stamp uint64) {
 	if period := r.set.Operations.WatchTime; period > 0 {
 		r.helpers.Go(func() { server.Watch(ctx, period, stamp, r.opt.settings, r.reload) })
 	}
+}
+
+// onSignal obeys a command that comes as a signal. The command logs its failure.
+func (r *running) onSignal(ctx context.Context, signals <-chan os.Signal, command func(context.Context) error) {
 	r.helpers.Go(func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-hangup:
-				r.reload(ctx) // reload logs its failure
+			case <-signals:
+				_ = command(ctx)
 			}
 		}
 	})
-	return nil
 }
 
 // reload reads settings, files and certificates again.

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -54,7 +55,7 @@ func (e *ControlError) Unwrap() error { return e.Err }
 // ListenControl opens the control socket. Other users can never connect: the socket is created in a folder with access for its
 // owner only, and then renamed. A leftover of an ended server is replaced; a socket that answers is an error. Errors are
 // *ControlError.
-func ListenControl(path string) (net.Listener, error) {
+func ListenControl(path string) (*ControlListener, error) {
 	if len(path) > maxSocketPath {
 		return nil, &ControlError{Path: path, Err: fmt.Errorf("is %d bytes long", len(path)), Hint: fmt.Sprintf("choose a shorter path, of at most %d bytes", maxSocketPath)}
 	}
@@ -75,7 +76,12 @@ func ListenControl(path string) (net.Listener, error) {
 	if err := errors.Join(os.Chmod(made, controlMode), os.Rename(made, path)); err != nil {
 		return nil, errors.Join(&ControlError{Path: path, Err: err}, listener.Close())
 	}
-	return &namedListener{Listener: listener, path: path}, nil
+	return &ControlListener{Listener: listener, path: path}, nil
+}
+
+// InheritControl is ListenControl for a socket that another process has opened at that path and listens on no longer.
+func InheritControl(socket net.Listener, path string) *ControlListener {
+	return &ControlListener{Listener: socket, path: path}
 }
 
 // checkReplaceable refuses a path at which there is anything but a leftover socket.
@@ -98,15 +104,21 @@ func checkReplaceable(path string) error {
 	return &ControlError{Path: path, Err: errors.New("another server listens there"), Hint: "stop it, or set Operations.ControlSocket to a free path"}
 }
 
-// namedListener removes its path when it is closed.
-type namedListener struct {
+// ControlListener is a control socket. It removes its path when it is closed.
+type ControlListener struct {
 	net.Listener
 	path string
+	left atomic.Bool // another process listens on the socket
 }
 
+// Leave makes Close keep the path, because another process listens on the socket now.
+func (n *ControlListener) Leave() { n.left.Store(true) }
+
 // Close implements net.Listener.
-func (n *namedListener) Close() error {
-	os.Remove(n.path)
+func (n *ControlListener) Close() error {
+	if !n.left.Load() {
+		os.Remove(n.path)
+	}
 	return n.Listener.Close()
 }
 
@@ -116,6 +128,8 @@ const (
 	requestTime = 5 * time.Second
 	// idleTime is how long a connection may be idle between requests.
 	idleTime = 30 * time.Second
+	// lastAnswers is how long answers that are under way may take when the server ends.
+	lastAnswers = time.Second
 	// maxHead is the largest head of a request in bytes.
 	maxHead = 8 << 10
 	// maxConnections is how many connections are open at once; others wait in the system's queue.
@@ -125,14 +139,29 @@ const (
 // localActor is the actor of the control socket.
 const localActor = "local"
 
-// ServeControl answers requests through the control socket until ctx ends, and closes the listener: those to reload, and the
-// admin API of an operator, nil for none, at the same paths as over HTTP. Clients of the socket (the server's own user and root)
-// may do everything, without a token. So the first token can be created there, and a lost one replaced, independently of the HTTP
-// port. Reload returns when the new catalogue is offered. Pending answers are aborted at the end.
-func ServeControl(ctx context.Context, listener net.Listener, op *operator.Operator, reload func(context.Context) error, log zerolog.Logger) error {
-	mux := controlRoutes(ctx, reload, log)
+// Commands are what a server can be asked through its control socket, beside the admin API. The context is the server's, not a
+// request's: a command goes on if the client disconnects.
+type Commands struct {
+	Operator func() *operator.Operator   // of the admin API; its result is nil for none
+	Reload   func(context.Context) error // returns when the new catalogue is offered
+	Upgrade  func(context.Context) error // returns when a new program serves in this one's place; nil: it is refused
+}
+
+// Names of commands, for Ask.
+const (
+	Reload  = "reload"
+	Upgrade = "upgrade"
+)
+
+// ServeControl answers requests through the control socket until ctx ends, and closes the listener: commands, and the admin API at
+// the same paths as over HTTP. Clients of the socket (the server's own user and root) may do everything, without a token. So the
+// first token can be created there, and a lost one replaced, independently of the HTTP port. Answers that are pending at the end
+// are aborted after lastAnswers.
+func ServeControl(ctx context.Context, listener net.Listener, do Commands, log zerolog.Logger) error {
+	mux := controlRoutes(ctx, do, log)
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
+		op := do.Operator()
 		if op == nil {
 			answerError(w, http.StatusNotFound, APIError{Code: "unknown", Error: NoStore})
 			return
@@ -149,6 +178,9 @@ func ServeControl(ctx context.Context, listener net.Listener, op *operator.Opera
 	defer stop()
 	closing.Go(func() {
 		<-ended.Done()
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
+		defer cancel()
+		s.Shutdown(last)
 		s.Close()
 	})
 	err := s.Serve(netutil.LimitListener(listener, maxConnections))
@@ -158,29 +190,33 @@ func ServeControl(ctx context.Context, listener net.Listener, op *operator.Opera
 	return err
 }
 
-// controlRoutes has the requests that every server answers. ctx is the server's, not a request's.
-func controlRoutes(ctx context.Context, reload func(context.Context) error, log zerolog.Logger) *http.ServeMux {
+// controlRoutes has the requests that every server answers.
+func controlRoutes(ctx context.Context, do Commands, log zerolog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
-		log.Info().Msg("Asked to reload through the control socket")
-		// The reload continues if the client disconnects.
-		if err := reload(ctx); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
+	for name, command := range map[string]func(context.Context) error{Reload: do.Reload, Upgrade: do.Upgrade} {
+		if command == nil {
+			continue
 		}
-		fmt.Fprintln(w, "reloaded")
-	})
+		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
+			log.Info().Msgf("Asked to %s through the control socket", name)
+			if err := command(ctx); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			fmt.Fprintln(w, "done")
+		})
+	}
 	return mux
 }
 
-// AskReload asks the server behind a control socket to reload and waits for the outcome. The error is a *ControlError, or
+// Ask asks the server behind a control socket for Reload or Upgrade and waits for the outcome. The error is a *ControlError, or
 // ctx's.
-func AskReload(ctx context.Context, path string) error {
+func Ask(ctx context.Context, path, command string) error {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}
 	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/reload", nil)
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/"+command, nil)
 	if err != nil {
 		return err
 	}
@@ -194,10 +230,18 @@ func AskReload(ctx context.Context, path string) error {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxControlAnswer))
-	if err != nil || answer.StatusCode != http.StatusOK {
-		return &ControlError{Path: path, Err: errors.Join(errors.New(strings.TrimSpace(string(text))), err), Hint: "what was offered before stays"}
+	switch {
+	case err == nil && answer.StatusCode == http.StatusOK:
+		return nil
+	case answer.StatusCode == http.StatusNotFound:
+		return &ControlError{Path: path, Err: fmt.Errorf("the running server does not know the command %q", command), Hint: "it is of an earlier version: restart it"}
+	default:
+		fault := &ControlError{Path: path, Err: errors.Join(errors.New(strings.TrimSpace(string(text))), err)}
+		if command == Reload { // the error of an upgrade says itself what counts now
+			fault.Hint = "what was offered before stays"
+		}
+		return fault
 	}
-	return nil
 }
 
 // rootCause drops the layers of net's errors that repeat the address.

@@ -32,7 +32,7 @@ func locally(t *testing.T, h *servertest.Server) func(method, path, body string)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		reload := func(context.Context) error { return nil }
-		if err := admin.ServeControl(ctx, listener, h.Operator(), reload, h.Logger()); err != nil {
+		if err := admin.ServeControl(ctx, listener, admin.Commands{Operator: h.Operator, Reload: reload}, h.Logger()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -76,7 +76,7 @@ func TestControlSocketAdministers(t *testing.T) {
 		{"PUT", "/api/compat", `{"settings": {"active_min": 6}, "comment": "by hand"}`, 200, `"revision": 2`},
 		{"PUT", "/api/compat", `{"settings": {"active_min": 7}}`, 409, `"stale"`},
 		{"DELETE", "/api/compat/tokens/ops", "", 204, ""},
-		{"POST", "/reload", "", 200, "reloaded"},
+		{"POST", "/reload", "", 200, "done"},
 		{"GET", "/api/none", "", 404, ""},
 	} {
 		if status, text := ask(c.method, c.path, c.body); status != c.status || !strings.Contains(text, c.says) {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
 )
 
 // socketPath is a path for a socket: the folders of tests have names that are too long for one.
@@ -37,7 +38,7 @@ func controlled(t *testing.T, path string, reload func(context.Context) error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := admin.ServeControl(ctx, listener, nil, reload, zerolog.Nop()); err != nil {
+		if err := admin.ServeControl(ctx, listener, admin.Commands{Operator: func() *operator.Operator { return nil }, Reload: reload}, zerolog.Nop()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -61,10 +62,10 @@ func TestControlReloads(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
 		t.Errorf("permissions %v, %v", info.Mode(), err)
 	}
-	if err := admin.AskReload(t.Context(), path); err != nil || reloads != 1 {
+	if err := admin.Ask(t.Context(), path, admin.Reload); err != nil || reloads != 1 {
 		t.Fatal(reloads, err)
 	}
-	err := admin.AskReload(t.Context(), path)
+	err := admin.Ask(t.Context(), path, admin.Reload)
 	var fault *admin.ControlError
 	if !errors.As(err, &fault) {
 		t.Fatalf("got %v", err)
@@ -85,7 +86,7 @@ func TestControlSocketFaults(t *testing.T) {
 			t.Errorf("got %v, want …%s…", err, want)
 		}
 	}
-	expect(admin.AskReload(t.Context(), path), "is the server running")
+	expect(admin.Ask(t.Context(), path, admin.Reload), "is the server running")
 
 	controlled(t, path, func(context.Context) error { return nil })
 	_, err := admin.ListenControl(path)
@@ -113,7 +114,7 @@ func TestLeftoverOfAServerThatIsGoneIsReplaced(t *testing.T) {
 	gone.(*net.UnixListener).SetUnlinkOnClose(false)
 	gone.Close()
 	controlled(t, path, func(context.Context) error { return nil })
-	if err := admin.AskReload(t.Context(), path); err != nil {
+	if err := admin.Ask(t.Context(), path, admin.Reload); err != nil {
 		t.Error(err)
 	}
 }

@@ -122,6 +122,10 @@ func Handler(op *operator.Operator, by operator.Actor) http.Handler {
 	mux.HandleFunc("POST "+APIDecisions, a.postDecision)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
+		if op.Closed() {
+			answerError(w, http.StatusServiceUnavailable, APIError{Code: "read-only", Error: "this server hands over to a new one at this moment, and has changed nothing: try again"})
+			return
+		}
 		mux.ServeHTTP(w, r)
 	})
 }

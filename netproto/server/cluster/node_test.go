@@ -113,16 +113,17 @@ func TestMove(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	raised := 0
-	raise, stop := context.WithCancel(t.Context())
+	stop, raised := make(chan struct{}), 0
 	var raising sync.WaitGroup
-	defer raising.Wait()
-	defer stop()
 	raising.Go(func() {
-		for ; raise.Err() == nil; raised++ {
+		for ; ; raised++ {
 			if err := a.store.Raise(fmt.Sprint("player-", raised), 7); err != nil {
 				t.Error(err)
+			}
+			select {
+			case <-stop:
 				return
+			default:
 			}
 		}
 	})
@@ -164,13 +165,13 @@ func TestMove(t *testing.T) {
 	testwait.Until(t, func() bool { return b.store.Writable() == nil }, "b can't be written to")
 	noError(t, b.says("together"))
 	a.hears(t, "together")
-	stop()
+	close(stop)
 	raising.Wait()
 	for _, s := range []*governed{a, b} {
 		testwait.Until(t, func() bool {
 			floors := s.store.Floors()
-			return floors[7] == raised && floors[8] == 1
-		}, fmt.Sprintf("of %d floors and one of a guest there are %v", raised, s.store.Floors()))
+			return floors[7] == raised+1 && floors[8] == 1
+		}, fmt.Sprintf("of %d floors and one of a guest there are %v", raised+1, s.store.Floors()))
 		if _, err := s.Audit.Verify(); err != nil {
 			t.Error(err)
 		}

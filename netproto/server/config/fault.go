@@ -74,7 +74,7 @@ func kinds() []kind {
 		{"Operations.HTTPPrivateKey", aText, `""`, "PEM file of its key"},
 		{"Operations.MetricsAddress", aText, `""`, "HOST:PORT of metrics; empty: off; without a HOST: loopback; \"http\" for Operations.HTTPAddress"},
 		{"Operations.MetricsFrom", aList, "(see docs)", "addresses that may request health and metrics; default: loopback if a release folder is served, else all"},
-		{"Operations.ControlSocket", aText, `""`, "path of the socket for collet-server reload; empty: off"},
+		{"Operations.ControlSocket", aText, `""`, "path of the socket for collet-server reload and upgrade; empty: off"},
 		{"Operations.Name", aText, `""`, "name of the server in the dashboard; empty: the game's and the machine's"},
 		{"Operations.Proposals", aText, `""`, "folder for changes of the release folder that the dashboard proposes; empty: none"},
 		{"Operations.Figures", aText, `""`, "folder for the figures of beacons, which clients send to /beacon of Operations.HTTPAddress; empty: none are received"},

@@ -71,7 +71,7 @@ type Operations struct {
 	// where a release folder is served over HTTP, and any address otherwise. Behind a proxy all requests have the proxy's
 	// address.
 	MetricsFrom []string
-	// ControlSocket is the path of the socket for `collet-server reload`; empty: none. Only the server's own user may connect to
+	// ControlSocket is the path of the socket for `collet-server reload` and `upgrade`; empty: none. Only the server's own user may connect to
 	// it.
 	ControlSocket string
 	// Name is the server's name for operators, in the dashboard; empty: the product of the release folder, and the machine's name.

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"strconv"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -11,7 +12,8 @@ import (
 // metrics count judgements, for Prometheus. Labels have only values that the server knows, so clients can't increase the number
 // of series.
 type metrics struct {
-	verdicts *prometheus.CounterVec // verdict, rule, logic, target
+	operator atomic.Pointer[Operator] // that is measured
+	verdicts *prometheus.CounterVec   // verdict, rule, logic, target
 	revision prometheus.Gauge
 	active   *prometheus.GaugeVec   // end
 	changes  *prometheus.CounterVec // source
@@ -31,7 +33,7 @@ func newMetrics() *metrics {
 func (o *Operator) Register(r *prometheus.Registry) {
 	m := o.metrics
 	writable := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "compat_store_writable", Help: "1 if the compatibility settings can be changed; 0 in a cluster without a majority."}, func() float64 {
-		if o.store.Writable() != nil {
+		if o := m.operator.Load(); o.Closed() || o.store.Writable() != nil {
 			return 0
 		}
 		return 1

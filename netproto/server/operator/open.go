@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,6 +34,10 @@ var errNoSettings = errors.New("is not there")
 func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Operator, error) {
 	o := &Operator{log: log, store: store, metrics: newMetrics(), closing: make(chan struct{})}
 	o.Sessions, o.Games, o.Figures = newSessions(o.metrics), newGames(), opt.Figures
+	if before := opt.After; before != nil {
+		o.metrics, o.Sessions, o.Games = before.metrics, before.Sessions, before.Games
+	}
+	o.close = sync.OnceValue(o.closeStore)
 	var err error
 	if o.Audit, err = openAuditLog(store, d.Build.ID); err != nil {
 		return nil, err
@@ -44,17 +49,33 @@ func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Ope
 	if err := o.reconcile(d, opt); err != nil {
 		return nil, err
 	}
+	o.metrics.operator.Store(o)
 	if changed := store.Changed(); changed != nil {
 		o.running.Go(func() { o.followStore(changed) })
 	}
 	return o, nil
 }
 
-// Close ends the operator's goroutines, and closes the store. The server must have ended. A second call does nothing.
-func (o *Operator) Close() error {
-	o.close.Do(func() { close(o.closing) })
+// Close ends the operator's goroutines, lets a change that is being made finish, and closes the store. Every client has been judged
+// (server.Settle), or the server has ended. A second call does nothing.
+func (o *Operator) Close() error { return o.close() }
+
+func (o *Operator) closeStore() error {
+	close(o.closing)
 	o.running.Wait()
+	o.Audit.mu.Lock()
+	defer o.Audit.mu.Unlock()
 	return o.store.Close()
+}
+
+// Closed reports whether Close has been called: nothing can be read or changed any more.
+func (o *Operator) Closed() bool {
+	select {
+	case <-o.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // reconcile applies the stored settings to the build. It begins again if another server of the cluster changes them meanwhile, for

@@ -35,7 +35,8 @@ type Operator struct {
 	current atomic.Pointer[current] // written under the lock of Audit
 	running sync.WaitGroup
 	closing chan struct{} // closed by Close; ends countdowns
-	close   sync.Once
+	close   func() error
+	holding sync.Mutex // the store is being moved, or HoldStore was called
 }
 
 // current are the settings in force, with their declaration and snapshot.
@@ -56,6 +57,7 @@ type Options struct {
 	AsStored       bool // settings are neither reconciled with the build nor written; a store without settings is an error
 	AcceptRollback bool // accept an older server than the last one: boot rule B4 lowers the active range
 	Figures        Figures
+	After          *Operator // was closed; its sessions, games and metrics go on with the new one
 }
 
 // Role is the set of rights of an actor. The texts are part of the store and the API.

@@ -136,6 +136,11 @@ func (o *Operator) MoveStore(ctx context.Context, by Actor, m Move) (Moved, erro
 	if err := by.CheckRights(RoleAdmin, m.Comment); err != nil {
 		return Moved{}, err
 	}
+	release, err := o.HoldStore()
+	if err != nil {
+		return Moved{}, err
+	}
+	defer release()
 	store, can := o.store.(Mover)
 	if !can {
 		return Moved{}, &InputError{Field: "store", Why: "only a running server moves its store, and only one that was built with clusters"}
@@ -163,6 +168,14 @@ func (o *Operator) MoveStore(ctx context.Context, by Actor, m Move) (Moved, erro
 		return Moved{}, err
 	}
 	return o.moved(m, store)
+}
+
+// HoldStore keeps the store where it is until release is called. The error is an *InputError while it is being moved, or held already.
+func (o *Operator) HoldStore() (release func(), err error) {
+	if !o.holding.TryLock() {
+		return nil, &InputError{Field: "store", Why: "it is being moved, or the server hands over to a new program: wait for that"}
+	}
+	return o.holding.Unlock, nil
 }
 
 // moved verifies and counts what there is after a move.

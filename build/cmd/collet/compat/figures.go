@@ -44,5 +44,5 @@ func (f FiguresFlags) Reload(ctx context.Context) error {
 	if f.Control == "" {
 		return nil
 	}
-	return admin.AskReload(ctx, f.Control)
+	return admin.Ask(ctx, f.Control, admin.Reload)
 }
