@@ -3,7 +3,7 @@
 // A Folder is an open release folder. It holds the published files and the publisher's private ones:
 //
 //	release.toml          settings: product, channel, how many patches                     not for readers
-//	.collet/              lock, hash cache, ledger of objects, unfinished files            not for readers
+//	.collet/              lock, hash cache, ledger of objects, former rules, unfinished files  not for readers
 //	metadata/             signed lists; timestamp.json names all others
 //	releases/             heads, named by their digest
 //	objects/              whole files, patches, chunk packs, indexes, listings, notes; named by their digest

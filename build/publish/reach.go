@@ -31,7 +31,7 @@ type reach struct {
 // reachable follows the signed list. It also reads the indexes, because they name packs.
 func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*reach, error) {
 	found := &reach{heads: map[string]release.Object{}, objects: map[string]release.Object{}, sources: map[release.Digest]release.Source{}, sizes: map[release.Digest]int64{}}
-	for _, s := range r.repo.Rules() {
+	for _, s := range slices.Concat(r.repo.Rules(), r.replacedRules()) {
 		found.addObjects(s.Object)
 	}
 	for _, e := range entries {

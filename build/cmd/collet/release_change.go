@@ -42,7 +42,7 @@ func (r releasePromoteCommand) Run(ctx context.Context, c console.Console) error
 	var p published
 	err := r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		if p.Summary, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys); err == nil {
-			err = p.addUpdates(ctx, w)
+			err = p.addUpdates(ctx, c, w)
 		}
 		return err
 	})

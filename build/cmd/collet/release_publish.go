@@ -152,7 +152,8 @@ it continues where it stopped.
 First it checks the game. It refuses what can't be right: a target that no client asks for, a module that is no library of its
 target, a program that was built for another one, a name that not every system takes. It asks about what may be meant: a set
 without packs or without a module, a pack that can't be opened, packs and targets that disappear, a channel that is new, a set
-that has not changed. Without a terminal, and with --ci, such a publication needs --yes.
+that has not changed. Without a terminal, and with --ci, such a publication needs --yes. Signed rules (collet release rules) stay in
+force: a note says if they would keep clients of this release out.
 
 With --ci the texts of the key files can be in $COLLET_KEY_TARGETS, $COLLET_KEY_SNAPSHOT and $COLLET_KEY_TIMESTAMP, and their
 passphrase in $COLLET_PASSPHRASE. docs/RELEASING.md has examples for GitHub and GitLab.`
@@ -179,7 +180,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 			return r.reviewer(c).review(ctx, found)
 		}
 		if p.Summary, err = w.Folder.Publish(ctx, game, request, keys); err == nil {
-			err = p.addUpdates(ctx, w)
+			err = p.addUpdates(ctx, c, w)
 		}
 		if err == nil && r.Summary != "" {
 			err = appendSummary(r.Summary, p)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"collet/app/acquire"
+	"collet/build/cmd/collet/compat"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/platform/text"
@@ -26,9 +27,20 @@ type published struct {
 	imagined bool // the dry run of a first publication: there is no release folder
 }
 
-// addUpdates compares each release with those before it.
-func (p *published) addUpdates(ctx context.Context, w *workshop) error {
+// addUpdates compares each release with those before it, and warns of signed rules that are older than it.
+func (p *published) addUpdates(ctx context.Context, c console.Console, w *workshop) error {
 	for _, r := range p.Releases {
+		if s, document, err := w.RulesOf(r.Entry.Channel); err != nil {
+			fmt.Fprintf(c.Err, "note: %v\n", err)
+		} else if document != nil && !r.Already {
+			note, err := compat.RulesWarning(s, document, r.Entry, r.Compatibility, time.Now())
+			if err != nil {
+				note = fmt.Sprintf("note: signed rules of %s: %v", s.Channel, err)
+			}
+			if note != "" {
+				fmt.Fprintln(c.Err, note)
+			}
+		}
 		u, err := w.Update(ctx, r.Entry, summaryReleases, acquire.Link{})
 		if err != nil {
 			return err

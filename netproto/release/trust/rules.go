@@ -36,7 +36,7 @@ const (
 // ErrNoRules says that the timestamp names no rules for a channel, or that they have expired.
 var ErrNoRules = errors.New("no rules are in force for this channel")
 
-// StatedRules are the rules of a channel, as the timestamp names them.
+// StatedRules are the rules of a channel, as the timestamp names them. In JSON they have the form of the field.
 type StatedRules struct {
 	Channel string
 	Object  release.Object
@@ -51,23 +51,34 @@ type statement struct {
 	SHA256  string    `json:"sha256"`
 }
 
+// MarshalJSON implements json.Marshaler.
+func (s StatedRules) MarshalJSON() ([]byte, error) {
+	return json.Marshal(statement{s.Channel, s.Expires.UTC(), s.Object.Size, s.Object.Sum.Hex()})
+}
+
+// UnmarshalJSON implements json.Unmarshaler. What no client could use is an error.
+func (s *StatedRules) UnmarshalJSON(data []byte) error {
+	var read statement
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	sum, err := hex.DecodeString(read.SHA256)
+	if err != nil || len(sum) != 32 || read.Length < 1 || read.Length > MaxRules {
+		return fmt.Errorf("rules of %d bytes with the digest %.70q", read.Length, read.SHA256)
+	}
+	*s = StatedRules{read.Channel, release.Object{Sum: release.SHA256Digest([32]byte(sum)), Size: read.Length}, read.Expires.UTC()}
+	return nil
+}
+
 // statedRules reads the field. A damaged list is none.
 func statedRules(fields map[string]any) (list []StatedRules) {
 	field, found := fields[rulesField]
 	if !found {
 		return nil
 	}
-	var all []statement
 	data, err := json.Marshal(field)
-	if err != nil || json.Unmarshal(data, &all) != nil || len(all) > MaxRulesChannels {
+	if err != nil || json.Unmarshal(data, &list) != nil || len(list) > MaxRulesChannels {
 		return nil
-	}
-	for _, s := range all {
-		sum, err := hex.DecodeString(s.SHA256)
-		if err != nil || len(sum) != 32 || s.Length < 1 || s.Length > MaxRules {
-			return nil
-		}
-		list = append(list, StatedRules{s.Channel, release.Object{Sum: release.SHA256Digest([32]byte(sum)), Size: s.Length}, s.Expires.UTC()})
 	}
 	return list
 }
@@ -84,8 +95,11 @@ func encodeRules(list []StatedRules) []any {
 }
 
 // Rules are the rules that the timestamp names, sorted by channel, expired ones left out.
-func (r *Repo) Rules() []StatedRules {
-	return slices.DeleteFunc(slices.Clone(r.rules), func(s StatedRules) bool { return !s.Expires.After(r.now()) })
+func (r *Repo) Rules() []StatedRules { return r.Unexpired(r.rules) }
+
+// Unexpired are those of a list that have not expired.
+func (r *Repo) Unexpired(list []StatedRules) []StatedRules {
+	return slices.DeleteFunc(slices.Clone(list), func(s StatedRules) bool { return !s.Expires.After(r.now()) })
 }
 
 // SetRules puts rules into the folder and signs a timestamp that names them for a channel, for so long; nil rules are named no more.

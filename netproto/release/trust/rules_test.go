@@ -126,6 +126,25 @@ func TestRulesThatCannotBe(t *testing.T) {
 	s.wants(7)
 }
 
+// TestRulesThatAreNotSigned: whatever fails, the rules before stay in force, in memory and for the next signature.
+func TestRulesThatAreNotSigned(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.publish(7)
+	s.rule("closed")
+	before := s.repo.Rules()
+	for _, rules := range [][]byte{[]byte("open"), nil} {
+		if err := s.repo.SetRules("stable", rules, time.Hour, s.keys[trust.RoleTargets]); err == nil {
+			t.Errorf("%q: signed by another key", rules)
+		}
+		if got := s.repo.Rules(); !slices.Equal(got, before) {
+			t.Errorf("%q left %+v", rules, got)
+		}
+	}
+	s.must(s.repo.Refresh(s.keys.online()))
+	s.ruled("closed")
+}
+
 // TestRulesRollbackAttack: rules of before come with a timestamp of before, which is rejected.
 func TestRulesRollbackAttack(t *testing.T) {
 	t.Parallel()

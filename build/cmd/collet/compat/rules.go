@@ -11,7 +11,9 @@ import (
 
 	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
+	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/netproto/session"
 	"collet/platform"
 )
 
@@ -56,7 +58,7 @@ func (f apiFlags) rulesOfServer(ctx context.Context) (document []byte, err error
 // RulesFlags say which rules a release folder gets. Embed it.
 type RulesFlags struct {
 	File    string        `group:"rules" placeholder:"FILE" help:"Rules from collet compat rules; - is standard input (default: those of the server)."`
-	Channel string        `group:"rules" placeholder:"NAME" help:"Channel whose clients get them (default: the one in the settings)."`
+	Channel string        `group:"rules" placeholder:"NAME" help:"Channel whose clients get them; it has releases (default: the one in the settings)."`
 	Off     bool          `group:"rules" help:"Withdraw the rules of the channel."`
 	Show    bool          `group:"rules" help:"List the rules in force. Signs nothing."`
 	Valid   time.Duration `group:"rules" default:"48h" placeholder:"TIME" help:"How long clients use them, a minute to 30 days (default: ${default})."`
@@ -90,6 +92,9 @@ func (f RulesFlags) Document(ctx context.Context) (document []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("rules %s: %w", f.File, platform.Reason(err))
 	}
+	if len(document) > trust.MaxRules {
+		return nil, fmt.Errorf("rules %s: too large: rules have at most %d KiB; make them with collet compat rules", f.File, trust.MaxRules>>10)
+	}
 	if _, err := compat.ParseRules(document); err != nil {
 		return nil, fmt.Errorf("%s: %w; make it with collet compat rules", f.File, err)
 	}
@@ -106,6 +111,9 @@ func readFile(name string, limit int64) ([]byte, error) {
 	return data, errors.Join(err, file.Close())
 }
 
+// stamp is how the end of rules is written, in UTC.
+const stamp = "2006-01-02 15:04Z"
+
 // PrintRules lists the rules that a timestamp names.
 func PrintRules(out io.Writer, list []trust.StatedRules) error {
 	if len(list) == 0 {
@@ -114,9 +122,33 @@ func PrintRules(out io.Writer, list []trust.StatedRules) error {
 	}
 	t := console.NewTable(out)
 	for _, s := range list {
-		fmt.Fprintf(t, "%s\trules until %s\t%s\n", console.Clean(s.Channel), s.Expires.Format("2006-01-02 15:04Z"), s.Object.Path())
+		fmt.Fprintf(t, "%s\trules until %s\t%s\n", console.Clean(s.Channel), s.Expires.Format(stamp), s.Object.Path())
 	}
 	return t.Flush()
+}
+
+// RulesWarning says how clients of a new release fare by rules that go on after its publication, on a line of its own; empty if they play. A
+// server with the new release judges by newer rules. A maintenance is no matter of the release. Where more than the compatibility version
+// counts, or there is none, nobody can say.
+func RulesWarning(s trust.StatedRules, document []byte, e release.Entry, compatibility string, now time.Time) (string, error) {
+	rules, err := compat.ParseRules(document)
+	if err != nil {
+		return "", err
+	}
+	rules.Snapshot.Maintenance = false
+	r, err := session.Options{Compatibility: compatibility, Target: e.Target}.Judge(rules, now)
+	if err != nil {
+		return "", err
+	}
+	fare := "may be judged by the server before"
+	if _, _, derived := compat.ParseDerived(compatibility); compatibility != "" && (derived || !rules.Snapshot.Versioned) {
+		if r.Judgement.Plays() {
+			return "", nil
+		}
+		fare = "get " + r.Judgement.Verdict.String()
+	}
+	return fmt.Sprintf("note: signed rules of %s are in force until %s: clients of release %d for %s that reach no server %s; when your server has this release, sign its rules with collet release rules",
+		console.Clean(s.Channel), s.Expires.Format(stamp), e.Number, e.Target, fare), nil
 }
 
 // Help is what --help of collet release rules adds to the flags.
