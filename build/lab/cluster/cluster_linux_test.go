@@ -161,6 +161,13 @@ func TestFromOneNodeToThree(t *testing.T) {
 	a.stop(t) // back to one server
 	must(t, os.WriteFile(settings, []byte(single), 0o600))
 	h.start(t, "a")
+	move := map[string]any{"from": "nats", "to": "bolt"}
+	var fault *refused
+	if err := a.call("POST", "/api/compat/store", move, "", nil); !errors.As(err, &fault) || fault.Code != "read-only" {
+		t.Errorf("a goes on by itself: %v", err)
+	}
+	move["confirm"] = true // the others are lost
+	must(t, a.call("POST", "/api/compat/store", move, "", &struct{}{}))
 	a.changeNow(t, "alone again")
 }
 

@@ -109,7 +109,7 @@ type StoreRequest struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Comment string `json:"comment"`
-	Confirm bool   `json:"confirm"` // take the store from another node, which is lost
+	Confirm bool   `json:"confirm"` // the other nodes are lost: see operator.Move
 }
 
 // APIDecisions is where decisions about releases are recorded.

@@ -18,6 +18,7 @@ type Config struct {
 	Servers     []string // addresses of an existing NATS cluster, in place of Members, Peers and Token
 	Credentials string   // file for Servers; empty: none
 	Replicas    int      // copies that Servers keep
+	Found       bool     // begin the history in Servers, if neither they nor this node's file have one
 	TLS         *tls.Config
 	Patience    time.Duration // how long OpenNode waits for the cluster if the node's file has settings; 0: Patience
 }
@@ -45,11 +46,6 @@ func (c Config) alone() bool { return len(c.Members) == 1 && c.Members[0] == c.N
 
 // external reports whether an existing NATS cluster is the engine.
 func (c Config) external() bool { return len(c.Servers) > 0 }
-
-// founder reports whether an empty log begins with this node's history.
-func (c Config) founder() bool {
-	return c.external() || len(c.Members) > 0 && c.Members[0] == c.Name
-}
 
 // ErrForked says that a node's file has another history than the cluster.
 var ErrForked = errors.New("this node's store has another history than the cluster's: it belongs to another cluster, or was founded by itself. Keep it elsewhere and start with a new file, which this node fills from the cluster; only the first of Cluster.Peers brings a store along")

@@ -148,7 +148,11 @@ func (s *Store) externalStream(ctx context.Context, want jetstream.StreamConfig)
 	return nil
 }
 
-// unlike names what a stream has that would lose or change messages; empty for nothing.
+// minStream is the smallest limit of a stream in bytes that a node accepts, where an account has to have one: four times what ten million floors
+// take, or a hundred thousand changes of 20 KB.
+const minStream = 2 << 30
+
+// unlike names what a stream has that would lose, change or refuse messages; empty for nothing.
 func unlike(want, has jetstream.StreamConfig) string {
 	republished := ""
 	if has.RePublish != nil {
@@ -162,6 +166,12 @@ func unlike(want, has jetstream.StreamConfig) string {
 		{"number of messages for each subject", max(has.MaxMsgsPerSubject, 0) == want.MaxMsgsPerSubject}, {"age of messages", has.MaxAge == 0},
 		{"number of messages", has.MaxMsgs <= 0}, {"direct access", has.AllowDirect}, {"hint (republish)", republished == want.RePublish.Destination},
 		{"storage", has.Storage == want.Storage}, {"source", has.Mirror == nil && len(has.Sources) == 0},
+		{"number of copies (replicas)", has.Replicas >= want.Replicas},
+		{"size of all messages (max_bytes)", has.MaxBytes <= 0 || has.MaxBytes >= minStream},
+		{"size of a message (max_msg_size)", has.MaxMsgSize <= 0 || has.MaxMsgSize >= want.MaxMsgSize},
+		{"seal", !has.Sealed}, {"acknowledgement (no_ack)", !has.NoAck}, {"discard policy for each subject", !has.DiscardNewPerSubject},
+		{"first number", has.FirstSeq <= 1}, {"transformation of subjects", has.SubjectTransform == nil}, {"counter", !has.AllowMsgCounter},
+		{"compression", has.Compression == want.Compression}, // see streams
 	} {
 		if !of.good {
 			return of.name

@@ -52,7 +52,7 @@ func natsServer(t testing.TB, change func(*server.Options)) string {
 
 // client is the configuration of a client of a NATS cluster that keeps one copy.
 func client(servers ...string) cluster.Config {
-	return cluster.Config{Name: "n", Servers: servers, Replicas: 1}
+	return cluster.Config{Name: "n", Servers: servers, Replicas: 1, Found: true}
 }
 
 // TestExternalStore holds the store in an existing NATS cluster to the contract of every store. Its crash is a copy of the node's file.
@@ -172,19 +172,24 @@ func TestExternalRefusals(t *testing.T) {
 		"too old":  {func() cluster.Config { return client(oldServer(t, "2.10.29")) }, `version "2.10.29", and a node needs 2.11`},
 		"replicas": {func() cluster.Config { c := client(natsServer(t, nil)); c.Replicas = 3; return c }, "Cluster.Replicas = 3 can't be made there"},
 		"another stream": {func() cluster.Config {
-			at := natsServer(t, nil)
-			addStream(t, at, &nats.StreamConfig{Name: "COLLET_LOG", Subjects: []string{"orders"}})
-			return client(at)
+			return changedStream(t, func(c *nats.StreamConfig) { c.Subjects, c.RePublish = []string{"orders"}, nil })
 		}, "COLLET_LOG is there with another subject"},
 		"a stream that forgets": {func() cluster.Config {
-			at := natsServer(t, nil)
-			addStream(t, at, &nats.StreamConfig{Name: "COLLET_LOG", Subjects: []string{"collet.log"}, Discard: nats.DiscardNew, MaxMsgs: 10, AllowDirect: true})
-			return client(at)
+			return changedStream(t, func(c *nats.StreamConfig) { c.MaxMsgs = 10 })
 		}, "another number of messages"},
+		"a stream that becomes full": {func() cluster.Config {
+			return changedStream(t, func(c *nats.StreamConfig) { c.MaxBytes = 1 << 20 })
+		}, "max_bytes"},
+		"a stream for small messages": {func() cluster.Config {
+			return changedStream(t, func(c *nats.StreamConfig) { c.MaxMsgSize = 1 << 10 })
+		}, "max_msg_size"},
+		"a stream with one copy": {func() cluster.Config {
+			c := changedStream(t, func(*nats.StreamConfig) {})
+			c.Replicas = 3
+			return c
+		}, "another number of copies"},
 		"subject of another": {func() cluster.Config {
-			at := natsServer(t, nil)
-			addStream(t, at, &nats.StreamConfig{Name: "ALL", Subjects: []string{"collet.>"}})
-			return client(at)
+			return changedStream(t, func(c *nats.StreamConfig) { c.Name, c.Subjects, c.RePublish = "ALL", []string{"collet.>"}, nil })
 		}, "subjects overlap"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +207,8 @@ func TestExternalRefusals(t *testing.T) {
 	}
 }
 
-func addStream(t testing.TB, at string, c *nats.StreamConfig) {
+// inNATS does something as the administrator of a NATS cluster.
+func inNATS(t testing.TB, at string, do func(nats.JetStreamContext) error) {
 	t.Helper()
 	conn, err := nats.Connect(at)
 	if err != nil {
@@ -211,11 +217,27 @@ func addStream(t testing.TB, at string, c *nats.StreamConfig) {
 	defer conn.Close()
 	js, err := conn.JetStream()
 	if err == nil {
-		_, err = js.AddStream(c)
+		err = do(js)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// changedStream is the configuration of a client of a NATS cluster whose stream of the log was made by hand, with a fault.
+func changedStream(t testing.TB, change func(*nats.StreamConfig)) cluster.Config {
+	t.Helper()
+	at := natsServer(t, nil)
+	inNATS(t, at, func(js nats.JetStreamContext) error {
+		c := &nats.StreamConfig{
+			Name: "COLLET_LOG", Subjects: []string{"collet.log"}, Discard: nats.DiscardNew, AllowDirect: true,
+			RePublish: &nats.RePublish{Source: "collet.log", Destination: "collet.hint.log", HeadersOnly: true},
+		}
+		change(c)
+		_, err := js.AddStream(c)
+		return err
+	})
+	return client(at)
 }
 
 // TestExternalNodes: two nodes of a NATS cluster with TLS, a password and the fewest permissions share changes. A third with a history of its own is refused, and one
@@ -241,7 +263,7 @@ func TestExternalNodes(t *testing.T) {
 	open := func(name, path string) (operator.Store, error) {
 		set := config.Defaults()
 		set.CompatibilityVersion, set.Compat.Store = "v", path
-		set.Cluster = config.Cluster{Name: name, Servers: []string{at}, Credentials: password, Authority: a.file, Replicas: 1}
+		set.Cluster = config.Cluster{Name: name, Servers: []string{at}, Credentials: password, Authority: a.file, Replicas: 1, Found: true}
 		if err := set.Validate(); err != nil {
 			t.Fatal(err)
 		}

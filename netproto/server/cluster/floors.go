@@ -220,7 +220,8 @@ func (s *Store) takeFloors(messages []message, p *operator.Progress) error {
 	for _, set := range newest {
 		sets = append(sets, set)
 	}
-	next := operator.Progress{Made: p.Made, Seq: messages[len(messages)-1].seq}
+	next := *p
+	next.Seq = messages[len(messages)-1].seq
 	if err := s.PutFloorSets(sets, next); err != nil {
 		return err
 	}

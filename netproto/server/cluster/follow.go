@@ -165,8 +165,32 @@ func (s *Store) createStreams(ctx context.Context) error {
 	return nil
 }
 
-// errUnfounded says that the log is still empty.
-var errUnfounded = errors.New("the first of Cluster.Peers has not founded the cluster yet")
+// mayFound is an error if an empty log does not begin with this node's history, which has some records.
+func (c Config) mayFound(records uint64) error {
+	switch {
+	case c.external() && (c.Found || records > 0), !c.external() && len(c.Members) > 0 && c.Members[0] == c.Name:
+		return nil
+	case c.external():
+		return errNoHistory
+	default:
+		return errUnfounded
+	}
+}
+
+// forget says how all nodes forget the cluster's history.
+func (c Config) forget() string {
+	if c.external() {
+		return fmt.Sprintf("Stop all nodes, and remove the streams %s and %s there", logStream, floorStream)
+	}
+	return "Stop all nodes, and move the stores and Cluster.Folder of the others and Cluster.Folder of this one away"
+}
+
+var (
+	// errUnfounded says that the log is still empty.
+	errUnfounded = errors.New("the first of Cluster.Peers has not founded the cluster yet")
+	// errNoHistory is errUnfounded in an existing NATS cluster.
+	errNoHistory = errors.New("neither the NATS cluster nor this node's store has settings yet: start the node with the store that you have; for a new game set Cluster.Found = true at one node")
+)
 
 // joinLog compares histories, and appends what the log lacks.
 func (s *Store) joinLog(ctx context.Context, newest uint64) error {
@@ -174,21 +198,39 @@ func (s *Store) joinLog(ctx context.Context, newest uint64) error {
 	if err != nil {
 		return err
 	}
-	if newest == 0 && !s.config.founder() {
-		return errUnfounded
-	}
-	if newest > 0 {
-		if err := s.compare(ctx, head, newest); err != nil {
+	if newest == 0 {
+		if err := s.config.mayFound(head); err != nil {
 			return err
 		}
+	} else if err := s.mayJoin(ctx, head, newest); err != nil {
+		return err
 	}
 	if head > newest {
 		return s.restore(ctx, newest+1, head)
 	}
-	if !s.pass() {
-		return errWithdrawn
+	if _, err := s.pass(); err != nil {
+		return err
 	}
 	return s.reach(ctx, newest)
+}
+
+// mayJoin is an error if the histories of node and log differ, or if what this node would add to the log is not to follow there.
+func (s *Store) mayJoin(ctx context.Context, head, newest uint64) error {
+	p, err := s.Progress()
+	switch {
+	case err != nil:
+		return err
+	case p.New && newest > head:
+		return &operator.InputError{Field: "store", Why: fmt.Sprintf("is a backup that founds the cluster anew, and the cluster still has a history, of %d records in place of %d. %s, and start this node again", newest, head, s.config.forget())}
+	}
+	if err := s.compare(ctx, head, newest); err != nil || head < newest || head == newest && !s.moves || s.lost {
+		return err
+	}
+	place, err := s.PlaceAt(newest)
+	if err != nil {
+		return err
+	}
+	return place.Taken(s.config.Name, fmt.Sprintf("Start node %q without [Cluster], and move its store to nats with --yes,", s.config.Name))
 }
 
 // compare compares the last record that both have, and waits if the log does not have all of a history that another node brings in.
@@ -254,10 +296,20 @@ func (s *Store) restore(ctx context.Context, from, to uint64) error {
 		if err != nil {
 			return err
 		}
-		if seq == to && !s.pass() {
-			return errWithdrawn
+		first := false
+		if seq == to {
+			if first, err = s.pass(); err != nil {
+				return err
+			}
 		}
 		if _, err := publish(ctx, s.js, logSubject, data, jetstream.WithExpectLastSequence(seq-1)); err != nil {
+			no := s.refusedRecord(err, len(data))
+			if first && no != nil {
+				s.unpass()
+			}
+			if no != nil && !wrongLast(err) {
+				err = no
+			}
 			return err
 		}
 	}
@@ -301,5 +353,5 @@ func (s *Store) joinFloors(ctx context.Context, made time.Time) error {
 	if len(numbers) > 0 {
 		s.log.Info().Int("sets", len(numbers)).Msg("The floors of this node's store went into the cluster")
 	}
-	return s.SetProgress(operator.Progress{Made: made})
+	return s.SetProgress(operator.Progress{Node: s.config.Name, Made: made})
 }

@@ -18,8 +18,9 @@ import (
 // Node is the store of a server: its file alone, or with a cluster. It moves from one to the other while it is used (operator.Mover).
 //
 // The server's settings say where it belongs, and are written before a move. So when a move into a cluster is interrupted, the next start
-// completes it: the file has everything at any moment, and the history in the cluster is a part of it until the last record is there. A move
-// out of a cluster that is killed before its record is in the file is not completed: the file goes on alone, and the others may go on, too.
+// completes it: the file has everything at any moment, and the history in the cluster is a part of it until the last record is there. When a
+// move out of a cluster is interrupted before its record is in the file, the file is still a node's: without a cluster in the settings it can be
+// read and not changed, so that its history and that of the other nodes stay one.
 type Node struct {
 	*operator.FileStore
 	settings func() (Config, error)
@@ -32,6 +33,7 @@ type Node struct {
 	committing sync.Mutex   // held by Commit, and while shared changes
 	raising    sync.RWMutex // held by Raise, and while shared changes
 	shared     *Store       // nil: the file alone
+	held       error        // why the file alone can't be changed: a *operator.ReadOnlyError; nil: it can
 }
 
 // MoveTime is how long a move into a cluster waits for the other nodes.
@@ -52,7 +54,7 @@ func OpenNode(ctx context.Context, settings func() (Config, error), path string,
 	}
 	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if c.Name == "" {
-		if err := n.Detach(); err != nil { // it may have been a node's
+		if err := n.single(); err != nil {
 			return nil, errors.Join(err, n.FileStore.Close())
 		}
 		return n, nil
@@ -67,11 +69,11 @@ func OpenNode(ctx context.Context, settings func() (Config, error), path string,
 	return n, nil
 }
 
-// now is the cluster's store, or nil.
-func (n *Node) now() *Store {
+// now is the cluster's store, or nil; then held is why the file can't be changed, or nil.
+func (n *Node) now() (s *Store, held error) {
 	n.raising.RLock()
 	defer n.raising.RUnlock()
-	return n.shared
+	return n.shared, n.held
 }
 
 // swap changes where the store is, between two changes.
@@ -80,7 +82,22 @@ func (n *Node) swap(to *Store) {
 	defer n.committing.Unlock()
 	n.raising.Lock()
 	defer n.raising.Unlock()
-	n.shared = to
+	n.shared, n.held = to, nil
+}
+
+// single opens the file without a cluster, and looks whether it is a node's.
+func (n *Node) single() error {
+	node, left, err := n.Left()
+	if err != nil {
+		return err
+	}
+	if left {
+		return n.Detach()
+	}
+	n.held = &operator.ReadOnlyError{Since: time.Now(), Why: fmt.Sprintf("this store is that of node %q of a cluster, and the settings have no [Cluster]: by itself it would go on with another history than the other nodes. "+
+		"Write [Cluster] back, start this server again, and move the store with collet compat store move --from nats --to bolt. If all other nodes are lost, call that now, with --yes", node)}
+	n.log.Error().Err(n.held).Msg("Clients are judged by what this store knows")
+	return nil
 }
 
 // Commit implements operator.Store.
@@ -89,6 +106,9 @@ func (n *Node) Commit(c operator.Commit) error {
 	defer n.committing.Unlock()
 	if s := n.shared; s != nil {
 		return s.Commit(c)
+	}
+	if n.held != nil && !operator.IsMove(c.Record) { // which ends that
+		return n.held
 	}
 	return n.FileStore.Commit(c)
 }
@@ -100,6 +120,10 @@ func (n *Node) Raise(account string, floor int32) error {
 	if s := n.shared; s != nil {
 		return s.Raise(account, floor)
 	}
+	if n.held != nil { // the cluster gets it when the settings have it again
+		_, err := n.QueueFloor(account, floor)
+		return err
+	}
 	return n.FileStore.Raise(account, floor)
 }
 
@@ -108,16 +132,22 @@ func (n *Node) Changed() <-chan struct{} { return n.changed }
 
 // Writable implements operator.Store.
 func (n *Node) Writable() error {
-	if s := n.now(); s != nil {
+	s, held := n.now()
+	if s != nil {
 		return s.Writable()
 	}
-	return nil
+	return held
 }
 
 // Kind implements operator.Mover.
 func (n *Node) Kind() (kind, node string) {
-	if s := n.now(); s != nil {
+	s, held := n.now()
+	switch {
+	case s != nil:
 		return operator.KindNATS, s.config.Name
+	case held != nil:
+		p, _ := n.Progress() // Left has read it
+		return operator.KindNATS, p.Node
 	}
 	place, _ := n.Place() // the name is for people
 	return operator.KindBolt, place.Node
@@ -135,14 +165,9 @@ func (n *Node) Close() error {
 	return n.FileStore.Close()
 }
 
-// errMoving says that a move is not done yet.
-var errMoving = &operator.InputError{Field: "store", Why: "it is being moved already: wait for that"}
-
 // Join implements operator.Mover. Settings can't be changed meanwhile; players are served.
-func (n *Node) Join(ctx context.Context) error {
-	if !n.moving.TryLock() {
-		return errMoving
-	}
+func (n *Node) Join(ctx context.Context, lost bool) error {
+	n.moving.Lock()
 	defer n.moving.Unlock()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -161,11 +186,11 @@ func (n *Node) Join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.moves = true
+	s.moves, s.lost = true, lost
 	n.swap(s)
 	s.follow()
 	err = s.arrive(ctx)
-	if err == nil || !errors.Is(err, ErrForked) && !s.withdraw() {
+	if err == nil || !final(err) && !s.withdraw() {
 		return nil // the cluster has all of it: it is where changes are made, as soon as a majority answers
 	}
 	n.log.Warn().Err(err).Msg("The store is not moved into the cluster")
@@ -197,7 +222,7 @@ func (n *Node) alone(s *Store) error {
 }
 
 // CanLeave implements operator.Mover.
-func (n *Node) CanLeave(ctx context.Context) error {
+func (n *Node) CanLeave(ctx context.Context, lost bool) error {
 	c, err := n.settings()
 	if err != nil {
 		return err
@@ -205,47 +230,74 @@ func (n *Node) CanLeave(ctx context.Context) error {
 	if c.Name != "" {
 		return &operator.InputError{Field: "Cluster.Name", Why: "the settings have [Cluster]: take it out of them first, so that the next start of the server does without it, too"}
 	}
-	s := n.now()
-	if s == nil {
+	s, held := n.now()
+	switch {
+	case s == nil && lost:
 		return nil
+	case s == nil:
+		return held
 	}
 	if err := s.reachable(); err != nil {
-		return fmt.Errorf("%w. If the other nodes are gone for good, start this server again: without [Cluster] it goes on with its file", err)
+		return fmt.Errorf("%w. If the other nodes are lost, start this server again, without [Cluster], and repeat this with --yes", err)
 	}
 	ctx, stop := context.WithTimeout(ctx, WriteTime)
 	defer stop()
 	return s.allFloors(ctx)
 }
 
-// allFloors delivers the queued floors, and waits for those of the other nodes.
+// allFloors waits for the floors that other nodes have delivered so far. Those of this node are in its file already.
 func (s *Store) allFloors(ctx context.Context) error {
-	if err := s.deliverQueue(ctx); err != nil {
-		return err
-	}
 	floors, err := info(ctx, s.js, floorStream)
 	if err != nil {
-		return err
+		return fmt.Errorf("floors of other nodes: %w", err)
 	}
-	return s.reachFloors(ctx, floors.State.LastSeq)
+	if err := s.reachFloors(ctx, floors.State.LastSeq); err != nil {
+		return fmt.Errorf("floors of other nodes: %w", err)
+	}
+	return nil
 }
 
 // Leave implements operator.Mover. The history of all nodes says that it has happened.
 func (n *Node) Leave() error {
-	if !n.moving.TryLock() {
-		return errMoving
-	}
+	n.moving.Lock()
 	defer n.moving.Unlock()
-	s := n.now()
-	if s == nil {
+	s, held := n.now()
+	switch {
+	case s == nil && held == nil:
+		return nil
+	case s == nil:
+		if err := n.Detach(); err != nil {
+			return err
+		}
+		n.swap(nil)
 		return nil
 	}
-	ctx, stop := context.WithTimeout(s.ctx, answerTime)
+	ctx, stop := context.WithTimeout(s.ctx, WriteTime)
 	defer stop()
-	if err := s.allFloors(ctx); err != nil {
-		n.log.Warn().Err(err).Msg("Floors that other nodes have raised in the last seconds may be missing here")
+	if err := s.leave(ctx); err != nil {
+		return fmt.Errorf("the store is closed for the other nodes and has not left the cluster yet; try again: %w", err)
 	}
 	n.log.Info().Msg("The store leaves the cluster")
 	return n.alone(s)
+}
+
+// leave is an error unless the newest record of the cluster that says where the store is gives it to this node, and all floors are here.
+func (s *Store) leave(ctx context.Context) error {
+	log, err := info(ctx, s.js, logStream)
+	if err == nil {
+		err = s.reach(ctx, log.State.LastSeq)
+	}
+	if err != nil {
+		return err
+	}
+	place, err := s.Place()
+	switch {
+	case err != nil:
+		return err
+	case place.Kind != operator.KindBolt || place.Node != s.config.Name:
+		return &operator.InputError{Field: "store", Why: fmt.Sprintf("node %q has moved it to %s meanwhile", place.Node, place.Kind)}
+	}
+	return s.allFloors(ctx)
 }
 
 // The phases of a move into a cluster: until the last record of a history is published nobody joins, and the move can be given up.
@@ -257,10 +309,26 @@ const (
 
 var errWithdrawn = errors.New("the move was given up")
 
-// pass is called before the cluster has all of the history. It is false if the move was given up.
-func (s *Store) pass() bool {
-	return s.phase.CompareAndSwap(phaseOpen, phasePassed) || s.phase.Load() == phasePassed
+// pass is called before the cluster has all of the history, and marks the file as that of a node. The error is errWithdrawn if the move was given
+// up. first: nothing was published after an earlier pass.
+func (s *Store) pass() (first bool, err error) {
+	first = s.phase.CompareAndSwap(phaseOpen, phasePassed)
+	if !first && s.phase.Load() != phasePassed {
+		return false, errWithdrawn
+	}
+	p, err := s.Progress()
+	if err == nil && (p.New || p.Node != s.config.Name) {
+		p.Node, p.New = s.config.Name, false
+		err = s.SetProgress(p)
+	}
+	if err != nil && first {
+		s.unpass()
+	}
+	return first, err
 }
+
+// unpass is called if the record was not published after the first pass, or refused: the cluster does not have it, and the move can be given up.
+func (s *Store) unpass() { s.phase.CompareAndSwap(phasePassed, phaseOpen) }
 
 // withdraw gives a move up. It is false if it is too late for that.
 func (s *Store) withdraw() bool { return s.phase.CompareAndSwap(phaseOpen, phaseWithdrawn) }

@@ -46,7 +46,7 @@ func FromSettings(set config.Settings, env func(string) string, log zerolog.Logg
 
 // external is the configuration of a client of an existing NATS cluster.
 func external(from config.Cluster, log zerolog.Logger) (c Config, err error) {
-	c = Config{Name: from.Name, Servers: from.Servers, Credentials: from.Credentials, Replicas: cmp.Or(from.Replicas, config.DefaultReplicas)}
+	c = Config{Name: from.Name, Servers: from.Servers, Credentials: from.Credentials, Replicas: cmp.Or(from.Replicas, config.DefaultReplicas), Found: from.Found}
 	if from.Authority == "" && from.Certificate == "" {
 		return c, nil // an address with tls:// is believed by the authorities of this machine
 	}

@@ -48,6 +48,7 @@ type Store struct {
 	state atomic.Pointer[state]
 	phase atomic.Int32 // of a move into the cluster
 	moves bool         // this is one: the operator writes its record
+	lost  bool         // the node that has the store for itself is lost
 }
 
 // state says whether the cluster can be written to.
@@ -150,7 +151,7 @@ func (s *Store) run() {
 			err = s.reopen(s.ctx)
 		}
 		err = s.why(err)
-		if err == nil || errors.Is(err, ErrForked) {
+		if err == nil || final(err) {
 			s.setState(func(st *state) { st.joined, st.fault, st.heard = err == nil, err, time.Now() })
 			close(s.joined)
 			if err != nil {
@@ -272,10 +273,47 @@ func (s *Store) Commit(c operator.Commit) error {
 	if c.Floor == nil {
 		return nil
 	}
-	if err := s.setFloor(ctx, *c.Floor); err != nil {
+	err = s.setFloor(ctx, *c.Floor)
+	if err == nil {
+		err = s.stillOpen(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("the history has the change of the floor, and it was not made: %w; try again", err)
 	}
 	return nil
+}
+
+// stillOpen is an error if another node has left the cluster with the store. A node that leaves reads the floors after its record is in the log. So
+// if its record is not there after a floor was changed, that node gets the floor.
+func (s *Store) stillOpen(ctx context.Context) error {
+	log, err := info(ctx, s.js, logStream)
+	if err == nil {
+		err = s.reach(ctx, log.State.LastSeq)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Writable()
+}
+
+// refusedRecord is what can be done if a record of the log is refused; nil if that is not certain.
+func (s *Store) refusedRecord(err error, size int) error {
+	var fault *jetstream.APIError
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return refused("a record has %d bytes, and its servers take %d: raise their max_payload to %d: %w", size, s.conn.MaxPayload(), maxMessage, err)
+	case errors.As(err, &fault) && s.config.external():
+		return refused("stream %s does not take a record of %d bytes: %s (%d)", logStream, size, fault.Description, fault.ErrorCode)
+	case fault != nil:
+		return fmt.Errorf("the cluster does not take a record of %d bytes: %w", size, err)
+	}
+	return nil
+}
+
+// final reports whether a node that can't join does not try again.
+func final(err error) bool {
+	var taken *operator.InputError
+	return errors.Is(err, ErrForked) || errors.As(err, &taken)
 }
 
 // append publishes a change as the next one of the log, and takes it over here. A lost answer is cleared up by what the log has.
@@ -291,13 +329,13 @@ func (s *Store) append(ctx context.Context, c operator.Commit) error {
 			return fmt.Errorf("cluster: the log stored record %d as message %d", c.Record.Seq, seq)
 		case err == nil:
 			return s.apply(message{logSubject, seq, data})
-		case errors.Is(err, nats.ErrMaxPayload):
-			return fmt.Errorf("cluster: the change has %d bytes, and the NATS servers take %d: raise their max_payload to %d: %w", len(data), s.conn.MaxPayload(), maxMessage, err)
 		case wrongLast(err):
 			if err := s.reach(ctx, c.Record.Seq); err != nil {
 				return s.undecided(err)
 			}
 			return s.settled(c)
+		case errors.Is(err, nats.ErrMaxPayload):
+			return s.refusedRecord(err, len(data))
 		case !pause(ctx, 100*time.Millisecond):
 			return s.undecided(err)
 		}

@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/rs/zerolog"
 
@@ -21,5 +22,16 @@ func OpenNode(_ context.Context, settings func() (Config, error), path string, l
 	case c.Name != "":
 		return nil, errors.New("this collet-server was built without clusters (the build tag nocluster): leave [Cluster] out of its settings, or use another build")
 	}
-	return operator.OpenStore(path, log)
+	s, err := operator.OpenStore(path, log)
+	if err != nil {
+		return nil, err
+	}
+	node, left, err := s.Left()
+	if err == nil && !left {
+		err = fmt.Errorf("this store is that of node %q of a cluster, and this collet-server was built without clusters: use another build to move the store out with collet compat store move", node)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }

@@ -36,8 +36,10 @@ type Cluster struct {
 	Servers []string
 	// Credentials is a file for Servers: NATS's own (.creds), or a line USER:PASSWORD or TOKEN. Empty: nothing is shown.
 	Credentials string
-	// Replicas is how many copies Servers keep, if this node is the first: 1, 3 or 5. 0: DefaultReplicas.
+	// Replicas is how many copies Servers keep at least: 1, 3 or 5. 0: DefaultReplicas.
 	Replicas int
+	// Found lets this node begin the history in Servers, if neither they nor its store have one: for a new game.
+	Found bool
 }
 
 // External reports whether this node is a client of an existing NATS cluster.
@@ -91,6 +93,7 @@ func (s Settings) clusterFault() (key, fault string) {
 			{"Cluster.Listen", c.Listen != ""}, {"Cluster.ListenNodes", c.ListenNodes != ""}, {"Cluster.Peers", len(c.Peers) > 0}, {"Cluster.Folder", c.Folder != ""},
 			{"Cluster.TokenFile", c.TokenFile != ""}, {"Cluster.Certificate", c.Certificate != ""}, {"Cluster.PrivateKey", c.PrivateKey != ""}, {"Cluster.Authority", c.Authority != ""},
 			{"Cluster.Servers", len(c.Servers) > 0}, {"Cluster.Credentials", c.Credentials != ""}, {"Cluster.Replicas", c.Replicas != 0},
+			{"Cluster.Found", c.Found},
 		} {
 			if set.is {
 				return set.key, "needs Cluster.Name, the name of this node"
@@ -111,8 +114,8 @@ func (s Settings) clusterFault() (key, fault string) {
 	member := own >= 0
 	secure := c.Certificate != ""
 	switch {
-	case c.Credentials != "" || c.Replicas != 0:
-		return "Cluster.Servers", "is not set, and Cluster.Credentials and Cluster.Replicas are for these servers"
+	case c.Credentials != "" || c.Replicas != 0 || c.Found:
+		return "Cluster.Servers", "is not set, and Cluster.Credentials, Cluster.Replicas and Cluster.Found are for these servers"
 	case err != nil:
 		return "Cluster.Peers", err.Error()
 	case len(peers) != 1 && len(peers) != 3:
@@ -204,6 +207,7 @@ type clusterLayer struct {
 	Name, Listen, ListenNodes, Folder, TokenFile, Certificate, PrivateKey, Authority, Credentials *string
 	Peers, Servers                                                                                *[]string
 	Replicas                                                                                      *int64
+	Found                                                                                         *bool
 }
 
 func (s sources) applyCluster(set *Cluster, l *clusterLayer, prefix string) {
@@ -219,4 +223,5 @@ func (s sources) applyCluster(set *Cluster, l *clusterLayer, prefix string) {
 	setValue(s, prefix, "Cluster.Servers", &set.Servers, l.Servers)
 	setValue(s, prefix, "Cluster.Credentials", &set.Credentials, l.Credentials)
 	setInt(s, prefix, "Cluster.Replicas", &set.Replicas, l.Replicas)
+	setValue(s, prefix, "Cluster.Found", &set.Found, l.Found)
 }

@@ -114,7 +114,8 @@ func kinds() []kind {
 		{"Cluster.Authority", aText, `""`, "PEM file of the authority that signed the certificates of all nodes"},
 		{"Cluster.Servers", aList, "[]", "servers of an existing NATS cluster with JetStream, like \"tls://nats.example.org:4222\", whose client this node is; no members then"},
 		{"Cluster.Credentials", aText, `""`, "file for these servers: .creds, or a line USER:PASSWORD or TOKEN"},
-		{"Cluster.Replicas", aNumber, "3", "copies that these servers keep, if this node is the first: 1, 3 or 5"},
+		{"Cluster.Replicas", aNumber, "3", "copies that these servers keep at least: 1, 3 or 5"},
+		{"Cluster.Found", aTruth, "false", "begin the history there, if neither these servers nor Compat.Store have one: for a new game, at one node"},
 	}
 }
 

@@ -37,3 +37,6 @@ func inStore(path string, change func(tx *bolt.Tx) error) error {
 
 // Walk checks the pages of a store's file.
 func Walk(path string) error { return walkFile(path) }
+
+// Readers is the number of transactions that read a store's file, which grows with each change until they end.
+func (s *FileStore) Readers() int { return s.db.Stats().OpenTxN }

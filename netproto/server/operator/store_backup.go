@@ -23,6 +23,9 @@ const (
 	partSuffix = ".copy.part"
 )
 
+// snapshotSuffix ends the name of what a Backup sends.
+const snapshotSuffix = ".snapshot"
+
 // Backup is the path of the copy of a store.
 func Backup(path string) string { return path + copySuffix }
 
@@ -62,7 +65,7 @@ func (s *FileStore) writeBackup() error {
 	if err != nil {
 		return err
 	}
-	if err = closeWritten(part, s.Backup(part)); err == nil {
+	if err = closeWritten(part, s.copyTo(part)); err == nil {
 		err = dir.Rename(name+partSuffix, name+copySuffix)
 	}
 	if err != nil {
@@ -79,8 +82,38 @@ func closeWritten(f platform.File, err error) error {
 	return errors.Join(err, f.Close())
 }
 
-// Backup implements Store.
-func (s *FileStore) Backup(w io.Writer) error {
+// Backup implements Store. What it sends is written beside the store before: the file grows with each change while a transaction reads it, and
+// w may be slow. The error is an *InputError while another one is sent.
+func (s *FileStore) Backup(w io.Writer) (err error) {
+	if !s.sending.TryLock() {
+		return &InputError{Field: "backup", Why: "another one of this store is being sent: wait for that, or end it"}
+	}
+	defer s.sending.Unlock()
+	defer s.dropSnapshot()
+	snapshot, err := os.OpenFile(s.path+snapshotSuffix, os.O_CREATE|os.O_RDWR|os.O_TRUNC, storeMode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snapshot.Close()) }()
+	if err := s.copyTo(snapshot); err != nil {
+		return err
+	}
+	if _, err := snapshot.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, snapshot)
+	return err
+}
+
+// dropSnapshot removes what a Backup has sent, or would have if the server had not ended.
+func (s *FileStore) dropSnapshot() {
+	if err := os.Remove(s.path + snapshotSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.log.Warn().Err(err).Msg("The snapshot of a backup can't be removed")
+	}
+}
+
+// copyTo writes the store as it is now.
+func (s *FileStore) copyTo(w io.Writer) error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		_, err := tx.WriteTo(w)
 		return err
@@ -137,9 +170,20 @@ func Inspect(path string) (sum Summary, err error) {
 // restoreSuffix ends the name of a store that is being restored.
 const restoreSuffix = ".restore"
 
-// Restore puts a backup in the place of the store in a file, whose server must not run. What was there, damaged or not, is kept under the
-// path with the suffix aside. The errors are *StoreError: then the store is as before, or only missing, and Restore can be called again.
-func Restore(backup, path, aside string) (Summary, error) {
+// Restoring asks to restore a backup.
+type Restoring struct {
+	Backup string // file
+	Path   string // of the store
+	Aside  string // suffix under which is kept what was there
+	Found  bool   // the backup founds a cluster anew: a node does not start with it while the cluster still has a longer history
+	Engine string // folder of the engine's files, which are moved aside; empty: none
+}
+
+// Restore puts a backup in the place of the store in a file, whose server must not run. What was there, damaged or not, is kept aside. The errors
+// are *StoreError: then the store is as before, or only missing, and Restore can be called again, also after a power cut. The engine's files are
+// moved before the store is: without them the store of before is founded again, and with them a restored one would get their history.
+func Restore(r Restoring) (Summary, error) {
+	backup, path := r.Backup, r.Path
 	sum, err := Inspect(backup)
 	if err != nil {
 		return sum, err
@@ -166,24 +210,24 @@ func Restore(backup, path, aside string) (Summary, error) {
 			return sum, &StoreError{Path: path, Err: err}
 		}
 	}
-	if err := putBackup(backup, path, aside); err != nil {
+	if err := r.put(); err != nil {
 		return sum, &StoreError{Path: path, Err: err, Hint: "what was there is kept; restore it again"}
 	}
 	return sum, nil
 }
 
-func putBackup(backup, path, aside string) error {
-	from, err := os.Open(backup)
+func (r Restoring) put() error {
+	from, err := os.Open(r.Backup)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	dir, err := platform.OpenDir(filepath.Dir(path))
+	dir, err := platform.OpenDir(filepath.Dir(r.Path))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	name := filepath.Base(path)
+	name := filepath.Base(r.Path)
 	part, err := dir.OpenFile(name+restoreSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, storeMode)
 	if err != nil {
 		return err
@@ -192,14 +236,23 @@ func putBackup(backup, path, aside string) error {
 	if err := closeWritten(part, err); err != nil {
 		return err
 	}
-	s := &FileStore{path: path + restoreSuffix, log: zerolog.Nop(), floors: floorCounts{byFloor: map[int32]int{}}}
+	s := &FileStore{path: r.Path + restoreSuffix, log: zerolog.Nop(), floors: floorCounts{byFloor: map[int32]int{}}}
 	if err := s.openFile(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.Detach(), s.db.Close()); err != nil { // it may be a node's
+	err = s.Detach() // it may be a node's
+	if err == nil && r.Found {
+		err = s.SetProgress(Progress{New: true})
+	}
+	if err := errors.Join(err, s.db.Close()); err != nil {
 		return err
 	}
-	if err := dir.Rename(name, name+aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if r.Engine != "" {
+		if err := os.Rename(r.Engine, r.Engine+r.Aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := dir.Rename(name, name+r.Aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return errors.Join(dir.Rename(name+restoreSuffix, name), dir.SyncDir("."))

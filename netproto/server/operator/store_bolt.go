@@ -50,7 +50,8 @@ type FileStore struct {
 	log     zerolog.Logger
 	db      *bolt.DB
 	backups sync.WaitGroup
-	copying sync.Mutex // one backup at a time
+	copying sync.Mutex // one copy at a time
+	sending sync.Mutex // one Backup at a time
 
 	floors floorCounts
 }
@@ -62,6 +63,7 @@ func OpenStore(path string, log zerolog.Logger) (*FileStore, error) {
 	if err := s.openFile(); err != nil {
 		return nil, err
 	}
+	s.dropSnapshot()
 	if err := s.writeBackup(); err != nil {
 		s.db.Close()
 		return nil, &StoreError{Path: path, Err: err, Hint: fmt.Sprintf("its copy %q can't be written: make that place free and the folder writable for the server", Backup(path))}

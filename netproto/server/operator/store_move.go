@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -26,11 +25,13 @@ type Mover interface {
 	Kind() (kind, node string)
 	// Place is where the history says that changes are made.
 	Place() (Place, error)
-	// Join takes the store into the cluster of the server's settings. With an error nothing has changed.
-	Join(context.Context) error
-	// CanLeave is an error unless the settings let the store leave the cluster, and all floors of the cluster have come here.
-	CanLeave(context.Context) error
-	// Leave goes on with this server's file alone.
+	// Join takes the store into the cluster of the server's settings. With an error nothing has changed. lost: also if another node that
+	// has the store for itself is lost.
+	Join(ctx context.Context, lost bool) error
+	// CanLeave is an error unless the settings let the store leave the cluster, and all floors of the cluster have come here. lost: the
+	// other nodes are lost, and this one has been started without them.
+	CanLeave(ctx context.Context, lost bool) error
+	// Leave goes on with this server's file alone, if the history says so.
 	Leave() error
 }
 
@@ -41,8 +42,8 @@ type Place struct {
 	Since time.Time `json:"since,omitzero"` // not in a record, which has its own time
 }
 
-// taken is an error if another node than this one has the store for itself. lost is what can be done if that node is lost.
-func (p Place) taken(node, lost string) error {
+// Taken is an *InputError if another node than this one has the store for itself. lost is what can be done if that node is lost.
+func (p Place) Taken(node, lost string) error {
 	if p.Kind != KindBolt || p.Node == node {
 		return nil
 	}
@@ -64,16 +65,24 @@ func MoveRecord(by Actor, comment string, from, to Place) (compat.Audit, error) 
 // keyPlace is the key of the Place of the newest move.
 var keyPlace = []byte("place")
 
+// placeOf is what the record of a move says.
+func placeOf(record compat.Audit) (p Place, err error) {
+	if err := json.Unmarshal(record.After, &p); err != nil {
+		return p, fmt.Errorf("audit record %d: %w", record.Seq, err)
+	}
+	p.Since = record.Time
+	return p, nil
+}
+
 // putPlace keeps what the record of a move says.
 func putPlace(tx *bolt.Tx, record compat.Audit) error {
 	if !IsMove(record) {
 		return nil
 	}
-	var p Place
-	if err := json.Unmarshal(record.After, &p); err != nil {
-		return fmt.Errorf("audit record %d: %w", record.Seq, err)
+	p, err := placeOf(record)
+	if err != nil {
+		return err
 	}
-	p.Since = record.Time
 	value, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -88,6 +97,39 @@ func (s *FileStore) Place() (p Place, err error) {
 		return p, err
 	}
 	return p, json.Unmarshal(value, &p)
+}
+
+// PlaceAt is where the history said that changes are made when it had a number of records.
+func (s *FileStore) PlaceAt(seq uint64) (Place, error) {
+	for before := seq + 1; before > 1; {
+		records, err := s.Records(before, MaxRecords)
+		if err != nil || len(records) == 0 {
+			return Place{}, err
+		}
+		for _, record := range records {
+			if IsMove(record) {
+				return placeOf(record)
+			}
+		}
+		before = records[len(records)-1].Seq
+	}
+	return Place{}, nil
+}
+
+// Left reports whether this store is one by itself: it never was that of a node of a cluster, or the history says that the node has it for
+// itself. node is that node, as far as the store knows.
+func (s *FileStore) Left() (node string, left bool, err error) {
+	p, err := s.Progress()
+	if err != nil {
+		return "", false, err
+	}
+	place, err := s.Place()
+	if err != nil {
+		return "", false, err
+	}
+	_, records, err := s.Head()
+	member := p.Node != "" || !p.Made.IsZero()
+	return p.Node, !member || records == 0 || place.Kind == KindBolt && place.Node == p.Node, err
 }
 
 // Detach forgets how far this store has come with a cluster, so that all its floors are delivered when it joins one again.
@@ -117,7 +159,7 @@ func (s *FileStore) Detach() error {
 type Move struct {
 	From, To string // KindBolt and KindNATS
 	Comment  string
-	Confirm  bool // also from another node that has the store for itself, and can no longer give it back
+	Confirm  bool // also from another node that has the store for itself, or from a cluster whose other nodes are, and are lost
 }
 
 // Moved is what was moved.
@@ -199,24 +241,11 @@ func (o *Operator) moved(m Move, store Mover) (Moved, error) {
 
 // joinCluster moves the store into the cluster.
 func (o *Operator) joinCluster(ctx context.Context, by Actor, m Move, store Mover) error {
-	joined, _ := store.Kind()
-	if joined == KindBolt {
-		if err := store.Join(ctx); err != nil {
-			return fmt.Errorf("nothing was moved: %w", err)
-		}
+	if err := store.Join(ctx, m.Confirm); err != nil {
+		return fmt.Errorf("nothing was moved: %w", err)
 	}
 	_, node := store.Kind()
-	place, err := store.Place()
-	if err != nil {
-		return err
-	}
-	if why := place.taken(node, "Repeat this with confirm"); why != nil && !m.Confirm {
-		if joined == KindBolt {
-			return errors.Join(why, store.Leave())
-		}
-		return why
-	}
-	if err := o.recordMove(by, m, Place{Kind: KindBolt, Node: node}, Place{Kind: KindNATS, Node: node}); err != nil {
+	if err := o.recordMove(by, m, store, Place{Kind: KindNATS, Node: node}); err != nil {
 		return fmt.Errorf("the store is in the cluster, and the history could not say so: %w", err)
 	}
 	return nil
@@ -224,29 +253,34 @@ func (o *Operator) joinCluster(ctx context.Context, by Actor, m Move, store Move
 
 // leaveCluster moves the store out of the cluster. The record closes it for all nodes: nothing can follow there, until this node comes back.
 func (o *Operator) leaveCluster(ctx context.Context, by Actor, m Move, store Mover) error {
-	_, node := store.Kind()
-	place, err := store.Place()
-	if err != nil {
-		return err
-	}
-	if err := place.taken(node, "Move it to nats here with confirm"); err != nil { // two nodes by themselves would go different ways
-		return err
-	}
-	if err := store.CanLeave(ctx); err != nil {
+	if err := store.CanLeave(ctx, m.Confirm); err != nil {
 		return fmt.Errorf("nothing was moved: %w", err)
 	}
-	if place.Kind != KindBolt { // otherwise an earlier try has come so far
-		if err := o.recordMove(by, m, Place{Kind: KindNATS, Node: node}, Place{Kind: KindBolt, Node: node}); err != nil {
-			return fmt.Errorf("the store stays in the cluster: %w", err)
-		}
+	_, node := store.Kind()
+	if err := o.recordMove(by, m, store, Place{Kind: KindBolt, Node: node}); err != nil {
+		return fmt.Errorf("the store stays in the cluster: %w", err)
 	}
 	return store.Leave()
 }
 
-func (o *Operator) recordMove(by Actor, m Move, from, to Place) error {
-	record, err := MoveRecord(by, m.Comment, from, to)
-	if err != nil {
-		return err
-	}
-	return o.Audit.change(func() error { return o.Audit.commit(Commit{Record: record}) })
+// recordMove makes the record of a move, unless the history says so already, from an earlier try. Of two nodes that do so at the same moment the
+// second one sees the record of the first.
+func (o *Operator) recordMove(by Actor, m Move, store Mover, to Place) error {
+	return o.Audit.change(func() error {
+		from, err := store.Place()
+		if err != nil || from.Kind == to.Kind && from.Node == to.Node {
+			return err
+		}
+		if err := from.Taken(to.Node, fmt.Sprintf("Repeat this with confirm at %q", to.Node)); err != nil && !m.Confirm { // two nodes by themselves would go different ways
+			return err
+		}
+		if from.Since = (time.Time{}); from.Kind != KindBolt {
+			from = Place{Kind: m.From, Node: to.Node}
+		}
+		record, err := MoveRecord(by, m.Comment, from, to)
+		if err != nil {
+			return err
+		}
+		return o.Audit.commit(Commit{Record: record})
+	})
 }

@@ -16,8 +16,10 @@ const (
 	bucketShared = "shared" // keyNow → Progress
 )
 
-// Progress is how far a node has come with the floors of its cluster. The zero value is nothing.
+// Progress is how far a node has come with its cluster. The zero value is nothing: the store of a server by itself.
 type Progress struct {
+	Node string    `json:",omitempty"` // name of the node whose history is, or is about to be, the cluster's
+	New  bool      `json:",omitempty"` // this store is a backup that founds the cluster anew, and has not yet
 	Made time.Time // when the cluster's floors were first made, which tells them from floors that were made anew; set once this node's own are in them
 	Seq  uint64    // of the newest message about floors that is in this store
 }

@@ -37,7 +37,7 @@ type moveCommand struct {
 	From    string `group:"store" required:"" enum:"bolt,nats" placeholder:"KIND" help:"Where the store is: bolt, the file of one server, or nats, a cluster."`
 	To      string `group:"store" required:"" enum:"bolt,nats" placeholder:"KIND" help:"Where it goes."`
 	Comment string `group:"store" placeholder:"TEXT" help:"Reason, for the history."`
-	Yes     bool   `group:"store" help:"Take the store from another node that has it for itself and is lost, with the changes that it made since."`
+	Yes     bool   `group:"store" help:"The other nodes are lost: take the store from one that has it for itself, with the changes that it made since, or from a cluster of which only this node is left."`
 	apiFlags
 	console.JSONFlags
 }
@@ -47,7 +47,8 @@ func (moveCommand) Help() string {
 	return `The server goes on serving players. Write [Cluster] into its settings before a move to nats, and take it out before a move to bolt: the
 server reads them for the move, and the next start finds the same. The chain of the history is verified before and after. An interrupted
 move is given up, or completed if the cluster has the whole history already; after a kill of the server the next start completes a move to
-nats. After a kill in a move to bolt write [Cluster] back before the next start, and move again. Move out at one node at a time.
+nats. After a kill in a move to bolt the next start may find a store that is still the cluster's: it serves players and is read-only, until
+you write [Cluster] back, start it again and repeat the move, or confirm with --yes that all other nodes are lost.
 
   collet compat store move --from bolt --to nats --comment "three nodes from now on"
   collet compat store move --from nats --to bolt`
@@ -199,19 +200,17 @@ func (r restoreCommand) Run(ctx context.Context, c console.Console) error {
 	}
 	aside := time.Now().UTC().Format(".20060102-150405.before")
 	out := restored{Store: set.Compat.Store, Kept: set.Compat.Store + aside}
-	if out.Summary, err = operator.Restore(r.File, set.Compat.Store, aside); err != nil {
+	restoring := operator.Restoring{Backup: r.File, Path: set.Compat.Store, Aside: aside, Found: set.Cluster.Name != ""}
+	if restoring.Found && !set.Cluster.External() {
+		restoring.Engine = set.ClusterFolder()
+		out.Engine = restoring.Engine + aside
+	}
+	if out.Summary, err = operator.Restore(restoring); err != nil {
 		return err
 	}
-	if _, err := os.Stat(out.Kept); err != nil {
-		out.Kept = ""
-	}
-	if folder := set.ClusterFolder(); set.Cluster.Name != "" && !set.Cluster.External() {
-		err := os.Rename(folder, folder+aside)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the store is restored, and the engine's files of the cluster are still there: %w; move %s away before the start", err, folder)
-		}
-		if err == nil {
-			out.Engine = folder + aside
+	for _, kept := range []*string{&out.Kept, &out.Engine} {
+		if _, err := os.Stat(*kept); err != nil {
+			*kept = ""
 		}
 	}
 	return r.Print(c.Out, out, func(w io.Writer) error {
