@@ -11,15 +11,16 @@ import (
 )
 
 // openFigures receives beacons on the HTTP port, if a folder for their figures is set. It writes until alive ends, which is after the last answer.
-func (r *running) openFigures(alive context.Context, board *releases.Board) (err error) {
-	if r.set.Operations.Figures == "" {
+func (r *running) openFigures(alive context.Context) (err error) {
+	if r.set.Operations.Figures == "" || r.sockets.http == nil {
 		return nil
 	}
 	o := figures.Options{Folder: r.set.Operations.Figures, Name: r.monitor.NameOf, Remote: r.monitor.PlayerAddress, Now: time.Now, Log: r.log}
-	if board != nil {
+	if board := aboutServer(r.set).Releases; board != nil {
 		o.Sizes = func() map[adoption.Has]int64 { return sizesOf(board) }
 	}
 	if r.figures, err = figures.Open(o); err != nil {
+		r.sockets.close()
 		return err
 	}
 	r.monitor.Mount(figures.Owns, r.figures)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -71,8 +72,11 @@ func serve(ctx context.Context, opt options, set config.Settings, from *predeces
 	if err := r.listen(ctx); err != nil {
 		return err
 	}
+	if err := r.mountPages(); err != nil {
+		return err
+	}
 	if from == nil { // health is told from the start; a successor tells it when it serves
-		if err := r.mountPages(alive); err != nil {
+		if err := r.openFigures(alive); err != nil {
 			return err
 		}
 		r.serveMonitor(alive)
@@ -92,7 +96,7 @@ func serve(ctx context.Context, opt options, set config.Settings, from *predeces
 		if err := from.waitForStore(); err != nil {
 			return err
 		}
-		if err := r.mountPages(alive); err != nil {
+		if err := r.openFigures(alive); err != nil {
 			return err
 		}
 	}
@@ -165,7 +169,7 @@ func (r *running) closeOperator() {
 
 // openOperator opens the store of the settings: the server's own, or that of a cluster.
 func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt operator.Options) (*operator.Operator, error) {
-	started := false
+	started, handed := false, r.from != nil || r.operator != nil // clients wait meanwhile
 	store, err := cluster.OpenNode(ctx, func() (c cluster.Config, err error) {
 		set := r.set
 		if started { // for a move: as they are now
@@ -179,17 +183,30 @@ func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt oper
 		case set.Cluster.Name == "":
 			return c, nil
 		}
-		return cluster.FromSettings(set, os.Getenv, r.log)
+		c, err = cluster.FromSettings(set, os.Getenv, r.log)
+		if handed {
+			c.Patience = clusterTime
+		}
+		return c, err
 	}, r.set.Compat.Store, r.log)
 	if err != nil {
 		return nil, err
 	}
 	started = true
 	o, err := operator.New(store, d, opt, r.log)
+	for end := time.Now().Add(cluster.Patience); handed && isReadOnly(err) && time.Now().Before(end) && ctx.Err() == nil; { // the build changes the settings
+		<-time.After(writableTime)
+		o, err = operator.New(store, d, opt, r.log)
+	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return o, nil
+}
+
+func isReadOnly(err error) bool {
+	var fault *operator.ReadOnlyError
+	return errors.As(err, &fault)
 }
 
 // listen opens all ports. It runs before the hashing of gigabytes, so an occupied port fails early.
@@ -255,17 +272,13 @@ func guardUpdatePorts(at config.Addresses, inherited server.Sockets, tokens stri
 	return nil
 }
 
-// mountPages prepares what the HTTP port answers beside health and files, if it is configured. Figures are written until alive ends.
-func (r *running) mountPages(alive context.Context) (err error) {
+// mountPages prepares what the HTTP port answers beside health, files and beacons, if it is configured.
+func (r *running) mountPages() (err error) {
 	if r.sockets.http == nil {
 		return nil
 	}
 	r.monitor.Mount(admin.Owns, admin.New(&r.monitor))
 	about := aboutServer(r.set)
-	if err := r.openFigures(alive, about.Releases); err != nil {
-		r.sockets.close()
-		return err
-	}
 	if about.SignIn, err = signInFor(r.set.SignIn); err != nil {
 		r.sockets.close()
 		return err

@@ -46,8 +46,12 @@ const (
 
 	// prepareTime is how long a new process may take to read what it offers, while the old one serves: TimeoutStartSec of the unit.
 	prepareTime = 30 * time.Minute
-	// takeTime is how long it may take with the store, while clients wait: cluster.Patience, and a slow disk.
+	// takeTime is how long it may take with the store, while clients wait: clusterTime and cluster.Patience, and a slow disk.
 	takeTime = 30 * time.Second
+	// clusterTime is how long it waits for the other nodes of a cluster, unless its build changes the settings: then it waits for a majority,
+	// up to cluster.Patience, and looks every writableTime. The old one had joined, so the store has what the others have.
+	clusterTime  = 500 * time.Millisecond
+	writableTime = 50 * time.Millisecond
 	// helloTime is how long accepted clients may take to send their hello. They send it at once.
 	helloTime = 2 * time.Second
 )
