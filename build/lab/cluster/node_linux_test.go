@@ -37,14 +37,15 @@ type house struct {
 
 // node is a collet-server with a folder of its own.
 type node struct {
-	name string
-	dir  string
-	cmd  *exec.Cmd
-	pid  *atomic.Int64 // of its last process
-	done chan struct{} // closed when the process has ended
-	log  *bytes.Buffer
-	mu   *sync.Mutex // of log
-	api  *http.Client
+	name   string
+	dir    string
+	listen string // for players
+	cmd    *exec.Cmd
+	pid    *atomic.Int64 // of its last process
+	done   chan struct{} // closed when the process has ended
+	log    *bytes.Buffer
+	mu     *sync.Mutex // of log
+	api    *http.Client
 }
 
 // build founds a cluster of three members a, b and c; nothing runs yet.
@@ -72,7 +73,7 @@ func buildWith(t testing.TB, wires *wires, extra ...string) *house {
 // add writes the settings of a node.
 func (h *house) add(t testing.TB, name string) {
 	t.Helper()
-	n := &node{name: name, dir: filepath.Join(h.dir, name), pid: &atomic.Int64{}, mu: &sync.Mutex{}, log: &bytes.Buffer{}}
+	n := &node{name: name, dir: filepath.Join(h.dir, name), listen: "127.0.0.1:0", pid: &atomic.Int64{}, mu: &sync.Mutex{}, log: &bytes.Buffer{}}
 	for _, folder := range []string{"Resources", "PlatformBinaries"} {
 		must(t, os.MkdirAll(filepath.Join(n.dir, folder), 0o755))
 	}
@@ -136,7 +137,7 @@ func (h *house) start(t testing.TB, names ...string) {
 func (n *node) start(t testing.TB, program string, args ...string) {
 	t.Helper()
 	_ = os.Remove(filepath.Join(n.dir, "control")) // of a killed one
-	n.cmd = exec.Command(program, append([]string{"--config", "server.toml", "--listen", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
+	n.cmd = exec.Command(program, append([]string{"--config", "server.toml", "--listen", n.listen, "--log-level", "debug"}, args...)...)
 	n.cmd.Dir, n.cmd.Env = n.dir, append(os.Environ(), "COLLET_CLUSTER_TOKEN=0123456789abcdef", "GOMAXPROCS=1")
 	out, err := n.cmd.StderrPipe()
 	must(t, err)
