@@ -55,7 +55,7 @@ func (s stage) setup(e *testscript.Env, earlier map[string]bool) error {
 	if err := s.Setup(e); err != nil {
 		return err
 	}
-	// EARLIER_COLLET, EARLIER_SERVER and TODAYS_SERVER are the same ones in all scripts.
+	// EARLIER_COLLET, EARLIER_SERVER, TODAYS_COLLET and TODAYS_SERVER are the same ones in all scripts.
 	others := map[string]string{"COLLET_CLIENT": "OTHER_CLIENT", "COLLET_SERVER": "OTHER_SERVER", "COLLET": "OTHER_COLLET"}
 	for variable, name := range programs() {
 		these, those := s.Programs, s.earlier
@@ -67,6 +67,10 @@ func (s stage) setup(e *testscript.Env, earlier map[string]bool) error {
 	}
 	e.Setenv("EARLIER_COLLET", filepath.Join(s.earlier, programs()["COLLET"]))
 	e.Setenv("EARLIER_SERVER", filepath.Join(s.earlier, programs()["COLLET_SERVER"]))
+	if e.Setenv("MAINTENANCE_EXIT", "19"); earlier["COLLET_CLIENT"] { // those of earlier clients know no signed rules
+		e.Setenv("MAINTENANCE_EXIT", "0")
+	}
+	e.Setenv("TODAYS_COLLET", filepath.Join(s.Programs, programs()["COLLET"]))
 	e.Setenv("TODAYS_SERVER", filepath.Join(s.Programs, programs()["COLLET_SERVER"]))
 	return nil
 }
