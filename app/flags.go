@@ -72,7 +72,7 @@ type start struct {
 	Lang     string `group:"Other" placeholder:"LOCALE" help:"Language of all texts, for example de or pt-BR. Default: that of the system."`
 	LogLevel string `group:"Other" default:"info" enum:"debug,info,warn,error" help:"Level of the log file: ${enum}."`
 
-	Adopt string `group:"Other" placeholder:"DIR" help:"Make an install of a folder that holds the game already: its files move into DIR/Resources, this program is copied to DIR, and the next start fetches only what differs. With --UserWritablePath or its setting the files move into that folder, and this program stays. Shows the plan and asks, in the window or, with --headless, in the terminal."`
+	Adopt string `group:"Other" placeholder:"DIR" help:"Make an install of the folder that holds the game already: everything in it moves into DIR/Resources, this program is copied to DIR, and the next start fetches only what differs. With --UserWritablePath or its setting the files move into that folder, and this program stays. Shows the plan and asks, in the window or, with --headless, in the terminal."`
 	Yes   bool   `group:"Other" help:"With --adopt: do not ask, and open no window."`
 
 	Control    string `hidden:""`

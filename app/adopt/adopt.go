@@ -59,9 +59,10 @@ type Plan struct {
 // ErrInstalled means that the folder is an install already.
 var ErrInstalled = errors.New("is an install of this client already: start it there")
 
-// Look finds out what Adopt will do with the folder called name. program is the name of the client's program, resources the folder of an
-// install for the game's files, with slashes. It changes nothing.
-func Look(parent platform.FS, name, program, resources string) (Plan, error) {
+// Look finds out what Adopt will do with the folder called name. client is the name of the client's program, resources the folder of an
+// install for the game's files, with slashes, and description the path of the file that describes the game, which need not be there. It changes
+// nothing.
+func Look(parent platform.FS, name, client, resources, description string) (Plan, error) {
 	p := Plan{Name: name, Resources: path.Clean(resources)}
 	beside := name + Suffix
 	_, err := parent.Lstat(path.Join(beside, marker))
@@ -73,17 +74,19 @@ func Look(parent platform.FS, name, program, resources string) (Plan, error) {
 	switch {
 	case p.Resumed && errors.Is(err, fs.ErrNotExist):
 		return p, p.count(parent, path.Join(beside, p.Resources))
+	case errors.Is(err, fs.ErrNotExist):
+		return p, fmt.Errorf("%s is not there: %w", parent.Path(name), ErrNotAGame)
 	case err != nil:
 		return p, err
 	case !info.IsDir():
-		return p, fmt.Errorf("%s is no folder; name the folder of the game itself", parent.Path(name))
+		return p, fmt.Errorf("%s is no folder: %w", parent.Path(name), ErrNotAGame)
 	case exists(parent, path.Join(name, marker)):
 		p.Resumed = true
 		return p, p.count(parent, path.Join(name, p.Resources))
-	case exists(parent, path.Join(name, program)) && exists(parent, path.Join(name, p.Resources)):
+	case exists(parent, path.Join(name, client)) && exists(parent, path.Join(name, p.Resources)):
 		return p, fmt.Errorf("%s %w", parent.Path(name), ErrInstalled)
 	}
-	return p, p.count(parent, name)
+	return p, p.look(parent, description)
 }
 
 // isFree reports whether a name is not taken, or is that of a folder in which only our marker was begun.
@@ -130,7 +133,7 @@ func Adopt(parent platform.FS, p Plan, files []File) error {
 	beside := p.Name + Suffix
 	inside := path.Join(beside, p.Resources)
 	if err := place(parent, beside, files, path.Dir(inside)); err != nil {
-		return fmt.Errorf("place the client: %w", err)
+		return fmt.Errorf("place the client in %s, for which the folder above the game's must be writable and have room: %w", parent.Path(beside), err)
 	}
 	if !exists(parent, inside) {
 		if err := parent.Rename(p.Name, inside); err != nil {

@@ -54,7 +54,7 @@ func run(fsys platform.FS) error { return runIn(fsys, "Resources") }
 
 // runIn is run of a client whose settings have another folder for the game's files.
 func runIn(fsys platform.FS, resources string) error {
-	p, err := adopt.Look(fsys, "Lathe", "Client", resources)
+	p, err := adopt.Look(fsys, "Lathe", "Client", resources, "")
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func runIn(fsys platform.FS, resources string) error {
 func TestAdopt(t *testing.T) {
 	disk := plant(t, game)
 	fsys := disk.Open(faultfs.Options{})
-	p, err := adopt.Look(fsys, "Lathe", "Client", "Resources")
+	p, err := adopt.Look(fsys, "Lathe", "Client", "Resources", "")
 	if want := (adopt.Plan{Name: "Lathe", Resources: "Resources", Files: 3, Bytes: 23}); err != nil || p != want {
 		t.Errorf("%+v, %v; want %+v", p, err, want)
 	}

@@ -31,7 +31,7 @@ func OpenElsewhere(game, root string) (e *Elsewhere, err error) {
 	}
 	game = filepath.Join(parent, filepath.Base(game))
 	if _, inside := within(game, root); inside {
-		return nil, fmt.Errorf("%s is where this client keeps the game, and lies in that folder; name the folder of the game itself", root)
+		return nil, fmt.Errorf("%s is where this client keeps the game, and lies in that folder: %w", root, ErrNotAGame)
 	}
 	e = &Elsewhere{}
 	defer func() {
@@ -84,23 +84,25 @@ func (e *Elsewhere) Close() error {
 	return errors.Join(all...)
 }
 
-// Look finds out what Adopt will do with the game's folder called name. It changes nothing.
-func (e *Elsewhere) Look(name, resources string) (Plan, error) {
+// Look finds out what Adopt will do with the game's folder called name; see the function Look. It changes nothing.
+func (e *Elsewhere) Look(name, resources, description string) (Plan, error) {
 	p := Plan{Name: name, Resources: path.Clean(resources)}
 	taken := !isEmpty(e.Root, p.Resources)
 	info, err := e.Parent.Lstat(name)
 	switch {
 	case e.Above != nil && e.Game == path.Join(e.Own, p.Resources):
 		return p, fmt.Errorf("%s %w", e.Parent.Path(name), ErrInstalled)
+	case errors.Is(err, fs.ErrNotExist):
+		return p, fmt.Errorf("%s is not there: %w", e.Parent.Path(name), ErrNotAGame)
 	case err != nil:
 		return p, err
 	case !info.IsDir():
-		return p, fmt.Errorf("%s is no folder; name the folder of the game itself", e.Parent.Path(name))
+		return p, fmt.Errorf("%s is no folder: %w", e.Parent.Path(name), ErrNotAGame)
 	case taken:
 		return p, fmt.Errorf("this client has files of the game already, in %s; start it, or move that folder elsewhere first", e.Root.Path(p.Resources))
 	}
 	p.Resumed = exists(e.Root, p.Resources+partial)
-	return p, p.count(e.Parent, name)
+	return p, p.look(e.Parent, description)
 }
 
 // isEmpty reports whether a folder is not there, or has nothing in it.

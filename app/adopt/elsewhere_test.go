@@ -32,7 +32,7 @@ func elsewhere(fsys *faultfs.FS, above bool) *adopt.Elsewhere {
 }
 
 func runElsewhere(t *testing.T, e *adopt.Elsewhere) error {
-	p, err := e.Look("Lathe", "Data/Packs")
+	p, err := e.Look("Lathe", "Data/Packs", "")
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func TestOpenElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Look("Resources", "Resources"); !errors.Is(err, adopt.ErrInstalled) {
+	if _, err := e.Look("Resources", "Resources", ""); !errors.Is(err, adopt.ErrInstalled) {
 		t.Errorf("the install's own folder: %v", err)
 	}
 	if err := e.Close(); err != nil {

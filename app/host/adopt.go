@@ -71,6 +71,9 @@ func (a *adoption) open() (f folders, err error) {
 	if _, inside := below(a.dir, a.exe); inside {
 		return f, errors.New("this program lies in that folder; copy it elsewhere and start it there")
 	}
+	if err := adopt.Check(a.dir); err != nil {
+		return f, err
+	}
 	names, err := a.names().Checked()
 	switch {
 	case err != nil:
@@ -90,7 +93,7 @@ func (a *adoption) openPortable(resources string) (folders, error) {
 	if err != nil {
 		return folders{}, err
 	}
-	if a.plan, err = adopt.Look(parent, filepath.Base(a.dir), filepath.Base(a.exe), resources); err != nil {
+	if a.plan, err = adopt.Look(parent, filepath.Base(a.dir), filepath.Base(a.exe), resources, a.description()); err != nil {
 		return folders{}, errors.Join(err, parent.Close())
 	}
 	return folders{parent, func(context.Context) error { return adopt.Adopt(parent, a.plan, a.files()) }}, nil
@@ -102,12 +105,17 @@ func (a *adoption) openElsewhere(resources string) (folders, error) {
 	if err != nil {
 		return folders{}, err
 	}
-	if a.plan, err = e.Look(filepath.Base(a.dir), resources); err != nil {
+	if a.plan, err = e.Look(filepath.Base(a.dir), resources, a.description()); err != nil {
 		return folders{}, errors.Join(err, e.Close())
 	}
 	return folders{e, func(ctx context.Context) error {
 		return e.Adopt(ctx, a.plan, a.existing(a.base+product.DescriptionExt))
 	}}, nil
+}
+
+// description is the file beside this program that names the game's.
+func (a *adoption) description() string {
+	return filepath.Join(a.folder, a.base+product.DescriptionExt)
 }
 
 // home is the folder that has the game's files afterwards.

@@ -88,7 +88,7 @@ func TestAdoptInWindow(t *testing.T) {
 	if code != 0 || again == nil || again.exe != filepath.Join(old, "Lathe") || strings.Join(again.args, " ") != "--lang=en --relaunched=0 -- --level=2" {
 		t.Errorf("code %d, then %+v", code, again)
 	}
-	if plan := window.asked[0]; len(window.asked) != 2 || !strings.Contains(plan.Body, old+" has 2 files, 11 B.") || !strings.Contains(plan.Body, filepath.Join(old, "Resources")) {
+	if plan := window.asked[0]; len(window.asked) != 2 || !strings.Contains(plan.Body, "Files in "+old+": 2, 11 B.") || !strings.Contains(plan.Body, filepath.Join(old, "Resources")) {
 		t.Errorf("asked %+v", window.asked)
 	}
 }
