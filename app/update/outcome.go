@@ -101,7 +101,7 @@ func Ends() []End {
 		{ComponentsMismatch, NoCause, "end.components", []Action{Copy, Retry, Proceed, Offline, Quit}, 18},
 		{Maintenance, NoCause, "end.maintenance", failed, 19},
 		{RuntimeFailed, NoCause, "end.runtime", []Action{Play, Repair, Report, Quit}, 30},
-		{AlreadyRunning, NoCause, "end.running", []Action{Quit}, 31},
+		{AlreadyRunning, NoCause, "end.running", []Action{Retry, Quit}, 31},
 		{Cancelled, NoCause, "end.cancelled", nil, 40},
 		{Redirected, NoCause, "end.redirected", nil, 15},
 		{PlayerPinned, NoCause, "end.pinned", []Action{Update, Store, Offline, Details, Quit}, 11},

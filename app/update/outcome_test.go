@@ -93,7 +93,7 @@ func TestActions(t *testing.T) {
 		update.PlatformUnsupported: update.Store, update.ServerMissingNativeUpdate: update.Website, update.UpdaterOutdated: update.Website,
 		update.Failed: update.Retry, update.ContentMismatch: update.Retry, update.ClientTooNew: update.Retry,
 		update.ComponentsMismatch: update.Copy, update.Maintenance: update.Retry, update.RuntimeFailed: update.Play,
-		update.AlreadyRunning: update.Quit, update.PlayerPinned: update.Update, update.UpdateLoop: update.Copy,
+		update.AlreadyRunning: update.Retry, update.PlayerPinned: update.Update, update.UpdateLoop: update.Copy,
 		update.SetIncomplete: update.Retry,
 	}
 	for _, end := range update.Ends() {

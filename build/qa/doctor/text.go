@@ -161,7 +161,11 @@ func (p *sheet) setText() string {
 	if len(i.Files) == 0 {
 		return fmt.Sprintf("not known; the file %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
 	}
-	text := fmt.Sprintf("%d files, %s, id %s: %d right, %d wrong", len(i.Files), text.Bytes(size), fileset.ShortDigest(i.Set), found["right"], found["wrong"])
+	id := "of no release" // what a package brought along is recorded without one
+	if i.Set != "" {
+		id = "id " + fileset.ShortDigest(i.Set)
+	}
+	text := fmt.Sprintf("%d files, %s, %s: %d right, %d wrong", len(i.Files), text.Bytes(size), id, found["right"], found["wrong"])
 	if n := found["unchecked"]; n > 0 {
 		text += fmt.Sprintf(", %d of the right size (--hash reads them)", n)
 	}
@@ -191,7 +195,7 @@ func (p *sheet) proof() string {
 // running describes the running clients.
 func (p *sheet) running() string {
 	text := map[inspect.LockState]string{
-		inspect.LockFree: "no client", inspect.LockHeld: "a client has this install open; a second start would bring it forward",
+		inspect.LockFree: "no client", inspect.LockHeld: "a client has this install open; a second start brings its window forward, or says that the game is running",
 		inspect.LockUnknown: "can't be told",
 	}[p.d.Install.Running]
 	if p.d.Install.InUse == inspect.LockHeld {
@@ -251,6 +255,9 @@ func (p *sheet) nextStart() (lines []string) {
 		text = "then verifies every file, because the set is no release, and asks the server; without one it asks the player before it starts"
 	case next.Verify:
 		text = "then verifies every file, because the last end was unclean, and asks the server"
+		if p.d.Install.Running == inspect.LockHeld {
+			text = "then asks the server; unless the client that has this install open ends cleanly, it verifies every file before"
+		}
 	}
 	if next.Set != p.d.Install.Set {
 		text = fmt.Sprintf("leads to set %s (%s); %s", fileset.ShortDigest(next.Set), next.State, text)
