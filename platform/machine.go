@@ -18,7 +18,7 @@ type Holder struct {
 const maxHolders = 8
 
 // Holders lists the other processes that have a file open or mapped, as far as this user may see them. It is for messages: it takes up
-// to half a second, and the result may be outdated when it returns. nil means unknown or none. path is absolute.
+// to two seconds on a busy machine, and the result may be outdated when it returns. nil means unknown or none. path is absolute.
 func Holders(path string) []Holder { return holders(path) }
 
 // VolumeOf is the volume of path, as the system names it: the mount point, on Windows the drive or folder where it is mounted. For a

@@ -29,8 +29,8 @@ const (
 	maxMounts = 4 << 20
 	// maxMaps is how many bytes of one process' mappings are read: a large browser has a few 100 kB.
 	maxMaps = 4 << 20
-	// holdersTime limits the examination of all processes.
-	holdersTime = 500 * time.Millisecond
+	// holdersTime limits the examination of all processes. It takes some 10 ms for 200 of them, and far longer on a busy machine.
+	holdersTime = 2 * time.Second
 )
 
 // volumeOf reads mountinfo, see proc_pid_mountinfo(5).
@@ -87,13 +87,17 @@ func holders(path string) []Holder {
 		return nil
 	}
 	var found []Holder
-	for _, pid := range processes() {
-		if len(found) >= maxHolders || time.Now().After(want.until) {
-			break
-		}
-		if proc := "/proc/" + strconv.Itoa(pid); want.openIn(proc) || want.mappedIn(proc) {
-			name, _ := os.ReadFile(proc + "/comm") // a process may end meanwhile
-			found = append(found, Holder{PID: pid, Name: text.Line(strings.TrimSpace(string(name)))})
+	pids := processes()
+	for _, holds := range []func(proc string) bool{want.openIn, want.mappedIn} { // mappings take much longer to read
+		for _, pid := range pids {
+			if len(found) >= maxHolders || time.Now().After(want.until) {
+				return found
+			}
+			known := slices.ContainsFunc(found, func(h Holder) bool { return h.PID == pid })
+			if proc := "/proc/" + strconv.Itoa(pid); !known && holds(proc) {
+				name, _ := os.ReadFile(proc + "/comm") // a process may end meanwhile
+				found = append(found, Holder{PID: pid, Name: text.Line(strings.TrimSpace(string(name)))})
+			}
 		}
 	}
 	return found
@@ -124,7 +128,7 @@ func wanted(path string) (held, error) {
 	return h, nil
 }
 
-// processes are the ids of all processes except this one.
+// processes are the ids of all processes except this one, the newest first: a player's programs before those of the system.
 func processes() (pids []int) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -137,7 +141,7 @@ func processes() (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
-	slices.Sort(pids)
+	slices.SortFunc(pids, func(a, b int) int { return cmp.Compare(b, a) })
 	return pids
 }
 
