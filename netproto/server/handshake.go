@@ -117,6 +117,7 @@ func (s *Server) snapshotFor(c *catalogue.Catalogue) *compat.Snapshot {
 // judgeHello judges a hello, and registers the session with the operator.
 func (c *session) judgeHello(hello *netproto.Handshake) *handshake {
 	h := &handshake{session: c, message: hello, snapshot: c.server.snapshotFor(c.catalogue), hello: hello.Hello(c.generation)}
+	h.snapshot = c.catalogue.SnapshotFor(h.snapshot, h.hello, objectCapabilities(c.catalogue.Folder(), hello.Capabilities) != 0)
 	if !c.generation.Engine() {
 		h.account = hello.Said().Account
 	}
@@ -190,6 +191,7 @@ func (h *handshake) buildEngineAnswer(answer *netproto.HandshakeAnswer, offer *c
 		version = h.message.Compatibility
 	}
 	answer.Compare(h.message, version, c.catalogue.Metadata())
+	answer.CompatibilityOutdated = answer.CompatibilityOutdated || c.catalogue.Withholds(h.hello.Target)
 	if h.verdict.UpdaterOutdated() {
 		return []netproto.Message{answer, &netproto.Disconnect{}}, true
 	}

@@ -36,6 +36,9 @@ func (c *Catalogue) Describe(w io.Writer) error {
 		if name == "" {
 			name = "any other target"
 		}
+		if c.Withholds(o.target) {
+			name += " (none for everybody)"
+		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\n", name, len(o.files), o.totalBytes(), o.nativeUpdate(), o.contentIdentity(), c.offers.describeVariants(o))
 	}
 	if len(c.editions) > 0 {
@@ -71,7 +74,9 @@ func (c *Catalogue) Announce(log zerolog.Logger) {
 	if targets == "" {
 		targets = "none"
 	}
-	log.Info().Msgf("Compatibility version: %s", c.compatibility)
+	if c.compatibility != "" {
+		log.Info().Msgf("Compatibility version: %s", c.compatibility)
+	}
 	if c.metadata != "" {
 		log.Info().Msgf("Metadata version: %s", c.metadata)
 	}

@@ -49,14 +49,14 @@ func openRelease(ctx context.Context, set config.Settings, before *Catalogue, lo
 
 // buildRelease builds a catalogue from the current releases of the configured channel.
 func buildRelease(ctx context.Context, f *Folder, set config.Settings, entries []release.Entry, before *Catalogue, log zerolog.Logger) (*Catalogue, error) {
-	editions, err := readEditions(f, set.Release, entries, log)
+	editions, withheld, err := readEditions(f, set.Release, entries, log)
 	if err != nil {
 		return nil, err
 	}
 	if set.CompatibilityVersion, err = commonCompatibility(f.path, editions); err != nil {
 		return nil, err
 	}
-	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: newOffers(), folder: f}
+	c := &Catalogue{compatibility: set.CompatibilityVersion, storage: set.Storage(), offers: newOffers(), folder: f, withheld: withheld}
 	c.held.count.Store(1)
 	arrangeFiles(c, editions)
 	if err := loadPlain(ctx, c.files, newPlainLoader(f, set, before, editions)); err != nil {
@@ -75,35 +75,30 @@ func buildRelease(ctx context.Context, f *Folder, set config.Settings, entries [
 	return c, nil
 }
 
-// readEditions finds the current release of every target of the channel.
-func readEditions(f *Folder, r config.Release, entries []release.Entry, log zerolog.Logger) ([]edition, error) {
+// readEditions finds the current release of every target of the channel. Targets without one are withheld.
+func readEditions(f *Folder, r config.Release, entries []release.Entry, log zerolog.Logger) (found []edition, withheld []string, err error) {
 	product, err := chooseProduct(r, entries)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	current := currentOf(entries)
-	var found []edition
 	for _, l := range slices.SortedFunc(maps.Keys(tracksOf(entries)), func(a, b track) int { return cmp.Compare(a.target, b.target) }) {
 		if l.product != product || l.channel != r.Channel {
 			continue
 		}
 		e, any := current[l]
 		if !any {
-			log.Warn().Str("target", l.target).Msg("No release of this target is for everybody: clients that know nothing of releases are offered none")
+			log.Warn().Str("target", l.target).Msg("No release of this target is for everybody: clients that read the signed list go by it, others are offered nothing; publish a release, or roll one out to 100 percent")
+			withheld = append(withheld, l.target)
 			continue
 		}
 		one, err := f.store.readEdition(e)
 		if err != nil {
-			return nil, &Error{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"}
+			return nil, nil, &Error{Subject: "release", Path: e.Path(), Err: err, Hint: "finish copying the release folder"}
 		}
 		found = append(found, one)
 	}
-	if len(found) == 0 {
-		return nil, &Error{Subject: "release folder", Path: f.path,
-			Err:  fmt.Errorf("has no release of product %q in channel %q that all clients are offered", product, r.Channel),
-			Hint: "publish one, or roll one out to 100 percent"}
-	}
-	return found, nil
+	return found, withheld, nil
 }
 
 func tracksOf(entries []release.Entry) map[track]bool {
@@ -152,8 +147,11 @@ func (d diskStore) readEdition(e release.Entry) (one edition, err error) {
 	return one, err
 }
 
-// commonCompatibility is the common compatibility version of all editions.
+// commonCompatibility is the common compatibility version of all editions; empty without editions.
 func commonCompatibility(folder string, editions []edition) (string, error) {
+	if len(editions) == 0 {
+		return "", nil
+	}
 	first := editions[0].head.Compatibility
 	var each []string
 	apart := false
@@ -175,7 +173,7 @@ func commonCompatibility(folder string, editions []edition) (string, error) {
 	}
 }
 
-// arrangeFiles creates the files and offers: files that all targets share, and each target's own.
+// arrangeFiles creates the files and offers: files that all targets share, and each target's own. Withheld targets have an empty one.
 func arrangeFiles(c *Catalogue, editions []edition) {
 	alike := map[release.ListedFile]int{}
 	for _, e := range editions {
@@ -201,6 +199,9 @@ func arrangeFiles(c *Catalogue, editions []edition) {
 			own.addFile(f)
 		}
 		c.offers.byTarget[e.Target] = own
+	}
+	for _, target := range c.withheld {
+		c.offers.byTarget[target] = &Offer{target: target}
 	}
 	slices.SortStableFunc(c.files, func(a, b *File) int { return cmp.Compare(a.Target, b.Target) })
 	for i, f := range c.files {
@@ -283,13 +284,30 @@ func (e edition) announce(log zerolog.Logger) {
 
 // warnExpiry warns if the folder's signatures have expired or expire soon.
 func warnExpiry(ctx context.Context, f *Folder, c *Catalogue, log zerolog.Logger) {
+	if len(c.editions) == 0 {
+		warnListExpiry(f.lists, log)
+		return
+	}
 	first := c.editions[0].Entry
 	current, err := f.trust.client.Refresh(ctx, trust.StoreFetcher{Store: f.store}, release.Query{Product: first.Product, Channel: first.Channel, Target: first.Target})
 	if err == nil && !current.Fresh {
 		log.Warn().Time("expired", current.Expires).Msgf("Players are told that they may not be up to date: %s; sign the metadata anew with collet release refresh", current.Why)
 	}
 	if left := time.Until(current.Expires); err == nil && current.Fresh && left < soonExpired {
-		log.Warn().Time("expires", current.Expires).Msg("The signatures of the release folder end soon; sign the metadata anew with collet release refresh")
+		log.Warn().Time("expires", current.Expires).Msg(expirySoon)
+	}
+}
+
+const expirySoon = "The signatures of the release folder end soon; sign the metadata anew with collet release refresh"
+
+// warnListExpiry is warnExpiry where no release is for everybody.
+func warnListExpiry(l Lists, log zerolog.Logger) {
+	expires := slices.MinFunc(slices.Collect(maps.Values(l.Expires)), time.Time.Compare)
+	switch left := time.Until(expires); {
+	case left < 0:
+		log.Warn().Time("expired", expires).Msg("Players are told that they may not be up to date: a signature of the release folder has ended; sign the metadata anew with collet release refresh")
+	case left < soonExpired:
+		log.Warn().Time("expires", expires).Msg(expirySoon)
 	}
 }
 

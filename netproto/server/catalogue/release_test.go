@@ -80,8 +80,9 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 			func(s *config.Settings) { s.Release.Product = "drill" }, "compat-2"},
 		"no such product": {[]releasetest.Release{releasetest.Standard(1)}, func(s *config.Settings) { s.Release.Product = "saw" }, `has no product "saw" in channel "stable"; it has lathe`},
 		"none for everybody": {[]releasetest.Release{with(1, func(r *releasetest.Release) { r.Percent = 50 })}, nil,
-			"no release of product \"lathe\" in channel \"stable\" that all clients are offered; publish one, or roll one out to 100 percent"},
-		"no releases": {nil, nil, `has no channel "stable"; it has no releases yet`},
+			""},
+		"only a killed one": {[]releasetest.Release{with(1, func(r *releasetest.Release) { r.Killed = true })}, nil, ""},
+		"no releases":       {nil, nil, `has no channel "stable"; it has no releases yet`},
 		"targets apart": {[]releasetest.Release{releasetest.Standard(1), with(2, func(r *releasetest.Release) { delete(r.Files, "Windows-win64") })}, nil,
 			`lathe/stable/Linux-x64/2 has "compat-2", lathe/stable/Windows-win64/1 has "compat-1"; publish the targets together`},
 		"without compatibility": {[]releasetest.Release{with(1, func(r *releasetest.Release) { r.Compatibility = "" })}, nil, "can't be told to clients"},
@@ -107,7 +108,11 @@ func TestWhichReleaseIsOffered(t *testing.T) {
 				t.Errorf("compatibility %s, want %s", c.Compatibility(), test.want)
 			}
 			var table bytes.Buffer
-			if err := c.Describe(&table); err != nil || !strings.Contains(table.String(), "Linux-x64      "+strings.TrimPrefix(test.want, "compat-")+" ") {
+			line := "Linux-x64      " + strings.TrimPrefix(test.want, "compat-") + " "
+			if test.want == "" {
+				line = "Linux-x64 (none for everybody)      0      0      no module"
+			}
+			if err := c.Describe(&table); err != nil || !strings.Contains(table.String(), line) {
 				t.Errorf("%v:\n%s", err, &table)
 			}
 		})

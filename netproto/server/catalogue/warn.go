@@ -17,7 +17,7 @@ const maxUnmatched = 10
 
 // warnMistakes logs settings and files that are valid but probably mistakes.
 func warnMistakes(c *Catalogue, log zerolog.Logger) {
-	if len(c.files) == 0 {
+	if len(c.files) == 0 && c.folder == nil {
 		log.Warn().Msg("Nothing is offered: there are no resource packs and no platform binaries")
 	}
 	for _, o := range c.offers.all()[1:] {
@@ -25,7 +25,7 @@ func warnMistakes(c *Catalogue, log zerolog.Logger) {
 		switch {
 		case !slices.Contains(targetNames(), o.target):
 			log.Warn().Str("target", o.target).Msg("No client asks for this target" + config.DidYouMean(o.target, targetNames()))
-		case target.CanSelfUpdate() && !o.hasModule:
+		case target.CanSelfUpdate() && !o.hasModule && !c.Withholds(o.target):
 			log.Warn().Str("target", o.target).Msgf("No native module among the files of this target: none ends in %s, and none in %s", target.LibraryExt(), product.DescriptionExt)
 		}
 	}

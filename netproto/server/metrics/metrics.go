@@ -66,6 +66,7 @@ type Metrics struct {
 	percent   *prometheus.GaugeVec // the same
 	expires   *prometheus.GaugeVec // list
 	refreshed prometheus.Gauge
+	withheld  prometheus.Gauge
 	releases  *releaseCounts
 }
 
@@ -98,6 +99,7 @@ func New(l *limits.Limiter) *Metrics {
 		percent:   labelled("collet_release_percent", "Percentage of the clients that are offered that release.", "product", "channel", "target"),
 		expires:   labelled("collet_release_list_expires_timestamp_seconds", "When the signature of a list ends, in Unix time.", "list"),
 		refreshed: gauge("collet_release_timestamp_written_timestamp_seconds", "When timestamp.json was written, in Unix time; 0 without a release folder."),
+		withheld:  gauge("collet_release_withheld_targets", "Targets of the offered channel of which no release is for everybody."),
 		releases:  newReleaseCounts(),
 		registry:  r,
 		served:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "collet_connections", Help: "Connections that are served now."}, []string{"transport"}),
@@ -221,6 +223,7 @@ func (m *Metrics) SetCatalogue(c *catalogue.Catalogue) {
 	m.files.Set(float64(c.Len()))
 	m.size.Set(float64(c.Bytes()))
 	m.setLists(c.Lists())
+	m.withheld.Set(float64(len(c.Withheld())))
 	m.releases.follow(c.Folder())
 }
 

@@ -21,8 +21,10 @@ package origin
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,7 @@ import (
 
 	"collet/netproto/release"
 	"collet/netproto/server"
+	"collet/netproto/server/catalogue"
 	"collet/netproto/server/certificate"
 	"collet/netproto/server/config"
 	"collet/netproto/server/limits"
@@ -223,7 +226,19 @@ func writeReadiness(w http.ResponseWriter, s *server.Server) {
 	case !s.Ready():
 		http.Error(w, "stopping: no new connections are accepted", http.StatusServiceUnavailable)
 	default:
-		fmt.Fprintf(w, "ready: %d files for compatibility version %s\n", s.Catalogue().Len(), s.Catalogue().Compatibility())
+		writeReady(w, s.Catalogue())
+	}
+}
+
+// writeReady says what is offered. A server that offers everybody nothing is ready, too: it serves the signed lists that say so.
+func writeReady(w io.Writer, c *catalogue.Catalogue) {
+	offered := fmt.Sprintf("%d files for compatibility version %s", c.Len(), c.Compatibility())
+	if c.Len() == 0 && len(c.Withheld()) > 0 {
+		offered = "no files for everybody"
+	}
+	fmt.Fprintf(w, "ready: %s\n", offered)
+	if len(c.Withheld()) > 0 {
+		fmt.Fprintf(w, "warning: no release is for everybody on %s\n", strings.Join(c.Withheld(), ", "))
 	}
 }
 
