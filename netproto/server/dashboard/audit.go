@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/operator"
+	"collet/netproto/server/releases"
 )
 
 // auditRow is a record of the audit log for display.
@@ -19,7 +21,7 @@ type auditRow struct {
 	Changes  []changedKey
 }
 
-func auditRows(records []compat.Audit, current uint64) []auditRow {
+func (w *words) auditRows(records []compat.Audit, current uint64) []auditRow {
 	rows := make([]auditRow, len(records))
 	for i, a := range records {
 		rows[i] = auditRow{Audit: a}
@@ -31,12 +33,42 @@ func auditRows(records []compat.Audit, current uint64) []auditRow {
 			rows[i].Changes = changedKeys(a.Keys, a.Before, a.After)
 		} else {
 			for _, key := range a.Keys {
+				if proposed := w.releaseChange(key, a.After); proposed != "" {
+					rows[i].Changes = append(rows[i].Changes, changedKey{Key: key, After: proposed})
+					continue
+				}
 				rows[i].Changes = append(rows[i].Changes, changedKey{Key: key, Before: plainText(a.Before), After: plainText(a.After)})
 			}
 		}
 	}
 	return rows
 }
+
+// releaseChange puts a record of a proposal, or of a rollout that drives itself, in words; empty for other records.
+func (w *words) releaseChange(key string, after json.RawMessage) string {
+	var c struct {
+		Action  string `json:"action"`
+		Percent int    `json:"percent"`
+		Into    string `json:"into"`
+	}
+	if !strings.HasPrefix(key, releaseKey) || json.Unmarshal(after, &c) != nil {
+		return ""
+	}
+	text, err := w.lookUp(releaseKey + c.Action)
+	if err != nil {
+		return ""
+	}
+	if c.Action == string(releases.Rollout) || c.Action == string(releases.Promote) {
+		text += ": " + w.text("offer.percent", "n", strconv.Itoa(c.Percent))
+	}
+	if c.Into != "" {
+		text += " → " + c.Into
+	}
+	return text
+}
+
+// releaseKey begins the key of a record about a release, and those of the texts about changes of releases.
+const releaseKey = "releases."
 
 // plainText is a small document without its punctuation.
 func plainText(document json.RawMessage) string {
@@ -67,7 +99,7 @@ func showAudit(d *request, w http.ResponseWriter, r *http.Request) {
 		d.renderError(w, err)
 		return
 	}
-	p := auditPage{frame: d.newFrame(d.words.text("nav.audit"), "audit"), Rows: auditRows(records, d.op.Settings().Revision), Paged: before != 0}
+	p := auditPage{frame: d.newFrame(d.words.text("nav.audit"), "audit"), Rows: d.words.auditRows(records, d.op.Settings().Revision), Paged: before != 0}
 	if n := len(records); n > 0 && records[n-1].Seq > 1 {
 		p.Before = records[n-1].Seq
 	}
@@ -87,7 +119,7 @@ type accessPage struct {
 	Tokens []operator.Token
 	Made   *admin.TokenAnswer // with its secret, this once
 	Fault  string
-	Name   string // that was typed
+	Typed  string // name for a token that was refused
 }
 
 func showAccess(d *request, w http.ResponseWriter, _ *http.Request) {
@@ -121,7 +153,7 @@ func dropToken(d *request, w http.ResponseWriter, r *http.Request) {
 // renderAccessError shows the page again with an input error, or another error on a page of its own.
 func renderAccessError(d *request, w http.ResponseWriter, err error, name string) {
 	if input := (*operator.InputError)(nil); errors.As(err, &input) {
-		renderAccess(d, w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.translateError(err), Name: name})
+		renderAccess(d, w, http.StatusUnprocessableEntity, accessPage{Fault: d.words.translateError(err), Typed: name})
 		return
 	}
 	d.renderError(w, err)

@@ -135,7 +135,7 @@ func newReview(d *request, title string, then compat.Settings, asked uint64) rev
 	now := d.op.Settings()
 	p.Revision = now.Revision
 	if asked != now.Revision {
-		p.Asked, p.Meanwhile = asked, changesSince(d.op, asked)
+		p.Asked, p.Meanwhile = asked, changesSince(d, asked)
 	}
 	f, err := d.op.DryRun(then)
 	var wrong *compat.SettingsError
@@ -153,12 +153,12 @@ func newReview(d *request, title string, then compat.Settings, asked uint64) rev
 }
 
 // changesSince are the records of changes of settings after a revision, the newest first.
-func changesSince(op *operator.Operator, revision uint64) []auditRow {
-	records, err := op.Audit.Records(0, operator.MaxRecords)
+func changesSince(d *request, revision uint64) []auditRow {
+	records, err := d.op.Audit.Records(0, operator.MaxRecords)
 	if err != nil {
 		return nil
 	}
-	rows := auditRows(records, op.Settings().Revision)
+	rows := d.words.auditRows(records, d.op.Settings().Revision)
 	return slices.DeleteFunc(rows, func(r auditRow) bool { return r.Revision <= revision })
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"collet/netproto/release"
 	"collet/netproto/server/operator"
@@ -25,9 +26,29 @@ type releasesPage struct {
 	Chosen     string
 	CanPropose bool
 	Channels   []string         // into which a release can be promoted; empty unless there are two
-	Made       string           // folder of the proposal that was made a moment ago
+	Made       string           // folder of the proposal that was made a moment ago, as commands are given it
+	Folder     string           // the release folder, the same way
 	Fetches    []releases.Fetch // of a promotion: what players will fetch
 	Fault      string
+	proposals  string
+}
+
+// PathOf is the folder of a waiting proposal, as commands are given it.
+func (p releasesPage) PathOf(w releases.Waiting) string {
+	return fullPath(filepath.Join(p.proposals, w.Name))
+}
+
+// fullPath is a path that commands of an operator find from any folder, quoted for a shell where it has to be.
+func fullPath(name string) string {
+	if full, err := filepath.Abs(name); err == nil {
+		name = full
+	}
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:\\", r)
+	}) {
+		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	return name
 }
 
 // releaseRow is a release with what came of the clients that had it.
@@ -59,7 +80,7 @@ func renderReleases(d *request, w http.ResponseWriter, status int, p releasesPag
 		d.renderError(w, err)
 		return
 	}
-	p.CanPropose = board.Proposals != ""
+	p.CanPropose, p.Folder, p.proposals = board.Proposals != "", fullPath(board.Folder), board.Proposals
 	seen := map[string]bool{}
 	for _, r := range p.List.Releases {
 		p.Rows = append(p.Rows, d.rowOf(r))
@@ -126,12 +147,12 @@ func proposeRelease(d *request, w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var made releases.Proposed
 		if made, err = d.about.Releases.Propose(c); err == nil {
-			p.Made, p.Fetches = filepath.Join(d.about.Releases.Proposals, made.Name), made.Fetches
+			p.Made, p.Fetches = fullPath(filepath.Join(d.about.Releases.Proposals, made.Name)), made.Fetches
 			what := map[string]any{"proposal": made.Name, "action": c.Action, "percent": c.Percent}
 			if c.Into != "" {
 				what["into"] = c.Into
 			}
-			err = d.op.Audit.Note(d.by, operator.RoleRelease, comment, "releases."+p.Chosen, what)
+			err = d.op.Audit.Note(d.by, operator.RoleRelease, comment, releaseKey+p.Chosen, what)
 		}
 	}
 	var forbidden *operator.ForbiddenError

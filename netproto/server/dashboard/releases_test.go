@@ -51,7 +51,7 @@ func TestDashboardReleases(t *testing.T) {
 	b.send(422, "/admin/releases", "release", "lathe/stable/9", "action", "hold", "comment", "more")
 	b.shows("There is no such release.")
 	b.send(201, "/admin/releases", "release", first, "action", "rollout", "percent", "10", "comment", "crashes were reported")
-	b.shows("Nothing is public yet", "collet release approve "+filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1"), "0 of 1 signatures", "10 % of the players")
+	b.shows("Nothing is public yet", "collet release approve "+filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1 --against "+f.Dir), "0 of 1 signatures", "10 % of the players")
 	if _, err := os.Stat(filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1", "list.json")); err != nil {
 		t.Error(err)
 	}
@@ -63,6 +63,7 @@ func TestDashboardReleases(t *testing.T) {
 	}
 	b.get(200, "/admin/releases")
 	b.shows("Offer it in another channel, too", "<option>beta</option>")
+	b.shows("outdated: the list has changed since", "rm -r "+filepath.Join(h.About.Releases.Proposals, "3-lathe-stable-rollout-10-percent-1"))
 	b.send(422, "/admin/releases", "release", "lathe/beta/3", "action", "promote", "into", "beta", "percent", "10", "comment", "it is good")
 	b.shows("Choose another channel.")
 	b.send(422, "/admin/releases", "release", "lathe/stable/2", "action", "promote", "into", "beta", "percent", "10", "comment", "it is good")
@@ -70,7 +71,9 @@ func TestDashboardReleases(t *testing.T) {
 	b.send(201, "/admin/releases", "release", "lathe/beta/3", "action", "promote", "into", "stable", "percent", "10", "comment", "it is good")
 	b.shows("What players of that channel will fetch:", "Linux-x64, from release 2: no patch; at most ", "5-lathe-beta-promote-into-stable-10-percent-3")
 	b.get(200, "/admin/audit")
-	b.shows("releases.lathe/stable/1", "crashes were reported")
+	b.shows("releases.lathe/stable/1", "crashes were reported", "Offer it to a percentage of the players: 10 % of the players", "Offer it in another channel, too: 10 % of the players → stable")
+	b.send(422, "/admin/access", "name", "not a name", "role", "view")
+	b.shows("Lathe EU-1 · Collet</title>", `value="not a name"`)
 
 	secret, err := o.Tokens.Create(servertest.Editor(), "ops", operator.RoleOperate)
 	if err != nil {

@@ -237,7 +237,7 @@ func newHomePage(d *request) homePage {
 	p.Grid, p.HourGrid = gridOf(p.Now.Connected), gridOf(p.Now.LastHour)
 	p.Hour, p.HourAll = hourOf(p.Now.LastHour)
 	if records, err := d.op.Audit.Records(0, recent); err == nil {
-		p.Recent = auditRows(records, p.Revision)
+		p.Recent = d.words.auditRows(records, p.Revision)
 	}
 	p.fillForms()
 	return p
