@@ -119,7 +119,7 @@ func (c *chooser) addSigned() error {
 		}
 		return nil
 	}
-	packed, err := release.PackSequel(parts)
+	packed, err := files.pack(c.old.entry, parts)
 	c.signed.Bytes += int64(len(packed))
 	c.sequel = map[string]bool{}
 	for _, p := range parts {
