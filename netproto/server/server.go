@@ -31,6 +31,7 @@ type Server struct {
 	catalogue atomic.Pointer[catalogue.Catalogue]
 	operator  atomic.Pointer[operator.Operator] // nil: no settings change at run time
 	onVerdict func(compat.Meeting)              // nil: verdicts are not reported
+	onReady   func()                            // nil: nobody is told
 	sealed    <-chan struct{}                   // closed when hellos may be accepted; nil: always
 	reloading sync.Mutex
 	limiter   *limits.Limiter
@@ -87,6 +88,9 @@ func (s *Server) Settle(patience time.Duration) {
 // OnVerdict sets a callback that is called once for every judged client: at once, or after the exchange of components, with the
 // differences. The connection's own goroutine calls f, several at the same time; f must be quick. OnVerdict is called before Serve.
 func (s *Server) OnVerdict(f func(compat.Meeting)) { s.onVerdict = f }
+
+// OnReady sets a callback that Serve calls once, as soon as Ready is true. OnReady is called before Serve.
+func (s *Server) OnReady(f func()) { s.onReady = f }
 
 // Seal refuses hellos until sealed is closed (compat.Registry.Sealed): an earlier connection ends without an answer, and the
 // client tries again. It is for programs whose components register themselves at start. A program that reads them from a
@@ -177,6 +181,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	s.warnOfDescriptors(descriptors())
 	faults := make([]error, len(listeners))
 	var accepting sync.WaitGroup
+	s.ready.Store(true)
 	for i, listener := range listeners {
 		s.log.Info().Stringer("address", listener.Addr()).Msg("Listening")
 		accepting.Go(func() {
@@ -185,7 +190,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 			faults[i] = v.accept(listener)
 		})
 	}
-	s.ready.Store(true)
+	if s.onReady != nil {
+		s.onReady()
+	}
 	<-ctx.Done()
 	s.ready.Store(false)
 	for _, listener := range listeners {

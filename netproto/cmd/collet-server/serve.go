@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,7 +44,8 @@ type running struct {
 	stop      context.CancelFunc // ends serving
 	leave     context.CancelFunc // ends HTTP and metrics, which go on otherwise until the last session has ended
 	upgrading sync.Mutex
-	fault     error // that ended serving; written before stop
+	gone      atomic.Bool // another program serves
+	fault     error       // that ended serving; written before stop
 	monitor   origin.Monitor
 	server    *server.Server
 	listeners *server.Listeners // nil until they are open
@@ -118,15 +120,17 @@ func serve(ctx context.Context, opt options, set config.Settings, from *predeces
 	r.startReloads(ctx, stamp)
 	r.onSignal(ctx, hangup, r.reload)
 	r.onSignal(ctx, renew, upgrade)
-	if from == nil {
-		notifyManager("READY=1")
-	} else { // the manager has been told, and hears of this process from the old one
-		r.serveMonitor(alive)
-		from.serving()
-	}
+	r.server.OnReady(func() {
+		if from == nil {
+			notifyManager("READY=1")
+		} else { // the manager has been told, and hears of this process from the old one
+			r.serveMonitor(alive)
+			from.serving()
+		}
+	})
 	r.helpers.Go(func() {
 		<-ctx.Done()
-		if alive.Err() == nil { // not handed over
+		if !r.gone.Load() {
 			notifyManager("STOPPING=1")
 		}
 	})

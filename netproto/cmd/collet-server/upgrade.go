@@ -135,6 +135,7 @@ func (r *running) upgrade(ctx, alive context.Context) (err error) {
 	if err := next.await(ctx, stateReady, takeTime); err != nil {
 		return errors.Join(err, r.takeBack(ctx, alive))
 	}
+	r.gone.Store(true)
 	if r.control != nil {
 		r.control.Leave()
 	}

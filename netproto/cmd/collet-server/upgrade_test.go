@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -29,11 +31,23 @@ func crowd(ts *testscript.TestScript, neg bool, args []string) {
 	dialer, addr := dialerTo(ts, v.to)
 	v.done.Go(func() {
 		for ctx.Err() == nil {
-			client, err := session.Dial(ctx, session.Options{Addr: addr, Generation: netproto.C1, Compatibility: args[0], Target: args[1], Dial: dialer.DialContext})
+			g := &greeting{began: time.Now()}
+			client, err := session.Dial(ctx, session.Options{Addr: addr, Generation: netproto.C1, Compatibility: args[0], Target: args[1], Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dialer.DialContext(ctx, network, addr)
+				if err != nil {
+					return nil, err
+				}
+				g.Conn = conn
+				return g, nil
+			}})
 			if err == nil {
 				client.Close()
 			}
-			v.note(ctx, err)
+			v.note(ctx, err, g)
+			select { // the queues of the test stay short
+			case <-ctx.Done():
+			case <-time.After(arrivalPause):
+			}
 		}
 	})
 	v.another(ts)
@@ -41,10 +55,37 @@ func crowd(ts *testscript.TestScript, neg bool, args []string) {
 	p.crowd = append(p.crowd, v)
 }
 
-// note notes how a client was received. One that has not sent its hello when the server hands over is told to come again.
-func (v *visitors) note(ctx context.Context, err error) {
+// arrivalPause is the time from one client to the next.
+const arrivalPause = 5 * time.Millisecond
+
+// greeting is the connection of a client, and knows whether its hello was late.
+type greeting struct {
+	net.Conn
+	began time.Time // before it connected
+	hello time.Time // when it was sent
+}
+
+func (g *greeting) Write(p []byte) (int, error) {
+	n, err := g.Conn.Write(p)
+	if g.hello.IsZero() {
+		g.hello = time.Now()
+	}
+	return n, err
+}
+
+// late reports whether a server that hands over may have waited for the hello in vain, because this machine is busy.
+func (g *greeting) late() bool {
+	sent := g.hello
+	if sent.IsZero() {
+		sent = time.Now()
+	}
+	return sent.Sub(g.began) > helloTime/2
+}
+
+// note notes how a client was received. One that has not sent its hello when the server hands over is told to come again, or loses its connection.
+func (v *visitors) note(ctx context.Context, err error, g *greeting) {
 	var told *session.RefusedError
-	again := errors.As(err, &told) && told.Reason == netproto.RefuseGoingDown
+	again := errors.As(err, &told) && told.Reason == netproto.RefuseGoingDown || g.late()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
