@@ -18,7 +18,8 @@
 // Then the load pauses and all its connections are closed. The idle clients stay connected, over all transports in all generations: one
 // half since the start, with the first catalogue; the other half reconnects when there is another one. So every quiet moment has the same
 // connections and the same number of catalogues, and numbers can be compared. A sample is read after two garbage collections that began
-// in the quiet moment. Requests for metrics cause them, so the server is the one that players get.
+// in the quiet moment; its heap is the smallest that is seen there and after three more. Requests for metrics cause them, so the server
+// is the one that players get.
 //
 // # The verdict
 //

@@ -85,7 +85,7 @@ func startHost(ctx context.Context, o Options, dir string) (*host, error) {
 	}
 	const anywhere = "127.0.0.1:0"
 	h := &host{log: newServerLog(), control: filepath.Join(dir, "control")}
-	h.process, err = process.Start(process.Options{Path: o.Program, Env: o.Env, Dir: dir, Output: h.log, Args: []string{
+	h.process, err = process.Start(process.Options{Path: o.Program, Env: o.environment(), Dir: dir, Output: h.log, Args: []string{
 		"--config", file, "--listen", anywhere, "--listen-tls", anywhere, "--listen-ws", anywhere, "--metrics", anywhere,
 		"--control", h.control, "--log-format", "json",
 	}})

@@ -130,15 +130,20 @@ func (g *gauge) readMetrics(ctx context.Context) (readings, error) {
 
 // collected asks until the server has collected its garbage twice since the call, and returns the last answer.
 func (g *gauge) collected(ctx context.Context) (readings, error) {
-	const count = "go_gc_duration_seconds_count"
 	first, err := g.readMetrics(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// The one after a collection that was under way at the first look is the first that began in the quiet moment.
+	return g.collect(ctx, first, collections+1)
+}
+
+// collect asks until as many collections have ended since an answer, and returns the last answer.
+func (g *gauge) collect(ctx context.Context, since readings, times float64) (readings, error) {
+	const count = "go_gc_duration_seconds_count"
 	for range maxAsks {
-		// The one after a collection that was under way at the first look is the first that began in the quiet moment.
 		now, err := g.readMetrics(ctx)
-		if err != nil || now.sum(count) >= first.sum(count)+collections+1 {
+		if err != nil || now.sum(count) >= since.sum(count)+times {
 			return now, err
 		}
 	}

@@ -3,14 +3,16 @@ package soak
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"time"
 )
 
 // Options say how a server is kept busy. Program, Time and what counts something are required.
 type Options struct {
 	Program string        // path of collet-server
-	Env     []string      // its whole environment; nil is our own
+	Env     []string      // its environment, but for GOGC and GOMEMLIMIT; nil is our own
 	Scratch string        // folder below which the run has its own; empty: that of temporary files
 	Time    time.Duration // how long, at least Shortest
 	Seed    uint64        // what chance begins with
@@ -70,6 +72,16 @@ func (o Options) Check() error {
 // cycle is the time from one quiet moment to the next.
 func (o Options) cycle() time.Duration {
 	return min(max(o.Time/cycles, shortestCycle), longestCycle)
+}
+
+// environment is the server's. Its garbage collector has the defaults: with GOGC=400 the heap has so much more that is not in use any
+// more, and so few collections, that its numbers can't be compared.
+func (o Options) environment() []string {
+	env := o.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	return append(slices.Clip(env), "GOGC=", "GOMEMLIMIT=")
 }
 
 // warmUp is how long samples don't count.

@@ -22,8 +22,9 @@ const (
 	settlePoll = 30 * time.Millisecond
 	// stalledPerPhase is the number of stalled clients in each phase of load.
 	stalledPerPhase = 6
-	// sweepLooks is how many more samples are read after a collection; the smallest heap of them counts.
-	sweepLooks = 8
+	// sweeps is how many more collections a quiet moment has, and sweepLooks how many samples are read after each of them: the smallest
+	// heap of all counts.
+	sweeps, sweepLooks = 3, 4
 	// quietShare of a cycle is left for the quiet moment.
 	quietShare = 8
 	// leavePatience bounds the end of a run, also of one that was interrupted.
@@ -225,7 +226,9 @@ func (r *run) publishOnce(ctx context.Context) error {
 	return nil
 }
 
-// quiet waits until the server has noticed that the workers left, as far as it does, and reads a sample.
+// quiet waits until the server has noticed that the workers left, as far as it does, and reads a sample. What it reads of the heap can
+// only be too much: garbage stays in use until it is swept, which happens beside, and a ping to an idle client takes a compressor of
+// more than a megabyte, which a pool keeps until the second collection. So the smallest heap counts.
 func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 	if err := r.waitIdle(ctx, connections); err != nil {
 		return Sample{}, err
@@ -235,7 +238,12 @@ func (r *run) quiet(ctx context.Context, connections float64) (Sample, error) {
 		return Sample{}, err
 	}
 	s := now.sample()
-	for range sweepLooks { // what was collected stays in use until it is swept, which happens beside
+	for look := range sweeps * sweepLooks {
+		if look%sweepLooks == 0 {
+			if _, err = r.host.gauge.collect(ctx, now, 1); err != nil {
+				return Sample{}, err
+			}
+		}
 		_ = interrupt.Sleep(ctx, settlePoll)
 		if now, err = r.host.gauge.readMetrics(ctx); err != nil {
 			return Sample{}, err

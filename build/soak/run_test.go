@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,12 +122,13 @@ func TestInterruptedSoakJudgesWhatItHas(t *testing.T) {
 		name  string
 		quiet int // moments to wait for
 		word  string
-	}{{"at once", 0, "no verdict"}, {"later", 4, "holds"}} {
+	}{{"at once", 0, "no verdict"}, {"later", 2 * leastSamples, "holds"}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			o := gentle(t, program, Shortest*4) // cycles of 2 s
+			o := gentle(t, program, Shortest*8) // cycles of 4 s, and time for twice as many as are waited for
+			o.Workers, o.Rest = 2, 300*time.Millisecond
 			o.Tell = func(s Status) {
 				if s.Quiet >= test.quiet {
 					cancel()
@@ -156,6 +158,20 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		change(&o)
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCollectorHasItsDefaults wants the server's environment to have nothing that sets the garbage collector, whatever ours has.
+func TestCollectorHasItsDefaults(t *testing.T) {
+	t.Setenv("GOGC", "400")
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	for _, env := range [][]string{nil, {"GOGC=off", "A=1", "GOMEMLIMIT=2GiB"}} {
+		env := (&exec.Cmd{Env: Options{Env: env}.environment()}).Environ()
+		for _, name := range []string{"GOGC=", "GOMEMLIMIT="} {
+			if set := slices.DeleteFunc(slices.Clone(env), func(s string) bool { return !strings.HasPrefix(s, name) }); !slices.Equal(set, []string{name}) {
+				t.Errorf("the server starts with %q", set)
+			}
 		}
 	}
 }
