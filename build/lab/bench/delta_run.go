@@ -26,6 +26,7 @@ func runProgram(ctx context.Context, name string, args ...string) (ran, error) {
 func runCommand(cmd *exec.Cmd) (ran, error) {
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
+	known := forgetPeak()
 	began := time.Now()
 	err := cmd.Run()
 	r := ran{wall: time.Since(began), out: out.Bytes()}
@@ -33,7 +34,9 @@ func runCommand(cmd *exec.Cmd) (ran, error) {
 		return r, fmt.Errorf("%s: %w; it printed:\n%s%s", cmd.Path, err, lastOf(out.Bytes()), lastOf(complaint.Bytes()))
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	r.peak = peakOf(cmd.ProcessState)
+	if known {
+		r.peak = peakOf(cmd.ProcessState)
+	}
 	return r, nil
 }
 

@@ -43,13 +43,14 @@ func (l *link) pin(ctx context.Context, algorithm string) error {
 func runIn(in *space, cmd *exec.Cmd) (ran, error) {
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
+	known := forgetPeak()
 	began := time.Now()
 	err := in.do(cmd.Start)
 	if err == nil {
 		err = cmd.Wait()
 	}
 	r := ran{wall: time.Since(began), out: out.Bytes()}
-	if cmd.ProcessState != nil {
+	if known && cmd.ProcessState != nil {
 		r.peak = peakOf(cmd.ProcessState)
 	}
 	if err != nil {
