@@ -88,6 +88,25 @@ func TestDashboardReleases(t *testing.T) {
 	b.shows(`You have the role “operate”. This needs the role “release” or “admin”.`)
 }
 
+// TestNothingForEverybody: the overview says it, and the server runs.
+func TestNothingForEverybody(t *testing.T) {
+	t.Parallel()
+	f, err := releasetest.New(filepath.Join(t.TempDir(), "release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := releasetest.Standard(1)
+	r.Percent = 10
+	servertest.Publish(t, f, r)
+	set := servertest.ReleaseSettings(f)
+	set.Compat.Store = filepath.Join(t.TempDir(), "compat.db")
+	h, _ := servertest.StartWithToken(t, set)
+	b := browse(t, servertest.ServeMonitor(t, h, set)).enter()
+	b.get(200, "/admin")
+	b.shows("No release is for everybody")
+	b.lacks("sidecar", `id="policy"`)
+}
+
 // TestRoles: what each role may change.
 func TestRoles(t *testing.T) {
 	t.Parallel()
@@ -104,6 +123,12 @@ func TestRoles(t *testing.T) {
 		b.send(303, "/admin/login", "token", secret)
 		status := map[bool]int{true: 422, false: 403} // a name and a document that are wrong in any case
 		b.get(200, "/admin")
+		if off := "<fieldset disabled>"; may[0] {
+			b.lacks(off)
+		} else {
+			b.shows(off)
+			b.lacks("Review…")
+		}
 		b.send(status[may[0]], "/admin/apply", "section", "policy", "document", `{"manifest": "nothing"}`)
 		b.get(200, "/admin")
 		b.send(status[may[1]], "/admin/access", "name", "not a name", "role", "view")
