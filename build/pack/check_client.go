@@ -40,7 +40,7 @@ func (c *clientChecker) check(homepage string, packed time.Time) (root string) {
 		c.checkReleaseAddress(at, u)
 	}
 	if len(s.URLs) > 0 && s.TrustedRoot == "" {
-		c.addMissing("client.trusted-root", "releases from client.urls have to lead back to it; write it with collet keys export")
+		c.addMissing(trustedRoot, "releases from client.urls have to lead back to it; write it with collet keys export")
 	}
 	const want = `want letters, digits, ".", "-" and "_"`
 	c.checkOptional("client.channel", s.Channel, wordForm, want)
@@ -106,8 +106,11 @@ func (c *clientChecker) checkServer(text string) {
 	}
 }
 
+// trustedRoot is the key of the file that signed releases lead back to.
+const trustedRoot = "client.trusted-root"
+
 func (c *clientChecker) checkTrustedRoot(value *string, packed time.Time) (root string) {
-	const key = "client.trusted-root"
+	const key = trustedRoot
 	name := *value
 	if !c.resolve(key, value, aFile) {
 		return ""

@@ -60,7 +60,11 @@ func (c *fileChecker) checkExists(key, name, full string, want kind) bool {
 	info, err := os.Stat(full)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.add(key, c.suggestSibling(name, full), "there is no %s", name)
+		want := c.suggestSibling(name, full)
+		if key == trustedRoot && want == buildFirst {
+			want = "`collet keys init && collet release publish` writes it, or correct the path"
+		}
+		c.add(key, want, "there is no %s", name)
 	case err != nil:
 		c.add(key, "", "%s can't be looked at: %v", name, cause(err))
 	case want == aFile && info.IsDir():
@@ -112,8 +116,11 @@ func (c *fileChecker) suggestSibling(name, full string) string {
 	if best := advice.Nearest(filepath.Base(full), siblings); best != "" {
 		return fmt.Sprintf("did you mean %s?", path.Join(path.Dir(name), best))
 	}
-	return "build it first, or correct the path"
+	return buildFirst
 }
+
+// buildFirst is advice for a file that is not there.
+const buildFirst = "build it first, or correct the path"
 
 func (c *fileChecker) checkExtension(key, file, want string) {
 	if got := filepath.Ext(file); !strings.EqualFold(got, want) {

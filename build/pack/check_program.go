@@ -123,10 +123,10 @@ func (c *launchChecker) listFolder(key, folder string) ([]gameFile, bool) {
 	}
 	c.files[folder] = nil
 	files, err := c.p.Files.gameFiles(c.dir, folder)
-	var fault *folderError
+	var faults folderErrors
 	switch {
-	case errors.As(err, &fault):
-		c.add(key, fault.want, "%s", fault.what)
+	case errors.As(err, &faults):
+		c.addFolder(key, faults)
 		return nil, false
 	case err != nil:
 		c.add(key, "", "can't be read: %v", err)
@@ -139,6 +139,21 @@ func (c *launchChecker) listFolder(key, folder string) ([]gameFile, bool) {
 	}
 	c.files[folder] = files
 	return files, true
+}
+
+// maxFaults is how many faults of a folder are told.
+const maxFaults = 20
+
+// addFolder records the faults of a game's folder, each as a mistake of its own.
+func (c *launchChecker) addFolder(key string, faults folderErrors) {
+	for i, f := range faults {
+		delete(c.broken, key)
+		if i == maxFaults {
+			c.add(key, "", "%d more of its files can't be in a release", len(faults)-i)
+			return
+		}
+		c.add(key, f.want, "%s", f.what)
+	}
 }
 
 // keepKey is the key of a pattern.

@@ -109,7 +109,7 @@ func TestNoTOML(t *testing.T) {
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	_, err := pack.Load(filepath.Join(t.TempDir(), "collet.toml"), nil)
-	if err == nil || !strings.Contains(err.Error(), "make one with collet pack init") {
+	if err == nil || !strings.Contains(err.Error(), "make one with `collet wrap DIR` for a game that exists, or with `collet pack init`") {
 		t.Errorf("got %v", err)
 	}
 	large := filepath.Join(t.TempDir(), "collet.toml")

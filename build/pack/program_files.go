@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"collet/build/pack/bundle"
 	"collet/netproto/release"
@@ -41,15 +43,24 @@ func (f gameFile) entry() bundle.Entry {
 var ownFolders = []string{DescriptionFile, "keys", "release", "packages"}
 
 // folderError is a fault of a game's folder that its author can correct.
-type folderError struct{ what, want string }
+type folderError struct {
+	what, want string
+	path       string // of the file that players can't get, relative to the folder; empty if leaving one out is no remedy
+}
 
 func (e *folderError) Error() string { return e.what + "; " + e.want }
 
-// maxFaults is how many files an error names.
-const maxFaults = 20
-
-// folderErrors are the faults of many files.
+// folderErrors are the faults of a folder, in the order of its files.
 type folderErrors []*folderError
+
+// Error lists them, one a line.
+func (l folderErrors) Error() string {
+	lines := make([]string, len(l))
+	for i, f := range l {
+		lines[i] = f.Error()
+	}
+	return strings.Join(lines, "\n")
+}
 
 // add keeps a *folderError, and returns all other errors.
 func (l *folderErrors) add(err error) error {
@@ -61,26 +72,81 @@ func (l *folderErrors) add(err error) error {
 	return nil
 }
 
-// err makes one error of them, or nil.
-func (l folderErrors) err() error {
-	if len(l) == 0 {
-		return nil
+// maxTwins is how many pairs of files that are one on some systems are found in a folder.
+const maxTwins = 20
+
+// addTwins adds the files that are the same as another one on some systems, or lie where another one is a file.
+func (l *folderErrors) addTwins(list []gameFile) {
+	set := make([]release.File, len(list))
+	for i, f := range list {
+		set[i].Path = f.path
 	}
-	var what, want []string
-	for _, f := range l[:min(len(l), maxFaults)] {
-		what = append(what, f.what)
-		if !slices.Contains(want, f.want) {
-			want = append(want, f.want)
+	for range maxTwins {
+		var fault *release.PathError
+		if !errors.As(release.CheckSet(set), &fault) {
+			return
 		}
+		*l = append(*l, &folderError{what: fault.Error(), want: "rename one of them, or leave it out with files.exclude"})
+		set = slices.DeleteFunc(set, func(f release.File) bool { return f.Path == fault.Path })
 	}
-	if more := len(l) - maxFaults; more > 0 {
-		what = append(what, fmt.Sprintf("and %d more", more))
-	}
-	return &folderError{strings.Join(what, "; "), strings.Join(want, "; ")}
 }
 
-// gameFiles lists the files of a game's folder that players get, by path. project is the folder of the description. Errors are *folderError
-// or those of the disk.
+// Unfit is a file of a game's folder that players can't get as it is.
+type Unfit struct {
+	Path       string // relative to the folder, with slashes; it need not be UTF-8. Of a folder with such a name, the folder
+	What, Want string // what is wrong with it, and what to do
+	Exclude    string // the pattern of files.exclude for it
+}
+
+// Unfit lists the files of a game's folder that can't be in a release and can be left out of it, and the paths of those that are in it.
+// project is the folder of the description. What else is wrong is left to Load. Errors are those of the disk.
+func (f Files) Unfit(project, folder string) (list []Unfit, good []string, err error) {
+	files, err := f.gameFiles(project, folder)
+	var faults folderErrors
+	if err != nil && !errors.As(err, &faults) {
+		return nil, nil, err
+	}
+	for _, one := range files {
+		good = append(good, one.path)
+	}
+	for _, fault := range faults {
+		one := Unfit{unfitPart(fault.path), fault.what, fault.want, patternOf(unfitPart(fault.path))}
+		if one.Path != "" && (len(list) == 0 || list[len(list)-1].Path != one.Path) {
+			list = append(list, one)
+		}
+	}
+	return list, good, nil
+}
+
+// unfitPart is a path, or the highest of its folders whose own name can't be in a release.
+func unfitPart(name string) string {
+	for i, r := range name {
+		if r == '/' && release.CheckPath(name[:i]) != nil {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// patternOf is a pattern for one path. What a description can't hold, such as bytes that are no letter, is any letter in it.
+func patternOf(name string) string {
+	out := strings.Builder{}
+	out.WriteByte('/')
+	for _, r := range name {
+		switch {
+		case r == utf8.RuneError || r == '\\' || !unicode.IsPrint(r):
+			out.WriteByte('?')
+		case strings.ContainsRune("*?[", r):
+			out.WriteString("[" + string(r) + "]")
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// gameFiles lists the files of a game's folder that players get, by path. project is the folder of the description. Errors are folderErrors,
+// beside which the list has the files without a fault, or those of the disk.
 func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -104,7 +170,7 @@ func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 			return nil
 		}
 		if len(list) == release.MaxSet {
-			return &folderError{fmt.Sprintf("has more than %d files", release.MaxSet), "put them into archives, or leave some out with files.exclude"}
+			return folderErrors{{what: fmt.Sprintf("has more than %d files", release.MaxSet), want: "put them into archives, or leave some out with files.exclude"}}
 		}
 		if err := one.inspect(root, e); err != nil {
 			return faults.add(err)
@@ -113,14 +179,18 @@ func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 		list = append(list, one)
 		return nil
 	})
-	if err == nil {
-		err = faults.err()
-	}
-	if err == nil && len(list) == 0 {
-		err = &folderError{"has no files", "build the game first, or correct the path"}
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(list, func(a, b gameFile) int { return strings.Compare(a.path, b.path) })
-	return list, err
+	faults.addTwins(list)
+	if len(list) == 0 && len(faults) == 0 {
+		faults = folderErrors{{what: "has no files", want: "build the game first, or correct the path"}}
+	}
+	if len(faults) > 0 {
+		return list, faults
+	}
+	return list, nil
 }
 
 // leavesOut reports whether players don't get a file or folder.
@@ -141,13 +211,13 @@ func (f Files) keeps(name string) (pattern string, isNew bool) {
 // inspect follows a link inside of the game's folder, and reads how the file begins.
 func (f *gameFile) inspect(root string, e fs.DirEntry) error {
 	if err := release.CheckPath(f.path); err != nil {
-		return &folderError{err.Error(), "rename it, or leave it out with files.exclude"}
+		return &folderError{err.Error(), "rename it, or leave it out with files.exclude", f.path}
 	}
 	if e.Type()&fs.ModeSymlink != 0 {
 		real, err := filepath.EvalSymlinks(f.from)
 		rel, relErr := filepath.Rel(root, real)
 		if err != nil || relErr != nil || !filepath.IsLocal(rel) {
-			return &folderError{f.path + " is a link that leads out of the folder", "put the file itself in its place, or leave it out with files.exclude"}
+			return &folderError{f.path + " is a link that leads out of the folder", "put the file itself in its place, or leave it out with files.exclude", f.path}
 		}
 		f.from = real
 	}
@@ -160,14 +230,14 @@ func (f *gameFile) inspect(root string, e fs.DirEntry) error {
 		if info.IsDir() {
 			what = "a link to a folder"
 		}
-		return &folderError{f.path + " is " + what, "put the files themselves in its place, or leave it out with files.exclude"}
+		return &folderError{f.path + " is " + what, "put the files themselves in its place, or leave it out with files.exclude", f.path}
 	}
 	head, err := readHead(f.from)
 	if err != nil {
 		return err
 	}
 	if bytes.Contains(head, []byte("-----BEGIN COLLET ")) && bytes.Contains(head, []byte("PRIVATE KEY-----")) {
-		return &folderError{f.path + " is a private key", "move the keys out of the game's folder; players must never get them"}
+		return &folderError{what: f.path + " is a private key", want: "move the keys out of the game's folder; players must never get them"}
 	}
 	f.code, f.mode = isCode(head), bundle.Plain
 	if f.code || info.Mode()&0o111 != 0 {

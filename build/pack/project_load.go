@@ -7,9 +7,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 )
 
@@ -34,6 +36,23 @@ func load(file string, getenv func(string) string, rooted bool) (*Project, error
 	if err != nil {
 		return nil, err
 	}
+	return examine(file, data, getenv, rooted)
+}
+
+// CheckText returns the mistakes of a description that is not written yet, as LoadUnrooted would find them in a folder. They name no file
+// and line.
+func CheckText(folder, text string) error {
+	_, err := examine(filepath.Join(folder, DescriptionFile), []byte(text), nil, false)
+	var list Mistakes
+	if errors.As(err, &list) {
+		for i := range list {
+			list[i].File, list[i].Line = "", 0
+		}
+	}
+	return err
+}
+
+func examine(file string, data []byte, getenv func(string) string, rooted bool) (*Project, error) {
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
 		return nil, err
@@ -47,7 +66,7 @@ func load(file string, getenv func(string) string, rooted bool) (*Project, error
 		checkProject(p, l, getenv)
 	}
 	if !rooted {
-		l.list = slices.DeleteFunc(l.list, func(m Mistake) bool { return m.Key == "client.trusted-root" })
+		l.list = slices.DeleteFunc(l.list, func(m Mistake) bool { return m.Key == trustedRoot })
 	}
 	if err := l.err(); err != nil {
 		return nil, err
@@ -55,10 +74,28 @@ func load(file string, getenv func(string) string, rooted bool) (*Project, error
 	return p, nil
 }
 
+// Warnings are what publishing and packing accept, and players could not use.
+func (p *Project) Warnings() (list []string) {
+	for i, address := range p.Client.URLs {
+		if IsExample(address) {
+			list = append(list, fmt.Sprintf("%s: %s: %s is an example, from which no player can update; set the address of your releases", p.File, element("client.urls", i), address))
+		}
+	}
+	return list
+}
+
+// IsExample reports whether an address is on a server of a name for documentation (RFC 2606, section 3).
+func IsExample(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && exampleHost.MatchString(u.Hostname())
+}
+
+var exampleHost = regexp.MustCompile(`(?i)^(.*\.)?example\.(org|com|net)$`)
+
 func readDescription(file string) ([]byte, error) {
 	data, err := readSome(file, maxDescription+1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s: make one with collet pack init, or name it with --file", file)
+		return nil, fmt.Errorf("there is no %s: make one with `collet wrap DIR` for a game that exists, or with `collet pack init`, or name it with --file", file)
 	}
 	if err == nil && len(data) > maxDescription {
 		err = fmt.Errorf("%s is longer than %d bytes: is it a description?", file, maxDescription)

@@ -12,7 +12,7 @@ const maxMistakes = 200
 
 // Mistake is one error in a description.
 type Mistake struct {
-	File string `json:"file"`           // as it was given to Load
+	File string `json:"file"`           // as it was given to Load; empty for one that is not written yet
 	Line int    `json:"line"`           // from 1; of the key, or of the table that lacks it
 	Key  string `json:"key,omitempty"`  // such as game.version or target[0].host, counted from 0; empty for the whole file
 	What string `json:"what"`           // what is wrong, without a dot
@@ -21,7 +21,10 @@ type Mistake struct {
 
 // String formats the mistake on one line.
 func (m Mistake) String() string {
-	text := fmt.Sprintf("%s:%d: ", m.File, m.Line)
+	text := ""
+	if m.File != "" {
+		text = fmt.Sprintf("%s:%d: ", m.File, m.Line)
+	}
 	if m.Key != "" {
 		text += m.Key + ": "
 	}

@@ -22,7 +22,7 @@ type Line struct{ What, Found, Change string }
 // Place is where a game and its description lie, and what can't be detected.
 type Place struct {
 	Folder string // the game's folder, relative to that of the description, with slashes
-	Icon   string // the icon's file, relative to the description
+	Icon   string // the icon's file, relative to the description; Prepare fills it in
 	URL    string // the folder on a web server from which players get releases
 }
 
@@ -104,6 +104,16 @@ func (g Game) Lines(p Place) (lines []Line) {
 		add("keep", "files.keep, --keep", "%s: placed once, then the player's", listed(g.Keep))
 	}
 	add("exclude", "files.exclude, --exclude", "%s", listed(g.Exclude))
+	for i, one := range g.Unfit {
+		if i == maxUnfit {
+			add("", "", "and %d more", len(g.Unfit)-i)
+			break
+		}
+		add("left out", "", "%s; release publish would refuse it", one.What)
+	}
+	if len(g.Unfit) > 0 {
+		add("", "files.exclude", "the game may need them: rename them, or put the files themselves in their place")
+	}
 	if g.Packs > 0 {
 		add("packs", "", "%s in %d data files of 1 MiB or more", text.Bytes(g.PackBytes), g.Packs)
 	}
@@ -115,6 +125,10 @@ func (g Game) Lines(p Place) (lines []Line) {
 	} else {
 		add("icon", "game.icon", "none found; Collet's stands in for it")
 	}
-	add("address", "client.urls, --url", "%s", p.URL)
+	if pack.IsExample(p.URL) {
+		add("address", "client.urls, --url", "%s: an EXAMPLE; no player can update from it", p.URL)
+	} else {
+		add("address", "client.urls, --url", "%s", p.URL)
+	}
 	return lines
 }

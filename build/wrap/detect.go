@@ -38,11 +38,12 @@ type Game struct {
 	Targets   []Target
 	Keep      []string // patterns and paths
 	Exclude   []string
-	Packs     int    // number of large data files
-	PackBytes int64  // their size
-	Icon      string // path of a PNG in the folder that can be used as it is; else empty
-	IconPNG   []byte // the icon to write, if Icon is empty; nil if none was found
-	IconFrom  string // where it comes from
+	Unfit     []pack.Unfit // what Prepare left out
+	Packs     int          // number of large data files
+	PackBytes int64        // their size
+	Icon      string       // path of a PNG in the folder that can be used as it is; else empty
+	IconPNG   []byte       // the icon to write, if Icon is empty; nil if none was found
+	IconFrom  string       // where it comes from
 }
 
 // Target is the game for one system and processor.
@@ -257,6 +258,8 @@ func (t *tree) named(name string, by map[product.Target][]file, o Options) (f fi
 		return f, nil, noShebang(name)
 	case foreign:
 		return f, nil, otherMachine(name)
+	case damaged:
+		return f, nil, incomplete(name)
 	case executable:
 		return f, f.forTargets(), nil
 	case script:
@@ -324,11 +327,6 @@ func (t *tree) addRoles(e engine, targets []Target, keep, exclude map[string]boo
 	for _, pattern := range e.exclude {
 		exclude[pattern] = true
 	}
-	for _, f := range t.files {
-		if f.kind == deadLink {
-			exclude["/"+f.path] = true
-		}
-	}
 	for _, one := range leftovers {
 		if t.has(one.fits) {
 			exclude[one.pattern] = true
@@ -370,6 +368,8 @@ func (t *tree) noProgram() error {
 			return noShebang(f.path)
 		case f.kind == foreign:
 			return otherMachine(f.path)
+		case f.kind == damaged:
+			return incomplete(f.path)
 		}
 	}
 	want := "name the folder of the built game, or its executable with --program"
@@ -387,4 +387,8 @@ func noShebang(name string) error {
 
 func otherMachine(name string) error {
 	return &Error{File: name, Key: "target.program", What: "was built for a processor that no client has", Want: "build it for x86-64 or arm64"}
+}
+
+func incomplete(name string) error {
+	return &Error{File: name, Key: "target.program", What: "is an incomplete or damaged program file", Want: "build or copy it anew"}
 }

@@ -29,7 +29,7 @@ const (
 	script     kind = "script"        // begins with #!
 	badScript  kind = "bad script"    // could be started if it began with #!
 	foreign    kind = "other machine" // a program for a processor that no target has
-	deadLink   kind = "dead link"     // leads to nothing; players can't get it
+	damaged    kind = "damaged"       // ends before its own header does
 )
 
 // file is one file of a tree.
@@ -73,10 +73,6 @@ func scan(fsys fs.FS, skip func(name string) bool) (*tree, error) {
 			return errTooMany
 		}
 		info, err := fs.Stat(fsys, name) // follows links
-		if errors.Is(err, fs.ErrNotExist) && e.Type()&fs.ModeSymlink != 0 {
-			t.files = append(t.files, file{path: name, kind: deadLink})
-			return nil
-		}
 		if err != nil || !info.Mode().IsRegular() {
 			return nil
 		}
@@ -127,6 +123,8 @@ func (f *file) classify(head []byte, isExecutable bool) {
 	switch {
 	case bytes.HasPrefix(head, []byte("#!")):
 		f.kind = script
+	case bytes.HasPrefix(head, []byte(elf.ELFMAG)) && len(head) < elfHeader32:
+		f.kind = damaged
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)) && len(f.targets) == 0:
 		f.kind = foreign
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
@@ -163,6 +161,7 @@ const (
 	elfTable32, elfTable64       = 28, 32
 	elfEntrySize32, elfEntries32 = 42, 44
 	elfEntrySize64, elfEntries64 = 54, 56
+	elfHeader32                  = 52 // size in bytes of the smaller header
 )
 
 // elfKind tells programs from libraries: both can be position independent, but only programs name an interpreter. Some libraries do, too.

@@ -2,13 +2,17 @@ package wrap_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"image"
 	"image/png"
 	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -251,10 +255,6 @@ func TestDetect(t *testing.T) {
 			engine: "none known", title: "a", targets: []string{"Linux-x64 . a"},
 		},
 		{
-			name: "a link that leads to nothing stays out", files: map[string]string{"lathe": linux, "data/license.txt": "-> ../../common/GPL-2", "data/a": "-> b", "data/b": "b"},
-			engine: "none known", title: "lathe", targets: []string{"Linux-x64 . lathe"}, exclude: []string{"/data/license.txt"},
-		},
-		{
 			name: "what another wrap left is not the game", files: map[string]string{"lathe": linux, "packages/setup/game": linux, "keys/k": "x"},
 			options: wrap.Options{Skip: pack.IsOwn, Exclude: []string{"*.txt"}},
 			engine:  "none known", title: "lathe", targets: []string{"Linux-x64 . lathe"}, exclude: []string{"*.txt"},
@@ -301,6 +301,8 @@ func TestDetectRefuses(t *testing.T) {
 		{"a script without shebang", map[string]string{"start.sh": "exec game\n"}, wrap.Options{}, "start.sh", "target.program", "begin it with #!/bin/sh"},
 		{"a named script without shebang", map[string]string{"game": linux, "start.sh": "exec game\n"}, wrap.Options{Programs: []string{"start.sh"}}, "start.sh", "target.program", "begin it with #!/bin/sh"},
 		{"another machine", map[string]string{"game": riscv}, wrap.Options{}, "game", "target.program", "processor that no client has"},
+		{"a program that was cut off", map[string]string{"game": "\x7fELF"}, wrap.Options{}, "game", "target.program", "incomplete or damaged"},
+		{"a named program that was cut off", map[string]string{"game": linux, "b": "\x7fELF\x02\x01"}, wrap.Options{Programs: []string{"b"}}, "b", "target.program", "incomplete or damaged"},
 		{"a named file in another folder", map[string]string{"linux/game": linux}, wrap.Options{Programs: []string{"game"}}, "game", "target.program", "--program linux/game"},
 		{"a named file that is missing", map[string]string{"game": linux}, wrap.Options{Programs: []string{"gone"}}, "gone", "target.program", "is not there"},
 		{"a named file that is data", map[string]string{"game": linux, "x.dat": "x"}, wrap.Options{Programs: []string{"x.dat"}}, "x.dat", "target.program", "neither a program nor a script"},
@@ -394,6 +396,71 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestPrepare leaves out what can't be in a release, and refuses what publishing would refuse.
+func TestPrepare(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: other systems have no such names")
+	}
+	for _, test := range []struct {
+		name    string
+		files   map[string]string // "-> x" is a link
+		url     string
+		exclude []string // beside *.log
+		refused string   // part of the error
+	}{
+		{name: "good", files: map[string]string{"a": "x", "b": "-> a"}},
+		{name: "links", files: map[string]string{"dead": "-> ../none", "out": "-> /etc/hostname", "dir": "-> data", "data/a": "x"}, exclude: []string{"/dead", "/dir", "/out"}},
+		{name: "a framework", files: map[string]string{"L.framework/Versions/A/L": "x", "L.framework/Versions/Current": "-> A", "L.framework/L": "-> Versions/Current/L"},
+			exclude: []string{"/L.framework/Versions/Current"}},
+		{name: "a good file of the same name", files: map[string]string{"data": "-> ../mac", "../mac/data/a": "x"}, refused: "data is a link that leads out of the folder"},
+		{name: "a good file that fits the pattern", files: map[string]string{`c\d`: "x", "c d": "x"}, refused: `"c\\d"`},
+		{name: "names", files: map[string]string{"CON/a": "x", "CON/b": "x", "a:b[*": "x", "\xff": "x", `c\d`: "x"}, exclude: []string{"/CON", "/a:b[[][*]", "/c?d", "/?"}},
+		{name: "twins", files: map[string]string{"B": "x", "b": "x", "C": "x", "c": "x"},
+			refused: "target[0].folder: path \"b\": is the same file as \"B\" on some systems; rename one of them, or leave it out with files.exclude (--program or --exclude)\ntarget[0].folder: path \"c\""},
+		{name: "a key", files: map[string]string{"k": "-----BEGIN COLLET PRIVATE KEY-----"}, refused: "k is a private key"},
+		{name: "the program", files: map[string]string{"lathe": "-> /bin/sh"}, refused: "lathe is a link that leads out of the folder"},
+		{name: "a scheme", url: "ftp://a/b", refused: `client.urls[0]: "ftp://a/b" is no web address; want https://host/path (--url)`},
+		{name: "no address", url: "foo bar", refused: `"foo bar" is no web address`},
+	} {
+		project := t.TempDir()
+		write := func(name, content string) {
+			name = filepath.Join(project, "build", name)
+			err := os.MkdirAll(filepath.Dir(name), 0o755)
+			if to, link := strings.CutPrefix(content, "-> "); link {
+				err = errors.Join(err, os.Symlink(to, name))
+			} else {
+				err = errors.Join(err, os.WriteFile(name, []byte(content), 0o755))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if test.files["lathe"] == "" {
+			write("lathe", linux)
+		}
+		for name, content := range test.files {
+			write(name, content)
+		}
+		g := wrap.Game{Engine: "none known", Name: "Lathe", NiceName: "Lathe", Version: "1.2", Exclude: []string{"*.log"}, IconPNG: []byte(picture(256, 256)),
+			Targets: []wrap.Target{{Name: "Linux-x64", Folder: ".", Program: "lathe"}}}
+		if test.files["../mac/data/a"] != "" {
+			write("../mac/lathe", linux)
+			g.Targets = append(g.Targets, wrap.Target{Name: "Linux-arm64", Folder: "../mac", Program: "lathe"})
+		}
+		place := wrap.Place{Folder: "build", URL: cmp.Or(test.url, "https://example.org")}
+		_, err := g.Prepare(project, place, rand.NewChaCha8([32]byte{}), time.Unix(1e9, 0))
+		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.refused)
+		}
+		if _, statErr := os.Stat(filepath.Join(project, wrap.IconFile)); (statErr == nil) != (err == nil) {
+			t.Errorf("%s: refused %v, and the icon: %v", test.name, err, statErr)
+		}
+		if err == nil && !slices.Equal(g.Exclude, append([]string{"*.log"}, test.exclude...)) {
+			t.Errorf("%s: leaves out %q, want %q", test.name, g.Exclude, test.exclude)
+		}
+	}
+}
+
 // TestLines has a way to change each finding that can be changed.
 func TestLines(t *testing.T) {
 	g, err := wrap.Detect(folder(map[string]string{"lathe": linux, "settings.ini": "x", "big.pak": strings.Repeat("x", 2<<20)}), wrap.Options{})
@@ -408,7 +475,7 @@ func TestLines(t *testing.T) {
 		"engine | none known | ", "name | lathe (from the program's name) | game.nice-name, --name", "version | 0.1.0 | game.version",
 		"Linux-x64 | lathe in build: the only executable | target.program, --program", "ready | with its first window, or after 10 s | program.ready-window, program.ready-seconds",
 		"keep | settings.ini: placed once, then the player's | files.keep, --keep", "exclude | *.log | files.exclude, --exclude",
-		"packs | 2.1 MB in 1 data files of 1 MiB or more | ", "icon | none found; Collet's stands in for it | game.icon", "address | https://example.org | client.urls, --url",
+		"packs | 2.1 MB in 1 data files of 1 MiB or more | ", "icon | none found; Collet's stands in for it | game.icon", "address | https://example.org: an EXAMPLE; no player can update from it | client.urls, --url",
 	}
 	if !reflect.DeepEqual(out, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(out, "\n"), strings.Join(want, "\n"))

@@ -50,6 +50,11 @@ func (d descriptionFlag) loadBy(load func(string, func(string) string) (*pack.Pr
 		printMistakes(c.Err, d.File, list)
 		return nil, console.Printed(err)
 	}
+	if err == nil {
+		for _, warning := range p.Warnings() {
+			fmt.Fprintln(c.Err, "warning: "+console.Clean(warning))
+		}
+	}
 	return p, err
 }
 

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -32,7 +30,7 @@ type wrapCommand struct {
 
 	Project string   `group:"where" placeholder:"DIR" help:"Folder for collet.toml (default: the current folder if the game lies in it, otherwise the game's)."`
 	Force   bool     `group:"where" help:"Replace collet.toml. Its upgrade code is lost: installers will take the game for another one."`
-	Yes     bool     `group:"consent" help:"Ask nothing, and write examples for what can't be detected."`
+	Yes     bool     `group:"consent" help:"Ask nothing, and write examples for what can't be detected. Needed without a terminal and --url."`
 	Name    string   `group:"what" placeholder:"NAME" help:"The game's name."`
 	URL     string   `name:"url" group:"what" placeholder:"URL" help:"Folder on a web server from which players get releases."`
 	Program []string `group:"what" sep:"none" placeholder:"PATH" help:"The game's executable, as a path in DIR. May be repeated, for each system."`
@@ -59,6 +57,9 @@ func (w wrapCommand) Run(ctx context.Context, c console.Console) error {
 	if _, err := os.Lstat(file); err == nil && !w.Force {
 		return fmt.Errorf("%s is there already, and its upgrade code must not change; edit it, or replace it with --force", file)
 	}
+	if w.URL == "" && !w.Yes && !platform.IsTerminal(os.Stdin) {
+		return console.Usage(errors.New("there is no terminal to ask for the address of your releases; give it with --url, or say --yes for an example"))
+	}
 	ask := &questions{Yes: w.Yes || !platform.IsTerminal(os.Stdin), in: bufio.NewReader(interrupt.Reader(ctx, os.Stdin)), out: c.Out}
 	game, err := w.detect(ask, project, folder)
 	if err != nil {
@@ -67,25 +68,21 @@ func (w wrapCommand) Run(ctx context.Context, c console.Console) error {
 	if w.Name != "" {
 		game.NiceName, game.NameFrom, game.Name = w.Name, "--name", pack.NameFrom(strings.ReplaceAll(w.Name, " ", "-"))
 	}
-	place := wrap.Place{Folder: folder, Icon: path.Join(folder, game.Icon), URL: w.URL}
+	if game.IconPNG == nil {
+		game.IconPNG = assets.IconPNG
+	}
+	place := wrap.Place{Folder: folder, URL: w.URL}
 	if place.URL == "" {
 		place.URL = ask.text("From which address will players get releases?", "https://example.org/"+strings.ToLower(game.Name))
 	}
-	if game.Icon == "" {
-		place.Icon = wrap.IconFile
-		if err := writeIcon(filepath.Join(project, wrap.IconFile), game.IconPNG); err != nil {
-			return err
-		}
+	text, err := game.Prepare(project, place, rand.Reader, time.Now())
+	if err == nil {
+		err = w.write(file, text)
 	}
-	lines := game.Lines(place)
-	text, err := game.Config(place, rand.Reader, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := w.write(file, text); err != nil {
-		return err
-	}
-	for _, l := range lines {
+	for _, l := range game.Lines(place) {
 		fmt.Fprintf(c.Out, "%-14s %s%s\n", l.What, console.Clean(l.Found), after("   [change: ", l.Change+closed(l.Change)))
 	}
 	fmt.Fprintf(c.Out, "wrote %s\nnext:%s collet keys init && collet release publish && collet pack all\n", file, changeInto(project))
@@ -165,17 +162,6 @@ func inFolder(dir string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", dir, err)
-}
-
-// writeIcon writes the icon that was found, or Collet's own.
-func writeIcon(file string, png []byte) error {
-	if png == nil {
-		png = assets.IconPNG
-	}
-	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return err // there is one already, from an earlier time
-	}
-	return os.WriteFile(file, png, 0o644)
 }
 
 func (w wrapCommand) write(file, text string) error {
