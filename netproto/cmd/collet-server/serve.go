@@ -39,13 +39,15 @@ type running struct {
 	sockets   sockets
 	taken     map[string]string // where the sockets were opened, by name; fromManager: by the service manager
 	control   *admin.ControlListener
+	store     operator.Store     // nil without one
 	operator  *operator.Operator // nil without a store
 	program   string             // the file that an upgrade starts
 	stop      context.CancelFunc // ends serving
 	leave     context.CancelFunc // ends HTTP and metrics, which go on otherwise until the last session has ended
 	upgrading sync.Mutex
-	gone      atomic.Bool // another program serves
-	fault     error       // that ended serving; written before stop
+	gone      atomic.Bool           // another program serves
+	reloading sync.Mutex            // also while the store is handed over
+	fault     atomic.Pointer[error] // that ended serving; nil: none
 	monitor   origin.Monitor
 	server    *server.Server
 	listeners *server.Listeners // nil until they are open
@@ -94,7 +96,10 @@ func serve(ctx context.Context, opt options, set config.Settings, from *predeces
 	r.server = server.New(catalogue, set, log)
 	r.server.Metrics().SetVersion(collet.Version())
 	defer r.server.Close()
-	if from != nil {
+	if from != nil { // whatever can fail comes before
+		if err := r.openControl(); err != nil {
+			return err
+		}
 		if err := from.waitForStore(); err != nil {
 			return err
 		}
@@ -113,7 +118,15 @@ func serve(ctx context.Context, opt options, set config.Settings, from *predeces
 		return err
 	}
 	r.monitor.Watch(r.server)
-	upgrade := func(ctx context.Context) error { return r.upgrade(ctx, alive) }
+	upgrade := func(ctx context.Context) error {
+		err := r.upgrade(ctx, alive)
+		select {
+		case <-renew:
+			r.log.Warn().Msg("A signal that asks for an upgrade came during one, and is left out")
+		default:
+		}
+		return err
+	}
 	if err := r.startControl(ctx, upgrade); err != nil {
 		return err
 	}
@@ -135,7 +148,10 @@ func serve(ctx context.Context, opt options, set config.Settings, from *predeces
 		}
 	})
 	err = r.server.Serve(ctx, r.listeners)
-	return errors.Join(err, r.fault)
+	if fault := r.fault.Load(); fault != nil {
+		err = errors.Join(err, *fault)
+	}
+	return err
 }
 
 // govern opens the store of the settings, if there is one, and lets the server judge by it: at the start, and when a store was handed
@@ -153,9 +169,12 @@ func (r *running) govern(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	again := r.operator != nil
 	r.operator = o
-	if err := r.createFirstToken(o); err != nil {
-		return err
+	if !again {
+		if err := r.createFirstToken(o); err != nil {
+			return err
+		}
 	}
 	r.server.Govern(o)
 	return nil
@@ -171,9 +190,31 @@ func (r *running) closeOperator() {
 	}
 }
 
-// openOperator opens the store of the settings: the server's own, or that of a cluster.
+// openOperator opens the store: that of the settings, which is the server's own or that of a cluster, or again what this process had.
 func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt operator.Options) (*operator.Operator, error) {
-	started, handed := false, r.from != nil || r.operator != nil // clients wait meanwhile
+	handed := r.from != nil || r.operator != nil // clients wait meanwhile
+	store, err := r.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := operator.New(store, d, opt, r.log)
+	for end := time.Now().Add(cluster.Patience); handed && isReadOnly(err) && time.Now().Before(end) && ctx.Err() == nil; { // the build changes the settings
+		<-time.After(writableTime)
+		o, err = operator.New(store, d, opt, r.log)
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	r.store = store
+	return o, nil
+}
+
+// openStore opens the store for openOperator.
+func (r *running) openStore(ctx context.Context) (operator.Store, error) {
+	if r.store != nil {
+		return cluster.ReopenNode(ctx, r.store, clusterTime)
+	}
+	started := false
 	store, err := cluster.OpenNode(ctx, func() (c cluster.Config, err error) {
 		set := r.set
 		if started { // for a move: as they are now
@@ -188,24 +229,13 @@ func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt oper
 			return c, nil
 		}
 		c, err = cluster.FromSettings(set, os.Getenv, r.log)
-		if handed {
+		if r.from != nil {
 			c.Patience = clusterTime
 		}
 		return c, err
 	}, r.set.Compat.Store, r.log)
-	if err != nil {
-		return nil, err
-	}
 	started = true
-	o, err := operator.New(store, d, opt, r.log)
-	for end := time.Now().Add(cluster.Patience); handed && isReadOnly(err) && time.Now().Before(end) && ctx.Err() == nil; { // the build changes the settings
-		<-time.After(writableTime)
-		o, err = operator.New(store, d, opt, r.log)
-	}
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	return o, nil
+	return store, err
 }
 
 func isReadOnly(err error) bool {
@@ -360,12 +390,11 @@ func (r *running) createFirstToken(o *operator.Operator) error {
 	return nil
 }
 
-// startControl answers at the control socket, if there is one.
-func (r *running) startControl(ctx context.Context, upgrade func(context.Context) error) (err error) {
+// openControl opens the control socket, if the settings have one, or takes over that of another process.
+func (r *running) openControl() (err error) {
 	path := r.set.Operations.ControlSocket
 	switch {
-	case path == "":
-		return nil
+	case path == "", r.control != nil:
 	case r.sockets.control != nil:
 		r.control = admin.InheritControl(r.sockets.control, path)
 	default:
@@ -373,6 +402,14 @@ func (r *running) startControl(ctx context.Context, upgrade func(context.Context
 			return err
 		}
 		r.sockets.control = r.control.Listener
+	}
+	return nil
+}
+
+// startControl answers at the control socket, if there is one.
+func (r *running) startControl(ctx context.Context, upgrade func(context.Context) error) error {
+	if err := r.openControl(); err != nil || r.control == nil {
+		return err
 	}
 	do := admin.Commands{Operator: r.server.Operator, Reload: r.reload, Upgrade: upgrade}
 	r.runHelper("serve the control socket", func() error { return admin.ServeControl(ctx, r.control, do, r.log) })
@@ -402,6 +439,8 @@ func (r *running) onSignal(ctx context.Context, signals <-chan os.Signal, comman
 
 // reload reads settings, files and certificates again.
 func (r *running) reload(ctx context.Context) error {
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
 	set, err := r.opt.settings()
 	if err == nil {
 		err = r.server.Reload(ctx, set)

@@ -48,6 +48,8 @@ const (
 	prepareTime = 30 * time.Minute
 	// takeTime is how long it may take with the store, while clients wait: clusterTime and cluster.Patience, and a slow disk.
 	takeTime = 30 * time.Second
+	// retryTime is the time between attempts to open a store that was given back.
+	retryTime = time.Second
 	// clusterTime is how long it waits for the other nodes of a cluster, unless its build changes the settings: then it waits for a majority,
 	// up to cluster.Patience, and looks every writableTime. The old one had joined, so the store has what the others have.
 	clusterTime  = 500 * time.Millisecond
@@ -115,6 +117,9 @@ func (r *running) upgrade(ctx, alive context.Context) (err error) {
 			return err
 		}
 		defer release()
+		if err := r.operator.WriteCopy(); err != nil { // the new program would have to, while clients wait
+			return err
+		}
 	}
 	r.log.Info().Str("program", r.program).Msg("Starting a new program to hand over to")
 	next, err := r.startSuccessor(r.program)
@@ -125,14 +130,19 @@ func (r *running) upgrade(ctx, alive context.Context) (err error) {
 	if err := next.await(ctx, statePrepared, prepareTime); err != nil {
 		return err
 	}
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
 	r.listeners.Pause()
 	r.server.Settle(helloTime)
 	r.closeOperator()
 	if r.counting != nil {
 		r.counting.end()
 	}
-	next.proceed()
+	if ctx.Err() == nil {
+		next.proceed()
+	}
 	if err := next.await(ctx, stateReady, takeTime); err != nil {
+		next.release()
 		return errors.Join(err, r.takeBack(ctx, alive))
 	}
 	r.gone.Store(true)
@@ -146,15 +156,27 @@ func (r *running) upgrade(ctx, alive context.Context) (err error) {
 	return nil
 }
 
-// takeBack serves again after a new process has failed to. If that fails, too, this process ends.
+// takeBack serves again after a new process has failed to. If the store can't be opened for takeTime, this process ends.
 func (r *running) takeBack(ctx, alive context.Context) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if err := r.govern(ctx); err != nil {
-		r.fault = fmt.Errorf("the store that a new program gave back can't be opened, so that this program ends: %w", err)
+	err := r.govern(ctx)
+	for end := time.Now().Add(takeTime); err != nil && ctx.Err() == nil && time.Now().Before(end); err = r.govern(ctx) {
+		r.log.Warn().Err(err).Msg("The store that a new program gave back can't be opened; trying again")
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryTime):
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		err = fmt.Errorf("the store that a new program gave back can't be opened, so that this program ends: %w", err)
+		r.fault.Store(&err)
 		r.stop()
-		return r.fault
+		return err
 	}
 	if r.figures != nil {
 		r.counting = startCounting(alive, r.figures)

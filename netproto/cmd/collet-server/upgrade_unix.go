@@ -51,6 +51,9 @@ func (r *running) startSuccessor(program string) (*successor, error) {
 		s.release()
 		return nil, fmt.Errorf("start %s: %w", program, platform.Reason(err))
 	}
-	s.process, err = os.FindProcess(pid)
-	return s, err
+	if s.process, err = os.FindProcess(pid); err != nil {
+		s.release() // which ends the new process
+		return nil, err
+	}
+	return s, nil
 }

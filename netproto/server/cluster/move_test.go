@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"collet/netproto/compat"
 	"collet/netproto/server/cluster"
 	"collet/netproto/server/operator"
 	"collet/platform/testlevel"
@@ -356,4 +357,39 @@ func TestExternalRestore(t *testing.T) {
 	if b.Settings().Revision != 3 {
 		t.Errorf("revision %d", b.Settings().Revision)
 	}
+}
+
+// TestReopen: a node that had closed its store for another program opens it where the last move had brought it, whatever its settings say.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	at := natsServer(t, nil)
+	a := serving(t, filepath.Join(t.TempDir(), "a.db"), cluster.Config{}, zerolog.Nop())
+	reopened := func(want string) {
+		t.Helper()
+		a.closed(t)
+		var err error
+		if a.store, err = cluster.ReopenNode(t.Context(), a.store, cluster.Patience); err != nil {
+			t.Fatal(err)
+		}
+		d := &compat.Declared{Versioned: true, Supported: compat.Range{Min: 5, Max: 8}, Build: compat.Build{Logic: 8, ID: "b"}}
+		if a.Operator, err = operator.New(a.store, d, operator.Options{After: a.Operator}, zerolog.Nop()); err != nil {
+			t.Fatal(errors.Join(err, a.store.Close()))
+		}
+		if kind, _ := a.store.(operator.Mover).Kind(); kind != want {
+			t.Errorf("the store is %s, want %s", kind, want)
+		}
+		if place, err := a.store.(operator.Mover).Place(); err != nil || place.Kind != want {
+			t.Errorf("the history says %+v, want %s: %v", place, want, err)
+		}
+		noError(t, a.says("reopened as "+want))
+	}
+	a.moves(t, operator.KindNATS, named("a", at))
+	a.now.Store(&cluster.Config{})
+	reopened(operator.KindNATS)
+	a.moves(t, operator.KindBolt, cluster.Config{})
+	c := named("a", at)
+	a.now.Store(&c)
+	reopened(operator.KindBolt)
+	a.closed(t)
 }

@@ -48,10 +48,32 @@ func OpenNode(ctx context.Context, settings func() (Config, error), path string,
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{settings: settings, log: log, changed: make(chan struct{}, 1)}
-	if n.FileStore, err = operator.OpenStore(path, log); err != nil {
+	file, err := operator.OpenStore(path, log)
+	if err != nil {
 		return nil, err
 	}
+	return openNode(ctx, c, &Node{FileStore: file, settings: settings, log: log})
+}
+
+// ReopenNode opens a store again that OpenNode had opened and that was closed: where the last move had brought it, whatever the
+// settings say. It waits for the cluster no longer than patience.
+func ReopenNode(ctx context.Context, before operator.Store, patience time.Duration) (operator.Store, error) {
+	was := before.(*Node)
+	c := Config{}
+	if s, _ := was.now(); s != nil {
+		c = s.config
+		c.Patience = patience
+	}
+	file, err := was.Reopen()
+	if err != nil {
+		return nil, err
+	}
+	return openNode(ctx, c, &Node{FileStore: file, settings: was.settings, log: was.log})
+}
+
+// openNode opens a node in a cluster, or without one if the configuration has no Name. On failure it closes the file.
+func openNode(ctx context.Context, c Config, n *Node) (_ operator.Store, err error) {
+	n.changed = make(chan struct{}, 1)
 	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if c.Name == "" {
 		if err := n.single(); err != nil {
@@ -59,7 +81,7 @@ func OpenNode(ctx context.Context, settings func() (Config, error), path string,
 		}
 		return n, nil
 	}
-	if n.shared, err = begin(ctx, c, n.FileStore, n.changed, log); err != nil {
+	if n.shared, err = begin(ctx, c, n.FileStore, n.changed, n.log); err != nil {
 		return nil, errors.Join(err, n.FileStore.Close())
 	}
 	n.shared.follow()

@@ -6,11 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"collet/netproto/server/operator"
 )
+
+// ReopenNode opens a server's file again.
+func ReopenNode(_ context.Context, before operator.Store, _ time.Duration) (operator.Store, error) {
+	return before.(*operator.FileStore).Reopen()
+}
 
 // OpenNode opens a server's file, which can't be moved into a cluster. Settings with a cluster are an error: this program was built without the
 // engine.

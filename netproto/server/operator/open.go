@@ -50,6 +50,11 @@ func New(store Store, d *compat.Declared, opt Options, log zerolog.Logger) (*Ope
 		return nil, err
 	}
 	o.metrics.operator.Store(o)
+	if opt.After != nil {
+		if c := opt.After.countdown.Load(); c != nil {
+			o.kickSessions(time.Until(c.end), c.revision)
+		}
+	}
 	if changed := store.Changed(); changed != nil {
 		o.running.Go(func() { o.followStore(changed) })
 	}
@@ -111,6 +116,9 @@ func (o *Operator) reconcileOnce(d *compat.Declared, opt Options) error {
 		o.applySettings(*stored, d)
 		return nil
 	}
+	if opt.After != nil && stored != nil {
+		return o.resume(*stored, d)
+	}
 	s, changes, err := compat.Boot(stored, *d, compat.BootOptions{AcceptRollback: opt.AcceptRollback, LastBuild: build})
 	if err != nil {
 		return err
@@ -127,6 +135,27 @@ func (o *Operator) reconcileOnce(d *compat.Declared, opt Options) error {
 			line = o.log.Warn()
 		}
 		line.Str("step", change.Step).Strs("changed", change.Keys).Msgf("Compatibility at the start: %s", change.Why)
+	}
+	return nil
+}
+
+// resume goes on with stored settings, which another build may have changed meanwhile, as far as this one supports them. Nothing is written.
+func (o *Operator) resume(stored compat.Settings, d *compat.Declared) error {
+	if stored.Check(*d) == nil {
+		o.applySettings(stored, d)
+		return nil
+	}
+	as := stored
+	as.AutoUpgrade = false
+	s, changes, err := compat.Boot(&as, *d, compat.BootOptions{AcceptRollback: true})
+	if err != nil {
+		return err
+	}
+	s.Revision, s.AutoUpgrade = stored.Revision, stored.AutoUpgrade
+	o.applySettings(s, d)
+	for _, change := range changes {
+		o.log.Warn().Strs("changed", change.Keys).Msgf("Another program changed the stored settings, and this one goes on with them as far as it can: %s. Change them, or upgrade again: "+
+			"this program starts with them only with --accept-rollback", change.Why)
 	}
 	return nil
 }
@@ -212,12 +241,15 @@ func (o *Operator) reloadStore() error {
 
 // kickSessions ends, after a countdown, the sessions that the settings no longer admit, unless the settings have changed again by then.
 func (o *Operator) kickSessions(after time.Duration, revision uint64) {
+	c := &countdown{end: time.Now().Add(after), revision: revision}
+	o.countdown.Store(c)
 	o.running.Go(func() {
-		countdown := time.NewTimer(after)
-		defer countdown.Stop()
+		timer := time.NewTimer(after)
+		defer timer.Stop()
 		select {
-		case <-countdown.C:
-		case <-o.closing:
+		case <-timer.C:
+			o.countdown.CompareAndSwap(c, nil)
+		case <-o.closing: // Options.After may go on with it
 			return
 		}
 		st := o.current.Load()

@@ -37,6 +37,14 @@ type Operator struct {
 	closing chan struct{} // closed by Close; ends countdowns
 	close   func() error
 	holding sync.Mutex // the store is being moved, or HoldStore was called
+
+	countdown atomic.Pointer[countdown] // the last one, until it ends; nil: none
+}
+
+// countdown is the time before sessions end that a revision no longer admits.
+type countdown struct {
+	end      time.Time
+	revision uint64
 }
 
 // current are the settings in force, with their declaration and snapshot.
@@ -57,7 +65,7 @@ type Options struct {
 	AsStored       bool // settings are neither reconciled with the build nor written; a store without settings is an error
 	AcceptRollback bool // accept an older server than the last one: boot rule B4 lowers the active range
 	Figures        Figures
-	After          *Operator // was closed; its sessions, games and metrics go on with the new one
+	After          *Operator // was closed; its sessions, countdown, games and metrics go on with the new one, and stored settings are not written
 }
 
 // Role is the set of rights of an actor. The texts are part of the store and the API.

@@ -248,7 +248,7 @@ func (r Restoring) put() error {
 		return err
 	}
 	if r.Engine != "" {
-		if err := os.Rename(r.Engine, r.Engine+r.Aside); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := moveAside(r.Engine, r.Aside); err != nil {
 			return err
 		}
 	}
@@ -256,6 +256,21 @@ func (r Restoring) put() error {
 		return err
 	}
 	return errors.Join(dir.Rename(name+restoreSuffix, name), dir.SyncDir("."))
+}
+
+// moveAside renames a folder that may be missing, and returns when the disk has that.
+func moveAside(folder, aside string) error {
+	if err := os.Rename(folder, folder+aside); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	parent, err := platform.OpenDir(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.SyncDir("."), parent.Close())
 }
 
 // catchFaults runs read on a mapped file that may be damaged: panics and memory faults become errors.

@@ -59,16 +59,33 @@ type FileStore struct {
 // OpenStore opens the store in a file, and creates a missing one. The errors are *StoreError: a damaged file is never replaced by
 // an empty one. The caller closes the store. Later errors of writing its copy are only logged.
 func OpenStore(path string, log zerolog.Logger) (*FileStore, error) {
-	s := &FileStore{path: path, log: log, floors: floorCounts{byFloor: map[int32]int{}}}
-	if err := s.openFile(); err != nil {
+	s, err := (&FileStore{path: path, log: log}).Reopen()
+	if err != nil {
 		return nil, err
 	}
-	s.dropSnapshot()
-	if err := s.writeBackup(); err != nil {
+	if err := s.WriteCopy(); err != nil {
 		s.db.Close()
-		return nil, &StoreError{Path: path, Err: err, Hint: fmt.Sprintf("its copy %q can't be written: make that place free and the folder writable for the server", Backup(path))}
+		return nil, err
 	}
 	return s, nil
+}
+
+// Reopen opens a closed store again, as OpenStore does, and writes no copy: for a server that had closed it for another process.
+func (s *FileStore) Reopen() (*FileStore, error) {
+	again := &FileStore{path: s.path, log: s.log, floors: floorCounts{byFloor: map[int32]int{}}}
+	if err := again.openFile(); err != nil {
+		return nil, err
+	}
+	again.dropSnapshot()
+	return again, nil
+}
+
+// WriteCopy replaces the copy. The error is a *StoreError.
+func (s *FileStore) WriteCopy() error {
+	if err := s.writeBackup(); err != nil {
+		return &StoreError{Path: s.path, Err: err, Hint: fmt.Sprintf("its copy %q can't be written: make that place free and the folder writable for the server", Backup(s.path))}
+	}
+	return nil
 }
 
 // openFile opens the file and checks all of it.

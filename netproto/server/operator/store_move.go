@@ -220,6 +220,14 @@ func (o *Operator) HoldStore() (release func(), err error) {
 	return o.holding.Unlock, nil
 }
 
+// WriteCopy writes the copy of the store's file, as the next start will.
+func (o *Operator) WriteCopy() error {
+	if s, has := o.store.(interface{ WriteCopy() error }); has {
+		return s.WriteCopy()
+	}
+	return nil
+}
+
 // moved verifies and counts what there is after a move.
 func (o *Operator) moved(m Move, store Mover) (Moved, error) {
 	out := Moved{From: m.From, To: m.To}

@@ -21,7 +21,7 @@ import (
 
 // ServeMonitor serves until ctx ends, lets pending answers finish for at most Limits.DrainTime, and closes the listener.
 func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
-	what, drain := "Health and the dashboard are served", time.Duration(0)
+	what, drain := "Health and the dashboard are served", min(m.set.Limits.DrainTime, lastAnswers)
 	if m.servesFolder() {
 		what, drain = "Health, the dashboard and the release folder are served", m.set.Limits.DrainTime
 	}
@@ -29,11 +29,14 @@ func (m *Monitor) ServeMonitor(ctx context.Context, listener net.Listener, log z
 	return m.serve(ctx, &portListener{Listener: listener, monitor: m, offers: m.servesFolder()}, m, m.pair, drain, log)
 }
 
-// ServeMetrics serves MetricsHandler over plain HTTP until ctx ends, and closes the listener. It is called after Configure.
+// ServeMetrics serves MetricsHandler over plain HTTP until ctx ends, lets pending answers finish, and closes the listener. It is called after Configure.
 func (m *Monitor) ServeMetrics(ctx context.Context, listener net.Listener, log zerolog.Logger) error {
 	log.Info().Stringer("metrics", listener.Addr()).Msg("Metrics are served")
-	return m.serve(ctx, &portListener{Listener: listener, monitor: m}, m.MetricsHandler(), nil, 0, log)
+	return m.serve(ctx, &portListener{Listener: listener, monitor: m}, m.MetricsHandler(), nil, lastAnswers, log)
 }
+
+// lastAnswers is how long answers that are no files may take at the end: they are short.
+const lastAnswers = 2 * time.Second
 
 // serve runs a handler for the connections of a port, over TLS if there is a certificate.
 func (m *Monitor) serve(ctx context.Context, l *portListener, handler http.Handler, pair *certificate.Pair, drain time.Duration, log zerolog.Logger) error {
