@@ -345,19 +345,6 @@ func (c *connecting) requestSequel(ctx context.Context, likely installedRelease)
 	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
 	if !c.objects.small.Has(entry.SequelPath()) { // received parts of an interrupted sequel are kept, and the rest is requested by name
 		ctx = context.WithoutCancel(ctx) // Fetch needs it after Connect
-		c.objects.setSequel(startSequel(ctx, c.mirrors.list()[0], entry, c.sequelBase(entry, likely.Head), c.objects.small, c.progress.countFetched, c.o.Log))
-	}
-}
-
-// sequelBase makes what a packed sequel to an entry leaves out, from the verified list and the head that are kept here. What is lost or
-// damaged makes another base, for which the sequel is not.
-func (c *connecting) sequelBase(entry release.Entry, head object) func() []byte {
-	lists, memory := c.lists.client, c.memory
-	return func() []byte {
-		entries, err := lists.Entries()
-		if err != nil {
-			return nil
-		}
-		return release.SequelBase(entry, entries, memory.headBytes(release.Object(head)))
+		c.objects.setSequel(startSequel(ctx, c.mirrors.list()[0], entry, c.objects.small, c.progress.countFetched, c.o.Log))
 	}
 }

@@ -132,20 +132,12 @@ func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 	if e.Head.IsZero() {
 		return release.Head{}, false
 	}
-	head, err := trust.OpenHead(trust.UnverifiedBytes(m.headBytes(e.Head)), e)
-	return head, err == nil
-}
-
-// headBytes reads what is stored as a head, unverified; nil if there is none. It is safe for concurrent use.
-func (m *installMemory) headBytes(o release.Object) []byte {
-	if o.IsZero() {
-		return nil
-	}
-	data, err := platform.ReadFile(m.fs, m.name(o.Sum.Hex()+headSuffix), release.MaxHead)
+	data, err := platform.ReadFile(m.fs, m.name(e.Head.Sum.Hex()+headSuffix), release.MaxHead)
 	if err != nil {
-		return nil
+		return release.Head{}, false
 	}
-	return data
+	head, err := trust.OpenHead(trust.UnverifiedBytes(data), e)
+	return head, err == nil
 }
 
 // keepHead stores a verified head.

@@ -33,7 +33,6 @@ const (
 type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	base   func() []byte
 	keep   *download.Pieces // keeps received bytes for a later process
 	count  func(n int)      // called with the number of received bytes
 
@@ -54,11 +53,10 @@ type sequelPart struct {
 	taken bool
 }
 
-// startSequel begins to read the sequel to an entry. base is what this client has, see release.SequelBase; it is called from another
-// goroutine.
-func startSequel(ctx context.Context, mirror download.Mirror, entry release.Entry, base func() []byte, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
+// startSequel begins to read the sequel to an entry.
+func startSequel(ctx context.Context, mirror download.Mirror, entry release.Entry, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
-	q := &sequel{cancel: cancel, base: base, keep: keep, count: count, step: make(chan struct{})}
+	q := &sequel{cancel: cancel, keep: keep, count: count, step: make(chan struct{})}
 	q.done.Go(func() {
 		err := q.read(ctx, mirror, entry)
 		q.change(func() { q.over = true })
@@ -86,24 +84,28 @@ func (q *sequel) change(do func()) {
 	q.step = make(chan struct{})
 }
 
-// read reads the whole sequel into memory, at most release.MaxSequel bytes. Folders of earlier publishers have only the plain one, which
-// is also for clients that lack what the packed one leaves out.
+// read reads the whole sequel into memory, at most release.MaxSequel bytes. Folders of earlier publishers have only the plain one.
 func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release.Entry) error {
 	patience := time.AfterFunc(sequelPatience, q.cancel)
 	defer patience.Stop()
-	body, r, table, err := q.open(ctx, mirror, entry.PackedSequelPath())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, release.ErrOtherBase) {
+	body, err := mirror.Get(ctx, entry.PackedSequelPath(), 0, -1, release.MaxSequel)
+	if errors.Is(err, fs.ErrNotExist) {
 		patience.Stop()
 		if err := q.awaitNeed(ctx); err != nil {
 			return err
 		}
 		patience.Reset(sequelPatience)
-		body, r, table, err = q.open(ctx, mirror, entry.SequelPath())
+		body, err = mirror.Get(ctx, entry.SequelPath(), 0, -1, release.MaxSequel)
 	}
 	if err != nil {
 		return err
 	}
 	defer body.Close()
+	r := bufio.NewReaderSize(countedReader{body, q.count}, sequelPage)
+	table, err := release.ReadSequelTable(r)
+	if err != nil {
+		return err
+	}
 	if len(table) > 0 { // that of the newest release is empty, and may come after what was kept is removed
 		q.keep.Add(entry.SequelPath(), -1, 0, nil)
 	}
@@ -136,19 +138,6 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release
 		}
 	}
 	return nil
-}
-
-// open requests a sequel and reads its table. The caller closes body.
-func (q *sequel) open(ctx context.Context, mirror download.Mirror, name string) (body io.Closer, r *bufio.Reader, table []release.SequelPart, err error) {
-	answer, err := mirror.Get(ctx, name, 0, -1, release.MaxSequel)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	r = bufio.NewReaderSize(countedReader{answer, q.count}, sequelPage)
-	if table, err = release.ReadSequelTable(r, q.base); err != nil {
-		answer.Close()
-	}
-	return answer, r, table, err
 }
 
 // awaitNeed waits until a part is asked for: a client without an update needs no sequel.

@@ -15,7 +15,6 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
-	"collet/platform/faultfs"
 	"collet/platform/testlevel"
 )
 
@@ -26,7 +25,6 @@ func sequels() map[string]func(*testing.T, *publisher) {
 		"sequel with digests":                   sequelWithSums,
 		"sequel without a patch":                sequelLists,
 		"sequel of an earlier publisher":        sequelPlain,
-		"sequel for other lists":                sequelOtherBase,
 		"sequel with any byte wrong":            sequelWrong,
 		"sequel that ends early":                sequelCut,
 		"sequel from yesterday":                 sequelOld,
@@ -100,25 +98,6 @@ func sequelPlain(t *testing.T, p *publisher) {
 	c.holds(8)
 	if mirror.count("sequels/") != 2 {
 		t.Errorf("%q", mirror.asked)
-	}
-}
-
-// sequelOtherBase: a client without the head of its release can't read the packed sequel, and takes the plain one.
-func sequelOtherBase(t *testing.T, p *publisher) {
-	mirror := p.mirror()
-	c := newClient(t, p, mirror).at(7)
-	lost := 0
-	for name := range c.disk.Files() {
-		if strings.HasSuffix(name, ".release") {
-			must(t, c.disk.Open(faultfs.Options{}).Remove(name))
-			lost++
-		}
-	}
-	mirror.forget()
-	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
-	c.holds(8)
-	if mirror.count("sequels/") != 2 || lost == 0 {
-		t.Errorf("%q; %d heads lost", mirror.asked, lost)
 	}
 }
 

@@ -258,7 +258,7 @@ func (w *folderMirror) Get(ctx context.Context, name string, from, to, limit int
 		}
 	}
 	data, err := platform.ReadFile(w.fs, name, 1<<30)
-	if errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(name, "sequels/") && (w.bare || w.plainOnly && len(data) > 2 && data[2] > 1) {
+	if errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(name, "sequels/") && (w.bare || w.plainOnly && bytes.HasPrefix(data, []byte("CQ\x02"))) {
 		return nil, &download.MissingError{Mirror: w.name, Name: name}
 	}
 	if err != nil {

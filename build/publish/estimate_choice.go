@@ -119,7 +119,7 @@ func (c *chooser) addSigned() error {
 		}
 		return nil
 	}
-	packed, err := files.pack(c.old.entry, parts)
+	packed, err := release.PackSequel(parts)
 	c.signed.Bytes += int64(len(packed))
 	c.sequel = map[string]bool{}
 	for _, p := range parts {

@@ -75,7 +75,7 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		}
 		first, err := s.collectFirst(t.newest, lists)
 		if err == nil && first != nil {
-			data, packErr := release.PackSequel(first, nil)
+			data, packErr := release.PackSequel(first)
 			for _, none := range t.none {
 				wanted[none.PackedSequelPath()], err = data, packErr
 			}
@@ -84,14 +84,14 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", t.newest.Path())
 		}
 		for _, e := range t.current[max(len(t.current)-maxSequels, 0):] {
-			if wanted[e.PackedSequelPath()], err = release.PackSequel(nil, nil); err != nil { // caches keep a file better than a 404
+			if wanted[e.PackedSequelPath()], err = release.PackSequel(nil); err != nil { // caches keep a file better than a 404
 				return nil, err
 			}
 		}
 		for _, e := range t.others[:min(len(t.others), maxSequels)] {
 			parts, err := s.collect(e, t.newest, lists)
 			if err == nil && parts != nil {
-				err = s.add(wanted, e, parts)
+				err = addSequels(wanted, e, parts)
 			}
 			if err != nil {
 				return nil, advice.Because(err, "run collet release verify", "sequel to release %s", e.Path())
@@ -161,21 +161,13 @@ func (s *sequelFiles) recent(most int) (names, outdated []string) {
 	return names, outdated
 }
 
-// add adds both forms of a sequel: the packed one, and the plain one for earlier clients.
-func (s *sequelFiles) add(wanted map[string][]byte, from release.Entry, parts []release.SequelPart) (err error) {
-	if wanted[from.SequelPath()], err = release.EncodeSequel(parts); err == nil {
-		wanted[from.PackedSequelPath()], err = s.pack(from, parts)
+// addSequels adds both forms of a sequel: the packed one, and the plain one for earlier clients.
+func addSequels(wanted map[string][]byte, from release.Entry, parts []release.SequelPart) (err error) {
+	if wanted[from.SequelPath()], err = release.EncodeSequel(parts); err != nil {
+		return err
 	}
+	wanted[from.PackedSequelPath()], err = release.PackSequel(parts)
 	return err
-}
-
-// pack packs a sequel for clients of a release.
-func (s *sequelFiles) pack(from release.Entry, parts []release.SequelPart) ([]byte, error) {
-	head, err := platform.ReadFile(s.releases.fs, from.Head.HeadPath(), release.MaxHead)
-	if err != nil {
-		return nil, err
-	}
-	return release.PackSequel(parts, release.SequelBase(from, s.releases.repo.Entries(), head))
 }
 
 // collect collects what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.

@@ -38,7 +38,7 @@ func (s *stage) sequelAt(t *testing.T, name string) (names []string) {
 		return nil
 	}
 	r := bufio.NewReader(bytes.NewReader(data))
-	table, err := release.ReadSequelTable(r, s.base(t, name))
+	table, err := release.ReadSequelTable(r)
 	must(t, err)
 	for _, p := range table {
 		part := p.Data
@@ -58,28 +58,6 @@ func (s *stage) sequelAt(t *testing.T, name string) (names []string) {
 		t.Errorf("%d bytes follow", len(rest))
 	}
 	return names
-}
-
-// base is what clients of the release have whose packed sequel has a name.
-func (s *stage) base(t *testing.T, name string) func() []byte {
-	return func() (base []byte) {
-		s.with(func(f *publish.Folder) error {
-			list, err := f.List()
-			var entries []release.Entry
-			for _, l := range list {
-				entries = append(entries, l.Entry)
-			}
-			for _, e := range entries {
-				if e.PackedSequelPath() == name {
-					head, err := platform.ReadFile(s.fs, e.Head.HeadPath(), release.MaxHead)
-					must(t, err)
-					base = release.SequelBase(e, entries, head)
-				}
-			}
-			return err
-		})
-		return base
-	}
 }
 
 // wantSequel checks which parts the sequel to a release has.

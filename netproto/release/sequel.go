@@ -75,26 +75,14 @@ func partNameFault(name string) string {
 }
 
 // ReadSequelTable reads the names and sizes at the beginning of a sequel, plain or packed. The bytes of the parts without Data
-// follow in r, in the same order. base is called for a packed sequel that needs it; ErrOtherBase says that it needs another one. A
-// malformed table is a *FormatError; errors of r are returned.
-func ReadSequelTable(r *bufio.Reader, base func() []byte) ([]SequelPart, error) {
+// follow in r, in the same order. A malformed table is a *FormatError; errors of r are returned.
+func ReadSequelTable(r *bufio.Reader) ([]SequelPart, error) {
 	begin := make([]byte, len(sequelBegin))
 	if _, err := io.ReadFull(r, begin); err != nil {
 		return nil, tableError(err)
 	}
-	switch string(begin) {
-	case packedBegin:
-		return readPackedTable(r, nil)
-	case basedBegin:
-		mark := make([]byte, markSize)
-		if _, err := io.ReadFull(r, mark); err != nil {
-			return nil, tableError(err)
-		}
-		have := base()
-		if !bytes.Equal(mark, markOf(have)) {
-			return nil, ErrOtherBase
-		}
-		return readPackedTable(r, have)
+	if bytes.Equal(begin, []byte(packedBegin)) {
+		return readPackedTable(r)
 	}
 	if !bytes.Equal(begin, []byte(sequelBegin)) {
 		return nil, sequelFault("begins with %q", begin)

@@ -54,10 +54,9 @@ func (e Entry) PackedSequelPath() string {
 	return "sequels/" + sumOf([]byte(e.Path()+"/packed")).Hex() + ".sequel"
 }
 
-// PackSequel is EncodeSequel for a packed sequel. Parts before the first object are compressed. Only clients that have the base
-// can read it; an empty base is for all. zstd's best level would take 70 MB of tables for each sequel, and a tenth of a second,
-// for three bytes less.
-func PackSequel(parts []SequelPart, base []byte) ([]byte, error) {
+// PackSequel is EncodeSequel for a packed sequel. Parts before the first object are compressed. zstd's best level would take
+// 70 MB of tables for each sequel, and a tenth of a second, for three bytes less.
+func PackSequel(parts []SequelPart) ([]byte, error) {
 	if _, err := EncodeSequel(parts); err != nil {
 		return nil, err
 	}
@@ -73,13 +72,12 @@ func PackSequel(parts []SequelPart, base []byte) ([]byte, error) {
 			front.Write(p.Data)
 		}
 	}
-	text, sums, ok := cutSums(front.Bytes(), sumsOf(base))
+	text, sums, ok := cutSums(front.Bytes())
 	if !ok {
 		return nil, fmt.Errorf("a packed sequel can't have the control characters of its documents")
 	}
-	dictionary := append([]byte(sequelDictionary), base...)
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(windowFor(len(dictionary)+len(text))),
-		zstd.WithSingleSegment(true), zstd.WithEncoderDictRaw(dictionaryNumber, dictionary))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(windowFor(len(sequelDictionary)+len(text))),
+		zstd.WithSingleSegment(true), zstd.WithEncoderDictRaw(dictionaryNumber, []byte(sequelDictionary)))
 	if err != nil {
 		return nil, err
 	}
@@ -88,27 +86,21 @@ func PackSequel(parts []SequelPart, base []byte) ([]byte, error) {
 		return nil, err
 	}
 	out := []byte(packedBegin)
-	if len(base) > 0 {
-		out = append([]byte(basedBegin), markOf(base)...)
-	}
 	for _, n := range []int{len(text), len(coded), len(sums) / sumSize} {
 		out = binary.AppendUvarint(out, uint64(n))
 	}
 	return append(append(append(out, coded...), sums...), rest.Bytes()...), nil
 }
 
-// cutSums replaces the digests in a front, but for those that are known. ok is false if it has the bytes that stand for them.
-func cutSums(front []byte, known map[string]bool) (text, sums []byte, ok bool) {
+// cutSums replaces the digests in a front. ok is false if it has the bytes that stand for them.
+func cutSums(front []byte) (text, sums []byte, ok bool) {
 	seen := map[string]int{}
 	for i := 0; i < len(front); {
 		n := hexRun(front[i:])
 		switch {
-		case n >= 2*sumSize && known[string(front[i:i+2*sumSize])]:
-			text = append(text, front[i:i+2*sumSize]...)
-			i += 2 * sumSize
 		case n >= 2*sumSize:
 			digits := string(front[i : i+2*sumSize])
-			if at, there := seen[digits]; there {
+			if at, known := seen[digits]; known {
 				text = append(text, earlierSum, byte(at))
 			} else {
 				if len(seen) < maxRepeated && len(sums)/sumSize == len(seen) {
@@ -140,8 +132,8 @@ func hexRun(b []byte) int {
 	return n
 }
 
-// readPackedTable reads the front of a packed sequel behind its magic number and mark. The parts in the front have their data.
-func readPackedTable(r *bufio.Reader, base []byte) ([]SequelPart, error) {
+// readPackedTable reads the front of a packed sequel behind its magic number. The parts in the front have their data.
+func readPackedTable(r *bufio.Reader) ([]SequelPart, error) {
 	var sizes [3]int64
 	for i, what := range []string{"size of the text", "size of its frame", "count of sums"} {
 		n, err := sequelNumber(r, what, []int64{MaxSequel, MaxSequel, MaxSequel / sumSize}[i])
@@ -159,7 +151,7 @@ func readPackedTable(r *bufio.Reader, base []byte) ([]SequelPart, error) {
 		return nil, err
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderDictRaw(dictionaryNumber, append([]byte(sequelDictionary), base...)))
+		zstd.WithDecoderDictRaw(dictionaryNumber, []byte(sequelDictionary)))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +37,6 @@ func realParts(n int) []release.SequelPart {
 		list = append(list, fmt.Sprintf(`"lathe/stable/Linux-x64/%d":{"custom":{"hold":false,"killed":false,"number":%d,"percent":100},"hashes":{"sha256":%q},"length":%d}`, i, i, sum(i), 900+i))
 		patches = append(patches, fmt.Sprintf(`{"from":%q,"patch":{"sha256":%q,"size":%d}}`, sum(100+i), sum(200+i), 4000+17*i))
 	}
-	slices.Sort(list) // as canonical JSON has it
 	sign := fmt.Sprintf(`{"signatures":[{"keyid":%q,"sig":"%s%s"}],"signed":`, sum(300), sum(301), sum(302))
 	return []release.SequelPart{
 		{Name: "metadata/12.snapshot.json", Data: []byte(sign + `{"_type":"snapshot","expires":"2027-02-22T18:42:49Z","meta":{"targets.json":{"hashes":{"sha256":"` + sum(303) + `"},"length":1307,"version":6}},"spec_version":"1.0.31","version":6}}`)},
@@ -48,13 +46,10 @@ func realParts(n int) []release.SequelPart {
 	}
 }
 
-// readSequel reads a whole sequel without a base.
-func readSequel(data []byte) ([]release.SequelPart, error) { return readBased(data, nil) }
-
-// readBased reads a whole sequel with a base.
-func readBased(data, base []byte) ([]release.SequelPart, error) {
+// readSequel reads a whole sequel.
+func readSequel(data []byte) ([]release.SequelPart, error) {
 	r := bufio.NewReader(bytes.NewReader(data))
-	parts, err := release.ReadSequelTable(r, func() []byte { return base })
+	parts, err := release.ReadSequelTable(r)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +81,7 @@ func samePartsAs(t *testing.T, got, want []release.SequelPart) {
 
 func TestPackedSequelVector(t *testing.T) {
 	t.Parallel()
-	data, err := release.PackSequel(packedParts(), nil)
+	data, err := release.PackSequel(packedParts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +113,7 @@ func TestPackedSequelSizes(t *testing.T) {
 	for releases, most := range map[int]int{1: 620, 3: 900, 10: 1800, 300: 33_000} {
 		parts := realParts(releases)
 		for _, parts := range [][]release.SequelPart{parts, parts[:3], nil} {
-			data, err := release.PackSequel(parts, nil)
+			data, err := release.PackSequel(parts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,11 +136,11 @@ func TestPackedSequelsThatAreNone(t *testing.T) {
 		"another one":         {Name: "releases/a", Data: []byte("\x02")},
 		"a name outside":      {Name: "release.toml", Data: []byte("a")},
 	} {
-		if _, err := release.PackSequel([]release.SequelPart{part}, nil); err == nil {
+		if _, err := release.PackSequel([]release.SequelPart{part}); err == nil {
 			t.Errorf("%s was written", what)
 		}
 	}
-	good, err := release.PackSequel(packedParts(), nil)
+	good, err := release.PackSequel(packedParts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,110 +164,28 @@ func TestPackedSequelsThatAreNone(t *testing.T) {
 	}
 }
 
-// baseVector is the base of realList(1) without the head, and basedVector packedParts with it and a head that is their digest.
-const (
-	baseVector  = `"lathe/stable/Linux-x64/1":{"custom":{"hold":false,"killed":false,"number":1,"percent":100},"hashes":{"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},"length":901},`
-	basedVector = "435103a58e5bfdd801360128b52ffd2101d86501006037310a61622f01203522317d0a00dabb49d590f0b1080c906f913313b42fb6988a405788805b18a71b1441abababababababababababababababababababababababababababababababab7061746368"
-)
-
-// realList are n releases, those of realParts, and a head.
-func realList(n int) (list []release.Entry, head []byte) {
-	for i := range n {
-		o := release.ObjectOf([]byte(fmt.Sprint(i + 1)))
-		list = append(list, release.Entry{Product: "lathe", Channel: "stable", Target: "Linux-x64", Number: uint64(i + 1), Percent: 100, Head: release.Object{Sum: o.Sum, Size: int64(901 + i)}})
-	}
-	return list, []byte("head")
-}
-
-func TestSequelBase(t *testing.T) {
-	t.Parallel()
-	list, head := realList(3)
-	later := list[0]
-	later.Hold, later.Killed, later.Percent = true, true, 3
-	other, beta := list[0], list[0]
-	other.Product, beta.Channel = "drill", "beta"
-	arm := list[0]
-	arm.Target = "Linux-arm64"
-	for what, known := range map[string][]release.Entry{
-		"its release":      list[:1],
-		"with later ones":  {list[2], list[0], list[1]},
-		"in another state": {later},
-		"with others":      {other, list[0], beta},
-	} {
-		if got := string(release.SequelBase(list[0], known, head)); got != baseVector+"head" {
-			t.Errorf("%s: %s", what, got)
-		}
-	}
-	if a, b := release.SequelBase(list[0], []release.Entry{list[0], arm}, head), release.SequelBase(list[0], []release.Entry{arm, list[0]}, head); !bytes.Equal(a, b) || !bytes.Contains(a, []byte("Linux-arm64")) {
-		t.Errorf("of two targets: %s, %s", a, b)
-	}
-}
-
-// TestBasedSequels: they are for clients with the base, and cost the same however many releases there are.
-func TestBasedSequels(t *testing.T) {
-	t.Parallel()
-	data, err := release.PackSequel(packedParts(), []byte(baseVector+strings.Repeat("0123456789abcdef", 4)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := hex.EncodeToString(data); got != basedVector {
-		t.Errorf("%s\nwant %s", got, basedVector)
-	}
-	for _, releases := range []int{2, 30, 300} {
-		parts := realParts(releases)
-		list, head := realList(releases - 2) // the last two numbers of realParts are new
-		base := release.SequelBase(release.Entry{Product: "lathe", Channel: "stable", Target: "Linux-x64", Number: uint64(releases)}, list, append(head, parts[2].Data...))
-		data, err := release.PackSequel(parts, base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := readBased(data, base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		samePartsAs(t, got, parts)
-		if n := len(data) - len(parts[3].Data); n > 600 {
-			t.Errorf("%d releases take %d bytes", releases, n)
-		}
-		for _, other := range [][]byte{nil, base[1:]} {
-			if _, err := readBased(data, other); !errors.Is(err, release.ErrOtherBase) {
-				t.Errorf("with another base: %v", err)
-			}
-		}
-	}
-}
-
 // FuzzPackedSequel: damaged input is an error or gives parts within the caps.
 func FuzzPackedSequel(f *testing.F) {
 	for _, parts := range [][]release.SequelPart{packedParts(), realParts(2), nil} {
-		data, err := release.PackSequel(parts, nil)
+		data, err := release.PackSequel(parts)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data[3:])
 	}
-	list, head := realList(2)
-	base := release.SequelBase(list[0], list, head)
-	based, err := release.PackSequel(realParts(2), base)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(based[7:])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, begin := range []string{"CQ\x02", string(based[:7])} {
-			parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte(begin), data...))), func() []byte { return base })
-			if err != nil {
-				var fault *release.FormatError
-				if !errors.As(err, &fault) {
-					t.Fatalf("%T: %v", err, err)
-				}
-				continue
+		parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte("CQ\x02"), data...))))
+		if err != nil {
+			var fault *release.FormatError
+			if !errors.As(err, &fault) {
+				t.Fatalf("%T: %v", err, err)
 			}
-			total := int64(0)
-			for _, p := range parts {
-				if total += p.Size; p.Size < 0 || total > release.MaxSequel || p.Data != nil && int64(len(p.Data)) != p.Size {
-					t.Fatalf("%s has %d bytes, and %d of them", p.Name, p.Size, len(p.Data))
-				}
+			return
+		}
+		total := int64(0)
+		for _, p := range parts {
+			if total += p.Size; p.Size < 0 || total > release.MaxSequel || p.Data != nil && int64(len(p.Data)) != p.Size {
+				t.Fatalf("%s has %d bytes, and %d of them", p.Name, p.Size, len(p.Data))
 			}
 		}
 	})

@@ -138,7 +138,7 @@ func (f *Folder) writeSequel(from, to release.Entry) error {
 	if err != nil {
 		return err
 	}
-	packed, err := release.PackSequel(parts, nil)
+	packed, err := release.PackSequel(parts)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type shop struct {
 	took ran    // publishing the new version without one
 	cost estimate
 	head [patchedNumber + 1]string // path of each release's head
+	meta int64                     // bytes of the lists and the head that every update fetches
 }
 
 // estimate is what `collet release estimate --json` says.
@@ -38,7 +39,6 @@ type estimate struct {
 	Expanded int64 `json:"expanded"` // the expanded set patch; 0 from a program that does not know it
 	Chunks   int64 `json:"chunks"`
 	Whole    int64 `json:"whole"`
-	Lists    int64 `json:"lists"` // what comes beside the contents: signed lists, head, notes
 	Takes    string
 }
 
@@ -180,5 +180,35 @@ func (s *shop) look(ctx context.Context) error {
 		_, digits, _ := strings.Cut(shown[0].Head, ":")
 		s.head[n] = filepath.Join(s.folder(), "releases", digits+".release")
 	}
-	return nil
+	s.meta, err = s.lists()
+	return err
+}
+
+// lists is the size of what every update fetches: timestamp, snapshot, targets and the head.
+func (s *shop) lists() (sum int64, err error) {
+	for _, pattern := range []string{"metadata/timestamp.json", "metadata/*.snapshot.json", "metadata/*.targets.json"} {
+		names, err := filepath.Glob(filepath.Join(s.folder(), filepath.FromSlash(pattern)))
+		if err != nil || len(names) == 0 {
+			return 0, errors.Join(err, fmt.Errorf("the release folder has no %s", pattern))
+		}
+		n, err := sizeOf(newest(names))
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	n, err := sizeOf(s.head[patchedNumber])
+	return sum + n, err
+}
+
+// newest is the list with the highest number before its first dot.
+func newest(names []string) (best string) {
+	highest := -1
+	for _, name := range names {
+		first, _, _ := strings.Cut(filepath.Base(name), ".")
+		if n, err := strconv.Atoi(first); err != nil || n > highest {
+			best, highest = name, n
+		}
+	}
+	return best
 }

@@ -146,6 +146,15 @@ func TestParseRsync(t *testing.T) {
 	}
 }
 
+func TestNewestIsByNumber(t *testing.T) {
+	if got := newest([]string{"m/10.targets.json", "m/2.targets.json", "m/9.targets.json"}); got != "m/10.targets.json" {
+		t.Error(got)
+	}
+	if got := newest([]string{"m/timestamp.json"}); got != "m/timestamp.json" {
+		t.Error(got)
+	}
+}
+
 func TestEstimateTakesTheCheapest(t *testing.T) {
 	for _, test := range []struct {
 		cost          estimate
@@ -218,7 +227,7 @@ func TestTables(t *testing.T) {
 	var out strings.Builder
 	b := &bench{out: &out}
 	r := &result{step: step{name: "loose-a-1.0.1"}, size: 1000, peers: map[string]int64{"casync": 500, "bsdiff": 40}, applies: applied{Seconds: 0.1, Bytes: 9_000_000}, peak: 65,
-		shop: &shop{cost: estimate{Patch: 30, Chunks: 100, Whole: 200, Lists: 7}, made: ran{wall: time.Second, peak: 100}}}
+		shop: &shop{meta: 7, cost: estimate{Patch: 30, Chunks: 100, Whole: 200}, made: ran{wall: time.Second, peak: 100}}}
 	b.judgeDelta([]*result{r})
 	if err := errors.Join(b.printBytes([]*result{r}, peers()), b.printWork([]*result{r})); err != nil {
 		t.Fatal(err)
