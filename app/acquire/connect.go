@@ -52,28 +52,33 @@ type serverAnswer struct {
 
 // serverCall is one Server.Connect.
 type serverCall struct {
-	answer  chan serverAnswer // gets one
-	once    sync.Once         // decides whether the server was in time: for settled, or for giveUp
-	settled chan struct{}     // closed when the server has given its verdict, or failed
+	answer   chan serverAnswer // gets one
+	once     sync.Once         // decides whether the server was in time: for settled, or for giveUp
+	settled  chan struct{}     // closed when the server has given its verdict, or failed
+	answered bool              // it has given its verdict; after settled
+	cancel   func()            // ends Server.Connect
 }
 
 // callServer asks the server.
 func (c *connecting) callServer(ctx context.Context) *serverCall {
-	s := &serverCall{answer: make(chan serverAnswer, 1), settled: make(chan struct{})}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &serverCall{answer: make(chan serverAnswer, 1), settled: make(chan struct{}), cancel: cancel}
 	settle := func(answered bool) {
 		s.once.Do(func() {
-			if answered {
+			if s.answered = answered; answered {
 				c.progress.answered()
 			}
 			close(s.settled)
 		})
 	}
 	if c.o.Server == nil {
+		cancel()
 		settle(false)
 		s.answer <- serverAnswer{err: errNoServer}
 		return s
 	}
 	go func() {
+		defer cancel()
 		j, mirror, err := c.o.Server.Connect(ctx, func() { settle(true) })
 		settle(err == nil)
 		s.answer <- serverAnswer{j, mirror, err}

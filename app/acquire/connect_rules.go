@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"collet/app/download"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -19,6 +21,8 @@ const (
 	serverPatience = 2500 * time.Millisecond
 	// rulesAhead is when the rules are fetched while a server is silent. So they have two of the 3 s, and cost no request if it answers soon.
 	rulesAhead = time.Second
+	// rulesMirrors is how many mirrors are asked for the rules at once if one of them has sent wrong ones: more than games have.
+	rulesMirrors = 16
 )
 
 // awaitServerOrRules waits for the server's answer, and replaces a missing one by that of the rules. err is the mirrors' error.
@@ -54,24 +58,34 @@ func (c *connecting) awaitServerOrRules(ctx context.Context, server *serverCall,
 			c.o.Log.Debug().Err(err).Msg("close the connection that did not answer")
 		}
 	}
-	d := <-server.answer
+	if server.answered {
+		rules.stop() // else the limit of a start would count the time of an exchange that follows the verdict
+	}
+	var d serverAnswer
 	if late {
+		server.cancel() // if it had not begun to dial when it was closed
+		over := c.progress.await()
+		d = <-server.answer
+		over()
 		d.mirror = nil // it is closed
+	} else {
+		d = <-server.answer
 	}
 	if d.err == nil || ctx.Err() != nil {
 		return d
 	}
 	rules.start()
 	<-rules.done
-	if rules.err == nil {
-		var judged serverAnswer
-		if judged.judgement, rules.err = c.o.Judge(rules.document); rules.err == nil {
-			c.o.Log.Info().Err(d.err).Stringer("verdict", judged.judgement.Verdict).Msg("no server answered; the signed rules decide")
-			return judged
-		}
+	if rules.err != nil {
+		return d
 	}
-	c.o.Log.Warn().Err(rules.err).Msg("the signed rules can't be used")
-	return d
+	judgement, err := c.o.Judge(rules.document)
+	if err != nil {
+		c.o.Log.Warn().Err(err).Msg("the signed rules can't be used")
+		return d
+	}
+	c.o.Log.Info().Err(d.err).Stringer("verdict", judgement.Verdict).Msg("no server answered; the signed rules decide")
+	return serverAnswer{judgement: judgement}
 }
 
 // ruled returns the rules that are in force: the lists were refreshed, whatever release they offer, and name rules for this channel.
@@ -85,7 +99,7 @@ func (c *connecting) ruled(err error) (trust.StatedRules, bool) {
 // rulesFetch fetches rules once, on a goroutine of its own.
 type rulesFetch struct {
 	start    func() // begins; later calls do nothing
-	stop     func() // ends it, and waits
+	stop     func() // ends it, and waits; may be called again
 	done     chan struct{}
 	document []byte // after done
 	err      error  // the same
@@ -98,8 +112,12 @@ func (c *connecting) newRulesFetch(ctx context.Context, stated trust.StatedRules
 	r.start = sync.OnceFunc(func() {
 		work.Go(func() {
 			defer close(r.done)
-			if r.document, r.err = c.lists.client.Rules(ctx, rulesFetcher{c.resources, stated.Object}, c.o.Channel); r.err == nil {
+			r.document, r.err = c.lists.client.Rules(ctx, rulesFetcher{c.resources, stated.Object}, c.o.Channel)
+			switch {
+			case r.err == nil:
 				c.progress.answered()
+			case ctx.Err() == nil:
+				c.o.Log.Warn().Err(r.err).Msg("the signed rules can't be fetched")
 			}
 		})
 	})
@@ -115,28 +133,46 @@ type rulesFetcher struct {
 
 // Fetch implements trust.Fetcher.
 func (f rulesFetcher) Fetch(ctx context.Context, name string, limit int64) (trust.Unverified, error) {
-	u, err := f.objects.direct().Fetch(ctx, name, limit)
-	if err == nil {
-		_, err = u.Verify(f.object)
-	}
+	u, err := f.verified(ctx, f.objects.direct(), name, limit)
 	mirrors := f.mirrors.list()
 	if err == nil || ctx.Err() != nil || len(mirrors) < 2 {
 		return u, err
 	}
+	f.o.Log.Warn().Err(err).Msg("the signed rules are wrong or missing; asking each mirror separately")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var found sync.Once
+	has := false
+	var workers errgroup.Group
+	workers.SetLimit(rulesMirrors)
 	for _, mirror := range mirrors {
-		f.o.Log.Warn().Err(err).Str("mirror", mirror.Name()).Msg("the signed rules are wrong or missing; asking each mirror separately")
-		alone, openErr := download.NewFetcher([]download.Mirror{mirror}, f.mirrors.fetch)
-		if openErr != nil {
-			return u, openErr
-		}
-		u, err = documents{Fetcher: alone}.Fetch(ctx, name, limit)
-		alone.Close()
-		if err == nil {
-			_, err = u.Verify(f.object)
-		}
-		if err == nil || ctx.Err() != nil {
-			break
-		}
+		workers.Go(func() error {
+			alone, err := download.NewFetcher([]download.Mirror{mirror}, f.mirrors.fetch)
+			if err != nil {
+				return err
+			}
+			defer alone.Close()
+			sent, err := f.verified(ctx, documents{Fetcher: alone}, name, limit)
+			switch {
+			case err == nil:
+				found.Do(func() { u, has = sent, true; cancel() })
+			case ctx.Err() == nil:
+				f.o.Log.Warn().Err(err).Str("mirror", mirror.Name()).Msg("a mirror does not have the signed rules")
+			}
+			return nil
+		})
+	}
+	if failed := workers.Wait(); failed != nil || has {
+		return u, failed
+	}
+	return u, err // of all of them together
+}
+
+// verified fetches the rules, and has an error if they are others.
+func (f rulesFetcher) verified(ctx context.Context, from documents, name string, limit int64) (trust.Unverified, error) {
+	u, err := from.Fetch(ctx, name, limit)
+	if err == nil {
+		_, err = u.Verify(f.object)
 	}
 	return u, err
 }

@@ -81,6 +81,7 @@ type silent struct {
 	answers time.Duration // when it gives its verdict; 0 is never
 	behind  time.Duration // for how long it goes on after the verdict, as for an exchange of manifests
 	late    bool          // gives its verdict when it is closed
+	early   bool          // has not begun to dial, so that closing it ends nothing
 	closed  chan struct{}
 }
 
@@ -179,28 +180,29 @@ func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	tests := map[string]struct {
-		server      silent
-		line        time.Duration // how long the rules take
-		missing     bool          // the mirror lacks the rules
-		patience    time.Duration
-		took        time.Duration
-		asked       bool // whether the rules are asked for
-		serverCount bool // whether the server's verdict counts, and not that of the rules
+		server       silent
+		line         time.Duration // how long the rules take
+		missing      bool          // the mirror lacks the rules
+		patience     time.Duration
+		took         time.Duration
+		asked        bool // whether the rules are asked for
+		serverCounts bool // whether the server's verdict counts, and not that of the rules
 	}{
-		"soon":                     {server: silent{answers: 900 * ms}, took: 900 * ms, serverCount: true},
-		"in time":                  {server: silent{answers: 2000 * ms}, took: 2000 * ms, asked: true, serverCount: true},
+		"soon":                     {server: silent{answers: 900 * ms}, took: 900 * ms, serverCounts: true},
+		"in time":                  {server: silent{answers: 2000 * ms}, took: 2000 * ms, asked: true, serverCounts: true},
 		"too late":                 {server: silent{answers: 3000 * ms}, took: 2500 * ms, asked: true},
 		"never":                    {took: 2500 * ms, asked: true},
 		"a slow line":              {line: 1400 * ms, took: 2500 * ms, asked: true},
 		"a very slow line":         {line: 1900 * ms, took: 2900 * ms, asked: true},
-		"before the rules":         {server: silent{answers: 2800 * ms}, line: 1900 * ms, took: 2800 * ms, asked: true, serverCount: true},
-		"no rules":                 {server: silent{answers: 2900 * ms}, missing: true, took: 2900 * ms, asked: true, serverCount: true},
-		"a long exchange":          {server: silent{answers: 900 * ms, behind: 7000 * ms}, took: 7900 * ms, serverCount: true},
-		"an exchange at the end":   {server: silent{answers: 2400 * ms, behind: 4000 * ms}, took: 6400 * ms, asked: true, serverCount: true},
-		"an answer while it ends":  {server: silent{late: true}, took: 2500 * ms, asked: true, serverCount: true},
+		"before the rules":         {server: silent{answers: 2800 * ms}, line: 1900 * ms, took: 2800 * ms, asked: true, serverCounts: true},
+		"no rules":                 {server: silent{answers: 2900 * ms}, missing: true, took: 2900 * ms, asked: true, serverCounts: true},
+		"a long exchange":          {server: silent{answers: 900 * ms, behind: 7000 * ms}, took: 7900 * ms, serverCounts: true},
+		"an exchange at the end":   {server: silent{answers: 2400 * ms, behind: 4000 * ms}, took: 6400 * ms, asked: true, serverCounts: true},
+		"an answer while it ends":  {server: silent{late: true}, took: 2500 * ms, asked: true, serverCounts: true},
+		"never, and is not closed": {server: silent{early: true}, took: 2500 * ms, asked: true},
 		"an impatient player":      {server: silent{answers: 1000 * ms}, patience: 600 * ms, took: 500 * ms, asked: true},
 		"a patient player":         {server: silent{answers: 9000 * ms}, patience: time.Minute, took: 2500 * ms, asked: true},
-		"rules while it exchanges": {server: silent{answers: 1100 * ms, behind: 7000 * ms}, line: 1900 * ms, took: 8100 * ms, asked: true, serverCount: true},
+		"rules while it exchanges": {server: silent{answers: 1100 * ms, behind: 7000 * ms}, line: 1900 * ms, took: 8100 * ms, asked: true, serverCounts: true},
 	}
 	synctest.Test(t, func(t *testing.T) { // all of them with one folder, which takes longest to make
 		p := ruled(t)
@@ -228,13 +230,15 @@ func TestSilentServer(t *testing.T) {
 			judged := c.judges()
 			judging := c.change
 			c.change = func(o *acquire.Options) { judging(o); o.Patience = test.patience }
-			test.server.closed = make(chan struct{})
+			if !test.server.early {
+				test.server.closed = make(chan struct{})
+			}
 			c.server = test.server
 			began := time.Now()
 			r := c.run()
 			took := time.Since(began)
 			outcome, times := update.Maintenance, 1
-			if test.serverCount {
+			if test.serverCounts {
 				outcome, times = update.BinariesStaged, 0
 			}
 			if r.status.Outcome != outcome || *judged != times || took != test.took || (m.count(rules) > 0) != test.asked {
@@ -246,7 +250,7 @@ func TestSilentServer(t *testing.T) {
 }
 
 // TestServerAgainstRules: if both come at once there is one verdict, and the rules judge only if it is not the server's. While a server that has
-// answered shows its components, it is not waited for: the limit of a start does not cut it off.
+// answered shows its components, neither it nor the rules are waited for: the limit of a start does not cut it off.
 func TestServerAgainstRules(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,8 +265,11 @@ func TestServerAgainstRules(t *testing.T) {
 				t.Errorf("%v, judged %d times\n%s", r, *judged, c.log.String())
 			}
 		}
+		rules := p.rulesPath()
+		m.hurry = func(ctx context.Context, name string) error { return stall(ctx, name == rules) }
 		c := newClient(t, p, m)
-		c.server = silent{answers: 2 * time.Second, behind: 7 * time.Second, closed: make(chan struct{})}
+		c.judges()
+		c.server = silent{answers: 1500 * time.Millisecond, behind: 7 * time.Second, closed: make(chan struct{})}
 		c.source = func(s *acquire.Source) {
 			before := 0
 			time.AfterFunc(time.Second, func() {
@@ -276,8 +283,19 @@ func TestServerAgainstRules(t *testing.T) {
 				}
 			})
 		}
-		c.run()
+		if r := c.run(); r.status.Outcome != update.BinariesStaged || m.count(rules) == 0 {
+			t.Errorf("%v, %d requests for the rules", r, m.count(rules))
+		}
 	})
+}
+
+// stall waits for the end of ctx.
+func stall(ctx context.Context, stalls bool) error {
+	if !stalls {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // TestMirrorThatHidesRules: a mirror with other bytes in place of the rules, or without them, hides them only if it is the only one.
@@ -321,6 +339,9 @@ func TestMirrorThatHidesRules(t *testing.T) {
 			if r := c.run(); r.status.Outcome != update.BinariesStaged && r.status.Outcome != update.ResourcesReady {
 				t.Errorf("alone: %v", r)
 			}
+			if log := c.log.String(); !strings.Contains(log, "the signed rules can't be fetched") {
+				t.Errorf("the log does not say why the rules do not judge:\n%s", log)
+			}
 			c = newClient(t, p, liar, p.bareMirror())
 			c.judges()
 			if r := c.run(); r.status.Outcome != update.Maintenance {
@@ -328,4 +349,31 @@ func TestMirrorThatHidesRules(t *testing.T) {
 			}
 		})
 	}
+	t.Run("other bytes, then stalls", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			p := ruled(t)
+			rules := p.rulesPath()
+			var mirrors []download.Mirror
+			for range 2 {
+				liar := p.bareMirror()
+				liar.hurry = func(ctx context.Context, name string) error {
+					return stall(ctx, name == rules && liar.count(rules) > 1)
+				}
+				liar.bend = func(name string, data []byte) []byte {
+					if name == rules {
+						data[0]++
+					}
+					return data
+				}
+				mirrors = append(mirrors, liar)
+			}
+			c := newClient(t, p, append(mirrors, p.bareMirror())...)
+			c.judges()
+			began := time.Now()
+			if r := c.run(); r.status.Outcome != update.Maintenance || time.Since(began) > time.Second {
+				t.Errorf("%v after %v\n%s", r, time.Since(began), c.log.String())
+			}
+		})
+	})
 }

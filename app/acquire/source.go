@@ -43,7 +43,8 @@ type Disk interface {
 // Server is the updater connection, beside the mirrors.
 type Server interface {
 	// Connect dials and does the handshake. It closes an earlier connection first. It calls answered when the server has given its verdict,
-	// which may be some time before it returns. mirror is nil if the server has no release folder.
+	// which may be some time before it returns it; a connection that is lost meanwhile is no error. mirror is nil if the server has no
+	// release folder.
 	Connect(ctx context.Context, answered func()) (judgement compat.Judgement, mirror download.Mirror, err error)
 	// Close ends the connection and the requests of its mirror. It may be called more than once.
 	Close() error

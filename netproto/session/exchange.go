@@ -13,7 +13,8 @@ import (
 const exchangeWait = 4 * time.Second
 
 // exchange reads the server's manifest, if one was announced, computes the differences, and sends ours. A missing
-// manifest delays the session by at most exchangeWait; then the differences are unknown.
+// manifest delays the session by at most exchangeWait; then the differences are unknown, as after a lost connection: the
+// verdict counts, and later calls return the error.
 func (c *Client) exchange(ctx context.Context) error {
 	c.differences = c.opt.differencesUnseen(c.Generation(), c.answer)
 	if !c.link.announcesManifest(c.answer) {
@@ -64,7 +65,7 @@ func (c *Client) awaitClose(ctx context.Context) error {
 	return nil
 }
 
-// awaitManifest returns the server's manifest. At the end of the time it returns an empty arrival without an error.
+// awaitManifest returns the server's manifest. At the end of the time it or of the session it returns an empty arrival without an error.
 func (c *Client) awaitManifest(ctx context.Context, end <-chan time.Time) (arrival, error) {
 	select {
 	case got := <-c.link.manifests:
@@ -75,7 +76,12 @@ func (c *Client) awaitManifest(ctx context.Context, end <-chan time.Time) (arriv
 	case <-c.link.done:
 	case <-ctx.Done():
 	}
-	return c.link.await(ctx, c.link.manifests)
+	got, err := c.link.await(ctx, c.link.manifests)
+	if err != nil && ctx.Err() == nil {
+		c.opt.Log.Info().Err(err).Str("peer", c.opt.Addr).Msg("the connection was lost before the server showed its components")
+		err = nil
+	}
+	return got, err
 }
 
 // differencesUnseen are the differences of the two builds, as far as known without manifests.

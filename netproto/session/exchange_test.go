@@ -334,6 +334,19 @@ func TestT5Silence(t *testing.T) {
 		c.Close()
 		wait()
 	})
+	bubble(t, "the connection breaks", func(t *testing.T) {
+		s := &meeting{snapshot: development(), behind: func(*peer) {}}
+		started := time.Now()
+		c, told, log, wait := meet(t, s, clientManifest())
+		if took := time.Since(started); took != 0 || c.Judgement().Plays() || !c.Differences().Untold || len(told.differences) != 1 {
+			t.Errorf("Dial took %v, %+v, differences %+v, told %d times", took, c.Judgement(), c.Differences(), len(told.differences))
+		}
+		if !strings.Contains(log.String(), "the connection was lost before") {
+			t.Errorf("log %s", log)
+		}
+		c.Close()
+		wait()
+	})
 	bubble(t, "the caller gives up", func(t *testing.T) {
 		for name, behind := range map[string]func(*peer){
 			"before": func(p *peer) { p.waitForClient() },
@@ -385,16 +398,20 @@ func TestT5Unsolicited(t *testing.T) {
 	bubble(t, "broken", func(t *testing.T) {
 		swapped := strings.NewReplacer("Camera", "Wallet", "Wallet", "Camera")
 		unsorted := []byte(swapped.Replace(string(frame(t, netproto.C1, shown(t, serverManifest(), compat.ManifestFull)))))
-		s := &meeting{t: t, snapshot: development(), behind: func(p *peer) {
+		s := &meeting{snapshot: development(), behind: func(p *peer) {
 			if _, err := p.net.Write(unsorted); err != nil {
 				t.Error(err)
 			}
 			p.waitForClient()
 		}}
-		opt, wait := play(t, netproto.C1, s.play)
-		opt.Manifest = clientManifest()
-		_, err := session.Dial(t.Context(), opt)
+		s.snapshot.Policy = compat.PolicyWarn
+		c, _, _, wait := meet(t, s, clientManifest())
+		_, err := c.List(t.Context())
 		wantFault(t, err, netproto.IDComponentManifest, "before its place in the order")
+		if !c.Differences().Untold {
+			t.Errorf("differences %+v", c.Differences())
+		}
+		c.Close()
 		wait()
 	})
 }
