@@ -41,7 +41,7 @@ type timeLimits struct {
 // answer may take as long as a restart of the server and the longest pause after its last refusal.
 func (u *updates) timeLimits() timeLimits {
 	switch after := u.signed.offline; {
-	case after > 0 && u.playsOffline() && (!u.opt.Headless || u.opt.Run):
+	case u.patience() > 0:
 		return timeLimits{after, after, max(offlineWhole, after)}
 	case after > 0:
 		first := update.RefusedPatience + max(after, update.RefusedCap)
@@ -49,6 +49,14 @@ func (u *updates) timeLimits() timeLimits {
 	default:
 		return timeLimits{restartPatience, answerPatience, wholePatience}
 	}
+}
+
+// patience is how long the next update waits for an answer before the installed set is played; 0 if it is not.
+func (u *updates) patience() time.Duration {
+	if u.playsOffline() && (!u.opt.Headless || u.opt.Run) {
+		return u.signed.offline
+	}
+	return 0
 }
 
 // progress is the progress of a source before it fetches.

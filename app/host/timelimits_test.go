@@ -97,7 +97,7 @@ func TestTimeLimits(t *testing.T) {
 func TestTimeLimitsBySettings(t *testing.T) {
 	for _, offline := range []time.Duration{0, 3 * time.Second, time.Minute, time.Millisecond, settings.MaxOfflineAfter} {
 		h := hostWith(setup{}, func(h *host) { h.signed.offline = offline })
-		if l := h.timeLimits(); l.first < update.RefusedPatience+update.RefusedCap || l.first < h.signed.offline || l.next < time.Second || l.whole < l.next || l.whole < l.first {
+		if l := h.timeLimits(); h.patience() != 0 || l.first < update.RefusedPatience+update.RefusedCap || l.first < h.signed.offline || l.next < time.Second || l.whole < l.next || l.whole < l.first {
 			t.Errorf("nothing to play, %v: %+v", h.signed.offline, l)
 		}
 	}

@@ -171,7 +171,7 @@ func (u *updates) releaseOptions(f view, server *source) (o acquire.Options, clo
 		FS: u.fs, Folder: path.Join(filepath.ToSlash(u.settings.Baking.CacheResources), install.ReleaseFolder), Disk: u.dir,
 		Root: u.signed.root, Product: u.signed.product, Channel: u.signed.channel, Target: string(u.target),
 		HostABI: abi.HostABIVersion, HostBuild: uint64(collet.App().Build),
-		Language: u.locale, Notes: f.ReleaseNotes, Log: u.log, Reserve: u.collector.Reserve, Patience: u.signed.offline,
+		Language: u.locale, Notes: f.ReleaseNotes, Log: u.log, Reserve: u.collector.Reserve, Patience: u.patience(),
 		OpenMirror: func(address string) (download.Mirror, error) { return u.mirror(address) },
 	}
 	if !u.redirected() { // the rules are those of the server that has redirected, and has answered with that
