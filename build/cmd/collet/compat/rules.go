@@ -140,7 +140,7 @@ func RulesWarning(s trust.StatedRules, document []byte, e release.Entry, compati
 	if err != nil {
 		return "", err
 	}
-	fare := "may be judged by the server before"
+	fare := "may be judged by the rules of the previous release"
 	if _, _, derived := compat.ParseDerived(compatibility); compatibility != "" && (derived || !rules.Snapshot.Versioned) {
 		if r.Judgement.Plays() {
 			return "", nil

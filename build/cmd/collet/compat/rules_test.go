@@ -34,11 +34,11 @@ func TestRulesWarning(t *testing.T) {
 		"the same":                  {versioned, build, ""},
 		"the same, in maintenance":  {closed, build, ""},
 		"the next logic":            {versioned, compat.Derived(8, 3), "release 12 for Linux-x64 that reach no server get CLIENT_TOO_NEW; when your server has"},
-		"no compatibility":          {versioned, "", "may be judged by the server before"},
-		"one that says nothing":     {versioned, "1.4", "may be judged by the server before"},
+		"no compatibility":          {versioned, "", "may be judged by the rules of the previous release"},
+		"one that says nothing":     {versioned, "1.4", "may be judged by the rules of the previous release"},
 		"the same word":             {custom, "1.4", ""},
 		"another word":              {custom, "1.5", "get NO_NATIVE_UPDATE"},
-		"no word, and words matter": {custom, "", "may be judged by the server before"},
+		"no word, and words matter": {custom, "", "may be judged by the rules of the previous release"},
 	} {
 		document, err := compat.Rules{Protocol: netproto.VersionC1, Snapshot: test.rules}.Encode()
 		if err != nil {
