@@ -316,7 +316,7 @@ func answerFailure(w http.ResponseWriter, err error) {
 		answerError(w, http.StatusForbidden, APIError{Code: "forbidden", Error: err.Error()})
 	case errors.As(err, &input):
 		answerError(w, http.StatusBadRequest, APIError{Code: "invalid", Error: err.Error(), Mistakes: []compat.Mistake{{Field: input.Field, Why: input.Why}}})
-	case errors.As(err, &readOnly):
+	case errors.As(err, &readOnly), operator.IsClosed(err):
 		answerError(w, http.StatusServiceUnavailable, APIError{Code: "read-only", Error: err.Error()})
 	case errors.Is(err, operator.ErrUnknown):
 		answerError(w, http.StatusNotFound, APIError{Code: "unknown", Error: err.Error()})

@@ -82,7 +82,7 @@ func (d *request) renderError(w http.ResponseWriter, err error) {
 		d.renderNotice(w, http.StatusBadRequest, "sorry.input", d.words.translateError(err))
 	case errors.Is(err, operator.ErrUnknown):
 		d.renderNotice(w, http.StatusNotFound, "sorry.unknown", err.Error())
-	case errors.As(err, &readOnly):
+	case errors.As(err, &readOnly), operator.IsClosed(err):
 		d.renderNotice(w, http.StatusServiceUnavailable, "sorry.failed", err.Error())
 	default:
 		d.log.Error().Err(err).Msg("A request to the dashboard failed")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"collet/netproto/compat"
 )
@@ -82,6 +83,9 @@ func (o *Operator) Closed() bool {
 		return false
 	}
 }
+
+// IsClosed reports whether an error of a method says that Close was called meanwhile.
+func IsClosed(err error) bool { return errors.Is(err, bolterrors.ErrDatabaseNotOpen) }
 
 // reconcile applies the stored settings to the build. It begins again if another server of the cluster changes them meanwhile, for
 // example because it starts at the same time.

@@ -36,6 +36,9 @@ func TestResume(t *testing.T) {
 	if err := errors.Join(before.WriteCopy(), before.Close()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := before.Change(t.Context(), by, Change{Revision: 2, Settings: compat.Defaults(*old), Comment: "late"}); !IsClosed(err) {
+		t.Errorf("a change of a closed store: %v", err)
+	}
 
 	newer := &compat.Declared{Versioned: true, Supported: compat.Range{Min: 6, Max: 9}, Build: compat.Build{Logic: 9, ID: "new"}}
 	other, err := Open(path, newer, Options{}, zerolog.Nop())
