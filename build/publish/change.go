@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
+	"collet/build/publish/check"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 )
@@ -88,34 +89,62 @@ func (f *Folder) Change(ctx context.Context, w Which, keys []*trust.PrivateKey, 
 	return true, f.updateDerived(ctx)
 }
 
-// Promote offers a release in another channel, with the same files, notes and version. It keeps its number there, unless number is not 0.
-// Patches start from the releases that players of that channel have.
-func (f *Folder) Promote(ctx context.Context, w Which, to string, number uint64, percent int, keys []*trust.PrivateKey) (s Summary, err error) {
-	if to == f.releases.channel(w.Channel) {
-		return s, advice.Wrong("name another channel with --to", "release %d is in channel %s already", w.Number, to)
+// Promotion says which release is to be offered in another channel.
+type Promotion struct {
+	Which
+	Into    string // the other channel
+	Number  uint64 // its number there; 0 for the same
+	Percent int    // of the clients there that get the offer
+
+	Review func(ctx context.Context, found Review) error // as in Request
+	DryRun bool                                          // as in Request
+}
+
+// Promote offers a release in another channel, with the same files, notes and version. Patches start from the releases that players of that
+// channel have. A release that was killed in any channel is refused.
+func (f *Folder) Promote(ctx context.Context, p Promotion, keys []*trust.PrivateKey) (s Summary, err error) {
+	if fault := release.NameFault(p.Into); fault != "" {
+		return s, advice.Wrong("name another channel with --into", "channel %q %s", p.Into, fault)
 	}
-	if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
-		return s, err
+	if p.Into == f.releases.channel(p.Channel) {
+		return s, advice.Wrong("name another channel with --into", "release %d is in channel %s already", p.Which.Number, p.Into)
 	}
-	from, err := f.releases.findEntries(w)
+	if !p.DryRun {
+		if err := f.CheckKeys(keys, trust.RoleTargets, trust.RoleSnapshot, trust.RoleTimestamp); err != nil {
+			return s, err
+		}
+	}
+	from, err := f.releases.findEntries(p.Which)
 	if err != nil {
 		return s, err
 	}
-	entries := f.repo.Entries()
-	for _, e := range from {
-		line := e
-		if line.Channel = to; number != 0 {
-			line.Number = number
-		}
-		if err := f.releases.checkNumberRises(line, entries); err != nil {
+	entries, lines := f.repo.Entries(), slices.Clone(from)
+	for i, e := range from {
+		if err := f.releases.checkNotKilled(e); err != nil {
 			return s, err
 		}
-		made, err := putPromoted(ctx, f, e, line, percent)
+		if lines[i].Channel = p.Into; p.Number != 0 {
+			lines[i].Number = p.Number
+		}
+		if err := f.releases.checkNumberRises(lines[i], entries); err != nil {
+			return s, err
+		}
+	}
+	if p.Review != nil {
+		if err := p.Review(ctx, Review{Findings: check.Channel(p.Into, f.releases.channels())}); err != nil {
+			return s, err
+		}
+	}
+	for i, e := range from {
+		made, err := putPromoted(ctx, f, e, lines[i], p.Percent)
 		if err != nil {
 			return s, err
 		}
 		s.Releases = append(s.Releases, made)
 		entries = append(entries, made.Entry)
+	}
+	if p.DryRun {
+		return s, f.store.sync()
 	}
 	if err := f.commit(ctx, entries, keys); err != nil {
 		return s, err

@@ -100,7 +100,7 @@ func TestPromote(t *testing.T) {
 	promote := func(to string, number uint64, percent int) (sum publish.Summary, err error) {
 		f := s.open()
 		defer f.Close()
-		return f.Promote(context.Background(), publish.Which{Channel: "beta", Number: 5}, to, number, percent, s.keys.online())
+		return f.Promote(context.Background(), publish.Promotion{Which: publish.Which{Channel: "beta", Number: 5}, Into: to, Number: number, Percent: percent}, s.keys.online())
 	}
 	sum, err := promote("stable", 0, 100)
 	must(t, err)

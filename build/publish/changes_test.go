@@ -256,7 +256,7 @@ func TestChangesOfAnotherChannel(t *testing.T) {
 	promote := func(to string) release.Head {
 		var h release.Head
 		s.with(func(f *publish.Folder) error {
-			_, err := f.Promote(context.Background(), publish.Which{Channel: "beta", Number: 3}, to, 0, 100, s.keys.online())
+			_, err := f.Promote(context.Background(), publish.Promotion{Which: publish.Which{Channel: "beta", Number: 3}, Into: to, Percent: 100}, s.keys.online())
 			if err == nil {
 				var list []publish.Listed
 				list, err = f.Show(publish.Which{Channel: to, Number: 3})

@@ -187,7 +187,7 @@ func TestPromotionOfTheServer(t *testing.T) {
 		s.publish(game(t, small(n)), publish.Request{Channel: "beta"})
 		if n == 1 {
 			s.with(func(f *publish.Folder) error {
-				_, err := f.Promote(context.Background(), publish.Which{Channel: "beta", Number: 1}, "stable", 0, 100, s.keys.online())
+				_, err := f.Promote(context.Background(), publish.Promotion{Which: publish.Which{Channel: "beta", Number: 1}, Into: "stable", Percent: 100}, s.keys.online())
 				return err
 			})
 		}

@@ -87,6 +87,9 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 	if r.Channel == "" {
 		r.Channel = f.settings.Channel
 	}
+	if fault := release.NameFault(r.Channel); fault != "" {
+		return Summary{}, advice.Wrong("name another channel with --channel", "channel %q %s", r.Channel, fault)
+	}
 	if r.Effort == "" {
 		r.Effort = f.settings.Effort
 	}

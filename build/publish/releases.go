@@ -84,6 +84,37 @@ func (r *releases) checkNumberRises(line release.Entry, entries []release.Entry)
 	return nil
 }
 
+// checkNotKilled checks that a release, which may be offered in several channels, was killed in none of them.
+func (r *releases) checkNotKilled(e release.Entry) error {
+	h, err := r.head(e)
+	if err != nil {
+		return err
+	}
+	for _, other := range r.repo.Entries() {
+		if !other.Killed || other.Product != e.Product || other.Target != e.Target {
+			continue
+		}
+		killed, err := r.head(other)
+		if err != nil {
+			return err
+		}
+		if other == e || killed.Listing.Sum == h.Listing.Sum && killed.Version == h.Version && killed.Published.Equal(h.Published) {
+			return advice.Wrong("publish a corrected one with collet release publish", "release %s was killed, which is for ever: it is offered in no other channel", other.Path())
+		}
+	}
+	return nil
+}
+
+// channels are those with releases.
+func (r *releases) channels() (names []string) {
+	for _, e := range r.repo.Entries() {
+		if e.Product == r.settings.Product && !slices.Contains(names, e.Channel) {
+			names = append(names, e.Channel)
+		}
+	}
+	return names
+}
+
 // earlier lists the releases of an entry's channel and target with lower numbers, the newest first.
 func (r *releases) earlier(line release.Entry) (list []release.Entry) {
 	for _, e := range r.repo.Entries() {

@@ -19,7 +19,7 @@ func (p *publication) review(ctx context.Context, targets []string) error {
 	if p.request.Review == nil {
 		return nil
 	}
-	r := check.Release{Channel: p.request.Channel}
+	r := check.Release{Channel: p.request.Channel, Channels: p.releases.channels()}
 	for _, t := range targets {
 		s := check.Set{Target: t, Files: p.listings[t], IsProgram: p.game.IsProgram(t), Programs: p.game.Programs[t]}
 		if o, there := p.before[t]; there {
@@ -40,17 +40,11 @@ func (p *publication) review(ctx context.Context, targets []string) error {
 	return p.request.Review(ctx, Review{findings, p.game.Ignored})
 }
 
-// addHistory adds the channels that there are, and the targets of the channel's newest release.
+// addHistory adds the targets of the channel's newest release.
 func (p *publication) addHistory(r *check.Release) {
 	var newest []string
 	for _, e := range p.repo.Entries() {
-		if e.Product != p.settings.Product {
-			continue
-		}
-		if !slices.Contains(r.Channels, e.Channel) {
-			r.Channels = append(r.Channels, e.Channel)
-		}
-		if e.Channel != r.Channel || e.Number >= p.request.Number {
+		if e.Product != p.settings.Product || e.Channel != r.Channel || e.Number >= p.request.Number {
 			continue
 		}
 		if e.Number > r.Previous {

@@ -238,7 +238,7 @@ func TestSolidIsPromoted(t *testing.T) {
 	s := newStage(t)
 	s.publish(game(t, manyFiles(1)), publish.Request{Channel: "beta"})
 	s.with(func(f *publish.Folder) error {
-		_, err := f.Promote(context.Background(), publish.Which{Channel: "beta", Number: 1}, "stable", 0, 100, s.keys.online())
+		_, err := f.Promote(context.Background(), publish.Promotion{Which: publish.Which{Channel: "beta", Number: 1}, Into: "stable", Percent: 100}, s.keys.online())
 		return err
 	})
 	if form := s.form(t, linux, 1); len(form.Groups) != 2 {

@@ -48,11 +48,19 @@ func CompareEntries(a, b Entry) int {
 		cmp.Compare(a.Number, b.Number))
 }
 
+// NameFault returns what is wrong with the name of a product, channel or target, or nothing.
+func NameFault(name string) string {
+	if len(name) > maxName {
+		return "has a name that is too long"
+	}
+	return nameFault(name)
+}
+
 // check returns the fault of an entry to be signed, or nothing.
 func (e Entry) check() string {
 	for _, name := range []string{e.Product, e.Channel, e.Target} {
-		if reason := nameFault(name); reason != "" || len(name) > maxName {
-			return cmp.Or(reason, "has a name that is too long")
+		if reason := NameFault(name); reason != "" {
+			return reason
 		}
 	}
 	switch sum, known := e.Head.Sum.SHA256(); {

@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -84,6 +86,10 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command.FullPath())
 		return console.ExitUsage
 	}
+	if name := emptyFlag(chosen); name != "" {
+		fmt.Fprintf(stderr, "collet: --%s is empty: give it a value, or leave it out\n%s --help tells more\n", name, chosen.Selected().FullPath())
+		return console.ExitUsage
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends at once
@@ -91,6 +97,20 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	chosen.BindTo(stdout, (*io.Writer)(nil))
 	chosen.Bind(console.Console{Out: stdout, Err: stderr, Args: args})
 	return exitCode(chosen.Run(), chosen.Selected().FullPath(), stderr)
+}
+
+// emptyFlag is the name of a flag of a release command that the arguments give an empty text, as a variable that is not set does. Such a
+// flag would count as not given, where what is chosen by itself may be another channel or folder. A pointer tells both apart.
+func emptyFlag(c *kong.Context) string {
+	if !strings.HasPrefix(c.Command(), "release ") {
+		return ""
+	}
+	for _, p := range c.Path {
+		if p.Flag != nil && !p.Resolved && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.String() == "" {
+			return p.Flag.Name
+		}
+	}
+	return ""
 }
 
 // newParser is the parser of the command line. Its exit panics with an ended.

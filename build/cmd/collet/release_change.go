@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,34 +23,64 @@ type releasePromoteCommand struct {
 	console.JSONFlags
 	proposeFlags
 	whichFlags
-	Into     string `required:"" group:"who" placeholder:"NAME" help:"The channel to offer it in."`
-	AsNumber uint64 `group:"who" placeholder:"N" help:"Its number there (default: the same)."`
-	Percent  int    `group:"who" default:"100" placeholder:"P" help:"Percentage of players there who are offered it (default: ${default})."`
+	Into     string  `required:"" group:"who" placeholder:"NAME" help:"The channel to offer it in."`
+	AsNumber *uint64 `group:"who" placeholder:"N" help:"Its number there (default: the same)."`
+	Percent  int     `group:"who" default:"100" placeholder:"P" help:"Percentage of players there who are offered it (default: ${default})."`
+	Yes      bool    `group:"consent" env:"COLLET_YES" help:"A channel that is new is meant."`
+	DryRun   bool    `group:"consent" help:"Make patches, and tell what players there would fetch, but sign nothing: no player gets anything. Needs no keys."`
 }
 
 // Help is what --help adds to the flags.
 func (releasePromoteCommand) Help() string {
 	return `Offers the same files in another channel, with patches from the releases that its players have.
 
-  collet release promote 8 --channel beta --into stable --percent 10`
+Asks if that channel is new; without a terminal it needs --yes then. A release that was killed in any channel is not promoted.
+
+  collet release promote 8 --channel beta --into stable --percent 10
+  collet release promote 8 --channel beta --into stable --dry-run     # what players there would fetch`
 }
 
 // Run promotes.
 func (r releasePromoteCommand) Run(ctx context.Context, c console.Console) error {
-	if r.Percent < 0 || r.Percent > 100 {
+	q := publish.Promotion{Which: r.which(r.Number), Into: r.Into, Percent: r.Percent, DryRun: r.DryRun}
+	switch fault := release.NameFault(r.Into); {
+	case fault != "":
+		return console.Usage(fmt.Errorf("--into %q %s", r.Into, fault))
+	case r.Percent < 0 || r.Percent > 100:
 		return console.Usage(fmt.Errorf("--percent %d: want 0 to 100", r.Percent))
+	case r.AsNumber != nil && (*r.AsNumber == 0 || *r.AsNumber > release.MaxNumber):
+		return console.Usage(fmt.Errorf("--as-number %d: want 1 to %d, or leave it out", *r.AsNumber, uint64(release.MaxNumber)))
+	case r.AsNumber != nil:
+		q.Number = *r.AsNumber
 	}
-	var p published
-	err := r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, func(w *workshop, keys []*trust.PrivateKey) (err error) {
-		if p.Summary, err = w.Promote(ctx, r.which(r.Number), r.Into, r.AsNumber, r.Percent, keys); err == nil {
+	if r.DryRun && r.Propose != "" {
+		return console.Usage(errDryProposal)
+	}
+	v := newReviewer(c, "promote", r.Yes, r.DryRun, false)
+	p := published{dryRun: r.DryRun}
+	work := func(w *workshop, keys []*trust.PrivateKey) (err error) {
+		q.Review = func(ctx context.Context, found publish.Review) error {
+			w.shows.ClearLine()
+			return v.review(ctx, found)
+		}
+		if p.Summary, err = w.Promote(ctx, q, keys); err == nil {
 			err = p.addUpdates(ctx, c, w)
 		}
+		if err == nil && r.DryRun {
+			err = w.foresee(ctx, r.outputFlags, p.Summary)
+		}
 		return err
-	})
+	}
+	var err error
+	if r.DryRun {
+		err = unsigned(ctx, c, r.folderFlags, r.allowFlags, work)
+	} else {
+		err = r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, work)
+	}
 	if err != nil {
 		return err
 	}
-	return r.Print(c.Out, p.forPrograms(), p.print)
+	return cmp.Or(r.Print(c.Out, p.forPrograms(), p.print), v.refusal())
 }
 
 // changeFlags are those of commands that change lines of the signed list. Embed it.

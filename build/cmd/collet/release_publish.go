@@ -108,7 +108,7 @@ type releasePublishCommand struct {
 	proposeFlags
 	console.JSONFlags
 
-	Number    uint64            `group:"what" placeholder:"N" help:"Number of the release (default: the highest plus one)."`
+	Number    *uint64           `group:"what" placeholder:"N" help:"Number of the release (default: the highest plus one)."`
 	Label     string            `group:"what" placeholder:"TEXT" help:"Version that players see (default: the number)."`
 	Target    string            `group:"what" placeholder:"TARGET" help:"Publish only this target, for example Linux-x64 (default: all in the folder)."`
 	Notes     map[string]string `group:"what" placeholder:"LANG=FILE" help:"Release notes in a language (default: GAME/notes/<language>.md)."`
@@ -153,11 +153,14 @@ First it checks the game. It refuses what can't be right: a target that no clien
 target, a program that was built for another one, a name that not every system takes. It asks about what may be meant: a set
 without packs or without a module, a pack that can't be opened, packs and targets that disappear, a channel that is new, a set
 that has not changed. Without a terminal, and with --ci, such a publication needs --yes. Signed rules (collet release rules) stay in
-force: a note says if they would keep clients of this release out.
+force: a note says if they would keep clients of this release out. A dry
+run tells what would be asked, and without --yes it ends there with exit code 1, too.
 
 With --ci the texts of the key files can be in $COLLET_KEY_TARGETS, $COLLET_KEY_SNAPSHOT and $COLLET_KEY_TIMESTAMP, and their
 passphrase in $COLLET_PASSPHRASE. docs/RELEASING.md has examples for GitHub and GitLab.`
 }
+
+var errDryProposal = errors.New("--dry-run and --propose do not go together: a proposal changes nothing until it is accepted")
 
 // Run publishes.
 func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error {
@@ -166,7 +169,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 		return err
 	}
 	if r.DryRun && r.Propose != "" {
-		return console.Usage(errors.New("--dry-run and --propose do not go together: a proposal changes nothing until it is accepted"))
+		return console.Usage(errDryProposal)
 	}
 	r.keyFlags.ci = r.CI
 	game, done, err := r.openGame(ctx, c, &request)
@@ -174,10 +177,11 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 		return interrupted(ctx, err)
 	}
 	p := published{imagined: r.imagined}
+	v := newReviewer(c, "publish", r.Yes, r.DryRun, r.CI)
 	work := func(w *workshop, keys []*trust.PrivateKey) (err error) {
 		request.Review = func(ctx context.Context, found publish.Review) error {
 			w.shows.ClearLine()
-			return r.reviewer(c).review(ctx, found)
+			return v.review(ctx, found)
 		}
 		if p.Summary, err = w.Folder.Publish(ctx, game, request, keys); err == nil {
 			err = p.addUpdates(ctx, c, w)
@@ -199,7 +203,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 	if err = errors.Join(err, done()); err != nil {
 		return err
 	}
-	return r.Print(c.Out, p.forPrograms(), p.print)
+	return cmp.Or(r.Print(c.Out, p.forPrograms(), p.print), v.refusal())
 }
 
 // openGame opens the folder of the game, or composes it as collet.toml describes. done closes it.
@@ -344,8 +348,16 @@ func (r releasePublishCommand) setUp(ctx context.Context, c console.Console) err
 // request is what the flags ask for.
 func (r releasePublishCommand) request() (publish.Request, error) {
 	q := publish.Request{
-		Channel: r.Channel, Target: r.Target, Number: r.Number, Version: r.Label, Percent: r.Percent, Hold: r.Hold,
+		Channel: r.Channel, Target: r.Target, Version: r.Label, Percent: r.Percent, Hold: r.Hold,
 		PatchFrom: r.PatchFrom, Notes: map[string][]byte{}, Head: r.head, Effort: r.Effort, DryRun: r.DryRun,
+	}
+	if fault := release.NameFault(r.Channel); r.Channel != "" && fault != "" {
+		return q, console.Usage(fmt.Errorf("--channel %q %s", r.Channel, fault))
+	}
+	if r.Number != nil {
+		if q.Number = *r.Number; q.Number == 0 || q.Number > release.MaxNumber {
+			return q, console.Usage(fmt.Errorf("--number %d: want 1 to %d, or leave it out", q.Number, uint64(release.MaxNumber)))
+		}
 	}
 	if r.Percent != nil && (*r.Percent < 0 || *r.Percent > 100) {
 		return q, console.Usage(fmt.Errorf("--percent %d: want 0 to 100", *r.Percent))

@@ -22,22 +22,33 @@ var errUnconfirmed = errors.New("nothing was published")
 // reviewer shows what a check of a game found, and asks a person about what may be meant.
 type reviewer struct {
 	console console.Console
+	command string    // publish or promote
 	yes     bool      // all is meant
 	dryRun  bool      // nothing is asked, since nothing is published
 	answers io.Reader // a terminal; nil without one
+
+	unconfirmed bool // a dry run found what the command will ask
 }
 
-// reviewer is the one of a publication.
-func (r releasePublishCommand) reviewer(c console.Console) reviewer {
-	v := reviewer{console: c, yes: r.Yes, dryRun: r.DryRun}
-	if !r.CI && platform.IsTerminal(os.Stdin) {
+// newReviewer is the one of a command. A build job has no terminal.
+func newReviewer(c console.Console, command string, yes, dryRun, job bool) *reviewer {
+	v := &reviewer{console: c, command: command, yes: yes, dryRun: dryRun}
+	if !job && platform.IsTerminal(os.Stdin) {
 		v.answers = os.Stdin
 	}
 	return v
 }
 
+// refusal is how a dry run ends that has told everything: like the command itself, it fails where nobody can be asked.
+func (v *reviewer) refusal() error {
+	if v.unconfirmed && v.answers == nil {
+		return fmt.Errorf("%s will need --yes where there is no terminal to ask", v.command)
+	}
+	return nil
+}
+
 // review prints the findings. It returns an error if the release is refused, or not confirmed.
-func (v reviewer) review(ctx context.Context, found publish.Review) error {
+func (v *reviewer) review(ctx context.Context, found publish.Review) error {
 	out := v.console.Err
 	for i, name := range found.Ignored {
 		if i == maxLeftOut {
@@ -60,8 +71,12 @@ func (v reviewer) review(ctx context.Context, found publish.Review) error {
 	case len(asked) == 0:
 		return nil
 	case v.yes || v.dryRun:
+		lead := "note"
+		if !v.yes {
+			lead, v.unconfirmed = v.command+" will ask", true
+		}
 		for _, text := range asked {
-			fmt.Fprintf(out, "note: %s\n", text)
+			fmt.Fprintf(out, "%s: %s\n", lead, text)
 		}
 		return nil
 	case v.answers == nil:

@@ -30,7 +30,8 @@ func TestReviewer(t *testing.T) {
 		{"a terminal that ends", reviewer{answers: strings.NewReader("")}, []check.Finding{asked}, "Is this meant?", "nothing was published"},
 		{"no terminal", reviewer{}, []check.Finding{asked}, "", "no packs; add some\nnothing was published: say --yes if this is meant"},
 		{"--yes", reviewer{yes: true, answers: strings.NewReader("")}, []check.Finding{asked}, "note: no packs; add some\n", ""},
-		{"--dry-run", reviewer{dryRun: true}, []check.Finding{asked}, "note: no packs; add some\n", ""},
+		{"--dry-run", reviewer{dryRun: true, command: "publish"}, []check.Finding{asked}, "publish will ask: no packs; add some\n", ""},
+		{"--dry-run --yes", reviewer{dryRun: true, yes: true}, []check.Finding{asked}, "note: no packs; add some\n", ""},
 		{"refused", reviewer{yes: true, dryRun: true}, []check.Finding{refused, asked}, "", "this can't be right for any player: no module"},
 	} {
 		var said strings.Builder
@@ -38,6 +39,9 @@ func TestReviewer(t *testing.T) {
 		err := test.v.review(t.Context(), publish.Review{Findings: test.findings})
 		if err != nil && err.Error() != test.err || err == nil && test.err != "" || !strings.Contains(said.String(), test.said) || test.said == "" && said.String() != "" {
 			t.Errorf("%s: %v, and it said %q", test.name, err, said.String())
+		}
+		if err := test.v.refusal(); (err != nil) != (test.name == "--dry-run") {
+			t.Errorf("%s: a dry run ends with %v", test.name, err)
 		}
 		if test.name == "no" && !errors.Is(err, errUnconfirmed) {
 			t.Errorf("%v", err)

@@ -85,7 +85,9 @@ func Find(r Release) ([]Finding, error) {
 		}
 		c.compare(s)
 	}
-	c.checkChannel(r)
+	if len(r.Sets) > 0 {
+		c.list = append(c.list, Channel(r.Channel, r.Channels)...)
+	}
 	c.checkTargets(r)
 	slices.SortStableFunc(c.list, func(a, b Finding) int {
 		switch {
@@ -240,16 +242,16 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// checkChannel asks for a channel that is new. The first one of all is what the settings or the caller named, and nobody has a release yet.
-func (c *collector) checkChannel(r Release) {
-	if len(r.Sets) == 0 || len(r.Channels) == 0 || slices.Contains(r.Channels, r.Channel) {
-		return
+// Channel asks for a channel that is new. The first one of all is what the settings or the caller named, and nobody has a release yet.
+func Channel(name string, channels []string) []Finding {
+	if len(channels) == 0 || slices.Contains(channels, name) {
+		return nil
 	}
-	want := "there is " + advice.OneOf(r.Channels)
-	if best := advice.Nearest(r.Channel, r.Channels); best != "" {
+	want := "there is " + advice.OneOf(channels)
+	if best := advice.Nearest(name, channels); best != "" {
 		want = "did you mean " + best + "?"
 	}
-	c.ask(want, "no release is in the channel %s yet", r.Channel)
+	return []Finding{{Fault: Fault{What: fmt.Sprintf("no release is in the channel %s yet", name), Want: want}}}
 }
 
 // checkTargets asks for targets that disappear.
