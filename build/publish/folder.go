@@ -52,6 +52,7 @@ type Folder struct {
 	repo     *trust.Repo
 	options  Options
 	lock     io.Closer
+	proposed bool // a proposal was written
 	meter    *meter
 	workers  int
 	ledger   *memory.Ledger // nil if the folder is read only

@@ -19,13 +19,14 @@ import (
 // propose writes a change of the signed list as a proposal, in place of making it public. keys that may sign releases sign it.
 func (f *Folder) propose(ctx context.Context, entries []release.Entry, keys []*trust.PrivateKey) error {
 	to := f.options.Propose
-	if err := proposal.Forget(to); err != nil {
-		return err
-	}
 	p, err := proposal.New(f.repo, entries)
 	if err != nil {
 		return advice.Because(err, "", "propose a list")
 	}
+	if err := errors.Join(proposal.CheckFolder(to), p.Keep(to)); err != nil {
+		return err
+	}
+	f.proposed = true
 	if err := f.copyNew(ctx, entries, to); err != nil {
 		return err
 	}
@@ -34,6 +35,9 @@ func (f *Folder) propose(ctx context.Context, entries []release.Entry, keys []*t
 	}
 	return p.Write(to)
 }
+
+// Proposed reports whether there was something to propose.
+func (f *Folder) Proposed() bool { return f.proposed }
 
 // copyNew copies the files to which only the proposed list refers.
 func (f *Folder) copyNew(ctx context.Context, entries []release.Entry, to platform.FS) error {
@@ -153,9 +157,6 @@ func (f *Folder) Accept(ctx context.Context, from platform.FS, keys []*trust.Pri
 		return a, err
 	}
 	a.Info, err = p.Describe(&known, f.options.Now())
-	if errors.Is(err, trust.ErrOutdatedProposal) {
-		return a, advice.Because(err, "bring the present release folder to its author, who runs the same command again", "proposal %s", from.Path("."))
-	}
 	if err != nil {
 		return a, advice.Because(err, "", "proposal %s", from.Path("."))
 	}

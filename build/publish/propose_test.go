@@ -260,6 +260,11 @@ func TestDamagedProposals(t *testing.T) {
 			bad := memory(t)
 			copyTree(t, bad, good, ".")
 			must(t, test.damage(bad))
+			if what == "an object with other bytes" { // an approver sees it, too
+				if err := proposal.CheckFiles(bad, nil); err == nil || !strings.Contains(err.Error(), test.want) || proposal.CheckFiles(good, nil) != nil {
+					t.Errorf("approve: got %v, want %q", err, test.want)
+				}
+			}
 			if _, err := s.accepts(bad); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

@@ -20,7 +20,9 @@ type benchCommand struct {
 
 // Help is what --help adds to the list of commands.
 func (benchCommand) Help() string {
-	return `  collet bench soak --smoke`
+	return `Needs no release folder: it makes what it serves.
+
+  collet bench soak --smoke`
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
@@ -107,11 +108,31 @@ func (f changeFlags) change(ctx context.Context, c console.Console, number uint6
 		if !changed {
 			fmt.Fprintln(c.Out, "nothing to change")
 		}
+		if err := warnOfNone(c, w, list); err != nil {
+			return err
+		}
 		for _, l := range list {
 			fmt.Fprintf(c.Out, "%s: %s\n", l.Entry.Path(), offerTo(l.Entry))
 		}
 		return nil
 	})
+}
+
+// warnOfNone warns if a hold or kill left no release for all players.
+func warnOfNone(c console.Console, w *workshop, changed []publish.Listed) error {
+	all, err := w.List()
+	if err != nil {
+		return err
+	}
+	for _, l := range changed {
+		e := l.Entry
+		if (e.Hold || e.Killed) && !slices.ContainsFunc(all, func(o publish.Listed) bool {
+			return o.Entry.Track() == e.Track() && !o.Entry.Hold && !o.Entry.Killed && o.Entry.Percent == 100
+		}) {
+			fmt.Fprintf(c.Err, "warning: no release of %s for %s is left for everybody: players keep what they have, and new players get none\n", e.Channel, e.Target)
+		}
+	}
+	return nil
 }
 
 // releaseHoldCommand is `collet release hold`.
@@ -123,7 +144,10 @@ type releaseHoldCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseHoldCommand) Help() string {
-	return `  collet release hold 8`
+	return `Stops a rollout and withdraws nothing.
+
+  collet release hold 8
+  collet release hold --off 8     # offers it again`
 }
 
 // Run holds a release, or lets it go.

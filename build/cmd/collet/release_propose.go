@@ -22,7 +22,7 @@ import (
 
 // proposeFlags turn a change of the list into a proposal. Embed it.
 type proposeFlags struct {
-	Propose string `group:"folder" placeholder:"FOLDER" help:"Write the change as a proposal into this folder, in place of making it public. The keys at hand sign it, if there are any; others add theirs with collet release approve."`
+	Propose string `group:"folder" placeholder:"FOLDER" help:"Write the change as a proposal into this folder, a new one, in place of making it public. The keys at hand sign it, if there are any; others add theirs with collet release approve."`
 }
 
 // changingOrProposing is changing, or proposing.
@@ -55,18 +55,18 @@ func (f proposeFlags) proposing(ctx context.Context, c console.Console, folder f
 	if err != nil {
 		return err
 	}
-	if err := proposal.Forget(to); err != nil {
+	if err := proposal.CheckFolder(to); err != nil {
 		return err
 	}
 	if err := work(w, keys); err != nil {
 		return interrupted(ctx, err)
 	}
 	w.shows.ClearLine()
-	p, err := proposal.Read(to)
-	if errors.Is(err, fs.ErrNotExist) {
+	if !w.Proposed() {
 		fmt.Fprintln(c.Err, "there is nothing to propose")
 		return nil
 	}
+	p, err := proposal.Read(to)
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func printNext(out io.Writer, folder string, info proposal.Info) {
 		fmt.Fprintf(out, "signed by %s\n", id)
 	}
 	if len(info.Signers) < info.Need {
-		fmt.Fprintf(out, "%d of %d signatures; a holder of another targets key adds one:\n  collet release approve %s --keys KEYS\n", len(info.Signers), info.Need, folder)
+		fmt.Fprintf(out, "%d of %d signatures; a holder of another targets key adds one:\n  collet release approve %s --keys KEYS\n", len(info.Signers), info.Need, shellWord(folder))
 		return
 	}
-	fmt.Fprintf(out, "%d of %d signatures; the machine with the keys of snapshot and timestamp makes it public:\n  collet release accept %s\n", len(info.Signers), info.Need, folder)
+	fmt.Fprintf(out, "%d of %d signatures; the machine with the keys of snapshot and timestamp makes it public:\n  collet release accept %s\n", len(info.Signers), info.Need, shellWord(folder))
 }
 
 // releaseApproveCommand is `collet release approve`.
@@ -152,7 +152,7 @@ type releaseApproveCommand struct {
 // Help is what --help adds to the flags.
 func (releaseApproveCommand) Help() string {
 	return `Shows what a proposal changes, asks, and adds the signatures of the targets keys in --keys (default: ./keys). The whole list is
-signed, so all of its releases are shown. Root and list before come from the proposal's author, unless --against names a copy of the
+signed, so all of its releases are shown, and its files are checked against their names. Root and list before come from the proposal's author, unless --against names a copy of the
 release folder that you trust: its metadata is enough.
 
   collet release approve proposal --dry-run
@@ -179,6 +179,9 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 		return err
 	}
 	printProposal(c.Out, dir, info, true)
+	if err := proposal.CheckFiles(dir, info.Lines); err != nil {
+		return err
+	}
 	if known == nil {
 		fmt.Fprintln(c.Out, "checked against the root and the list that the proposal brought along; --against names a release folder of your own")
 	} else {

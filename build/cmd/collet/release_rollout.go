@@ -71,7 +71,15 @@ func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error
 	case *r.Percent < 0 || *r.Percent > 100:
 		return console.Usage(fmt.Errorf("%d percent: want 0 to 100", *r.Percent))
 	}
-	return r.change(ctx, c, r.Number, func(e *release.Entry) { e.Percent = uint8(*r.Percent) })
+	held := false
+	err := r.change(ctx, c, r.Number, func(e *release.Entry) {
+		e.Percent = uint8(*r.Percent)
+		held = held || e.Hold && !e.Killed
+	})
+	if err == nil && held {
+		err = fmt.Errorf("release %d is held: nobody is offered it; collet release hold --off %d offers it again", r.Number, r.Number)
+	}
+	return err
 }
 
 // plan is how the flags want the rollout to go.

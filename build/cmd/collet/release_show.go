@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"collet/app/acquire"
+	"collet/build/advice"
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/netproto/release/trust"
@@ -80,7 +82,9 @@ type releaseListCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseListCommand) Help() string {
-	return `  collet release list
+	return `All releases, the newest of each channel and target last.
+
+  collet release list
   collet release list --channel beta --target Linux-x64`
 }
 
@@ -90,6 +94,9 @@ func (r releaseListCommand) Run(c console.Console) error {
 		list, err := w.List()
 		if err != nil {
 			return err
+		}
+		if channels := channelsOf(list); r.Channel != "" && !slices.Contains(channels, r.Channel) {
+			return fmt.Errorf("no release is in the channel %s; there is %s", r.Channel, cmp.Or(advice.OneOf(channels), "none"))
 		}
 		list = slices.DeleteFunc(list, func(l publish.Listed) bool {
 			return r.Channel != "" && l.Entry.Channel != r.Channel || r.Target != "" && l.Entry.Target != r.Target
@@ -113,6 +120,15 @@ func (r releaseListCommand) Run(c console.Console) error {
 		}
 		return printExpiries(c.Out, w, time.Now())
 	})
+}
+
+func channelsOf(list []publish.Listed) (names []string) {
+	for _, l := range list {
+		if !slices.Contains(names, l.Entry.Channel) {
+			names = append(names, l.Entry.Channel)
+		}
+	}
+	return names
 }
 
 // printExpiries warns of signatures that end within a week; the timestamp's, which is renewed every day, when two days are
@@ -156,7 +172,9 @@ type releaseShowCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseShowCommand) Help() string {
-	return `  collet release show 8`
+	return `What a release says of itself, and until when its lists are signed.
+
+  collet release show 8`
 }
 
 // Run prints what a release says of itself.

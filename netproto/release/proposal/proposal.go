@@ -13,7 +13,10 @@ package proposal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
+	"path"
 	"slices"
 	"time"
 
@@ -75,12 +78,81 @@ func (p Proposal) Write(fsys platform.FS) error {
 	return nil
 }
 
-// Forget removes the list of an earlier proposal in this folder, before other files change.
-func Forget(fsys platform.FS) error {
-	if err := fsys.Remove(listFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace the proposal: %w", err)
+// CheckFolder checks that a folder is empty, or has nothing but the files of a proposal.
+func CheckFolder(fsys platform.FS) error {
+	entries, err := fsys.ReadDir(".")
+	if err != nil {
+		return fmt.Errorf("folder of the proposal: %w", err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{rootFile, baseFile, listFile, "releases", "objects"}, e.Name()) {
+			return fmt.Errorf("%s has other files, such as %q; name a new folder with --propose", fsys.Path("."), e.Name())
+		}
 	}
 	return nil
+}
+
+// Keep looks for an earlier proposal in the folder that p is to be written to. One of the same change stays, with its signatures, which p
+// takes over. One that follows an earlier list can't be accepted any more, and is forgotten before other files change. Another one waits
+// for signatures, which is an error.
+func (p *Proposal) Keep(fsys platform.FS) error {
+	there, err := Read(fsys)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fsys.Remove(listFile) // of a folder that lacks other files
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil || there.Base == nil {
+		return err
+	}
+	was, err := trust.DescribeProposal(there.Root, there.List)
+	if err != nil {
+		return fmt.Errorf("the proposal in %s: %w; name a new folder with --propose", fsys.Path("."), err)
+	}
+	next, err := trust.DescribeProposal(p.Root, p.List)
+	switch {
+	case err != nil:
+		return err
+	case was.Version < next.Version:
+		return fsys.Remove(listFile)
+	case was.Version == next.Version && slices.Equal(was.Entries, next.Entries):
+		p.List = there.List
+		return nil
+	}
+	return fmt.Errorf("another proposal waits in %s: list %d, with %d of %d signatures; let it be accepted first, remove that folder, or name a new one with --propose",
+		fsys.Path("."), was.Version, len(was.Signers), was.Need)
+}
+
+// CheckFiles checks a proposal's files for who signs it: the head of each new release is there, and each head and object has the content
+// that its name says. Whether the list needs more objects is known where the release folder is.
+func CheckFiles(fsys platform.FS, lines []Line) error {
+	for _, l := range lines {
+		if l.Gone || l.Before != nil && l.Before.Head == l.Entry.Head {
+			continue
+		}
+		if _, err := Head(fsys, l.Entry); err != nil {
+			return fmt.Errorf("head of release %s in the proposal: %w; bring the whole folder again", l.Entry.Path(), err)
+		}
+	}
+	return platform.Walk(fsys, "objects", func(name string, _ fs.DirEntry) error {
+		if path.Ext(name) != "" { // unfinished; accept takes no such file
+			return nil
+		}
+		in, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+		if err != nil {
+			return fmt.Errorf("read the proposal: %w", err)
+		}
+		h := release.SHA256.NewHash()
+		size, err := io.Copy(h, io.NewSectionReader(in, 0, release.MaxObject))
+		if err = errors.Join(err, in.Close()); err != nil {
+			return fmt.Errorf("read %s: %w", fsys.Path(name), err)
+		}
+		if (release.Object{Sum: release.SHA256.SumOf(h), Size: size}).Path() != name {
+			return fmt.Errorf("%s does not have the content that its name says; bring it again: it is damaged, or something else", fsys.Path(name))
+		}
+		return nil
+	}, nil)
 }
 
 // Sign adds the signatures of those keys that the root lets sign releases, and returns their ids.

@@ -149,6 +149,14 @@ func CheckProposal(root, signed, proposal []byte, now time.Time) error {
 // maxValidity is the longest validity of a list: as RepoOptions allows, and a day for clocks that differ.
 func maxValidity() time.Duration { return 10*DefaultValidity().Targets + 24*time.Hour }
 
+// outdated says which of the list and a proposal is behind.
+func outdated(list, proposed int64) error {
+	if proposed > list {
+		return fmt.Errorf("%w: the list here is %d, and the proposal follows list %d: bring the new metadata here first", ErrOutdatedProposal, list, proposed-1)
+	}
+	return fmt.Errorf("%w: it would be list %d, and list %d is public already; its author repeats the command with the new lists", ErrOutdatedProposal, proposed, list)
+}
+
 // mayFollow is CheckProposal; same reports whether the proposal is the signed list already.
 func mayFollow(before, next *targetsMeta, now time.Time) (same bool, err error) {
 	unfit := func(format string, args ...any) (bool, error) {
@@ -159,7 +167,7 @@ func mayFollow(before, next *targetsMeta, now time.Time) (same bool, err error) 
 		return true, nil
 	}
 	if next.Signed.Version != before.Signed.Version+1 {
-		return false, fmt.Errorf("%w: it has version %d, and the list %d", ErrOutdatedProposal, next.Signed.Version, before.Signed.Version)
+		return false, outdated(before.Signed.Version, next.Signed.Version)
 	}
 	switch until := next.Signed.Expires; {
 	case !until.After(now):
