@@ -56,7 +56,7 @@ type Options struct {
 	OpenMirror func(address string) (download.Mirror, error) // opens a mirror that a head names; nil ignores them. The result is a ClosableMirror or needs no closing
 	Server     Server                                        // nil: no updater connection
 	// Judge judges this client by the signed rules of the release folder, as the server would. It is called when the server does not answer,
-	// or there is none. With nil the rules are not used.
+	// or Server is nil. With a nil Judge the rules are not used.
 	Judge func(rules []byte) (compat.Judgement, error)
 	// Patience is how long the caller waits for one answer before it plays without any. It shortens the time of a silent server; 0 does not.
 	Patience time.Duration

@@ -71,15 +71,11 @@ func Look(parent platform.FS, name, client, resources, description string) (Plan
 		return p, fmt.Errorf("%s is in the way; move it elsewhere", parent.Path(beside))
 	}
 	info, err := parent.Lstat(name)
-	switch {
+	switch fault := checkFolder(parent, name, info, err); {
 	case p.Resumed && errors.Is(err, fs.ErrNotExist):
 		return p, p.count(parent, path.Join(beside, p.Resources))
-	case errors.Is(err, fs.ErrNotExist):
-		return p, fmt.Errorf("%s is not there: %w", parent.Path(name), ErrNotAGame)
-	case err != nil:
-		return p, err
-	case !info.IsDir():
-		return p, fmt.Errorf("%s is no folder: %w", parent.Path(name), ErrNotAGame)
+	case fault != nil:
+		return p, fault
 	case exists(parent, path.Join(name, marker)):
 		p.Resumed = true
 		return p, p.count(parent, path.Join(name, p.Resources))

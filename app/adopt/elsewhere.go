@@ -89,15 +89,11 @@ func (e *Elsewhere) Look(name, resources, description string) (Plan, error) {
 	p := Plan{Name: name, Resources: path.Clean(resources)}
 	taken := !isEmpty(e.Root, p.Resources)
 	info, err := e.Parent.Lstat(name)
-	switch {
+	switch fault := checkFolder(e.Parent, name, info, err); {
 	case e.Above != nil && e.Game == path.Join(e.Own, p.Resources):
 		return p, fmt.Errorf("%s %w", e.Parent.Path(name), ErrInstalled)
-	case errors.Is(err, fs.ErrNotExist):
-		return p, fmt.Errorf("%s is not there: %w", e.Parent.Path(name), ErrNotAGame)
-	case err != nil:
-		return p, err
-	case !info.IsDir():
-		return p, fmt.Errorf("%s is no folder: %w", e.Parent.Path(name), ErrNotAGame)
+	case fault != nil:
+		return p, fault
 	case taken:
 		return p, fmt.Errorf("this client has files of the game already, in %s; start it, or move that folder elsewhere first", e.Root.Path(p.Resources))
 	}

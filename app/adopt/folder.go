@@ -3,6 +3,7 @@ package adopt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,9 +26,9 @@ func Check(dir string) error {
 	if dir == filepath.Dir(dir) {
 		return fmt.Errorf("%s is a whole drive: %w", dir, ErrNotAGame)
 	}
-	home, _ := os.UserHomeDir()       // an unknown one
-	settings, _ := os.UserConfigDir() // is not
-	cache, _ := os.UserCacheDir()     // compared
+	home, _ := os.UserHomeDir() // an unknown folder is empty, and not compared
+	settings, _ := os.UserConfigDir()
+	cache, _ := os.UserCacheDir()
 	shared := []string{home, settings, cache, os.TempDir()}
 	for _, variable := range []string{"LOCALAPPDATA", "ProgramFiles", "ProgramFiles(x86)", "ProgramData", "SystemRoot"} {
 		shared = append(shared, os.Getenv(variable))
@@ -46,12 +47,23 @@ func Check(dir string) error {
 	return nil
 }
 
-// resolved is a path without links, as far as it is there.
+// resolved is a path without links, or as it is if it is not there.
 func resolved(name string) string {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		return real
 	}
 	return filepath.Clean(name)
+}
+
+// checkFolder checks what Lstat says of the game's folder.
+func checkFolder(parent platform.FS, name string, info fs.FileInfo, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is not there: %w", parent.Path(name), ErrNotAGame)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is no folder: %w", parent.Path(name), ErrNotAGame)
+	}
+	return err
 }
 
 // look looks at a folder of the game that is not taken over yet. It has the program of the description, if there is one.

@@ -22,10 +22,15 @@ func Nearest(word string, known []string) string {
 
 // DidYouMean returns advice with the nearest word, or else the list of known words.
 func DidYouMean(word string, known []string) string {
+	return Suggest(word, known, "want "+OneOf(known))
+}
+
+// Suggest returns advice with the nearest word, or else otherwise.
+func Suggest(word string, known []string, otherwise string) string {
 	if best := Nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
-	return "want " + OneOf(known)
+	return otherwise
 }
 
 // OneOf joins words with commas and "or".

@@ -1,9 +1,7 @@
 package pack
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -54,20 +52,12 @@ func (c *valueChecker) checkSetting(key string, s setting) {
 	}
 	known := settings.Names()
 	if isKnown := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, s.name) }); !isKnown && strings.Contains(s.name, ".") {
-		c.add(key, cmp.Or(settingAdvice(s.name, known), "collet-client --help lists them"), "the client has no setting %s", s.name)
+		c.add(key, advice.Suggest(s.name, known, "collet-client --help lists them"), "the client has no setting %s", s.name)
 		return
 	}
 	if _, err := settings.Parse("", s.name+" = "+valueText(s.value)); err != nil {
 		c.add(key, "", "%s", settingFault(err))
 	}
-}
-
-// settingAdvice is didYouMean without the list of known words.
-func settingAdvice(word string, known []string) string {
-	if best := advice.Nearest(word, known); best != "" {
-		return fmt.Sprintf("did you mean %s?", best)
-	}
-	return ""
 }
 
 // settingFault returns the client's error about a setting on one line.

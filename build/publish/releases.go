@@ -84,7 +84,7 @@ func (r *releases) checkNumberRises(line release.Entry, entries []release.Entry)
 	return nil
 }
 
-// checkNotKilled checks that a release, which may be offered in several channels, was killed in none of them.
+// checkNotKilled checks that a release was not killed in any of the channels that offer it.
 func (r *releases) checkNotKilled(e release.Entry) error {
 	h, err := r.head(e)
 	if err != nil {

@@ -73,14 +73,12 @@ func (f *Folder) checkRulesChannel(channel string) error {
 	}
 	slices.Sort(channels)
 	channels = slices.Compact(channels)
-	next := "there is " + advice.OneOf(channels)
-	switch best := advice.Nearest(channel, channels); {
-	case slices.Contains(channels, channel):
+	if slices.Contains(channels, channel) {
 		return nil
-	case len(channels) == 0:
-		next = "publish one first"
-	case best != "":
-		next = "did you mean " + best + "?"
+	}
+	next := "publish one first"
+	if len(channels) > 0 {
+		next = advice.Suggest(channel, channels, "there is "+advice.OneOf(channels))
 	}
 	return advice.Wrong(next, "no release is in the channel %s, so no client is judged by its rules", channel)
 }
@@ -109,7 +107,7 @@ func (f *Folder) rememberRules() error {
 	return nil
 }
 
-// replacedRules are rules that an earlier timestamp names, and that have not expired. A damaged list is none. Rules without a file are left
+// replacedRules are rules that an earlier timestamp names, and that have not expired. A damaged list counts as empty. Rules without a file are left
 // out: an earlier program may have removed it.
 func (r *releases) replacedRules() (list []trust.StatedRules) {
 	data, err := platform.ReadFile(r.fs, replacedFile, maxReplacedFile)

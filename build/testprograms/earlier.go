@@ -61,8 +61,8 @@ func buildEarlier(root, folder, commit string, names []string, programs map[stri
 		return err
 	}
 	err := errors.Join(
-		runIn(root, "git", "archive", "--format=tar", "-o", archive, commit),
-		runIn(source, "tar", "-xf", archive),
+		RunIn(root, "git", "archive", "--format=tar", "-o", archive, commit),
+		RunIn(source, "tar", "-xf", archive),
 	)
 	for _, name := range names {
 		if err == nil {
@@ -78,10 +78,11 @@ func Build(source, file, pkg string, flags ...string) error {
 	if runtime.GOOS == "linux" {
 		command = append(command, "-tags", "gles")
 	}
-	return runIn(source, append(command, "-o", file, pkg)...)
+	return RunIn(source, append(command, "-o", file, pkg)...)
 }
 
-func runIn(dir string, command ...string) error {
+// RunIn runs a command in a folder. The error has what it printed.
+func RunIn(dir string, command ...string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir = dir
 	if printed, err := cmd.CombinedOutput(); err != nil {

@@ -31,7 +31,7 @@ type Server struct {
 	catalogue atomic.Pointer[catalogue.Catalogue]
 	operator  atomic.Pointer[operator.Operator] // nil: no settings change at run time
 	onVerdict func(compat.Meeting)              // nil: verdicts are not reported
-	onReady   func()                            // nil: nobody is told
+	onReady   func()                            // nil: not called
 	sealed    <-chan struct{}                   // closed when hellos may be accepted; nil: always
 	reloading sync.Mutex
 	limiter   *limits.Limiter
@@ -220,7 +220,7 @@ func (v *service) accept(listener net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err == errPaused:
+		case errors.Is(err, errPaused):
 			continue
 		case err != nil:
 			v.server.log.Warn().Err(err).Dur("pause", wait).Msg("Can't accept connections")

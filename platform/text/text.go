@@ -13,6 +13,8 @@
 // Line and Lines are for single texts. NewWriter and NewJSONWriter are for a whole stream: a terminal, or a log file.
 // Visible is the same rule as a check, for names that are rejected rather than changed. The rule is that of unicode.IsPrint, with the
 // Unicode tables of the Go release that built the program.
+//
+// ShellWord is for commands that a person copies.
 package text
 
 import (

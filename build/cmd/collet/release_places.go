@@ -139,19 +139,11 @@ func listBefore(p places.Place) string {
 
 // syncLine is the command that brings a place up to date.
 func (w *workshop) syncLine(o otherPlaces, i int) string {
-	line := "collet release sync --dir " + shellWord(w.flags.Dir)
+	line := "collet release sync --dir " + text.ShellWord(w.flags.Dir)
 	if o.flagged {
-		line += " --to " + shellWord(o.names[i])
+		line += " --to " + text.ShellWord(o.names[i])
 	}
 	return line
-}
-
-// shellWord quotes a word for a shell where it needs it.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-:@+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // foresee tells what the publication of a dry run would write to each place. A place that can't be asked is no failure: a dry run needs no

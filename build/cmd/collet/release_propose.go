@@ -134,10 +134,10 @@ func printNext(out io.Writer, folder string, info proposal.Info) {
 		fmt.Fprintf(out, "signed by %s\n", id)
 	}
 	if len(info.Signers) < info.Need {
-		fmt.Fprintf(out, "%d of %d signatures; a holder of another targets key adds one:\n  collet release approve %s --keys KEYS\n", len(info.Signers), info.Need, shellWord(folder))
+		fmt.Fprintf(out, "%d of %d signatures; a holder of another targets key adds one:\n  collet release approve %s --keys KEYS\n", len(info.Signers), info.Need, text.ShellWord(folder))
 		return
 	}
-	fmt.Fprintf(out, "%d of %d signatures; the machine with the keys of snapshot and timestamp makes it public:\n  collet release accept %s\n", len(info.Signers), info.Need, shellWord(folder))
+	fmt.Fprintf(out, "%d of %d signatures; the machine with the keys of snapshot and timestamp makes it public:\n  collet release accept %s\n", len(info.Signers), info.Need, text.ShellWord(folder))
 }
 
 // releaseApproveCommand is `collet release approve`.

@@ -39,7 +39,7 @@ func newReviewer(c console.Console, command string, yes, dryRun, job bool) *revi
 	return v
 }
 
-// refusal is how a dry run ends that has told everything: like the command itself, it fails where nobody can be asked.
+// refusal is how a dry run ends that has told everything: like the command itself, it fails without a terminal.
 func (v *reviewer) refusal() error {
 	if v.unconfirmed && v.answers == nil {
 		return fmt.Errorf("%s will need --yes where there is no terminal to ask", v.command)

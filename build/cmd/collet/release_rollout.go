@@ -77,7 +77,7 @@ func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error
 		held = held || e.Hold && !e.Killed
 	})
 	if err == nil && held {
-		err = fmt.Errorf("release %d is held: nobody is offered it; collet release hold --off %d offers it again", r.Number, r.Number)
+		err = fmt.Errorf("release %d is held: no player is offered it; collet release hold --off %d offers it again", r.Number, r.Number)
 	}
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"collet/netproto/product"
 	"collet/platform"
 	"collet/platform/interrupt"
+	"collet/platform/text"
 )
 
 // wrapCommand is `collet wrap`.
@@ -102,7 +103,7 @@ func changeInto(project string) string {
 	if project == "." {
 		return ""
 	}
-	return " cd " + project + " &&"
+	return " cd " + text.ShellWord(project) + " &&"
 }
 
 // places returns the folder of the description, and the game's relative to it, with slashes.

@@ -32,7 +32,7 @@ const earlier = "1cb492eab299e71a0f9a5a9d55fc8b4a85642e00"
 const newer = "99.1.0"
 
 // TestRollingUpgrade upgrades three members, one after the other, while players connect and settings change: from the version before, which
-// is stopped while the other nodes serve, and from today's one, which hands over. Nobody is turned away, no change is lost, and all nodes have
+// is stopped while the other nodes serve, and from today's one, which hands over. No connection is turned away, no change is lost, and all nodes have
 // one history.
 func TestRollingUpgrade(t *testing.T) {
 	h := build(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"collet/build/testprograms"
 	"collet/build/testscripts"
 	"collet/platform/testlevel"
 	"collet/runtime/sample"
@@ -37,7 +38,7 @@ func newStage(t *testing.T) stage {
 	built, s := earlierPrograms(t), stage{Stage: testscripts.NewStage(t), earlier: t.TempDir()}
 	for _, name := range programs() {
 		// Installs are hard links, so the copy lies on the same volume as the scripts' folders.
-		if err := run(".", "cp", filepath.Join(built, name), filepath.Join(s.earlier, name)); err != nil {
+		if err := testprograms.RunIn(".", "cp", filepath.Join(built, name), filepath.Join(s.earlier, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

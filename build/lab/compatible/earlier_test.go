@@ -3,8 +3,6 @@
 package compatible
 
 import (
-	"fmt"
-	"os/exec"
 	"testing"
 
 	"collet/build/testprograms"
@@ -22,13 +20,4 @@ func earlierPrograms(t *testing.T) string {
 	return testprograms.Earlier(t, earlier, map[string]string{
 		"collet-client": "./app", "collet-server": "./netproto/cmd/collet-server", "collet": "./build/cmd/collet",
 	})
-}
-
-func run(dir string, command ...string) error {
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir = dir
-	if printed, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", command[0], err, printed)
-	}
-	return nil
 }

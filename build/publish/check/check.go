@@ -242,15 +242,12 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Channel asks for a channel that is new. The first one of all is what the settings or the caller named, and nobody has a release yet.
+// Channel asks for a channel that is new. The first one of all is what the settings or the caller named, and no player has a release yet.
 func Channel(name string, channels []string) []Finding {
 	if len(channels) == 0 || slices.Contains(channels, name) {
 		return nil
 	}
-	want := "there is " + advice.OneOf(channels)
-	if best := advice.Nearest(name, channels); best != "" {
-		want = "did you mean " + best + "?"
-	}
+	want := advice.Suggest(name, channels, "there is "+advice.OneOf(channels))
 	return []Finding{{Fault: Fault{What: fmt.Sprintf("no release is in the channel %s yet", name), Want: want}}}
 }
 

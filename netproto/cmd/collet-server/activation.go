@@ -101,6 +101,13 @@ func (s *sockets) byName() map[string]*net.Listener {
 	}
 }
 
+// handed is byName with the socket that only another collet-server hands over.
+func (s *sockets) handed() map[string]*net.Listener {
+	all := s.byName()
+	all[controlName] = &s.control
+	return all
+}
+
 // close closes all sockets.
 func (s *sockets) close() {
 	s.players.Close()

@@ -28,6 +28,7 @@ import (
 	"collet/netproto/server/origin"
 	"collet/netproto/server/releases"
 	"collet/netproto/server/signin"
+	"collet/platform/interrupt"
 )
 
 // running is a running server with its listeners, its monitor and its helpers.
@@ -35,7 +36,7 @@ type running struct {
 	opt       options
 	set       config.Settings
 	log       zerolog.Logger
-	from      *predecessor // nil: nobody hands over to this process
+	from      *predecessor // nil: no process hands over to this one
 	sockets   sockets
 	taken     map[string]string // where the sockets were opened, by name; fromManager: by the service manager
 	control   *admin.ControlListener
@@ -199,7 +200,7 @@ func (r *running) openOperator(ctx context.Context, d *compat.Declared, opt oper
 	}
 	o, err := operator.New(store, d, opt, r.log)
 	for end := time.Now().Add(cluster.Patience); handed && isReadOnly(err) && time.Now().Before(end) && ctx.Err() == nil; { // the build changes the settings
-		<-time.After(writableTime)
+		_ = interrupt.Sleep(ctx, writableTime) // the loop looks at ctx
 		o, err = operator.New(store, d, opt, r.log)
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"collet/platform/interrupt"
 	"collet/platform/text"
 )
 
@@ -164,10 +165,7 @@ func (r *running) takeBack(ctx, alive context.Context) error {
 	err := r.govern(ctx)
 	for end := time.Now().Add(takeTime); err != nil && ctx.Err() == nil && time.Now().Before(end); err = r.govern(ctx) {
 		r.log.Warn().Err(err).Msg("The store that a new program gave back can't be opened; trying again")
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryTime):
-		}
+		_ = interrupt.Sleep(ctx, retryTime) // the loop looks at ctx
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -255,8 +253,7 @@ func inheritedFrom(env func(string) string) (*predecessor, error) {
 
 // inherit takes over the sockets whose places are still the same by the settings, and says where they were opened.
 func (p *predecessor) inherit(places map[string]string) (s sockets, taken map[string]string, err error) {
-	taken, byName := map[string]string{}, s.byName()
-	byName[controlName] = &s.control
+	taken, fields := map[string]string{}, s.handed()
 	for i, given := range p.sockets {
 		name, address, isSocket := strings.Cut(given, "=")
 		if !isSocket {
@@ -267,7 +264,7 @@ func (p *predecessor) inherit(places map[string]string) (s sockets, taken map[st
 			os.NewFile(uintptr(number), name).Close()
 			continue
 		}
-		if err := s.takeAt(byName[name], number, name); err != nil {
+		if err := s.takeAt(fields[name], number, name); err != nil {
 			s.close()
 			return sockets{}, nil, err
 		}
@@ -295,7 +292,7 @@ func (p *predecessor) serving() {
 	p.goes.Close()
 }
 
-// end says why this process could not take over; after serving nobody listens.
+// end says why this process could not take over; after serving it does nothing.
 func (p *predecessor) end(err error) {
 	if p == nil || err == nil {
 		return
@@ -313,9 +310,7 @@ func environment(names []string) []string {
 
 // handOver lists the open sockets as NAME=ADDRESS.
 func (r *running) handOver() (names []string, open []net.Listener) {
-	all := r.sockets.byName()
-	all[controlName] = &r.sockets.control
-	places := r.places()
+	all, places := r.sockets.handed(), r.places()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if *all[name] == nil {
 			continue

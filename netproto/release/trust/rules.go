@@ -51,9 +51,14 @@ type statement struct {
 	SHA256  string    `json:"sha256"`
 }
 
+// fields are those of a statement. The list takes them as a map, because it signs canonical JSON.
+func (s StatedRules) fields() map[string]any {
+	return map[string]any{"channel": s.Channel, "expires": s.Expires.UTC().Format(time.RFC3339), "length": s.Object.Size, "sha256": s.Object.Sum.Hex()}
+}
+
 // MarshalJSON implements json.Marshaler.
 func (s StatedRules) MarshalJSON() ([]byte, error) {
-	return json.Marshal(statement{s.Channel, s.Expires.UTC(), s.Object.Size, s.Object.Sum.Hex()})
+	return json.Marshal(s.fields())
 }
 
 // UnmarshalJSON implements json.Unmarshaler. What no client could use is an error.
@@ -87,9 +92,7 @@ func statedRules(fields map[string]any) (list []StatedRules) {
 func encodeRules(list []StatedRules) []any {
 	field := []any{}
 	for _, s := range list {
-		field = append(field, map[string]any{
-			"channel": s.Channel, "expires": s.Expires.UTC().Format(time.RFC3339), "length": s.Object.Size, "sha256": s.Object.Sum.Hex(),
-		})
+		field = append(field, s.fields())
 	}
 	return field
 }

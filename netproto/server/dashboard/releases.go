@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"collet/netproto/release"
 	"collet/netproto/server/operator"
@@ -43,12 +42,7 @@ func fullPath(name string) string {
 	if full, err := filepath.Abs(name); err == nil {
 		name = full
 	}
-	if strings.ContainsFunc(name, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-:\\", r)
-	}) {
-		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-	}
-	return name
+	return text.ShellWord(name)
 }
 
 // releaseRow is a release with what came of the clients that had it.

@@ -128,8 +128,8 @@ func PrintRules(out io.Writer, list []trust.StatedRules) error {
 }
 
 // RulesWarning says how clients of a new release fare by rules that go on after its publication, on a line of its own; empty if they play. A
-// server with the new release judges by newer rules. A maintenance is no matter of the release. Where more than the compatibility version
-// counts, or there is none, nobody can say.
+// server with the new release judges by newer rules. A maintenance is no matter of the release. It stays open where more than the
+// compatibility version counts, or the release is without one.
 func RulesWarning(s trust.StatedRules, document []byte, e release.Entry, compatibility string, now time.Time) (string, error) {
 	rules, err := compat.ParseRules(document)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestRulesWarning(t *testing.T) {
 	for name, test := range map[string]struct {
 		rules         compat.Snapshot
 		compatibility string
-		want          string // in the warning; empty is none
+		want          string // in the warning; empty: no warning
 	}{
 		"the same":                  {versioned, build, ""},
 		"the same, in maintenance":  {closed, build, ""},
