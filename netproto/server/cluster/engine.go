@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,7 +42,8 @@ const (
 type engine struct{ server *server.Server }
 
 // startEngine starts the engine of a member. It listens only where the configuration says.
-func startEngine(c Config, log zerolog.Logger) (*engine, error) {
+// problem is told why another member and this one refuse each other.
+func startEngine(c Config, problem func(error), log zerolog.Logger) (*engine, error) {
 	opt := &server.Options{
 		ServerName: c.Name, NoSigs: true, NoLog: true, DontListen: c.ListenNodes == "" && c.alone(), Username: user, Password: c.Token,
 		JetStream: true, StoreDir: c.Folder, SyncAlways: true, JetStreamMaxMemory: maxMemory, JetStreamMaxStore: maxDisk,
@@ -70,7 +72,7 @@ func startEngine(c Config, log zerolog.Logger) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	lines := &engineLog{log: log, folder: c.Folder}
+	lines := &engineLog{log: log, folder: c.Folder, problem: problem}
 	s.SetLoggerV2(lines, false, false, false)
 	s.Start()
 	e := &engine{s}
@@ -147,11 +149,56 @@ func connect(c Config, e *engine, problem func(error), log zerolog.Logger) (*nat
 	return conn, nil
 }
 
-// engineLog writes what the engine says to the server's log. Its notices about itself are for those who look for a fault.
+// engineLog writes what the engine says to the server's log. Its notices about itself are for those who look for a fault. Whoever reaches its
+// ports can make it warn, so warnings of a kind are limited.
 type engineLog struct {
-	log    zerolog.Logger
-	folder string // of the engine's files
-	fatal  atomic.Pointer[string]
+	log     zerolog.Logger
+	folder  string      // of the engine's files
+	problem func(error) // see startEngine
+	fatal   atomic.Pointer[string]
+
+	mu    sync.Mutex
+	kinds map[string]*warnings // by the four kinds of Errorf
+}
+
+// warnings are the warnings of a kind in a period.
+type warnings struct {
+	since          time.Time
+	lines, omitted int
+}
+
+// maxWarnings is how many warnings of a kind are written in warnPeriod. The next one after that says how many were omitted.
+const (
+	maxWarnings = 3
+	warnPeriod  = time.Minute
+)
+
+// warn begins a warning, or a line for those who look for a fault if there were enough.
+func (l *engineLog) warn(kind string, now time.Time) *zerolog.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, known := l.kinds[kind]
+	if !known {
+		w = &warnings{}
+		if l.kinds == nil {
+			l.kinds = map[string]*warnings{}
+		}
+		l.kinds[kind] = w
+	}
+	omitted := 0
+	if now.Sub(w.since) >= warnPeriod {
+		omitted, *w = w.omitted, warnings{since: now}
+	}
+	w.lines++
+	if w.lines > maxWarnings {
+		w.omitted++
+		return l.log.Debug()
+	}
+	line := l.log.Warn()
+	if omitted > 0 {
+		line = line.Int("hidden", omitted)
+	}
+	return line
 }
 
 // Noticef and the others implement server.Logger.
@@ -165,18 +212,31 @@ func (l *engineLog) Warnf(format string, v ...any) {
 }
 
 // Errorf implements server.Logger. A peer that can't be reached is no more than a notice: the store says when that matters. After an error of
-// writing the engine stores nothing more, and a new copy is needed.
+// writing the engine stores nothing more, and a new copy is needed. A line about a connection has "rid:" for that of a member in it, or "cid:".
 func (l *engineLog) Errorf(format string, v ...any) {
-	line := l.log.Warn()
+	text, now := fmt.Sprintf(format, v...), time.Now()
+	peer := strings.Contains(text, " - rid:")
 	switch {
 	case strings.HasPrefix(format, "Error trying to connect"):
-		line = l.log.Debug()
+		l.log.Debug().Msg("cluster engine: " + text)
 	case strings.HasPrefix(format, "JetStream") && strings.Contains(format, "critical write error"):
-		l.log.Error().Str("error", fmt.Sprintf(format, v...)).Str("folder", l.folder).
+		l.log.Error().Str("error", text).Str("folder", l.folder).
 			Msg("This member can't write to its copy of the cluster, and follows no more. See to the disk, stop this node, remove the folder, and start it: it gets a new copy from the other members")
-		return
+	case strings.Contains(text, server.ErrAuthentication.Error()), strings.Contains(text, "Authorization Violation"):
+		if peer {
+			l.problem(errToken)
+		}
+		l.warn("token", now).Str("error", text).Msg("A connection between nodes was refused, because their tokens differ: all nodes need the same one (Cluster.TokenFile)")
+	case strings.Contains(text, "TLS") && strings.Contains(text, "handshake error"):
+		if peer {
+			l.problem(fmt.Errorf("%w: %s", errSilent, text[strings.Index(text, "TLS"):]))
+		}
+		l.warn("TLS", now).Str("error", text).Msg("A connection between nodes was refused by one side's TLS: Cluster.Certificate of each node needs to be of Cluster.Authority, valid, and for its address in Cluster.Peers")
+	case peer, strings.Contains(text, " - cid:"):
+		l.warn("connection", now).Msg("cluster engine: " + text)
+	default:
+		l.warn("", now).Msg("cluster engine: " + text)
 	}
-	line.Msgf("cluster engine: "+format, v...)
 }
 
 // Fatalf implements server.Logger. The engine stops by itself then.
@@ -204,5 +264,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// errSilent says that nobody answered in time.
-var errSilent = errors.New("no majority of the cluster's members answers")
+var (
+	// errSilent says that nobody answered in time.
+	errSilent = errors.New("no majority of the cluster's members answers")
+	// errToken says that others have another token.
+	errToken = fmt.Errorf("%w: they and this node have different tokens. All nodes need the same one (Cluster.TokenFile)", errSilent)
+	// errNoLeader says that the members don't agree yet on who decides.
+	errNoLeader = errors.New("a majority of the cluster's members is there, and has no leader yet")
+)

@@ -4,8 +4,11 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -86,24 +89,53 @@ func (s *Store) problem(err error) {
 	s.trouble.Store(&err)
 }
 
-// why adds what the connection has reported to an error that only says that nobody answers.
+// why adds what the connection or the engine has reported to an error that only says that nobody answers.
 func (s *Store) why(err error) error {
+	var fault *jetstream.APIError
+	if errors.As(err, &fault) && fault.Code == http.StatusServiceUnavailable && !s.config.external() {
+		return errNoLeader
+	}
+	trouble := s.trouble.Load()
 	if !isSilence(err) {
 		return err
 	}
-	trouble := s.trouble.Load()
-	switch {
-	case !s.config.external() || trouble == nil:
+	if trouble == nil {
 		return errSilent
+	}
+	if !s.config.external() {
+		return whyMembers(*trouble)
+	}
+	switch {
 	case errors.Is(*trouble, nats.ErrPermissionViolation):
 		return refused("it does not permit what a node needs: %w. Permit the user to publish to $JS.API.INFO, $JS.API.STREAM.*.%s, $JS.API.STREAM.*.%s, $JS.API.DIRECT.GET.*, %s and %s, and to subscribe to _INBOX.> and collet.hint.*",
 			*trouble, logStream, floorStream, logSubject, floorSubjects)
-	case errors.Is(*trouble, nats.ErrAuthorization), errors.Is(*trouble, nats.ErrAuthExpired), errors.Is(*trouble, nats.ErrAuthRevoked), errors.Is(*trouble, nats.ErrAccountAuthExpired):
+	case unauthorized(*trouble):
 		return refused("it refuses the credentials (%w): put the right ones into Cluster.Credentials", *trouble)
 	case errors.Is(*trouble, os.ErrNotExist), errors.Is(*trouble, os.ErrPermission):
 		return refused("Cluster.Credentials: %w", *trouble)
 	}
 	return fmt.Errorf("%w: %w", errSilent, *trouble)
+}
+
+// whyMembers is why members do not answer a node: what an operator has to mend, or else no more than that they don't. A network that comes and
+// goes has many errors.
+func whyMembers(trouble error) error {
+	var certificate *tls.CertificateVerificationError
+	var op *net.OpError
+	switch {
+	case errors.Is(trouble, errSilent):
+		return trouble
+	case unauthorized(trouble):
+		return errToken
+	case errors.As(trouble, &certificate), errors.As(trouble, &op) && op.Op == "remote error": // what crypto/tls names an alert
+		return fmt.Errorf("%w: %w", errSilent, trouble)
+	}
+	return errSilent
+}
+
+// unauthorized reports whether a server refuses who a client says it is.
+func unauthorized(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
 }
 
 // checkServers returns what an existing NATS cluster lacks.

@@ -87,7 +87,7 @@ func begin(ctx context.Context, c Config, file *operator.FileStore, changed chan
 // connect starts the engine and the connection.
 func (s *Store) connect() (err error) {
 	if s.config.member() {
-		if s.engine, err = startEngine(s.config, s.log); err != nil {
+		if s.engine, err = startEngine(s.config, s.problem, s.log); err != nil {
 			return err
 		}
 	}
@@ -139,13 +139,16 @@ func (s *Store) wait(ctx context.Context) error {
 	if revision == 0 {
 		return fmt.Errorf("cluster: no settings came within %v: all members must run for the founding, the first of Cluster.Peers must have started, and every node needs the same token and authority", limit)
 	}
-	s.log.Warn().Msg("The cluster does not answer. Clients are judged by what this node knows; nothing can be changed until a majority of the members answers")
+	s.log.Warn().Str("within", limit.String()).Err(s.state.Load().why).Msg("The cluster has not answered yet. Clients are judged by what this node knows; nothing can be changed until a majority of the members answers")
 	return nil
 }
 
+// maxTold is how many causes of waiting a start tells; each one once.
+const maxTold = 20
+
 // run joins, and then follows the cluster until the node is closed.
 func (s *Store) run() {
-	for told := ""; ; {
+	for told := map[string]bool{}; ; {
 		err := s.join(s.ctx)
 		if err == nil {
 			err = s.reopen(s.ctx)
@@ -164,9 +167,9 @@ func (s *Store) run() {
 			return
 		}
 		s.setState(func(st *state) { st.why = err })
-		if told != err.Error() {
+		if text := err.Error(); !told[text] && len(told) < maxTold {
 			s.log.Info().Err(err).Msg("Waiting for the cluster")
-			told = err.Error()
+			told[text] = true
 		}
 		var no *RefusedError
 		if errors.As(err, &no) {
@@ -220,7 +223,7 @@ func (s *Store) Writable() error {
 	}
 	place, err := s.Place()
 	if err == nil && place.Kind == operator.KindBolt {
-		err = &operator.ReadOnlyError{Since: place.Since, Why: fmt.Sprintf("the store was moved out of the cluster, to node %q by itself. Stop this node, or move the store back with collet compat store move --from bolt --to nats at that node", place.Node)}
+		err = s.closed(place)
 	}
 	return err
 }
@@ -395,7 +398,27 @@ func (s *Store) apply(m message) error {
 	case s.changed <- struct{}{}:
 	default: // the operator has not yet looked
 	}
+	if operator.IsMove(c.Record) && s.state.Load().joined {
+		s.tellMove()
+	}
 	return nil
+}
+
+// tellMove tells that another node has taken the store out of the cluster, or brought it back.
+func (s *Store) tellMove() {
+	place, err := s.Place()
+	switch {
+	case err != nil || place.Node == s.config.Name: // the move itself tells
+	case place.Kind == operator.KindBolt:
+		s.log.Error().Err(s.closed(place)).Msg("The settings are read-only, and clients are judged by what this node knows")
+	default:
+		s.log.Info().Str("node", place.Node).Msg("The store is in the cluster again: settings can be changed")
+	}
+}
+
+// closed says that a node has taken the store out of the cluster.
+func (s *Store) closed(place operator.Place) error {
+	return &operator.ReadOnlyError{Since: place.Since, Why: fmt.Sprintf("the store was moved out of the cluster, to node %q by itself. Stop this node, or move the store back with collet compat store move --from bolt --to nats at that node", place.Node)}
 }
 
 // last is the record with a number; nil for 0.
