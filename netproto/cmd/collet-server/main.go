@@ -86,6 +86,9 @@ func checkOffer(ctx context.Context, opt options, set config.Settings, log zerol
 	if err := errors.Join(certificates, secret, err); err != nil {
 		return err
 	}
+	if err := guardUpdatePorts(opt.addresses(set), server.Sockets{}, set.Release.TokensFile); err != nil {
+		log.Warn().Err(err).Msg("The server will not start like this, unless the service manager has a socket for that port")
+	}
 	set.CompatibilityVersion = catalogue.Compatibility()
 	fmt.Print(set.Summary(opt.address(set)))
 	return catalogue.Describe(os.Stdout)

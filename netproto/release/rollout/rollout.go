@@ -42,6 +42,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -255,8 +256,8 @@ func (p Plan) Next(targets []Target) []Decision {
 // next decides for one target.
 func (p Plan) next(t Target, own, all Finding) Decision {
 	d := Decision{Target: t.Name, Action: Wait, Finding: own}
-	numbers := fmt.Sprintf("%d of %d first starts failed (%.3g %%); the release before: %.3g %% to %.3g %%",
-		t.Now.Failed, t.Now.Total(), 100*t.Now.Rate(), 100*own.Low, 100*own.High)
+	numbers := fmt.Sprintf("%d of %d first starts failed (%s %%); the release before: %s %% to %s %%",
+		t.Now.Failed, t.Now.Total(), share(t.Now.Rate()), share(own.Low), share(own.High))
 	step, more := p.step(t.Percent)
 	switch {
 	case own.Verdict == Bad:
@@ -278,6 +279,9 @@ func (p Plan) next(t Target, own, all Finding) Decision {
 	}
 	return d
 }
+
+// share is a share in percent, for people: to a thousandth.
+func share(of float64) string { return strconv.FormatFloat(math.Round(1e5*of)/1e3, 'f', -1, 64) }
 
 // percent is a part of the evidence that is needed, for people.
 func percent(part float64) float64 { return 100 * min(max(part, 0), 1) }

@@ -86,7 +86,7 @@ func TestAPIRefusals(t *testing.T) {
 		{"PUT", "/api/compat", ``, []string{"If-Match", "1"}, 400, "application/json"},
 		{"PUT", "/api/compat", `{"settings": {}}`, []string{"If-Match", "1", "Content-Type", "text/plain"}, 400, "application/json"},
 		{"PUT", "/api/compat", `{"setting": {}}`, []string{"If-Match", "1"}, 400, "unknown field"},
-		{"PUT", "/api/compat", `{"settings": {"activ_min": 1}}`, []string{"If-Match", "1"}, 400, "unknown field"},
+		{"PUT", "/api/compat", `{"settings": {"activ_min": 1}}`, []string{"If-Match", "1"}, 400, `"error": "settings: json: unknown field`},
 		{"PUT", "/api/compat", `{}`, []string{"If-Match", "1"}, 400, "missing"},
 		{"PUT", "/api/compat", `{"settings": {}} {}`, []string{"If-Match", "1"}, 400, "follows"},
 		{"PUT", "/api/compat", `{"comment": "` + strings.Repeat("x", admin.MaxAsk) + `"}`, []string{"If-Match", "1"}, 400, "too large"},

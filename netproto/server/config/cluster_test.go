@@ -54,9 +54,14 @@ func TestCluster(t *testing.T) {
 	}
 	local := strings.NewReplacer(files, "", "10.0.0.1", "127.0.0.1", "b.example.org", "localhost", "[fd00::3]", "[::1]").Replace(clustered)
 	further := strings.NewReplacer("Name = \"a\"", "Name = \"d\"", "Listen = \"10.0.0.1:6222\"\n", "", "ListenNodes = \"10.0.0.1:6223\"\n", "").Replace(clustered)
-	for name, text := range map[string]string{"on loopback": local, "a further node": further, "all addresses": strings.Replace(clustered, "10.0.0.1:6222\"\nListenN", ":6222\"\nListenN", 1)} {
-		if _, err := config.Load(writeSettings(t, text), ""); err != nil {
-			t.Errorf("%s: %v", name, err)
+	for name, of := range map[string]struct{ text, part string }{
+		"on loopback":    {local, "node a, one of the members a=127.0.0.1:6222"},
+		"a further node": {further, "node d, no member; asks the members a=10.0.0.1:6222"},
+		"all addresses":  {strings.Replace(clustered, "10.0.0.1:6222\"\nListenN", ":6222\"\nListenN", 1), "node a, one of the members a=10.0.0.1:6222"},
+	} {
+		set, err := config.Load(writeSettings(t, of.text), "")
+		if summary := set.Summary(":4000"); err != nil || !strings.Contains(summary, "Cluster:               "+of.part) || !strings.Contains(summary, "Compatibility store:") {
+			t.Errorf("%s: %v, %s", name, err, summary)
 		}
 	}
 	if _, err := config.Load(writeSettings(t, strings.Replace(local, "127.0.0.1:6222\"\nListenN", ":6222\"\nListenN", 1)), ""); err == nil || !strings.Contains(err.Error(), "needs TLS") {

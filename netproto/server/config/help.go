@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -21,6 +22,17 @@ func Describe(w io.Writer) error {
 	return err
 }
 
+// part describes how the node takes part in its cluster.
+func (c Cluster) part() string {
+	switch {
+	case c.External():
+		return "a client of the NATS servers " + strings.Join(c.Servers, ", ")
+	case slices.ContainsFunc(c.Peers, func(peer string) bool { return strings.HasPrefix(peer, c.Name+"=") }):
+		return "one of the members " + strings.Join(c.Peers, ", ")
+	}
+	return "no member; asks the members " + strings.Join(c.Peers, ", ")
+}
+
 // Summary describes the settings in a few lines; address is where the server would listen.
 func (s Settings) Summary(address string) string {
 	compression := "zlib for clients of the engine"
@@ -33,7 +45,12 @@ func (s Settings) Summary(address string) string {
 	}
 	if s.Compat.Versioned() {
 		fmt.Fprintf(&b, "Logic versions:        %s\n", s.Compat.Supported)
+	}
+	if s.Compat.Store != "" {
 		fmt.Fprintf(&b, "Compatibility store:   %s\n", s.Compat.Store)
+	}
+	if s.Cluster.Name != "" {
+		fmt.Fprintf(&b, "Cluster:               node %s, %s\n", s.Cluster.Name, s.Cluster.part())
 	}
 	fmt.Fprintf(&b, "Address:               %s\n", address)
 	if s.Release.Folder == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"collet/netproto/compat"
@@ -79,7 +80,7 @@ func (o *Operator) Propose(document json.RawMessage) (compat.Settings, error) {
 	}
 	s, err := compat.ParseSettings(document, o.Settings())
 	if err != nil {
-		return s, &InputError{Field: "settings", Why: err.Error()}
+		return s, &InputError{Field: "settings", Why: strings.TrimPrefix(err.Error(), "settings: ")}
 	}
 	return s, nil
 }

@@ -42,7 +42,7 @@ func fileName(prefix, path string) (name string, is bool) {
 func (m *Monitor) serveFolder(out http.ResponseWriter, r *http.Request, name string) {
 	s := m.server.Load()
 	if s == nil {
-		unavailable(out, "starting: the catalogue is being built")
+		unavailable(out, starting)
 		return
 	}
 	w := &answer{ResponseWriter: out, server: s, progress: m.progressTime(), private: m.readers.Load() != nil}

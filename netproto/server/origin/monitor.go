@@ -193,6 +193,9 @@ func (m *Monitor) prefix() string {
 	return m.set.Release.HTTPPrefix
 }
 
+// starting is the answer until there is a catalogue. The store is opened before, and may wait for its cluster.
+const starting = "starting: files are being read, or the cluster does not answer yet; the log says more"
+
 // serveState answers about the server's state; measured includes the metrics.
 func (m *Monitor) serveState(w http.ResponseWriter, r *http.Request, measured bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -208,7 +211,7 @@ func (m *Monitor) serveState(w http.ResponseWriter, r *http.Request, measured bo
 		writeReadiness(w, s)
 	case path == "/metrics" && measured:
 		if s == nil {
-			http.Error(w, "starting: the catalogue is being built", http.StatusServiceUnavailable)
+			http.Error(w, starting, http.StatusServiceUnavailable)
 			return
 		}
 		s.Metrics().Handler().ServeHTTP(w, r)
@@ -222,7 +225,7 @@ func (m *Monitor) serveState(w http.ResponseWriter, r *http.Request, measured bo
 func writeReadiness(w http.ResponseWriter, s *server.Server) {
 	switch {
 	case s == nil:
-		http.Error(w, "starting: the catalogue is being built", http.StatusServiceUnavailable)
+		http.Error(w, starting, http.StatusServiceUnavailable)
 	case !s.Ready():
 		http.Error(w, "stopping: no new connections are accepted", http.StatusServiceUnavailable)
 	default:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"collet/build/cmd/collet/console"
 	"collet/netproto/adoption"
@@ -84,9 +85,11 @@ const maxBefore = 3
 
 // printAdoption prints a report as tables.
 func printAdoption(out io.Writer, r adoption.Report) error {
-	const form = "2006-01-02 15:04"
-	last := r.Begins[len(r.Begins)-1]
-	_, err := fmt.Fprintf(out, "%s to %s UTC: %d beacons\n", r.Begins[0].Format(form), last.Format(form), r.Beacons)
+	form, end := "2006-01-02 15:04", r.Begins[len(r.Begins)-1].Add(time.Hour)
+	if r.Window == adoption.Month {
+		form, end = time.DateOnly, r.Begins[len(r.Begins)-1] // days, the last one included
+	}
+	_, err := fmt.Fprintf(out, "%s to %s UTC: %d beacons\n", r.Begins[0].Format(form), end.Format(form), r.Beacons)
 	if r.Limited > 0 {
 		_, limited := fmt.Fprintf(out, "%d more came from ranges of addresses that had their share, and are not counted\n", r.Limited)
 		err = errors.Join(err, limited)

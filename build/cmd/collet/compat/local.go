@@ -58,7 +58,7 @@ func (f localFlags) openLocal(ctx context.Context) (*api, error) {
 	case errors.As(err, &held) && held.Held && socket == "":
 		return nil, fmt.Errorf("the server runs and has %s: ask it with --server, or set Operations.ControlSocket so that this works beside it", set.Compat.Store)
 	case errors.As(err, &held) && held.Held:
-		return nil, fmt.Errorf("a server has %s, and does not answer at its control socket %s: ask it with --server, or --control where it listens", set.Compat.Store, socket)
+		return nil, fmt.Errorf("a server has %s, and does not answer at its control socket %s. If it has just been started, it may wait for its cluster, and its log says so; otherwise ask it with --server, or --control where it listens", set.Compat.Store, socket)
 	case err != nil:
 		return nil, err
 	}

@@ -236,11 +236,11 @@ func (r restoreCommand) mayRestore(set config.Settings) error {
 	switch {
 	case err != nil:
 		return err
-	case !set.Cluster.External() && peers[0].Name != set.Cluster.Name:
-		return fmt.Errorf("%q does not found the cluster: restore at %q, the first of Cluster.Peers, and start this node with an empty store and without %s", set.Cluster.Name, peers[0].Name, set.ClusterFolder())
 	case !r.Found:
 		steps := cmp.Or(map[bool]string{true: "remove the streams COLLET_LOG and COLLET_FLOORS there"}[set.Cluster.External()], "move their stores and their Cluster.Folder away")
 		return fmt.Errorf("%q is a node of a cluster, which has the history: a restored node would take that over again. For earlier settings use collet compat rollback. To found the cluster anew from the backup stop all nodes, %s, and repeat this with --found", set.Cluster.Name, steps)
+	case !set.Cluster.External() && peers[0].Name != set.Cluster.Name:
+		return fmt.Errorf("%q does not found the cluster: restore at %q, the first of Cluster.Peers, and start this node with an empty store and without %s", set.Cluster.Name, peers[0].Name, set.ClusterFolder())
 	}
 	return nil
 }
