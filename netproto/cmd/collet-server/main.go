@@ -6,11 +6,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/rs/zerolog"
@@ -18,6 +20,7 @@ import (
 	"collet/netproto/server"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/catalogue"
+	"collet/netproto/server/cluster"
 	"collet/netproto/server/config"
 )
 
@@ -75,6 +78,16 @@ func runCommand(ctx context.Context, opt options, from *predecessor, log zerolog
 	}
 }
 
+// checkCluster reads the files that a node of a cluster needs. A token in the environment is the service's, and need not be here.
+func checkCluster(set config.Settings, log zerolog.Logger) error {
+	if set.Cluster.Name == "" {
+		return nil
+	}
+	env := func(name string) string { return cmp.Or(os.Getenv(name), strings.Repeat("-", cluster.MinToken)) }
+	_, err := cluster.FromSettings(set, env, log)
+	return err
+}
+
 // checkOffer prints what would be offered and where.
 func checkOffer(ctx context.Context, opt options, set config.Settings, log zerolog.Logger) error {
 	certificates := server.CheckCertificates(opt.addresses(set), set, log)
@@ -83,7 +96,7 @@ func checkOffer(ctx context.Context, opt options, set config.Settings, log zerol
 		defer catalogue.Close()
 	}
 	_, secret := signInFor(set.SignIn)
-	if err := errors.Join(certificates, secret, err); err != nil {
+	if err := errors.Join(certificates, secret, checkCluster(set, log), err); err != nil {
 		return err
 	}
 	if err := guardUpdatePorts(opt.addresses(set), server.Sockets{}, set.Release.TokensFile); err != nil {
