@@ -8,8 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 
 	"collet/netproto/product"
 	"collet/netproto/release/trust"
@@ -77,21 +80,29 @@ type surveyor struct {
 	symbols   []string // .pdb
 }
 
-// NameFrom derives a game name from a folder's name.
-func NameFrom(folder string) string {
-	name := strings.Map(func(r rune) rune {
-		if nameForm.MatchString("a" + string(r)) {
-			return r
+// NameFrom derives a game's base name from the first of some texts that has a letter for it: the game's name, a folder's. Latin letters lose
+// their marks; what is no letter of ASCII, digit, dash or underscore after that is left out. "Game" stands in where no text has one.
+func NameFrom(texts ...string) string {
+	for _, text := range texts {
+		name := strings.Map(func(r rune) rune {
+			if nameForm.MatchString("a" + string(r)) {
+				return r
+			}
+			return -1
+		}, latin.Replace(norm.NFD.String(text)))
+		name = strings.TrimLeft(dashes.ReplaceAllString(name, "-"), "0123456789-_")
+		if name = strings.TrimRight(name[:min(len(name), maxName)], "-"); name != "" {
+			return strings.ToUpper(name[:1]) + name[1:]
 		}
-		return -1
-	}, folder)
-	name = strings.TrimLeft(name, "0123456789-_")
-	name = name[:min(len(name), maxName)]
-	if name == "" {
-		return "Game"
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	return "Game"
 }
+
+// latin are letters that have no form without a mark, and the sign that is a word.
+var latin = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "Ae", "œ", "oe", "Œ", "Oe", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D",
+	"ð", "d", "Ð", "D", "þ", "th", "Þ", "Th", "ı", "i", "&", "-and-")
+
+var dashes = regexp.MustCompile(`-+`)
 
 // packFolders are the usual folders of resources.
 var packFolders = []string{"resources", "packs"}

@@ -129,11 +129,15 @@ func TestNameFrom(t *testing.T) {
 	t.Parallel()
 	for folder, want := range map[string]string{
 		"lathe": "Lathe", "my game": "Mygame", "2048": "Game", "3d-chess": "D-chess", "": "Game", "ИграX": "X", "_x": "X", "a.b": "Ab",
+		"Käse-&-Brot": "Kase-and-Brot", "Straße": "Strasse", "Ærø": "Aero", "Łódź--2": "Lodz-2", "Ka\u0308se": "Kase", "& more": "And-more", "a-": "A", "Ǿre": "Ore", "日本語": "Game",
 		strings.Repeat("a", 100): "A" + strings.Repeat("a", maxName-1),
 	} {
 		if got := NameFrom(folder); got != want || !nameForm.MatchString(got) {
 			t.Errorf("a game in %q is called %q, want %q", folder, got, want)
 		}
+	}
+	if got := NameFrom("星露谷物语 2", "", "stardew", "other"); got != "Stardew" {
+		t.Errorf("a name without a Latin letter, and a program: %q", got)
 	}
 }
 

@@ -91,6 +91,7 @@ func (g Game) Lines(p Place) (lines []Line) {
 	}
 	add("engine", "", "%s", g.Engine)
 	add("name", "game.nice-name, --name", "%s (from %s)", g.NiceName, g.NameFrom)
+	add("base name", "game.name", "%s", g.Name)
 	add("version", "game.version", "%s", g.Version)
 	for _, t := range g.Targets {
 		command := strings.Join(append(append([]string{}, t.Wrapper...), t.Program), " ")

@@ -18,6 +18,7 @@ import (
 // Options is what the caller knows of a folder.
 type Options struct {
 	Folder   string            // the folder's own name, for a game that has no better one
+	Above    string            // the name of the folder that it lies in, for a Folder such as build
 	Programs []string          // executables that are the game, as paths in the folder; they win over what is detected
 	Keep     []string          // more patterns of files that players own
 	Exclude  []string          // more patterns of files that players don't get
@@ -277,7 +278,7 @@ func (t *tree) named(name string, by map[product.Target][]file, o Options) (f fi
 }
 
 // extension are the extensions of executables.
-var extension = regexp.MustCompile(`(?i)\.(exe|sh|bin|run|x86|x86_64|amd64|arm64|i[36]86|appimage|elf|love)$`)
+var extension = regexp.MustCompile(`(?i)\.(exe|sh|py|pl|bin|run|x86|x86_64|amd64|arm64|i[36]86|appimage|elf|love)$`)
 
 // stem is the name of an executable without folders and extension.
 func stem(name string) string { return extension.ReplaceAllString(path.Base(name), "") }

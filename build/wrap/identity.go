@@ -36,12 +36,9 @@ func (t *tree) identify(g *Game, e engine, targets []Target, o Options) {
 	first := targets[0]
 	entry, ofProgram := t.desktopEntry(), t.windowsIdentity(targets)
 	info := t.engineIdentity(first)
-	fallback := stem(first.Program)
-	if generic.MatchString(fallback) {
-		fallback = o.Folder
-	}
+	fallback, from := t.fallback(first.Program, o)
 	for _, one := range []struct{ text, from string }{
-		{info.name, info.file}, {entry.name, entry.file}, {ofProgram.Name, "resources of the program"}, {fallback, "the program's name"},
+		{info.name, info.file}, {entry.name, entry.file}, {ofProgram.Name, "resources of the program"}, {fallback, from},
 	} {
 		if text := line(one.text); text != "" {
 			g.NiceName, g.NameFrom = text, one.from
@@ -51,11 +48,38 @@ func (t *tree) identify(g *Game, e engine, targets []Target, o Options) {
 	if g.NiceName == "" {
 		g.NiceName, g.NameFrom = "Game", "nothing"
 	}
-	g.Name = pack.NameFrom(strings.ReplaceAll(g.NiceName, " ", "-"))
+	g.Name = pack.NameFrom(strings.ReplaceAll(g.NiceName, " ", "-"), fallback, stem(first.Program))
 	g.Publisher, g.Summary = line(cmp.Or(info.publisher, ofProgram.Publisher)), strings.TrimRight(line(entry.comment), ".")
 	g.Version = version(cmp.Or(info.version, ofProgram.Version))
 	t.findIcon(g, first, entry, ofProgram)
 }
+
+// fallback is a name for a game that states none, and where it comes from: the program, the folder, the only other program, or the folder above.
+func (t *tree) fallback(program string, o Options) (name, from string) {
+	if name = stem(program); !generic.MatchString(name) {
+		return name, "the program's name"
+	}
+	if !genericFolder.MatchString(o.Folder) {
+		return o.Folder, "the folder's name"
+	}
+	var others []string
+	for _, f := range t.files {
+		if f.startable() && f.kind == executable && !generic.MatchString(stem(f.path)) {
+			others = append(others, f.path)
+		}
+	}
+	if len(others) == 1 {
+		return stem(others[0]), "the name of " + others[0]
+	}
+	if o.Above != "" && !genericFolder.MatchString(o.Above) {
+		return o.Above, "the name of the folder above"
+	}
+	return o.Folder, "the folder's name"
+}
+
+// genericFolder are names of folders that say nothing of the game.
+var genericFolder = regexp.MustCompile(`(?i)^(builds?|bin|dist|out|output|releases?|exports?|games?|target|src|work|te?mp|desktop|downloads?|documents?|[/\\.]|` +
+	`(linux|windows|win|mac(os)?|osx)?[-_ ]?(x86[-_]?64|x?(86|64|32)|amd64|arm64|universal|desktop|build|player|noeditor)?)$`)
 
 // generic are names of programs that say nothing of the game.
 var generic = regexp.MustCompile(`(?i)^(game|start|run|play|launch(er)?|main|nw|electron|love|renpy|rpg_rt|player|app)$`)

@@ -396,6 +396,30 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestNameWithoutTexts finds a name where no file states one.
+func TestNameWithoutTexts(t *testing.T) {
+	for _, test := range []struct{ program, other, folder, above, name, from string }{
+		{"lathe.sh", "", "build", "x", "lathe", "the program's name"},
+		{"turn_it.py", "", "build", "x", "turn_it", "the program's name"},
+		{"start.sh", "data/lathe", "The-Lathe", "x", "The-Lathe", "the folder's name"},
+		{"start.sh", "data/lathe", "build", "x", "lathe", "the name of data/lathe"},
+		{"start.sh", "lib/lathe lib/loader", "build", "Turning", "Turning", "the name of the folder above"},
+		{"start.sh", "", "dist", "The-Lathe", "The-Lathe", "the name of the folder above"},
+		{"start.sh", "", "Linux_x64", "The-Lathe", "The-Lathe", "the name of the folder above"},
+		{"start.sh", "", "LinuxTycoon", "x", "LinuxTycoon", "the folder's name"},
+		{"start.sh", "", "out", "build", "out", "the folder's name"},
+	} {
+		files := map[string]string{test.program: "#!/bin/sh\n"}
+		for other := range strings.FieldsSeq(test.other) {
+			files[other] = linux
+		}
+		g, err := wrap.Detect(folder(files), wrap.Options{Folder: test.folder, Above: test.above, Default: "Linux-x64"})
+		if err != nil || g.NiceName != test.name || g.NameFrom != test.from {
+			t.Errorf("%v: %q from %q, %v", test, g.NiceName, g.NameFrom, err)
+		}
+	}
+}
+
 // TestPrepare leaves out what can't be in a release, and refuses what publishing would refuse.
 func TestPrepare(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -472,7 +496,7 @@ func TestLines(t *testing.T) {
 		out = append(out, l.What+" | "+l.Found+" | "+l.Change)
 	}
 	want := []string{
-		"engine | none known | ", "name | lathe (from the program's name) | game.nice-name, --name", "version | 0.1.0 | game.version",
+		"engine | none known | ", "name | lathe (from the program's name) | game.nice-name, --name", "base name | Lathe | game.name", "version | 0.1.0 | game.version",
 		"Linux-x64 | lathe in build: the only executable | target.program, --program", "ready | with its first window, or after 10 s | program.ready-window, program.ready-seconds",
 		"keep | settings.ini: placed once, then the player's | files.keep, --keep", "exclude | *.log | files.exclude, --exclude",
 		"packs | 2.1 MB in 1 data files of 1 MiB or more | ", "icon | none found; Collet's stands in for it | game.icon", "address | https://example.org: an EXAMPLE; no player can update from it | client.urls, --url",

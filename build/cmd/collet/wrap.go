@@ -67,7 +67,7 @@ func (w wrapCommand) Run(ctx context.Context, c console.Console) error {
 		return err
 	}
 	if w.Name != "" {
-		game.NiceName, game.NameFrom, game.Name = w.Name, "--name", pack.NameFrom(strings.ReplaceAll(w.Name, " ", "-"))
+		game.NiceName, game.NameFrom, game.Name = w.Name, "--name", pack.NameFrom(strings.ReplaceAll(w.Name, " ", "-"), game.Name)
 	}
 	if game.IconPNG == nil {
 		game.IconPNG = assets.IconPNG
@@ -140,8 +140,9 @@ func (w wrapCommand) detect(ask *questions, project, folder string) (wrap.Game, 
 		return wrap.Game{}, err
 	}
 	options := wrap.Options{
-		Folder: filepath.Base(full), Programs: w.Program, Keep: w.Keep, Exclude: w.Exclude, Default: product.TargetFor(runtime.GOOS, runtime.GOARCH),
-		Skip: func(name string) bool { return folder == "." && pack.IsOwn(name) },
+		Folder: filepath.Base(full), Above: filepath.Base(filepath.Dir(full)), Programs: w.Program, Keep: w.Keep, Exclude: w.Exclude,
+		Default: product.TargetFor(runtime.GOOS, runtime.GOARCH),
+		Skip:    func(name string) bool { return folder == "." && pack.IsOwn(name) },
 	}
 	for {
 		game, err := wrap.Detect(os.DirFS(w.Dir), options)
