@@ -122,7 +122,7 @@ var imports = map[string]row{
 	"app/install":                     {ours: []string{"app/update", "netproto/delta", "netproto/product", "netproto/release", "platform", "platform/interrupt", "platform/span"}},
 	"app/download":                    {ours: []string{"app/update", "netproto", "netproto/dial", "netproto/release", "netproto/release/location", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy}},
 	"app/acquire":                     {ours: []string{"app/download", "app/update", "netproto/chunk", "netproto/deflate", "netproto/delta", "netproto/compat", "netproto/release", "netproto/release/trust", "netproto/solid", "platform", "platform/interrupt", "platform/span"}, others: []string{group}},
-	"app/adopt":                       {ours: []string{"platform", "runtime/program"}},
+	"app/adopt":                       {ours: []string{"app/install", "platform", "runtime/program"}},
 	"app/token":                       {ours: []string{"netproto/release/location"}},
 	"app/settings":                    {ours: []string{"app/token", "netproto", "netproto/compat", "netproto/dial", "netproto/release/location"}, others: []string{toml}},
 	"app/supervise":                   {ours: []string{"runtime/abi", "platform", "platform/text"}},

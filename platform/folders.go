@@ -52,6 +52,52 @@ func absolute(goos, name string) bool {
 	return strings.HasPrefix(name, `\\`) || len(name) > 2 && name[1] == ':' && strings.ContainsRune(`\/`, rune(name[2]))
 }
 
+// PersonalFolders are the folders in which this system keeps a person's documents, downloads, pictures and the like, absolute, by the names
+// that they have here: the known folders of Windows, which may lie in OneDrive, and those of user-dirs.dirs elsewhere. What can't be found out is
+// left out. getenv is os.Getenv. macOS always calls them by their English names, and has no list.
+func PersonalFolders(getenv func(string) string) []string {
+	return append(knownFolders(), userDirs(getenv)...)
+}
+
+// maxUserDirs is the size in bytes up to which user-dirs.dirs is read; it has some 600.
+const maxUserDirs = 64 << 10
+
+// userDirs are the folders of user-dirs.dirs, in the order of the file. Its format is that of xdg-user-dirs: lines as XDG_NAME_DIR="$HOME/Folder"
+// or an absolute path, with backslashes before special characters.
+func userDirs(getenv func(string) string) (list []string) {
+	config := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = filepath.Join(getenv("HOME"), ".config")
+	}
+	if !filepath.IsAbs(config) {
+		return nil
+	}
+	f, err := os.Open(filepath.Join(config, "user-dirs.dirs"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, maxUserDirs)) // what came counts
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		value, quoted := strings.CutPrefix(strings.TrimSuffix(value, `"`), `"`)
+		if !strings.HasPrefix(name, "XDG_") || !strings.HasSuffix(name, "_DIR") || !quoted {
+			continue
+		}
+		value = unescape.Replace(value)
+		if below, inHome := strings.CutPrefix(value, "$HOME"); inHome {
+			value = getenv("HOME") + below
+		}
+		if filepath.IsAbs(value) {
+			list = append(list, filepath.Clean(value))
+		}
+	}
+	return list
+}
+
+// unescape takes away the backslashes of user-dirs.dirs.
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`")
+
 // Writable returns nil if files can be created in a folder, else the error. It creates and removes an empty file with a random name
 // that begins with ".collet-", because permissions, access control lists, mounts and virtual folders can't be checked otherwise. A
 // crash in between leaves that file.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"collet/platform"
@@ -93,5 +95,34 @@ func TestDataFolder(t *testing.T) {
 	}
 	if folder, err := platform.DataFolder(func(string) string { return "" }); err == nil {
 		t.Errorf("out of nothing came %q", folder)
+	}
+}
+
+// TestPersonalFolders finds the folders of user-dirs.dirs by the names that they have in the person's language.
+func TestPersonalFolders(t *testing.T) {
+	home := t.TempDir()
+	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
+	if err := os.Mkdir(filepath.Join(home, ".config"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(home, "disk", "Musik")
+	lines := "# a comment\nXDG_DOCUMENTS_DIR=\"$HOME/Dokumente\"\n  XDG_DOWNLOAD_DIR=\"$HOME/Heruntergeladenes \\\"neu\\\"\"\n" +
+		"XDG_MUSIC_DIR=\"" + strings.ReplaceAll(elsewhere, `\`, `\\`) + "\"\nXDG_VIDEOS_DIR=\"relative\"\nXDG_X_DIR=unquoted\nOTHER=\"$HOME/Other\"\nXDG_DESKTOP_DIR=\"$HOME/\""
+	if err := os.WriteFile(filepath.Join(home, ".config", "user-dirs.dirs"), []byte(lines), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := platform.PersonalFolders(getenv)
+	for _, want := range []string{filepath.Join(home, "Dokumente"), filepath.Join(home, `Heruntergeladenes "neu"`), elsewhere, home} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q are without %q", got, want)
+		}
+	}
+	for _, folder := range got {
+		if !filepath.IsAbs(folder) || strings.HasSuffix(folder, "Other") || strings.HasSuffix(folder, "unquoted") {
+			t.Errorf("%q is among them", folder)
+		}
+	}
+	if runtime.GOOS != "windows" && platform.PersonalFolders(func(string) string { return "" }) != nil {
+		t.Error("folders of nobody")
 	}
 }

@@ -126,6 +126,9 @@ func Adopt(parent platform.FS, p Plan, files []File) error {
 	if exists(parent, path.Join(p.Name, marker)) {
 		return finish(parent, p.Name)
 	}
+	if exists(parent, path.Join(p.Name, files[0].Name)) && exists(parent, path.Join(p.Name, p.Resources)) { // meanwhile, by another client
+		return fmt.Errorf("%s %w", parent.Path(p.Name), ErrInstalled)
+	}
 	beside := p.Name + Suffix
 	inside := path.Join(beside, p.Resources)
 	if err := place(parent, beside, files, path.Dir(inside)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -18,9 +19,11 @@ type Elsewhere struct {
 	Above  platform.FS // a folder above both, in which the game's can be renamed; nil for folders on two drives
 	Game   string      // the game's folder in Above, with slashes
 	Own    string      // the writable root in Above
+	busy   io.Closer   // the lock of the writable root; nil for none
 }
 
-// OpenElsewhere opens the folders of an adoption, from the absolute paths of the game's folder and the writable root.
+// OpenElsewhere opens the folders of an adoption, from the absolute paths of the game's folder and the writable root. The error is ErrBusy
+// while the client is open.
 func OpenElsewhere(game, root string) (e *Elsewhere, err error) {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(game))
 	if err != nil {
@@ -34,11 +37,14 @@ func OpenElsewhere(game, root string) (e *Elsewhere, err error) {
 		return nil, fmt.Errorf("%s is where this client keeps the game, and lies in that folder: %w", root, ErrNotAGame)
 	}
 	e = &Elsewhere{}
-	defer func() {
+	defer func(opened *Elsewhere) {
 		if err != nil {
-			err = errors.Join(err, e.Close())
+			err = errors.Join(err, opened.Close())
 		}
-	}()
+	}(e)
+	if e.busy, err = lock(root); err != nil {
+		return nil, err
+	}
 	if e.Parent, err = open(parent); err != nil {
 		return nil, err
 	}
@@ -76,9 +82,9 @@ func within(folder, name string) (rel string, inside bool) {
 // Close closes what is open of the folders.
 func (e *Elsewhere) Close() error {
 	var all []error
-	for _, fsys := range []platform.FS{e.Parent, e.Root, e.Above} {
-		if fsys != nil {
-			all = append(all, fsys.Close())
+	for _, one := range []io.Closer{e.Parent, e.Root, e.Above, e.busy} {
+		if one != nil {
+			all = append(all, one.Close())
 		}
 	}
 	return errors.Join(all...)
@@ -92,10 +98,10 @@ func (e *Elsewhere) Look(name, resources, description string) (Plan, error) {
 	switch fault := checkFolder(e.Parent, name, info, err); {
 	case e.Above != nil && e.Game == path.Join(e.Own, p.Resources):
 		return p, fmt.Errorf("%s %w", e.Parent.Path(name), ErrInstalled)
+	case taken: // also if the folder is not there any more, because an earlier call has moved it
+		return p, fmt.Errorf("this client has files of the game already, in %s; start it, or move that folder elsewhere first", e.Root.Path(p.Resources))
 	case fault != nil:
 		return p, fault
-	case taken:
-		return p, fmt.Errorf("this client has files of the game already, in %s; start it, or move that folder elsewhere first", e.Root.Path(p.Resources))
 	}
 	p.Resumed = exists(e.Root, p.Resources+partial)
 	return p, p.look(e.Parent, description)

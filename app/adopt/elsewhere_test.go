@@ -126,9 +126,11 @@ func TestElsewhereRefused(t *testing.T) {
 		"played before": {"Lathe/game": "x", "Data/Packs/core.pak": "newer"},
 		"no folder":     {"Lathe": "x"},
 		"not there":     {"Other": "x"},
+		"moved before":  {"Data/Packs/core.pak": "x"},
 	} {
 		disk := plant(t, before)
-		if err := runElsewhere(t, elsewhere(disk.Open(faultfs.Options{}), true)); err == nil || !reflect.DeepEqual(files(disk), before) {
+		if err := runElsewhere(t, elsewhere(disk.Open(faultfs.Options{}), true)); err == nil || !reflect.DeepEqual(files(disk), before) ||
+			strings.Contains(err.Error(), "start it") != holdsAny(before, "Data/Packs/") {
 			t.Errorf("%s: %v, %v", name, err, files(disk))
 		}
 	}
@@ -138,6 +140,16 @@ func TestElsewhereRefused(t *testing.T) {
 	if err := runElsewhere(t, e); !errors.Is(err, faultfs.EBUSY) || !reflect.DeepEqual(files(disk), game) {
 		t.Errorf("in use: %v, %v", err, files(disk))
 	}
+}
+
+// holdsAny reports whether a folder has a file.
+func holdsAny(files map[string]string, folder string) bool {
+	for name := range files {
+		if strings.HasPrefix(name, folder) {
+			return true
+		}
+	}
+	return false
 }
 
 // TestOpenElsewhere finds the folder above both places, through links.

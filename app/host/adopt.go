@@ -89,7 +89,7 @@ func (a *adoption) open() (f folders, err error) {
 
 // openPortable is open for a client that keeps the game beside itself: the game's folder becomes an install.
 func (a *adoption) openPortable(resources string) (folders, error) {
-	parent, err := platform.OpenDir(filepath.Dir(a.dir))
+	parent, err := adopt.OpenBeside(a.dir, a.paths.data)
 	if err != nil {
 		return folders{}, err
 	}

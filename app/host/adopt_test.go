@@ -117,7 +117,7 @@ func TestAdoptIntoRoot(t *testing.T) {
 	}
 	window := &adviser{answers: []update.Action{update.Proceed, update.Play}}
 	code, again := a.show(t.Context(), window)
-	wantTree(t, root, "Lathe.program", "Resources/game", "Resources/saves/1")
+	wantTree(t, root, ".collet/lock", "Lathe.program", "Resources/game", "Resources/saves/1")
 	wantTree(t, a.folder, "Lathe", "Lathe.program", "Lathe.toml", "keys.json", "root.json")
 	if code != 0 || again == nil || again.exe != a.exe {
 		t.Errorf("code %d, then %+v", code, again)
@@ -151,6 +151,15 @@ func TestAdoptRefused(t *testing.T) {
 	window.before = func(splash.Dialog) { os.Remove(way) }
 	if code, _ := a.show(t.Context(), window); code != 0 || !strings.Contains(window.asked[0].Body, "Old.collet is in the way; move it elsewhere") {
 		t.Errorf("code %d, asked %+v", code, window.asked)
+	}
+	a, _ = adopting(t, "")
+	second := &adviser{answers: []update.Action{update.Quit}}
+	first := &adviser{answers: []update.Action{update.Quit}, before: func(splash.Dialog) {
+		twin := *a
+		twin.show(t.Context(), second)
+	}}
+	if a.show(t.Context(), first); len(second.asked) != 1 || !strings.Contains(second.asked[0].Body, "takes a folder over in another window or terminal") {
+		t.Errorf("a second call while the first one asks: %+v", second.asked)
 	}
 	a, _ = adopting(t, "")
 	a.opt.Adopt = a.folder
