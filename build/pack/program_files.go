@@ -21,12 +21,13 @@ import (
 
 // gameFile is one file of a program's folder.
 type gameFile struct {
-	path  string // in the game's folder, with slashes
-	from  string // its path on the disk, links followed
-	code  bool   // it is a program, a library or a script
-	mode  fs.FileMode
-	keep  string // the pattern that makes it the players' own; empty for all others
-	isNew bool   // a new form is placed beside it
+	path   string // in the game's folder, with slashes
+	from   string // its path on the disk, links followed
+	copied bool   // a link to a folder leads to it
+	code   bool   // it is a program, a library or a script
+	mode   fs.FileMode
+	keep   string // the pattern that makes it the players' own; empty for all others
+	isNew  bool   // a new form is placed beside it
 }
 
 // entry is the file in the folder of a target's resources.
@@ -99,15 +100,18 @@ type Unfit struct {
 }
 
 // Unfit lists the files of a game's folder that can't be in a release and can be left out of it, and the paths of those that are in it.
-// project is the folder of the description. What else is wrong is left to Load. Errors are those of the disk.
-func (f Files) Unfit(project, folder string) (list []Unfit, good []string, err error) {
+// copies is how many of these are there because a link to a folder leads to them. project is the folder of the description. What else is wrong is
+// left to Load. Errors are those of the disk.
+func (f Files) Unfit(project, folder string) (list []Unfit, good []string, copies int, err error) {
 	files, err := f.gameFiles(project, folder)
 	var faults folderErrors
 	if err != nil && !errors.As(err, &faults) {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	for _, one := range files {
-		good = append(good, one.path)
+		if good = append(good, one.path); one.copied {
+			copies++
+		}
 	}
 	for _, fault := range faults {
 		one := Unfit{unfitPart(fault.path), fault.what, fault.want, patternOf(unfitPart(fault.path))}
@@ -115,7 +119,7 @@ func (f Files) Unfit(project, folder string) (list []Unfit, good []string, err e
 			list = append(list, one)
 		}
 	}
-	return list, good, nil
+	return list, good, copies, nil
 }
 
 // unfitPart is a path, or the highest of its folders whose own name can't be in a release.
@@ -145,43 +149,19 @@ func patternOf(name string) string {
 	return out.String()
 }
 
-// gameFiles lists the files of a game's folder that players get, by path. project is the folder of the description. Errors are folderErrors,
-// beside which the list has the files without a fault, or those of the disk.
+// gameFiles lists the files of a game's folder that players get, by path. project is the folder of the description. Links inside of the folder
+// are followed, so that players get copies of what they lead to. Errors are folderErrors, beside which the list has the files without a fault, or
+// those of the disk.
 func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, err
 	}
-	var list []gameFile
-	var faults folderErrors
-	err = filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(root, name)
-		if err = errors.Join(err, relErr); err != nil || rel == "." {
-			return err
-		}
-		one := gameFile{path: filepath.ToSlash(rel), from: name}
-		if f.leavesOut(project, folder, one.path) {
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if e.IsDir() {
-			return nil
-		}
-		if len(list) == release.MaxSet {
-			return folderErrors{{what: fmt.Sprintf("has more than %d files", release.MaxSet), want: "put them into archives, or leave some out with files.exclude"}}
-		}
-		if err := one.inspect(root, e); err != nil {
-			return faults.add(err)
-		}
-		one.keep, one.isNew = f.keeps(one.path)
-		list = append(list, one)
-		return nil
-	})
-	if err != nil {
+	w := folderWalk{files: f, project: project, folder: folder, root: root}
+	if err := w.walk(gameFile{from: root}, nil); err != nil {
 		return nil, err
 	}
+	list, faults := w.list, w.faults
 	slices.SortFunc(list, func(a, b gameFile) int { return strings.Compare(a.path, b.path) })
 	faults.addTwins(list)
 	if len(list) == 0 && len(faults) == 0 {
@@ -193,11 +173,83 @@ func (f Files) gameFiles(project, folder string) ([]gameFile, error) {
 	return list, nil
 }
 
+// folderWalk collects the files of a game's folder.
+type folderWalk struct {
+	files                 Files
+	project, folder, root string // root is folder without links
+	list                  []gameFile
+	faults                folderErrors
+	folders               int // visited; as links are followed, one may be so more than once
+}
+
+// walk adds the files of a folder of the game's. above are the paths on the disk of those above it.
+func (w *folderWalk) walk(at gameFile, above []string) error {
+	if w.folders++; w.folders > release.MaxSet {
+		return folderErrors{{what: fmt.Sprintf("has more than %d folders, some by links", release.MaxSet), want: "leave links out with files.exclude"}}
+	}
+	entries, err := os.ReadDir(at.from)
+	if err != nil {
+		return err
+	}
+	above = append(slices.Clip(above), at.from)
+	for _, e := range entries {
+		one := gameFile{path: path.Join(at.path, e.Name()), from: filepath.Join(at.from, e.Name()), copied: at.copied}
+		if w.files.leavesOut(w.project, w.folder, one.path) {
+			continue
+		}
+		link := e.Type()&fs.ModeSymlink != 0
+		if link {
+			err = w.follow(&one)
+		}
+		var info fs.FileInfo
+		if err == nil {
+			info, err = os.Lstat(one.from)
+		}
+		switch {
+		case err != nil:
+		case info.IsDir() && slices.Contains(above, one.from):
+			err = &folderError{one.path + " is a link to a folder in which it lies itself", "remove the link, or leave it out with files.exclude", one.path}
+		case info.IsDir():
+			one.copied = one.copied || link
+			err = w.walk(one, above)
+		case len(w.list) == release.MaxSet:
+			return folderErrors{{what: fmt.Sprintf("has more than %d files", release.MaxSet), want: "put them into archives, or leave some out with files.exclude"}}
+		default:
+			if err = one.inspect(info); err == nil {
+				one.keep, one.isNew = w.files.keeps(one.path)
+				w.list = append(w.list, one)
+			}
+		}
+		if err = w.faults.add(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow finds what a link inside of the game's folder leads to.
+func (w *folderWalk) follow(f *gameFile) error {
+	real, err := filepath.EvalSymlinks(f.from)
+	if err != nil {
+		return &folderError{f.path + " is a link that leads to nothing", "put the file itself in its place, or leave it out with files.exclude", f.path}
+	}
+	rel, err := filepath.Rel(w.root, real)
+	if err != nil || !filepath.IsLocal(rel) || w.files.isOwn(w.project, w.folder, strings.Split(filepath.ToSlash(rel), "/")[0]) {
+		return &folderError{f.path + " is a link that leads out of the folder", "copy what it leads to into its place (cp -RL), or leave it out with files.exclude", f.path}
+	}
+	f.from = real
+	return nil
+}
+
 // leavesOut reports whether players don't get a file or folder.
 func (f Files) leavesOut(project, folder, name string) bool {
+	return ignoredInPacks(path.Base(name)) || anyFits(f.Exclude, name) != "" || f.isOwn(project, folder, name)
+}
+
+// isOwn reports whether a file or folder of the game's folder is one that commands of Collet wrote there.
+func (Files) isOwn(project, folder, name string) bool {
 	top := filepath.Join(folder, filepath.FromSlash(name))
-	return ignoredInPacks(path.Base(name)) || anyFits(f.Exclude, name) != "" ||
-		slices.ContainsFunc(ownFolders, func(own string) bool { return top == filepath.Join(project, own) })
+	return slices.ContainsFunc(ownFolders, func(own string) bool { return top == filepath.Join(project, own) })
 }
 
 // keeps returns the pattern that makes a file the players' own, and whether new forms of it are placed beside it.
@@ -208,29 +260,13 @@ func (f Files) keeps(name string) (pattern string, isNew bool) {
 	return anyFits(f.Keep, name), false
 }
 
-// inspect follows a link inside of the game's folder, and reads how the file begins.
-func (f *gameFile) inspect(root string, e fs.DirEntry) error {
+// inspect reads how the file begins. info is that of what it is, links followed.
+func (f *gameFile) inspect(info fs.FileInfo) error {
 	if err := release.CheckPath(f.path); err != nil {
 		return &folderError{err.Error(), "rename it, or leave it out with files.exclude", f.path}
 	}
-	if e.Type()&fs.ModeSymlink != 0 {
-		real, err := filepath.EvalSymlinks(f.from)
-		rel, relErr := filepath.Rel(root, real)
-		if err != nil || relErr != nil || !filepath.IsLocal(rel) {
-			return &folderError{f.path + " is a link that leads out of the folder", "put the file itself in its place, or leave it out with files.exclude", f.path}
-		}
-		f.from = real
-	}
-	info, err := os.Stat(f.from)
-	if err != nil {
-		return err
-	}
 	if !info.Mode().IsRegular() {
-		what := unfitKind(info.Mode())
-		if info.IsDir() {
-			what = "a link to a folder"
-		}
-		return &folderError{f.path + " is " + what, "put the files themselves in its place, or leave it out with files.exclude", f.path}
+		return &folderError{f.path + " is " + unfitKind(info.Mode()), "put the files themselves in its place, or leave it out with files.exclude", f.path}
 	}
 	head, err := readHead(f.from)
 	if err != nil {

@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -150,15 +151,16 @@ func TestProgramKeysOfModules(t *testing.T) {
 	}
 }
 
-// TestProgramLinks takes the files that links inside of the game's folder lead to, and no others.
+// TestProgramLinks follows links inside of the game's folder, to files and to folders, and no others.
 func TestProgramLinks(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("NOT TESTED: links need a privilege on Windows")
 	}
 	for to, want := range map[string]string{
-		"lib/libx.so": "", "data": "x is a link to a folder; put the files themselves in its place",
-		"../windows/lathe.exe": "x is a link that leads out of the folder", "nothing": "x is a link that leads out of the folder",
+		"lib/libx.so": "", "data": "", "lib/../data": "", ".": "x is a link to a folder in which it lies itself", "../linux": "x is a link to a folder in which it lies itself",
+		"../windows/lathe.exe": "x is a link that leads out of the folder; copy what it leads to into its place (cp -RL)", "../windows": "x is a link that leads out of the folder",
+		"nothing": "x is a link that leads to nothing", "x": "x is a link that leads to nothing",
 	} {
 		file := programPlace(t, goodProgram)
 		if err := os.Symlink(to, filepath.Join(filepath.Dir(file), "build", "linux", "x")); err != nil {
@@ -168,5 +170,35 @@ func TestProgramLinks(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", to, err, want)
 		}
+	}
+}
+
+// TestProgramFolderLinks: players get the files of a macOS framework as copies, each at every path that leads to it, but none of Collet's own.
+func TestProgramFolderLinks(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("NOT TESTED: links need a privilege on Windows")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"L.framework/Versions/A/L", "L.framework/Versions/A/Headers/l.h", "L.framework/Versions/A/log.log", "keys/root.json"} {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(name), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"L.framework/Versions/Current": "A", "L.framework/L": "Versions/Current/L", "L.framework/Headers": "Versions/Current/Headers", "mine": "keys"} {
+		if err := os.Symlink(to, filepath.Join(dir, filepath.FromSlash(link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unfit, good, copies, err := pack.Files{Exclude: []string{"*.log"}}.Unfit(dir, dir)
+	want := []string{
+		"L.framework/Headers/l.h", "L.framework/L", "L.framework/Versions/A/Headers/l.h", "L.framework/Versions/A/L", "L.framework/Versions/Current/Headers/l.h", "L.framework/Versions/Current/L",
+	}
+	if err != nil || copies != 3 || !slices.Equal(good, want) {
+		t.Errorf("%d copies in %q, %v", copies, good, err)
+	}
+	if len(unfit) != 1 || unfit[0].Path != "mine" {
+		t.Errorf("not fit are %+v", unfit)
 	}
 }

@@ -115,6 +115,9 @@ func (g Game) Lines(p Place) (lines []Line) {
 	if len(g.Unfit) > 0 {
 		add("", "files.exclude", "the game may need them: rename them, or put the files themselves in their place")
 	}
+	if g.Copies > 0 {
+		add("links", "files.exclude", "players get %d files as copies, because links to folders lead to them", g.Copies)
+	}
 	if g.Packs > 0 {
 		add("packs", "", "%s in %d data files of 1 MiB or more", text.Bytes(g.PackBytes), g.Packs)
 	}

@@ -40,6 +40,7 @@ type Game struct {
 	Keep      []string // patterns and paths
 	Exclude   []string
 	Unfit     []pack.Unfit // what Prepare left out
+	Copies    int          // files that Prepare found by links to folders
 	Packs     int          // number of large data files
 	PackBytes int64        // their size
 	Icon      string       // path of a PNG in the folder that can be used as it is; else empty

@@ -64,10 +64,11 @@ func (g *Game) leaveOut(project, folder string) error {
 	var good []string
 	for _, t := range g.Targets {
 		files := pack.Files{Keep: g.Keep, Exclude: g.Exclude}
-		list, fine, err := files.Unfit(project, filepath.Join(project, filepath.FromSlash(path.Join(folder, t.Folder))))
+		list, fine, copies, err := files.Unfit(project, filepath.Join(project, filepath.FromSlash(path.Join(folder, t.Folder))))
 		if err != nil {
 			return err
 		}
+		g.Copies += copies
 		unfit, good = append(unfit, list...), append(append(good, fine...), t.Program)
 	}
 	for _, one := range unfit {

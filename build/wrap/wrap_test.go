@@ -431,11 +431,15 @@ func TestPrepare(t *testing.T) {
 		url     string
 		exclude []string // beside *.log
 		refused string   // part of the error
+		copies  int
 	}{
 		{name: "good", files: map[string]string{"a": "x", "b": "-> a"}},
-		{name: "links", files: map[string]string{"dead": "-> ../none", "out": "-> /etc/hostname", "dir": "-> data", "data/a": "x"}, exclude: []string{"/dead", "/dir", "/out"}},
-		{name: "a framework", files: map[string]string{"L.framework/Versions/A/L": "x", "L.framework/Versions/Current": "-> A", "L.framework/L": "-> Versions/Current/L"},
-			exclude: []string{"/L.framework/Versions/Current"}},
+		{name: "links", files: map[string]string{"dead": "-> ../none", "out": "-> /etc/hostname", "dir": "-> data", "data/a": "x"}, exclude: []string{"/dead", "/out"}, copies: 1},
+		{name: "a framework", files: map[string]string{
+			"L.framework/Versions/A/L": "x", "L.framework/Versions/A/Resources/a": "x", "L.framework/Versions/A/Resources/b": "x",
+			"L.framework/Versions/Current": "-> A", "L.framework/L": "-> Versions/Current/L", "L.framework/Resources": "-> Versions/Current/Resources",
+		}, copies: 5},
+		{name: "loops", files: map[string]string{"all": "-> .", "a/x": "x", "a/b": "-> ../c", "c/d": "-> ../a"}, exclude: []string{"/a/b/d", "/all", "/c/d/b"}, copies: 1},
 		{name: "a good file of the same name", files: map[string]string{"data": "-> ../mac", "../mac/data/a": "x"}, refused: "data is a link that leads out of the folder"},
 		{name: "a good file that fits the pattern", files: map[string]string{`c\d`: "x", "c d": "x"}, refused: `"c\\d"`},
 		{name: "names", files: map[string]string{"CON/a": "x", "CON/b": "x", "a:b[*": "x", "\xff": "x", `c\d`: "x"}, exclude: []string{"/CON", "/a:b[[][*]", "/c?d", "/?"}},
@@ -481,6 +485,9 @@ func TestPrepare(t *testing.T) {
 		}
 		if err == nil && !slices.Equal(g.Exclude, append([]string{"*.log"}, test.exclude...)) {
 			t.Errorf("%s: leaves out %q, want %q", test.name, g.Exclude, test.exclude)
+		}
+		if told := slices.ContainsFunc(g.Lines(place), func(l wrap.Line) bool { return l.What == "links" }); err == nil && (g.Copies != test.copies || told != (test.copies > 0)) {
+			t.Errorf("%s: %d copies, want %d; told: %t", test.name, g.Copies, test.copies, told)
 		}
 	}
 }

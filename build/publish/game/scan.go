@@ -296,7 +296,7 @@ func (g *Folder) leaveOut(name string, e fs.DirEntry) {
 	what := ", which is no plain file"
 	switch {
 	case e.Type()&fs.ModeSymlink != 0:
-		what = ", which is a link"
+		what = ", which is a link; copy what it leads to into its place (cp -RL) if players need it"
 	case e.IsDir():
 		what = ", a folder that releases do not have"
 	}
