@@ -2,6 +2,7 @@ package acquire_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"collet/app/update"
 	"collet/build/publish"
 	"collet/netproto/release"
+	"collet/platform/testlevel"
 )
 
 // estimated holds `collet release estimate` against clients: by what each content comes, and how many bytes travel.
@@ -66,6 +68,63 @@ func estimated(t *testing.T, p *publisher) {
 	}
 	if len(seen) != 3 {
 		t.Errorf("only %v were chosen at all", seen)
+	}
+}
+
+// TestFirstEstimate holds the summary of a publication against new players: what they fetch, lists included.
+func TestFirstEstimate(t *testing.T) {
+	t.Parallel()
+	type first struct {
+		name    string
+		set     tree
+		percent *int
+		late    bool // the list of files comes by itself, not with the sequel
+	}
+	ten := 10
+	tests := []first{
+		{"few files", tree{"Lathe.so": prose(1, 60_000), "Core.zip": noise(2, 70_000)}, nil, false},
+		{"few files, for some", tree{"Lathe.so": prose(1, 60_000), "Core.zip": noise(2, 70_000)}, &ten, true},
+		{"many small files", smallFiles(1), nil, false},
+		{"many small files, for some", smallFiles(1), &ten, true},
+	}
+	if testlevel.Full() {
+		many := tree{"Lathe.so": prose(1, 60_000)}
+		for i := range 10_000 {
+			many[fmt.Sprintf("Text/%02d/%05d.txt", i%100, i)] = fmt.Sprintf("line %d of some lines\n", i)
+		}
+		tests = append(tests, first{"very many files", many, nil, true})
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPublisher(t)
+			p.publish(1, test.set, publish.Request{Percent: test.percent, Notes: map[string][]byte{"en": []byte("The first one.\n")}})
+			mirror := p.mirror()
+			c := newClient(t, p, mirror)
+			must(t, c.disk.Plant("Cache/release/install", "00000000000000000000000000000002")) // among the first ten percent
+			r := c.run()
+			c.holds(1)
+			var u publish.Update
+			p.with(func(f *publish.Folder) (err error) {
+				list, err := f.List()
+				must(t, err)
+				u, err = f.Update(context.Background(), list[0].Entry, 5, acquire.Link{})
+				return err
+			})
+			h := p.head(1)
+			lists := h.Listing.Object.Size
+			t.Logf("%d bytes came, %d were estimated, %d of them lists; %d and %d requests", r.report.Fetched, u.First.Cost.Bytes, u.First.Lists, mirror.count(""), u.First.Cost.Requests+u.First.Cost.RoundTrips)
+			if u.First.Cost.Bytes != r.report.Fetched || u.First.Lists <= lists || u.First.Takes == acquire.Unneeded {
+				t.Errorf("%d bytes came by %v, %d were estimated, by %q; %d of them lists, and the list of files has %d", r.report.Fetched, r.report.Bytes, u.First.Cost.Bytes, u.First.Takes, u.First.Lists, lists)
+			}
+			if late := mirror.count(h.Listing.Object.Path()) > 0; late != test.late {
+				t.Errorf("the list of files came by itself: %t", late)
+			}
+			for _, m := range []acquire.Strategy{acquire.Solid, acquire.Entire} {
+				if r.report.Bytes[m] != u.First.By[m] {
+					t.Errorf("%s: %d bytes of contents came, %d were estimated", m, r.report.Bytes[m], u.First.By[m])
+				}
+			}
+		})
 	}
 }
 

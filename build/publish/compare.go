@@ -15,7 +15,8 @@ type Update struct {
 	Before uint64   // number of the release before; 0 without one
 	Files  []Change // compared with that release, sorted by path; without one, all files as added
 
-	From []Estimate // what players of the earlier releases fetch, the newest first; without the way by chunks
+	First Estimate   // what a new player fetches, by what the client chooses
+	From  []Estimate // what players of the earlier releases fetch, the newest first; without the way by chunks
 }
 
 // Kinds of changes.
@@ -61,7 +62,8 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 		}
 	}
 	u.Files = compareSets(old, fresh.listing)
-	return u, nil
+	u.First, err = f.releases.estimateFirst(e, fresh, line)
+	return u, err
 }
 
 // Count returns the number of files with a kind of change, and their bytes.

@@ -106,6 +106,17 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 	return e, c.choose(&e)
 }
 
+// estimateFirst says what a client without any file of the game fetches. Only the client's choice is filled in.
+func (r *releases) estimateFirst(to release.Entry, fresh origin, line acquire.Link) (Estimate, error) {
+	e := Estimate{Target: to.Target, New: to.Number, Files: len(fresh.listing)}
+	h, err := r.head(to)
+	if err != nil {
+		return e, err
+	}
+	c := chooser{releases: r, line: line, fresh: fresh, head: h}
+	return e, c.choose(&e)
+}
+
 // chunkWay plans like a client that has the old set. A blob without an index is fetched whole.
 func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
 	lists := fresh.listsCost(old.sum)

@@ -15,8 +15,8 @@ import (
 	"collet/platform"
 )
 
-// chooser simulates a client that moves from one release to another with an undamaged old set only. It uses acquire.Choose first with the
-// head and the listing, then with the sources, then with the indexes.
+// chooser simulates a client that moves from one release to another with an undamaged old set only, or one that has nothing yet: then old is
+// zero. It uses acquire.Choose first with the head and the listing, then with the sources, then with the indexes.
 type chooser struct {
 	releases   *releases
 	line       acquire.Link
@@ -104,9 +104,14 @@ func (c *chooser) addSigned() error {
 	if err != nil {
 		return err
 	}
-	parts, err := files.collect(c.old.entry, c.fresh.entry, lists)
+	var parts []release.SequelPart
+	if c.old.entry.Number == 0 {
+		parts, err = files.collectFirst(c.fresh.entry, lists)
+	} else {
+		parts, err = files.collect(c.old.entry, c.fresh.entry, lists)
+	}
 	if err != nil {
-		return advice.Because(err, "run collet release verify", "sequel to release %s", c.old.entry.Path())
+		return advice.Because(err, "run collet release verify", "sequel that leads to release %s", c.fresh.entry.Path())
 	}
 	c.signed = acquire.Cost{Bytes: max(platform.Size(c.releases.fs, "metadata/timestamp.json"), 0), Requests: 3}
 	if _, note, found := c.head.Note("en"); found {
@@ -175,14 +180,14 @@ func (c *chooser) addHead() {
 	}
 	have := setSums(c.old.listing)
 	for _, f := range c.fresh.listing {
-		if _, there := have[f.Sum]; there {
+		if _, there := have[f.Sum]; there || f.Size == 0 { // a client makes empty files by itself
 			continue
 		}
 		have[f.Sum] = f.Size
 		c.files = append(c.files, f)
 		_, older := c.old.listing.Find(f.Path)
 		c.now.Blobs = append(c.now.Blobs, acquire.Blob{
-			Older: older, Size: f.Size, Lacks: max(f.Size, 1), InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
+			Older: older, Size: f.Size, Lacks: f.Size, InPatch: found, Whole: acquire.Unknown, Chunks: acquire.Unknown,
 		})
 	}
 }
@@ -227,8 +232,10 @@ func (c *chooser) addSolid(choice acquire.Plan) error {
 	if err != nil {
 		return err
 	}
-	c.lists.Bytes += index.Size
-	c.lists.RoundTrips++
+	if !c.comes(index) {
+		c.lists.Bytes += index.Size
+		c.lists.RoundTrips++
+	}
 	for _, g := range form.Groups {
 		c.now.Groups = append(c.now.Groups, acquire.SolidGroup{Size: g.Size(), Packed: g.Packed(), Bytes: g.Packed(), Requests: len(g.Parts), Deflated: g.Deflated()})
 	}

@@ -50,7 +50,7 @@ type ReleaseSummary struct {
 	Already bool  // it was published before, and stays unchanged
 	Files   int   //
 	Bytes   int64 // of the files
-	Whole   int64 // of all whole objects: the download of a new player
+	Whole   int64 // of all whole objects
 	Patches []PatchSummary
 	Solid   SolidSummary // all contents packed together
 

@@ -54,7 +54,7 @@ type expansion struct {
 type SolidSummary struct {
 	Groups int
 	Parts  int
-	Bytes  int64 // of all parts and the index: the download of a new player
+	Bytes  int64 // of all parts and the index; Update.First has all that a new player fetches
 	Packed int64 // bytes of contents that this publication packed; the others were packed before
 }
 

@@ -91,13 +91,7 @@ func printUpdate(page *strings.Builder, r publish.ReleaseSummary, u publish.Upda
 	} else if who := offered(e); who != "" {
 		fmt.Fprintf(page, "Offered to: %s.\n\n", who)
 	}
-	fmt.Fprintf(page, "%d files, %s.", r.Files, text.Bytes(r.Bytes))
-	if r.Solid.Bytes > 0 {
-		fmt.Fprintf(page, " A new player fetches %s.", text.Bytes(r.Solid.Bytes))
-	} else if r.Whole > 0 {
-		fmt.Fprintf(page, " A new player fetches %s.", text.Bytes(r.Whole))
-	}
-	page.WriteString("\n\n")
+	fmt.Fprintf(page, "%d files, %s. A new player fetches %s.\n\n", r.Files, text.Bytes(r.Bytes), text.Bytes(u.First.Cost.Bytes))
 	if u.Before == 0 {
 		page.WriteString("It is the first release of this channel and target.\n\n")
 		return

@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"collet/app/acquire"
 	"collet/build/publish"
 	"collet/build/testprograms"
 	"collet/netproto/release"
@@ -247,14 +248,14 @@ func TestKeysFromEnvironment(t *testing.T) {
 // TestPrintUpdate: names of files can't be Markdown, and long lists end.
 func TestPrintUpdate(t *testing.T) {
 	t.Parallel()
-	u := publish.Update{Before: 1, Files: []publish.Change{{Kind: publish.Added, Path: "a|b`<img>[x](y)_*", Size: 5}}}
+	u := publish.Update{Before: 1, First: publish.Estimate{Cost: acquire.Cost{Bytes: 2006}}, Files: []publish.Change{{Kind: publish.Added, Path: "a|b`<img>[x](y)_*", Size: 5}}}
 	for i := range summaryFiles + 2 {
 		u.Files = append(u.Files, publish.Change{Kind: publish.Removed, Path: fmt.Sprint(i)})
 	}
 	var page strings.Builder
 	printUpdate(&page, publish.ReleaseSummary{Entry: release.Entry{Channel: "stable", Target: "Linux-x64", Number: 2, Percent: 100}, Files: 3, Bytes: 7, Whole: 6}, u, false)
 	for _, want := range []string{
-		"## Release 2 of stable for Linux-x64\n\n3 files, 7 B. A new player fetches 6 B.\n", "Since release 1: files 1 added (5 B), 0 changed (0 B), 102 removed (0 B).",
+		"## Release 2 of stable for Linux-x64\n\n3 files, 7 B. A new player fetches 2.0 kB.\n", "Since release 1: files 1 added (5 B), 0 changed (0 B), 102 removed (0 B).",
 		"| a\\|b\\`&lt;img&gt;\\[x\\](y)\\_\\* | added | 5 B |\n", "| … and 3 more | | |\n",
 	} {
 		if !strings.Contains(page.String(), want) {

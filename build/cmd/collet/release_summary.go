@@ -58,7 +58,7 @@ const wordless = "note: without a compatibility version web servers and buckets 
 func (p published) print(out io.Writer) error {
 	t := console.NewTable(out)
 	fmt.Fprintln(t, "release\ttarget\tfiles\tsize\tto fetch\tsaved")
-	for _, r := range p.Releases {
+	for i, r := range p.Releases {
 		e := r.Entry
 		name := fmt.Sprintf("%s %d", e.Channel, e.Number)
 		whole := text.Bytes(r.Whole)
@@ -66,8 +66,9 @@ func (p published) print(out io.Writer) error {
 			whole = "published before"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t\n", name, e.Target, r.Files, text.Bytes(r.Bytes), whole)
-		if r.Solid.Bytes > 0 {
-			fmt.Fprintf(t, "  first install\t\t\t\t%s\t%s\n", text.Bytes(r.Solid.Bytes), savedText(r.Solid.Bytes, r.Whole))
+		if i < len(p.updates) && !r.Already {
+			first := p.updates[i].First.Cost.Bytes
+			fmt.Fprintf(t, "  first install\t\t\t\t%s\t%s\n", text.Bytes(first), savedText(first, r.Whole))
 		}
 		for _, patch := range r.Patches {
 			if patch.Bytes == 0 {
@@ -146,6 +147,11 @@ func (p published) forPrograms() any {
 		Files int   `json:"files"`
 		Bytes int64 `json:"bytes"`
 	}
+	type first struct {
+		Takes   string `json:"takes"`
+		Fetches int64  `json:"fetches"`
+		Lists   int64  `json:"lists"` // signed lists, lists of files and notes; part of Fetches
+	}
 	type row struct {
 		Channel string  `json:"channel"`
 		Target  string  `json:"target"`
@@ -157,6 +163,7 @@ func (p published) forPrograms() any {
 		Solid   int64   `json:"solid,omitempty"` // bytes of all contents packed together
 		Patches []patch `json:"patches"`
 
+		First   first             `json:"first"`             // what a new player fetches, lists included
 		Before  uint64            `json:"before,omitempty"`  // number of the release before
 		Changes map[string]change `json:"changes,omitempty"` // since then, by kind
 		Players []estimateRow     `json:"players,omitempty"` // what players of the earlier releases fetch
@@ -170,7 +177,9 @@ func (p published) forPrograms() any {
 		for _, made := range r.Patches {
 			one.Patches = append(one.Patches, patch(made))
 		}
-		if u := p.updates[i]; u.Before > 0 {
+		u := p.updates[i]
+		one.First = first{string(u.First.Takes), u.First.Cost.Bytes, u.First.Lists}
+		if u.Before > 0 {
 			one.Before, one.Changes, one.Players = u.Before, map[string]change{}, estimateRows(u.From)
 			for _, kind := range []string{publish.Added, publish.Changed, publish.Removed} {
 				files, bytes := u.Count(kind)
