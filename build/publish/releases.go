@@ -86,23 +86,11 @@ func (r *releases) checkNumberRises(line release.Entry, entries []release.Entry)
 
 // checkNotKilled checks that a release was not killed in any of the channels that offer it.
 func (r *releases) checkNotKilled(e release.Entry) error {
-	h, err := r.head(e)
-	if err != nil {
-		return err
+	killed, found, err := release.FindKilled(r.repo.Entries(), e, r.head)
+	if found {
+		return advice.Wrong("publish a corrected one with collet release publish", "release %s was killed, which is for ever: it is offered in no other channel", killed.Path())
 	}
-	for _, other := range r.repo.Entries() {
-		if !other.Killed || other.Product != e.Product || other.Target != e.Target {
-			continue
-		}
-		killed, err := r.head(other)
-		if err != nil {
-			return err
-		}
-		if other == e || killed.Listing.Sum == h.Listing.Sum && killed.Version == h.Version && killed.Published.Equal(h.Published) {
-			return advice.Wrong("publish a corrected one with collet release publish", "release %s was killed, which is for ever: it is offered in no other channel", other.Path())
-		}
-	}
-	return nil
+	return err
 }
 
 // channels are those with releases.

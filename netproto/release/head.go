@@ -311,3 +311,25 @@ func urlFault(s string) string {
 	}
 	return ""
 }
+
+// FindKilled looks for a killed entry of the release that e offers, whose like is in no channel offered again: e itself, or one of the same
+// target with the same files, version and time. head reads the head of an entry.
+func FindKilled(entries []Entry, e Entry, head func(Entry) (Head, error)) (killed Entry, found bool, err error) {
+	h, err := head(e)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	for _, other := range entries {
+		if !other.Killed || other.Product != e.Product || other.Target != e.Target {
+			continue
+		}
+		was, err := head(other)
+		if err != nil {
+			return Entry{}, false, err
+		}
+		if other == e || was.Listing.Sum == h.Listing.Sum && was.Version == h.Version && was.Published.Equal(h.Published) {
+			return other, true, nil
+		}
+	}
+	return Entry{}, false, nil
+}

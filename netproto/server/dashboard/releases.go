@@ -171,7 +171,7 @@ func releaseFault(err error) string {
 	for key, fault := range map[string]error{
 		"releases.nofolder": releases.ErrNoFolder, "releases.unknown": releases.ErrUnknown, "releases.nothing": releases.ErrNothing,
 		"releases.toomany": releases.ErrTooMany, "releases.change": releases.ErrChange, "releases.exists": releases.ErrExists, "releases.write": releases.ErrWrite,
-		"releases.into.unknown": releases.ErrInto, "releases.newer": releases.ErrNumber,
+		"releases.into.unknown": releases.ErrInto, "releases.newer": releases.ErrNumber, "releases.killed": releases.ErrKilled,
 	} {
 		if errors.Is(err, fault) {
 			return key

@@ -33,12 +33,18 @@ func (p *promotion) promote(dir platform.FS, c Change, before []release.Entry) (
 	if c.Into == c.Channel || !slices.ContainsFunc(before, func(e release.Entry) bool { return e.Product == c.Product && e.Channel == c.Into }) {
 		return nil, ErrInto
 	}
+	head := func(e release.Entry) (release.Head, error) { return proposal.Head(dir, e) }
 	after, p.heads = slices.Clone(before), map[string][]byte{}
 	for _, e := range before {
-		if e.Product != c.Product || e.Channel != c.Channel || e.Number != c.Number || e.Killed {
+		if e.Product != c.Product || e.Channel != c.Channel || e.Number != c.Number {
 			continue
 		}
-		h, err := proposal.Head(dir, e)
+		if killed, found, err := release.FindKilled(before, e, head); err != nil {
+			return nil, fmt.Errorf("look for killed releases: %w", err)
+		} else if found {
+			return nil, fmt.Errorf("release %s: %w", killed.Path(), ErrKilled)
+		}
+		h, err := head(e)
 		if err != nil {
 			return nil, fmt.Errorf("head of release %s: %w", e.Path(), err)
 		}

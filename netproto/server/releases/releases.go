@@ -127,6 +127,7 @@ var (
 	ErrWrite    = errors.New("the folder of proposals can't be written")
 	ErrChange   = errors.New("want rollout or promote with 0 to 100 percent, hold, offer or kill")
 	ErrInto     = errors.New("want another channel that the list has: a new one is begun by collet release promote")
+	ErrKilled   = errors.New("it was killed, which is for ever: it is offered in no other channel")
 	ErrNumber   = errors.New("that channel has this release or a newer one, and numbers rise for ever: collet release promote --as-number gives it another number")
 )
 

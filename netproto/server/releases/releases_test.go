@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"collet/netproto/release"
@@ -207,9 +208,28 @@ func TestPromote(t *testing.T) {
 	if _, err := b.Propose(change); !errors.Is(err, releases.ErrInto) {
 		t.Error(err)
 	}
-	must(t, f.Edit(func(e *release.Entry) { e.Killed = e.Number == 4 }))
 	change.Into = "stable"
-	if _, err := b.Propose(change); !errors.Is(err, releases.ErrUnknown) {
+	must(t, f.Edit(func(e *release.Entry) { e.Killed = e.Number == 4 }))
+	if _, err := b.Propose(change); !errors.Is(err, releases.ErrKilled) {
 		t.Errorf("a killed release: %v", err)
+	}
+}
+
+// TestPromoteKilledElsewhere: a release that was killed in one channel is not offered from another that has it, too.
+func TestPromoteKilledElsewhere(t *testing.T) {
+	t.Parallel()
+	f, b := published(t)
+	for _, channel := range []string{"alpha", "beta"} {
+		r := releasetest.Standard(4)
+		r.Channel, r.Patch = channel, ""
+		must(t, f.Publish(r))
+	}
+	change := releases.Change{Product: releasetest.Product, Channel: "beta", Number: 4, Action: releases.Promote, Into: "stable", Percent: 100}
+	must(t, f.Edit(func(e *release.Entry) { e.Killed = e.Channel == "stable" && e.Number == 2 })) // other files
+	_, err := b.Propose(change)
+	must(t, err)
+	must(t, f.Edit(func(e *release.Entry) { e.Killed = e.Killed || e.Channel == "alpha" }))
+	if _, err := b.Propose(change); !errors.Is(err, releases.ErrKilled) || !strings.Contains(err.Error(), "/alpha/") {
+		t.Errorf("killed in another channel: %v", err)
 	}
 }
