@@ -194,7 +194,7 @@ func (c *connecting) refusal(err error) (compat.Judgement, error) {
 	switch {
 	case errors.Is(err, release.ErrNoRelease):
 		c.o.Log.Warn().Err(err).Str("channel", c.o.Channel).Str("target", c.o.Target).Msg("no release for this channel and target")
-		return compat.Judgement{Verdict: compat.NoNativeUpdate}, nil
+		return compat.Judgement{Verdict: compat.NoNativeUpdate, Withheld: errors.Is(err, release.ErrWithheld)}, nil
 	case isRefusal(err):
 		c.o.Log.Warn().Err(err).Msg("this program is too old for the release")
 		return compat.Judgement{Verdict: compat.UpdaterMismatch, Compatibility: c.head.Compatibility}, nil

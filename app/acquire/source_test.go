@@ -484,7 +484,21 @@ func nothingForUs(t *testing.T, p *publisher) {
 	c.change = func(o *acquire.Options) { o.Channel = "beta" }
 	c.wantOutcome(c.run(), update.ServerMissingNativeUpdate, update.NoCause)
 	c.change = func(o *acquire.Options) { o.Target = "Windows-win64" }
-	c.wantOutcome(c.run(), update.ServerMissingNativeUpdate, update.NoCause)
+	r := c.run()
+	c.wantOutcome(r, update.ServerMissingNativeUpdate, update.NoCause)
+	if r.status.Judgement.Withheld {
+		t.Error("a target without a release is said to be withheld")
+	}
+	p = p.clone(t)
+	for _, number := range []uint64{7, 8} {
+		p.change(number, func(e *release.Entry) { e.Killed = true })
+	}
+	c = newClient(t, p, p.mirror())
+	r = c.run()
+	c.wantOutcome(r, update.ServerMissingNativeUpdate, update.NoCause)
+	if !r.status.Judgement.Withheld || !strings.Contains(c.log.String(), "killed, held, or for other players") {
+		t.Errorf("all releases were killed: %+v\n%s", r.status.Judgement, c.log.String())
+	}
 }
 
 func hostTooOld(t *testing.T, p *publisher) {

@@ -58,6 +58,7 @@ func (m meeting) popup(o update.Outcome) string {
 func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
 	j, told := e.status.Judgement, h.met.told
 	info.Client = h.meta.CompatibilityVersion
+	info.Withheld = j.Withheld
 	info.Floor = firstOf(j.Floor, told.Floor)
 	info.Offered = e.outcome == update.PlayerPinned && j.Verdict == compat.UpdateBinaries && h.target.CanSelfUpdate()
 	info.ServerOlder = h.met.updater == compat.UpdaterNewer

@@ -29,6 +29,7 @@ type EndInfo struct {
 	Client       string        // the client's own version, as people know it; may be empty
 	Floor        int32         // logic version that the account requires; 0 if unknown
 	Offered      bool          // PlayerPinned: the server has the version that the account requires
+	Withheld     bool          // ServerMissingNativeUpdate: there are releases for this system, and none for this player at the moment
 	Code         string        // UpdateLoop: the code to report
 	ServerOlder  bool          // UpdaterOutdated: the server is the older side
 	Message      string        // an operator's text from the server, instead of the built-in one
@@ -74,6 +75,8 @@ func ComposeEnd(e update.End, info EndInfo, t assets.Texts) Dialog {
 		e.Key, e.Actions = update.EndOf(update.ClientTooNew, update.NoCause).Key, update.EndOf(update.ClientTooNew, update.NoCause).Actions
 	}
 	switch {
+	case e.Outcome == update.ServerMissingNativeUpdate && info.Withheld:
+		e.Key, e.Actions = update.KeyWithheld, update.EndOf(update.Maintenance, update.NoCause).Actions
 	case e.Cause == update.DiskFault && info.InTheWay:
 		e.Key = update.KeyInTheWay
 	case e.Cause == update.DiskFull && info.NoNames:

@@ -2,6 +2,7 @@ package splash
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,12 @@ func variants(e update.End) map[string]EndInfo {
 	noURL.Client, noURL.Floor, noURL.Offered, noURL.Allowed, noURL.ServerOlder = "", 0, false, false, true
 	noURL.Differences = &compat.Differences{Age: compat.ClientNewer, Untold: true}
 	noURL.Unloadable = "/home/ada/Games/EmberReach/EmberReach.so"
-	return map[string]EndInfo{"1 all is known": full, "2 no page, nothing to play": noURL, "3 nothing is known": {}}
+	all := map[string]EndInfo{"1 all is known": full, "2 no page, nothing to play": noURL, "3 nothing is known": {}}
+	if e.Outcome == update.ServerMissingNativeUpdate {
+		full.Withheld = true
+		all["4 withheld"] = full
+	}
+	return all
 }
 
 func TestDialogs(t *testing.T) {
@@ -46,7 +52,7 @@ func TestDialogs(t *testing.T) {
 	texts := assets.TextsFor("en")
 	for _, e := range update.Ends() {
 		all := variants(e)
-		for _, name := range []string{"1 all is known", "2 no page, nothing to play", "3 nothing is known"} {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
 			fmt.Fprintf(&out, "== %s %s: %s\n%s\n", e.Outcome, e.Cause, name[2:], printed(ComposeEnd(e, all[name], texts)))
 		}
 	}
@@ -179,6 +185,9 @@ func TestButtonsFollowTheTable(t *testing.T) {
 			actions := e.Actions
 			if e.Outcome == update.UpdaterOutdated && info.ServerOlder {
 				actions = update.EndOf(update.ClientTooNew, update.NoCause).Actions
+			}
+			if info.Withheld {
+				actions = []update.Action{update.Retry, update.Offline, update.Details, update.Quit}
 			}
 			want := slices.DeleteFunc(slices.Clone(actions), func(a update.Action) bool {
 				return a == update.Store && info.StoreURL == "" || a == update.Website && info.WebsiteURL == "" ||

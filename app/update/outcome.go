@@ -72,6 +72,8 @@ type End struct {
 const (
 	// KeyInTheWay is the text key of a disk fault where another file or folder occupies the place of a file of the game.
 	KeyInTheWay = "end.way"
+	// KeyWithheld is the text key of a missing update where releases exist, and none is for this player at the moment.
+	KeyWithheld = "end.withheld"
 	// KeyNoNames is the text key of a disk that has free bytes but can't hold another file.
 	KeyNoNames = "end.names"
 )

@@ -83,6 +83,7 @@ type Judgement struct {
 	MinPatch      uint32    // what RulePatch asks for
 	Floor         int32     // what RuleFloor asks for: the logic version with which the account has played
 	Endpoint      *Endpoint // where Redirect leads
+	Withheld      bool      // NoNativeUpdate by a signed list: it has releases for this target, and none for this client at the moment
 	Payload       *Payload  // what UpdateBinaries offers; nil where the server is not versioned
 }
 

@@ -21,6 +21,9 @@ const (
 // ErrNoRelease says that the signed list offers no release for a query.
 var ErrNoRelease = errors.New("no release is offered for this channel and target")
 
+// ErrWithheld is ErrNoRelease where the list has releases for the channel and target, and each is killed, held, or for other players.
+var ErrWithheld = fmt.Errorf("%w at the moment: each one in the list is killed, held, or for other players", ErrNoRelease)
+
 // Entry is one line of the signed list: a release, its audience, and the location of its head.
 type Entry struct {
 	Product, Channel, Target string
@@ -156,7 +159,7 @@ type Choice struct {
 // Choose selects the release for a query. It is the highest that is neither held nor killed and whose rollout includes
 // the client. It is never below the installed one, unless that is killed. Then it is the highest offered one, else the
 // highest that is not held, else the highest that is not killed: clients leave a killed release regardless of rollouts.
-// Without such a release the error is ErrNoRelease.
+// Without such a release the error is ErrNoRelease, or ErrWithheld if it has others for the track.
 func Choose(entries []Entry, q Query) (Choice, error) {
 	mine := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Track() != q.Track() })
 	have := slices.IndexFunc(mine, func(e Entry) bool { return e.Number == q.Have })
@@ -174,7 +177,10 @@ func Choose(entries []Entry, q Query) (Choice, error) {
 	case len(mine) > 0:
 		return Choice{Entry: Entry{Product: q.Product, Channel: q.Channel, Target: q.Target, Number: q.Have}}, nil
 	}
-	if !found {
+	switch {
+	case !found && len(mine) > 0:
+		return Choice{}, ErrWithheld
+	case !found:
 		return Choice{}, ErrNoRelease
 	}
 	return Choice{Entry: best, Listed: true, Down: best.Number < q.Have}, nil

@@ -117,7 +117,8 @@ func (s *Server) snapshotFor(c *catalogue.Catalogue) *compat.Snapshot {
 // judgeHello judges a hello, and registers the session with the operator.
 func (c *session) judgeHello(hello *netproto.Handshake) *handshake {
 	h := &handshake{session: c, message: hello, snapshot: c.server.snapshotFor(c.catalogue), hello: hello.Hello(c.generation)}
-	h.snapshot = c.catalogue.SnapshotFor(h.snapshot, h.hello, objectCapabilities(c.catalogue.Folder(), hello.Capabilities) != 0)
+	readsList := objectCapabilities(c.catalogue.Folder(), hello.Capabilities) != 0
+	h.snapshot = c.catalogue.SnapshotFor(h.snapshot, h.hello, readsList)
 	if !c.generation.Engine() {
 		h.account = hello.Said().Account
 	}
@@ -135,7 +136,12 @@ func (c *session) judgeHello(hello *netproto.Handshake) *handshake {
 			c.log.Error().Err(err).Str("account", clip(h.account)).Msg("An account can't be pinned to the logic version that it plays with")
 		}
 	}
-	c.unregister = o.Sessions.Connect(h.snapshot, operator.Session{Hello: h.hello, Account: h.account, Judgement: h.verdict, End: c.kick})
+	c.unregister = o.Sessions.Connect(h.snapshot, operator.Session{
+		Hello: h.hello, Account: h.account, Judgement: h.verdict, End: c.kick,
+		Adapt: func(s *compat.Snapshot) *compat.Snapshot {
+			return c.server.Catalogue().SnapshotFor(s, h.hello, readsList)
+		},
+	})
 	return h
 }
 

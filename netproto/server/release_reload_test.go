@@ -12,12 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"collet/netproto"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
 	"collet/netproto/releasetest"
 	"collet/netproto/server"
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
+	"collet/netproto/server/operator"
 	"collet/netproto/server/servertest"
 	"collet/platform/testlevel"
 )
@@ -381,5 +383,38 @@ func TestUnreadableIndexIsToldOf(t *testing.T) {
 	again.Log.Has(t, "warn", "A chunk index can't be read", later.Path())
 	if again.Catalogue().Compatibility() != "compat-2" {
 		t.Error("it is not served")
+	}
+}
+
+// TestWithheldWhilePlaying: a target whose last release is taken back keeps the sessions of clients that read the signed list, whatever
+// settings are saved then. A client that can't read it would not be let in again.
+func TestWithheldWhilePlaying(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	f := published(t, releasetest.Standard(1))
+	set := servertest.ReleaseSettings(f)
+	set.Compat.Store = filepath.Join(t.TempDir(), "compat.db")
+	h, o := servertest.StartWithoutToken(t, set)
+	reads, _ := h.DialForObjects(t, "compat-1")
+	other := h.Dial(t, netproto.C1)
+	other.Greet(servertest.HandshakeOf(netproto.C1, "compat-1", "Linux-x64"))
+	if err := f.Edit(func(e *release.Entry) { e.Hold = true }); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reload(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	s, soon := o.Settings(), time.Duration(0)
+	s.Developers = []string{"ann"}
+	if _, err := o.Change(t.Context(), servertest.Editor(), operator.Change{Revision: s.Revision, Settings: s, Kick: &soon}); err != nil {
+		t.Fatal(err)
+	}
+	said := other.ReadToEnd()
+	if refusal, is := said[len(said)-1].(*netproto.Refuse); !is || refusal.Reason != netproto.RefuseGoingDown {
+		t.Errorf("the last words to a client that can't read the list were %+v", said[len(said)-1])
+	}
+	h.Log.WaitFor(t, "Sessions were ended that the compatibility settings would not let in again")
+	if _, found := servertest.FetchObject(reads, "metadata/timestamp.json"); !found {
+		t.Error("the session of a client that reads the list was ended")
 	}
 }

@@ -89,6 +89,9 @@ func (o *Operator) forecastChange(now *current, then compat.Settings) Forecast {
 // them.
 func reevaluate(s *compat.Snapshot, session *Session) compat.Judgement {
 	h := session.Hello
+	if session.Adapt != nil {
+		s = session.Adapt(s)
+	}
 	h.Developer, h.Now, h.Content = s.Developers[session.Account], time.Now(), s.ContentFor(h.Target)
 	return compat.Evaluate(s, &h)
 }

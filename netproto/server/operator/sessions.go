@@ -17,7 +17,8 @@ type Session struct {
 	Hello     compat.Hello
 	Account   string // empty for none
 	Judgement compat.Judgement
-	End       func() // ends the connection; it may be called repeatedly and concurrently
+	Adapt     func(*compat.Snapshot) *compat.Snapshot // what would judge the client if it reconnected; nil: the snapshot itself
+	End       func()                                  // ends the connection; it may be called repeatedly and concurrently
 }
 
 // Sessions are the connected clients, and the handshakes of the last hour. It is safe for concurrent use.
