@@ -392,3 +392,28 @@ func verdictOf(t testing.TB, address string, ask admin.HelloRequest) admin.Verdi
 	answer, text := servertest.CallAPI(t, "POST", address+"/api/compat/evaluate", string(body))
 	return *servertest.Decode[admin.EvaluateAnswer](t, answer, text, http.StatusOK).Verdict
 }
+
+// TestShowWithoutVersions: a server without logic versions tells of no ranges, and who reads that knows so.
+func TestShowWithoutVersions(t *testing.T) {
+	t.Parallel()
+	set := servertest.Settings(t)
+	set.Compat.Store = filepath.Join(t.TempDir(), "compat.db")
+	_, o := servertest.StartWithoutToken(t, set)
+	made := servertest.ChangeSettings(t, o, func(s *compat.Settings) { s.Developers = []string{"ann"} })
+	for name, told := range map[string]any{"state": o.Show(), "outcome": made} {
+		text, err := json.Marshal(told)
+		if err != nil || strings.Contains(string(text), `"active_min":`) || strings.Contains(string(text), "supported") || !strings.Contains(string(text), `"developers":["ann"]`) {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+		var state operator.State
+		var outcome operator.Outcome
+		read := map[string]any{"state": &state, "outcome": &outcome}[name]
+		if err := json.Unmarshal(text, read); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(read)
+		if err != nil || string(again) != string(text) || min(state.Settings.ActiveMax, outcome.Settings.ActiveMax) != compat.NoLogic {
+			t.Errorf("%s is read as %s, %v", name, again, err)
+		}
+	}
+}

@@ -176,11 +176,18 @@ func (m *Monitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c := connectionOf(r); c != nil && !c.health {
-		refuse(w, http.StatusNotFound, "there is nothing here")
+		said := "there is nothing here"
+		if r.URL.Path == "/" {
+			said = front
+		}
+		refuse(w, http.StatusNotFound, said)
 		return
 	}
 	m.serveState(w, r, m.set != nil && m.set.Operations.MetricsAddress == config.MetricsHere)
 }
+
+// front is said at "/" of a server without a dashboard.
+const front = "This is an update server: games fetch their updates from here, and there is no page to look at."
 
 // home is where "/" leads to on a server with a dashboard.
 const home = "/admin"
@@ -215,10 +222,15 @@ func (m *Monitor) serveState(w http.ResponseWriter, r *http.Request, measured bo
 			return
 		}
 		s.Metrics().Handler().ServeHTTP(w, r)
-	case measured:
-		http.Error(w, "ask for /metrics, /healthz or /readyz", http.StatusNotFound)
 	default:
-		http.Error(w, "ask for /healthz or /readyz; metrics have an address of their own, Operations.MetricsAddress", http.StatusNotFound)
+		hint := "ask for /healthz or /readyz; metrics have an address of their own, Operations.MetricsAddress"
+		if measured {
+			hint = "ask for /metrics, /healthz or /readyz"
+		}
+		if path == "/" {
+			hint = front + "\nWho runs it: " + hint + ". With Compat.Store the server has a dashboard, at /admin of Operations.HTTPAddress."
+		}
+		http.Error(w, hint, http.StatusNotFound)
 	}
 }
 

@@ -48,7 +48,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	p := h.Dial(t, netproto.C1)
 	p.Greet(servertest.Handshake(netproto.C1))
 	expect("serving", "/readyz", 200, "ready: 8 files for compatibility version compat-A\n")
-	expect("serving", "/", 404, "/healthz or /readyz")
+	expect("serving", "/", 404, "This is an update server: games fetch their updates from here, and there is no page to look at.\nWho runs it: ask for /healthz or /readyz;")
+	expect("serving", "/nothing", 404, "ask for /healthz or /readyz;")
 	if code, _ := servertest.AskMonitor(&m, http.MethodPost, "/readyz"); code != http.StatusMethodNotAllowed {
 		t.Errorf("POST gives %d", code)
 	}

@@ -356,8 +356,9 @@ func TestMetricsAreNotForEverybody(t *testing.T) {
 	set := servertest.ReleaseSettings(f)
 	set.Operations.MetricsFrom = []string{"192.0.2.0/24"}
 	s := openSite(t, set)
-	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
-		if got := s.request(t, http.MethodGet, path); got.StatusCode != 404 || strings.Contains(got.body, "collet") {
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/"} {
+		got := s.request(t, http.MethodGet, path)
+		if got.StatusCode != 404 || strings.Contains(got.body, "collet") || strings.Contains(got.body, "ask for") || (path == "/") != strings.Contains(got.body, "This is an update server") {
 			t.Errorf("%s: %d %q", path, got.StatusCode, got.body)
 		}
 	}
