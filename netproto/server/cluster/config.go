@@ -48,4 +48,4 @@ func (c Config) alone() bool { return len(c.Members) == 1 && c.Members[0] == c.N
 func (c Config) external() bool { return len(c.Servers) > 0 }
 
 // ErrForked says that a node's file has another history than the cluster.
-var ErrForked = errors.New("this node's store has another history than the cluster's: it belongs to another cluster, or was founded by itself. Keep it elsewhere and start with a new file, which this node fills from the cluster; only the first of Cluster.Peers brings a store along")
+var ErrForked = errors.New("this node's store has another history than the cluster's: it belongs to another cluster, ran by itself, or the cluster was founded anew from a backup. Keep it elsewhere and start with a new file, which this node fills from the cluster; only the first of Cluster.Peers brings a store along")

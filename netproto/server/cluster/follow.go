@@ -214,6 +214,11 @@ func (s *Store) joinLog(ctx context.Context, newest uint64) error {
 	return s.reach(ctx, newest)
 }
 
+// refound says that a backup can't found the cluster anew yet.
+func (c Config) refound(head, newest uint64) error {
+	return &operator.InputError{Field: "store", Why: fmt.Sprintf("is a backup that founds the cluster anew, and the cluster still has a history of its own, of %d records, and not these %d. %s, and start this node again", newest, head, c.forget())}
+}
+
 // mayJoin is an error if the histories of node and log differ, or if what this node would add to the log is not to follow there.
 func (s *Store) mayJoin(ctx context.Context, head, newest uint64) error {
 	p, err := s.Progress()
@@ -221,9 +226,13 @@ func (s *Store) mayJoin(ctx context.Context, head, newest uint64) error {
 	case err != nil:
 		return err
 	case p.New && newest > head:
-		return &operator.InputError{Field: "store", Why: fmt.Sprintf("is a backup that founds the cluster anew, and the cluster still has a history, of %d records in place of %d. %s, and start this node again", newest, head, s.config.forget())}
+		return s.config.refound(head, newest)
 	}
-	if err := s.compare(ctx, head, newest); err != nil || head < newest || head == newest && !s.moves || s.lost {
+	err = s.compare(ctx, head, newest)
+	if p.New && errors.Is(err, ErrForked) {
+		return s.config.refound(head, newest)
+	}
+	if err != nil || head < newest || head == newest && !s.moves || s.lost {
 		return err
 	}
 	place, err := s.PlaceAt(newest)

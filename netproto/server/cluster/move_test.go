@@ -335,17 +335,21 @@ func TestExternalRestore(t *testing.T) {
 	noError(t, a.says("good"), a.store.Raise("ann", 7))
 	var whole bytes.Buffer
 	noError(t, a.Backup(admin, &whole), os.WriteFile(backup, whole.Bytes(), 0o600), a.says("bad"))
+	forgotten := serving(t, filepath.Join(dir, "f.db"), named("f", at), zerolog.Nop())
+	forgotten.hears(t, "bad")
+	forgotten.closed(t)
 	a.closed(t)
-	if sum, err := operator.Restore(operator.Restoring{Backup: backup, Path: path, Aside: ".before", Found: true}); sum != (operator.Summary{Revision: 2, Records: 2, Floors: 1}) || err != nil {
+	if sum, err := operator.Restore(operator.Restoring{Backup: backup, Path: path, Aside: ".before", Founder: "a"}); sum != (operator.Summary{Revision: 2, Records: 2, Floors: 1}) || err != nil {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	for range 2 {
+	for range 2 { // the streams have as many records as the backup now has, and other ones
 		refusesStart(t, path, named("a", at), "remove the streams COLLET_LOG and COLLET_FLOORS")
 	}
 	inNATS(t, at, func(js nats.JetStreamContext) error {
 		return errors.Join(js.DeleteStream("COLLET_LOG"), js.DeleteStream("COLLET_FLOORS"))
 	})
 	a = serving(t, path, named("a", at), zerolog.Nop())
+	refusesStart(t, filepath.Join(dir, "f.db"), named("f", at), "founded anew from a backup") // it would bring "bad" back
 	noError(t, a.says("anew"))
 	a.closed(t)
 	a = serving(t, path, named("a", at), zerolog.Nop())

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/rs/zerolog"
 	bolt "go.etcd.io/bbolt"
 
+	"collet/netproto/compat"
 	"collet/platform"
 )
 
@@ -172,11 +174,11 @@ const restoreSuffix = ".restore"
 
 // Restoring asks to restore a backup.
 type Restoring struct {
-	Backup string // file
-	Path   string // of the store
-	Aside  string // suffix under which is kept what was there
-	Found  bool   // the backup founds a cluster anew: a node does not start with it while the cluster still has a longer history
-	Engine string // folder of the engine's files, which are moved aside; empty: none
+	Backup  string // file
+	Path    string // of the store
+	Aside   string // suffix under which is kept what was there
+	Founder string // node that founds a cluster anew with the backup, and does not start while the cluster still has another history; empty: none
+	Engine  string // folder of the engine's files, which are moved aside; empty: none
 }
 
 // Restore puts a backup in the place of the store in a file, whose server must not run. What was there, damaged or not, is kept aside. The errors
@@ -241,8 +243,8 @@ func (r Restoring) put() error {
 		return err
 	}
 	err = s.Detach() // it may be a node's
-	if err == nil && r.Found {
-		err = s.SetProgress(Progress{New: true})
+	if err == nil && r.Founder != "" {
+		err = errors.Join(s.noteFounding(r.Founder), s.SetProgress(Progress{New: true}))
 	}
 	if err := errors.Join(err, s.db.Close()); err != nil {
 		return err
@@ -256,6 +258,31 @@ func (r Restoring) put() error {
 		return err
 	}
 	return errors.Join(dir.Rename(name+restoreSuffix, name), dir.SyncDir("."))
+}
+
+// noteFounding appends a record that a node founds its cluster anew with this store. So the history differs from the one before in any case, and a
+// node with that, which was forgotten, is refused and brings nothing back.
+func (s *FileStore) noteFounding(node string) error {
+	before, err := s.Place()
+	if err != nil {
+		return err
+	}
+	_, head, err := s.Head()
+	if err != nil {
+		return err
+	}
+	records, err := s.Records(head+1, 1)
+	if err != nil || len(records) == 0 { // an empty store has no history
+		return err
+	}
+	before.Since = time.Time{}
+	by := Actor{Name: "local", Source: compat.SourceCLI}
+	record, err := MoveRecord(by, "founded anew from a backup", before, Place{Kind: KindNATS, Node: node})
+	if err != nil {
+		return err
+	}
+	record.Time = time.Now()
+	return s.Commit(Commit{Record: compat.Chain(&records[0], record)})
 }
 
 // moveAside renames a folder that may be missing, and returns when the disk has that.

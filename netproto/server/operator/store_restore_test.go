@@ -123,7 +123,7 @@ func TestRestoreEngine(t *testing.T) {
 		good  bool
 		want  uint64 // revision
 	}{{".1", false, false, 3}, {".2", true, false, 3}, {".3", true, true, 2}} {
-		_, err := operator.Restore(operator.Restoring{Backup: backup, Path: path, Aside: of.aside, Found: true, Engine: engine})
+		_, err := operator.Restore(operator.Restoring{Backup: backup, Path: path, Aside: of.aside, Founder: "a", Engine: engine})
 		_, there := os.Stat(engine)
 		if (err == nil) != of.good || (there != nil) != of.moved {
 			t.Errorf("%s: %v, the engine's files: %v", of.aside, err, there)
@@ -136,6 +136,9 @@ func TestRestoreEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	if place, err := s.Place(); place.Kind != operator.KindNATS || place.Node != "a" || err != nil {
+		t.Errorf("the history does not say that a founds its cluster anew: %+v, %v", place, err)
+	}
 	if p, err := s.Progress(); p != (operator.Progress{New: true}) || err != nil {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -200,8 +200,8 @@ func (r restoreCommand) Run(ctx context.Context, c console.Console) error {
 	}
 	aside := time.Now().UTC().Format(".20060102-150405.before")
 	out := restored{Store: set.Compat.Store, Kept: set.Compat.Store + aside}
-	restoring := operator.Restoring{Backup: r.File, Path: set.Compat.Store, Aside: aside, Found: set.Cluster.Name != ""}
-	if restoring.Found && !set.Cluster.External() {
+	restoring := operator.Restoring{Backup: r.File, Path: set.Compat.Store, Aside: aside, Founder: set.Cluster.Name}
+	if restoring.Founder != "" && !set.Cluster.External() {
 		restoring.Engine = set.ClusterFolder()
 		out.Engine = restoring.Engine + aside
 	}
@@ -221,7 +221,7 @@ func (r restoreCommand) Run(ctx context.Context, c console.Console) error {
 			}
 		}
 		if set.Cluster.Name != "" {
-			fmt.Fprintln(w, "start this node first, and the others with an empty store and without their Cluster.Folder")
+			fmt.Fprintln(w, "start this node first, and all others, also those that are no members, with an empty store and without their Cluster.Folder")
 		}
 		return nil
 	})
