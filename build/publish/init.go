@@ -30,7 +30,7 @@ func (f *Folder) CheckKeys(keys []*trust.PrivateKey, roles ...trust.KeyRole) err
 			}
 		}
 		if need := info.Roles[role].Threshold; len(have) < need {
-			return advice.Because(&trust.KeysError{Role: role, Have: len(have), Need: need}, "name the folder of the keys with --keys", "release folder %s", f.fs.Path("."))
+			return advice.Because(&trust.KeysError{Role: role, Have: len(have), Need: need}, "name the folder with the keys of this release folder with --keys", "release folder %s", f.fs.Path("."))
 		}
 	}
 	return nil

@@ -297,6 +297,8 @@ func TestInspectStates(t *testing.T) {
 	}{
 		{name: "nothing", from: newPatient(t), worst: NeedsServer, says: "nothing is installed", needs: true,
 			checks: func(i Report) bool { return i.Empty && i.Slot == -1 }},
+		{name: "never compared", from: newPatient(t), hash: true, spoil: func(t testing.TB, d *faultfs.Disk) { plant(t, d, "Lathe.so", "module") },
+			worst: Note, says: "no start has compared these files with a release", checks: func(i Report) bool { return i.State == install.None && i.Module && !i.Empty }},
 		{name: "confirmed", from: confirmed, hash: true,
 			checks: func(i Report) bool {
 				return i.State == install.Confirmed && !i.Pending && i.Clean && len(i.Files) == 5 && len(i.Next.Actions) == 0 && i.Cache.Known == 4

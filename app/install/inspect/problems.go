@@ -129,6 +129,9 @@ func (d *diagnosis) checkModule() {
 			"server sends it")
 	case !d.Module && d.Next.Module:
 		d.add(MendsItself, "there is no "+live, "the next start restores it")
+	case d.sane && d.State == install.None && len(d.Files) == 0 && d.Slots[0].Size < 0 && d.Slots[1].Size < 0:
+		d.add(Note, "no start has compared these files with a release, so what they should be is not known here, and damage can't be seen",
+			"the first start that reaches the server reads all of them and fetches what differs; --verify of the client does so at any time")
 	}
 }
 

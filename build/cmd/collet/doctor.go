@@ -26,6 +26,9 @@ func (doctorCommand) Help() string {
 problems. It changes nothing, not even in a damaged folder. To predict the next start it runs the real recovery and an
 update, on a view of the folder that discards all changes and fails where the disk would.
 
+A package that no start has compared with a release yet is not checked: what its files should be is not known before. The first
+start that reaches the server does that; so does the client's --verify, at any time.
+
 The report has the names of the files in the folder and the last lines of the client's log, but no content of files.
 
 Exit codes: 0 the install is fine, or the next start repairs it; 1 it needs the server or an action of yours, or the folder

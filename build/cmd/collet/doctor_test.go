@@ -33,6 +33,7 @@ func TestDoctorCommand(t *testing.T) {
 	}
 	report := filepath.Join(t.TempDir(), "report.json")
 	says(t, 0, "unmanaged: no update has taken place here", "", "doctor", dir, "--hash", "--report", report)
+	says(t, 0, "note: no start has compared these files with a release", "", "doctor", dir)
 	data, err := os.ReadFile(report)
 	if err != nil || !bytes.Contains(data, []byte(`"host": "Lathe"`)) {
 		t.Errorf("report: %v, %s", err, data)

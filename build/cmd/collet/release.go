@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func (e *stepETA) format(now time.Time, p publish.Progress) string {
 func (w *workshop) signers(k keyFlags, roles ...trust.KeyRole) ([]*trust.PrivateKey, error) {
 	if k.ci {
 		if keys, err := k.keysFromEnvironment(os.Getenv, roles...); err != nil || keys != nil {
-			return keys, err
+			return keys, cmp.Or(err, misplaced(w.Keys(), keys, roles))
 		}
 	}
 	ring, done, err := w.ring(k)

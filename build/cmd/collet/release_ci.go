@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
+	"collet/build/publish/keyring"
 	"collet/netproto/release/trust"
 	"collet/platform/text"
 )
@@ -43,7 +46,7 @@ func (k keyFlags) keysFromEnvironment(getenv func(string) string, roles ...trust
 		}
 		key, err := trust.ParsePrivateKey(data, passphrase)
 		if err != nil {
-			return nil, fmt.Errorf("$%s: %w; want the whole text of the key file", name, err)
+			return nil, fmt.Errorf("$%s: %w; %s", name, err, cmp.Or(keyring.PassphraseAdvice(err), "want the whole text of the key file"))
 		}
 		keys = append(keys, key)
 	}
@@ -51,6 +54,22 @@ func (k keyFlags) keysFromEnvironment(getenv func(string) string, roles ...trust
 		return nil, fmt.Errorf("keys from the environment: $%s is missing, others are set; %s", strings.Join(missing, ", $"), setKeys)
 	}
 	return keys, nil
+}
+
+// misplaced names a key from the environment that is another role's, or none of the release folder's. keys are in the order of roles.
+func misplaced(root trust.RootInfo, keys []*trust.PrivateKey, roles []trust.KeyRole) error {
+	for i, key := range keys {
+		signs := func(role trust.KeyRole) bool { return slices.Contains(root.Roles[role].Keys, key.Public().ID()) }
+		if signs(roles[i]) {
+			continue
+		}
+		what := "a key that this release folder does not know: it is another folder's, or was replaced"
+		if at := slices.IndexFunc(trust.KeyRoles(), signs); at >= 0 {
+			what = fmt.Sprintf("the key of %s", trust.KeyRoles()[at])
+		}
+		return fmt.Errorf("$%s has %s; set it to the whole text of the folder's key file of %s, such as %s-1.key", keyVariable(roles[i]), what, roles[i], roles[i])
+	}
+	return nil
 }
 
 // noKeys is the error of a build job that has keys neither in the environment nor in a folder.

@@ -227,6 +227,18 @@ func TestKeysFromEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	secure, err := trust.GenerateKey(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked, err := secure.Encode([]byte("right and long"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := filepath.Join(t.TempDir(), "passphrase")
+	if err := os.WriteFile(wrong, []byte("wrong and long\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	roles := []trust.KeyRole{trust.RoleTargets, trust.RoleSnapshot}
 	for _, test := range []struct {
 		env  map[string]string
@@ -237,10 +249,42 @@ func TestKeysFromEnvironment(t *testing.T) {
 		{map[string]string{"COLLET_KEY_TARGETS": string(text), "COLLET_KEY_SNAPSHOT": string(text)}, 2, ""},
 		{map[string]string{"COLLET_KEY_TARGETS": string(text)}, 0, "$COLLET_KEY_SNAPSHOT is missing, others are set; set each variable to the whole text of its key file"},
 		{map[string]string{"COLLET_KEY_TARGETS": "secret", "COLLET_KEY_SNAPSHOT": "secret"}, 0, "$COLLET_KEY_TARGETS: "},
+		{map[string]string{"COLLET_KEY_TARGETS": string(locked), "COLLET_KEY_SNAPSHOT": string(text)}, 0,
+			"$COLLET_KEY_TARGETS: the passphrase does not open this key file; check $COLLET_PASSPHRASE"},
 	} {
-		keys, err := keyFlags{ci: true}.keysFromEnvironment(func(name string) string { return test.env[name] }, roles...)
+		keys, err := keyFlags{ci: true, PassphraseFile: wrong}.keysFromEnvironment(func(name string) string { return test.env[name] }, roles...)
 		if len(keys) != test.n || (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret\"")) {
 			t.Errorf("%d keys, %v; want %d, %q", len(keys), err, test.n, test.want)
+		}
+	}
+}
+
+// TestMisplaced: a key in the variable of another role is named, and so is one of another release folder.
+func TestMisplaced(t *testing.T) {
+	t.Parallel()
+	var keys []*trust.PrivateKey
+	for range 3 {
+		key, err := trust.GenerateKey(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	roles := []trust.KeyRole{trust.RoleTargets, trust.RoleSnapshot}
+	root := trust.RootInfo{Roles: map[trust.KeyRole]trust.RoleInfo{}}
+	for i, role := range roles {
+		root.Roles[role] = trust.RoleInfo{Keys: []string{keys[i].Public().ID()}, Threshold: 1}
+	}
+	for _, test := range []struct {
+		keys []*trust.PrivateKey
+		want string
+	}{
+		{nil, ""}, {keys[:2], ""},
+		{[]*trust.PrivateKey{keys[1], keys[0]}, "$COLLET_KEY_TARGETS has the key of snapshot; set it to the whole text of the folder's key file of targets, such as targets-1.key"},
+		{[]*trust.PrivateKey{keys[0], keys[2]}, "$COLLET_KEY_SNAPSHOT has a key that this release folder does not know"},
+	} {
+		if err := misplaced(root, test.keys, roles); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %q", err, test.want)
 		}
 	}
 }

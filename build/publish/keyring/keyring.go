@@ -184,9 +184,17 @@ func (k *Keyring) openKey(f File) (*trust.PrivateKey, error) {
 	}
 	key, err := trust.ParsePrivateKey(data, passphrase)
 	if err != nil {
-		return nil, advice.Because(err, "", "key %s", k.fs.Path(name))
+		return nil, advice.Because(err, PassphraseAdvice(err), "key %s", k.fs.Path(name))
 	}
 	return key, nil
+}
+
+// PassphraseAdvice is what to do about a passphrase that does not open a key file; empty for other errors.
+func PassphraseAdvice(err error) string {
+	if !errors.Is(err, trust.ErrPassphrase) {
+		return ""
+	}
+	return "check $COLLET_PASSPHRASE, which counts before --passphrase-file and the terminal; if it is right, the file was changed: take it from a copy"
 }
 
 // Add creates a key for a role under the next free number.

@@ -159,7 +159,7 @@ func (p *sheet) setText() string {
 		}
 	}
 	if len(i.Files) == 0 {
-		return fmt.Sprintf("not known; the file %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
+		return fmt.Sprintf("not known, and not checked; the file %s is %s", i.Names.Library(), map[bool]string{true: "there", false: "missing"}[i.Module])
 	}
 	id := "of no release" // what a package brought along is recorded without one
 	if i.Set != "" {
