@@ -152,7 +152,9 @@ type formFiles struct {
 }
 
 // Create implements deflate.Scratch.
-func (f *formFiles) Create() (deflate.ScratchFile, error) {
+func (f *formFiles) Create() (deflate.ScratchFile, error) { return f.create() }
+
+func (f *formFiles) create() (*formFile, error) {
 	name := path.Join(f.folder, strconv.FormatInt(f.count.Add(1), 10)+release.UnverifiedSuffix)
 	file, err := f.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {

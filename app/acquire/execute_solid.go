@@ -1,11 +1,11 @@
 package acquire
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"sync"
 
@@ -76,6 +76,7 @@ func (p *planning) addGroups(s *Situation) {
 	}
 	for _, g := range p.solid.form.Groups {
 		n := SolidGroup{Size: g.Size(), Packed: g.Packed(), Deflated: g.Deflated()}
+		scratch := max(n.Size-p.o.Window, 0)
 		for _, part := range g.Parts {
 			if left := part.Size - p.objects.countReceived(part); left > 0 {
 				n.Bytes, n.Requests = n.Bytes+left, n.Requests+1
@@ -84,7 +85,7 @@ func (p *planning) addGroups(s *Situation) {
 		if n.Deflated > 0 {
 			s.Rates = p.measured()
 		}
-		n.Unusable = err == nil && free < uint64(need+n.Bytes)
+		n.Unusable = err == nil && free < uint64(need+n.Bytes+scratch)
 		s.Groups = append(s.Groups, n)
 	}
 }
@@ -93,6 +94,7 @@ func (p *planning) addGroups(s *Situation) {
 // request, and decoded while they arrive:
 //
 //	link ──part──► spool ──bytes──► decoder ──frames──► writer ──► wants
+//	                                   └──old bytes──► scratch ──┘
 //
 // The bytes are not verified yet. So a fault may be that of a mirror: then the group is decoded again when its parts are verified. Contents
 // are always checked by their own digests.
@@ -109,6 +111,7 @@ func (e *executing) fetchSolid(ctx context.Context, plan Plan) error {
 			groups, largest = append(groups, group), max(largest, group.Size())
 		}
 	}
+	largest = min(largest, e.o.Window)
 	release := e.o.Reserve(largest)
 	defer release()
 	f := startSolidFetch(ctx, e, groups)
@@ -128,7 +131,7 @@ type solidFetch struct {
 	cancel context.CancelFunc
 	run    sync.WaitGroup
 	parts  chan *arrivingPart // in order; one that waits here is being fetched
-	buffer []byte             // of the decoders, as large as the largest group
+	buffer []byte             // of the decoders: for the largest group, or for the window
 }
 
 // startSolidFetch starts to fetch the parts of groups. The caller closes the result.
@@ -229,33 +232,41 @@ const decodedAhead = 32
 func (f *solidFetch) decode(ctx context.Context, group solid.Group, part func(i int) (*arrivingPart, error), arriving bool) (w *solidWriter, fault, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	decoded := make(chan []byte, decodedAhead)
+	w = &solidWriter{e: f.executing, members: group.Members, arriving: arriving}
+	older, drop, err := f.createOlder(group.Size())
+	if err != nil {
+		return w, nil, err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	d, fault := solid.NewDecoder(group.Size(), f.buffer, older)
+	if fault != nil {
+		return w, fault, nil
+	}
+	w.from = d
+	decoded := make(chan int64, decodedAhead)
 	go func() {
 		defer close(decoded)
-		d, bad := solid.NewDecoder(group.Size(), f.buffer)
-		for i := 0; bad == nil && i < len(group.Parts); i++ {
+		for i := 0; fault == nil && i < len(group.Parts); i++ {
 			var a *arrivingPart
-			if a, bad = part(i); bad != nil {
+			if a, fault = part(i); fault != nil {
 				break
 			}
-			bad = d.Part(a, a.size, func() error {
+			fault = d.Part(a, a.size, func() error {
 				select {
-				case decoded <- d.Data():
+				case decoded <- d.Len():
 					return nil
 				case <-ctx.Done():
 					return ctx.Err()
 				}
 			})
 		}
-		if bad == nil && !d.Done() {
-			bad = &solid.Error{What: "parts that end before their group"}
+		if fault == nil && !d.Done() {
+			fault = &solid.Error{What: "parts that end before their group"}
 		}
-		fault = bad
 	}()
-	w = &solidWriter{e: f.executing, members: group.Members, arriving: arriving}
-	for data := range decoded {
+	for done := range decoded {
 		if err == nil {
-			if err = w.write(ctx, data); err != nil && !errors.Is(err, errContent) {
+			if err = w.write(ctx, done); err != nil && !errors.Is(err, errContent) {
 				f.cancel() // the decoder may wait for bytes
 			}
 			if err != nil {
@@ -267,6 +278,22 @@ func (f *solidFetch) decode(ctx context.Context, group solid.Group, part func(i 
 		fault, err = err, nil
 	}
 	return w, fault, err
+}
+
+// createOlder makes the scratch file for a group that the window is too small for; nil if it is not. drop removes it.
+func (f *solidFetch) createOlder(size int64) (older solid.Scratch, drop func() error, err error) {
+	if size <= int64(cap(f.buffer)) {
+		return nil, func() error { return nil }, nil
+	}
+	forms := &formFiles{fs: f.o.FS, folder: path.Join(f.o.Folder, formFolder)}
+	if err := forms.fs.MkdirAll(forms.folder, 0o755); err != nil {
+		return nil, nil, err
+	}
+	form, err := forms.create()
+	if err != nil {
+		return nil, nil, err
+	}
+	return form.file, func() error { return errors.Join(form.Close(), clearForms(forms.fs, forms.folder)) }, nil
 }
 
 // arrivingPart is a part of a group that is read while it arrives. It implements io.ReaderAt. One goroutine calls arrive and finish, and
@@ -400,6 +427,8 @@ type solidWriter struct {
 	at      int64          // bytes of the group before the first of members
 	written int64          // bytes of the first of members
 	open    *filler        // of the first of members; nil if it is not wanted, or nothing of it is written
+	from    io.ReaderAt    // the group
+	page    []byte         // for what is delivered at once; nil before the first use
 
 	arriving bool // the bytes are not verified, so wrong contents are no fault of the group
 }
@@ -407,18 +436,18 @@ type solidWriter struct {
 // deliverStep is how many bytes are delivered at once.
 const deliverStep = 256 << 10
 
-// write writes what is new in the contents of the group so far.
-func (w *solidWriter) write(ctx context.Context, data []byte) error {
-	for len(w.members) > 0 && w.at+w.written < int64(len(data)) {
+// write writes what is new in the contents of the group, of which done bytes are there.
+func (w *solidWriter) write(ctx context.Context, done int64) error {
+	for len(w.members) > 0 && w.at+w.written < done {
 		m := w.members[0]
-		end := min(w.at+m.Size, int64(len(data)))
+		end := min(w.at+m.Size, done)
 		if m.IsForm() && end < w.at+m.Size {
 			return nil
 		}
 		if b := w.wanted(m); w.written == 0 && b != nil {
 			w.open = w.e.fillNext(b, false)
 		}
-		err := w.deliver(ctx, m, data[w.at+w.written:end])
+		err := w.deliver(ctx, m, w.at+w.written, end)
 		if w.written = end - w.at; err == nil && w.written < m.Size {
 			return nil
 		}
@@ -430,21 +459,29 @@ func (w *solidWriter) write(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// deliver writes bytes of a member to the open content, if there is one. Of a form these are all, and the content is made from it.
-func (w *solidWriter) deliver(ctx context.Context, m solid.Member, data []byte) error {
+// deliver writes the bytes of a member from one place in the group to another, if its content is open. Of a form these are all, and the
+// content is made from it.
+func (w *solidWriter) deliver(ctx context.Context, m solid.Member, from, to int64) error {
 	switch {
 	case w.open == nil:
 		return nil
 	case m.IsForm():
-		return deflate.Rebuild(ctx, w.open, bytes.NewReader(data), m.Size, w.open.blob.size, m.Recipe)
+		return deflate.Rebuild(ctx, w.open, io.NewSectionReader(w.from, from, m.Size), m.Size, w.open.blob.size, m.Recipe)
+	case w.page == nil:
+		w.page = make([]byte, deliverStep)
 	}
-	for from := 0; from < len(data); from += deliverStep {
+	for from < to {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := w.open.Write(data[from:min(from+deliverStep, len(data))]); err != nil {
+		page := w.page[:min(deliverStep, to-from)]
+		if _, err := w.from.ReadAt(page, from); err != nil {
 			return err
 		}
+		if _, err := w.open.Write(page); err != nil {
+			return err
+		}
+		from += int64(len(page))
 	}
 	return nil
 }

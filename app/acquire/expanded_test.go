@@ -197,14 +197,14 @@ func TestExpandedStops(t *testing.T) {
 func stopEverywhere(t *testing.T, p *publisher, template *client, number uint64, stride int) {
 	t.Helper()
 	c := newClient(t, p, template.mirrors...)
-	c.disk = template.disk.Clone()
+	c.disk, c.change = template.disk.Clone(), template.change
 	whole := c.disk.Open(faultfs.Options{})
 	_, err := c.try(context.Background(), whole)
 	must(t, err)
 	ops := whole.Count()
 	for k := 1; k < ops; k += stride {
 		c := newClient(t, p, template.mirrors...)
-		c.disk = template.disk.Clone()
+		c.disk, c.change = template.disk.Clone(), template.change
 		fsys := c.disk.Open(faultfs.Options{})
 		if k%2 == 1 {
 			fsys.StopInside(k)

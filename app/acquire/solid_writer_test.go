@@ -105,11 +105,12 @@ func TestSolidWriterForms(t *testing.T) {
 		e.solid.form.Contents = []solid.Content{{Sum: release.ObjectOf(file).Sum, Size: int64(len(file))}, {Sum: release.ObjectOf(note).Sum, Size: int64(len(note))}}
 		w := &solidWriter{e: e, members: []solid.Member{{Content: 0, Size: int64(len(form)), Recipe: test.recipe}, {Content: 1, Size: int64(len(note))}}}
 		data := append(bytes.Clone(test.form), note...)
+		w.from = bytes.NewReader(data)
 		for n := 0; n < len(data) && err == nil; n += 30_000 {
-			err = w.write(context.Background(), data[:n])
+			err = w.write(context.Background(), int64(n))
 		}
 		if err == nil {
-			err = w.write(context.Background(), data)
+			err = w.write(context.Background(), int64(len(data)))
 		}
 		if test.disk != nil {
 			if !errors.Is(err, full) {

@@ -14,6 +14,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/delta"
 	"collet/netproto/release"
+	"collet/netproto/solid"
 	"collet/platform"
 )
 
@@ -79,6 +80,7 @@ type Options struct {
 	// Reserve announces buffers of so many bytes to the owner of the garbage collector; the result is called when they are no longer
 	// used. Nil announces nothing.
 	Reserve func(bytes int64) (release func())
+	Window  int64 // bytes of a group of the solid form that are held in memory; 0 is solid.Window
 
 	Fetch download.FetchOptions // its Log is replaced by Log
 	Link  Link                  // assumed link; zero fields are measured
@@ -162,6 +164,7 @@ func NewSource(o Options) (*Source, error) {
 	if o.Reserve == nil {
 		o.Reserve = func(int64) func() { return func() {} }
 	}
+	o.Window = cmp.Or(o.Window, solid.Window)
 	o.Channel = cmp.Or(o.Channel, DefaultChannel)
 	o.Fetch.Log = o.Log
 	o.Fetch.Calls = new(atomic.Int64)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"collet/app/acquire"
@@ -272,13 +273,58 @@ func TestSolidIsForged(t *testing.T) {
 	}
 }
 
-// TestFirstInstallOfPacksStops stops the client while it fetches and rebuilds deflated packs.
+// olderFile has the bytes of a group that left memory.
+const olderFile = "Cache/release/expanded/1.unverified"
+
+// smallWindow lets clients hold less of a group in memory than it has, and returns the largest buffers that they announce.
+func smallWindow(c *client) *int64 {
+	largest := new(int64)
+	c.change = func(o *acquire.Options) {
+		o.Window = 50_000
+		o.Reserve = func(bytes int64) func() { *largest = max(*largest, bytes); return func() {} }
+	}
+	return largest
+}
+
+// TestSmallWindow: groups that memory does not hold are installed with a scratch file, which goes.
+func TestSmallWindow(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]tree{
+		"files": smallFiles(1),
+		"packs": packedFiles(func(n int, changed ...int) string { return deflated(t, n, changed...) }),
+	} {
+		p := newPublisher(t)
+		p.publish(1, set, publish.Request{})
+		c := newClient(t, p, p.mirror())
+		largest := smallWindow(c)
+		full := c.disk.Open(faultfs.Options{})
+		full.Inject(faultfs.Rule{Name: olderFile, Verb: faultfs.Write, Err: syscall.ENOSPC})
+		r, err := c.try(t.Context(), full)
+		must(t, err)
+		c.wantOutcome(r, update.Failed, update.DiskFull)
+
+		fsys := c.disk.Open(faultfs.Options{})
+		r, err = c.try(t.Context(), fsys)
+		must(t, err)
+		c.wantOutcome(r, update.BinariesStaged, update.NoCause)
+		c.holds(1)
+		c.usesSolid(r)
+		made := slices.ContainsFunc(fsys.Ops(), func(o faultfs.Op) bool { return o.Name == olderFile && o.Verb == faultfs.Write })
+		if !made || c.formFiles() != 0 || *largest != 50_000 {
+			t.Errorf("%s: scratch made: %v, %d left; buffers of %d bytes", name, made, c.formFiles(), *largest)
+		}
+	}
+}
+
+// TestFirstInstallOfPacksStops stops the client while it fetches and rebuilds deflated packs, with a scratch file.
 func TestFirstInstallOfPacksStops(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
 	p := newPublisher(t)
 	p.publish(1, packedFiles(func(n int, changed ...int) string { return deflated(t, n, changed...) }), publish.Request{})
-	stopEverywhere(t, p, newClient(t, p, p.mirror()), 1, testlevel.Stride(37, 150))
+	c := newClient(t, p, p.mirror())
+	smallWindow(c)
+	stopEverywhere(t, p, c, 1, testlevel.Stride(37, 150))
 }
 
 // packedFiles is a set of small files with two packs.

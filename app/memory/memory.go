@@ -15,13 +15,15 @@ const (
 	// runs all the same. Reading the install takes a quarter less time so, and memory stays well below the benchmarks' bound of 64 MB.
 	pause      = 2 * time.Second
 	pauseLimit = 40 << 20
+	// slack is what garbage may take beside large buffers in bytes. A collection costs next to nothing then: buffers hold no pointers.
+	slack = 6 << 20
 )
 
 // Collector owns the settings of the garbage collector, which are those of the whole process. It changes none if GOGC=off or
 // GOMEMLIMIT is set. A nil Collector changes none, either. It is safe for concurrent use.
 //
 //	at the start   off, up to a limit of pauseLimit
-//	with reserved  up to a limit of pauseLimit and the reserved bytes
+//	with reserved  as often as slack asks for, or the environment
 //	else           as the environment says
 type Collector struct {
 	percent int   // of the environment
@@ -49,11 +51,11 @@ func Pause() *Collector {
 // apply sets what the state asks for. The caller holds mu, or is the only user.
 func (c *Collector) apply() {
 	percent, limit := c.percent, c.limit
-	if c.starting {
-		percent = -1
-	}
-	if c.starting || c.reserved > 0 {
-		limit = pauseLimit + c.reserved
+	switch {
+	case c.reserved > 0:
+		percent = min(percent, int(max(slack*100/c.reserved, 1)))
+	case c.starting:
+		percent, limit = -1, pauseLimit
 	}
 	debug.SetMemoryLimit(limit) // first, so that the collector is never off without a limit
 	debug.SetGCPercent(percent)
@@ -69,13 +71,15 @@ func (c *Collector) endStart() {
 	}
 }
 
-// Reserve limits memory to what bytes for large buffers need. The buffers are garbage when release is called, once; it collects them,
-// because else they would count for the next collection, and as much garbage as they have bytes would pile up first.
+// Reserve makes room for large buffers of so many bytes, which the caller makes behind it: what is garbage goes back to the system, and little
+// more may pile up beside them. The buffers are garbage when release is called, once; it collects them, because else they would count for the
+// next collection, and as much garbage as they have bytes would pile up first.
 func (c *Collector) Reserve(bytes int64) (release func()) {
 	if c == nil {
 		return func() {}
 	}
 	c.addReserved(bytes)
+	debug.FreeOSMemory() // it collects first
 	return func() {
 		runtime.GC()
 		c.addReserved(-bytes)

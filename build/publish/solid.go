@@ -311,7 +311,7 @@ func readForm(ctx context.Context, form []byte, in io.ReaderAt, c solid.Content,
 
 // verifyParts decodes parts like a client, so that a wrong one is never published.
 func verifyParts(parts [][]byte, data []byte) error {
-	d, err := solid.NewDecoder(int64(len(data)), nil)
+	d, err := solid.NewDecoder(int64(len(data)), nil, nil)
 	for _, p := range parts {
 		if err == nil {
 			err = d.Part(bytes.NewReader(p), int64(len(p)), nil)

@@ -63,7 +63,7 @@ func (s *stage) form(t *testing.T, target string, number uint64) solid.Form {
 // checkGroup unpacks a group and counts the contents that are right.
 func (s *stage) checkGroup(t *testing.T, form solid.Form, g solid.Group) (right int) {
 	t.Helper()
-	d, err := solid.NewDecoder(g.Size(), nil)
+	d, err := solid.NewDecoder(g.Size(), nil, nil)
 	must(t, err)
 	for _, p := range g.Parts {
 		file, err := s.fs.OpenFile(p.Path(), 0, 0)

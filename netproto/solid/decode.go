@@ -3,6 +3,7 @@ package solid
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -12,39 +13,37 @@ import (
 	"collet/netproto/chunk"
 )
 
-// Decoder unpacks the parts of one group, in order. It holds the group's contents, and about 20 MB. It is for one goroutine.
+// Decoder unpacks the parts of one group, in order. It takes about 20 MB beside the memory for contents. It is for one goroutine, but for
+// ReadAt.
 type Decoder struct {
-	data    []byte // of the group; its capacity is the group's size
-	size    int
+	held
 	shifts  shifts
 	streams [streams]stream
 	numbers [3]*bufio.Reader
 }
 
-// NewDecoder makes a decoder for a group whose contents have size bytes together. buffer, which may be nil, is memory to use again.
-func NewDecoder(size int64, buffer []byte) (*Decoder, error) {
+// NewDecoder makes a decoder for a group whose contents have size bytes together. buffer, which may be nil, is memory to use again. With older,
+// buffer holds as many of the last bytes as its capacity, and those before go to older. Without it, memory holds all.
+func NewDecoder(size int64, buffer []byte, older Scratch) (*Decoder, error) {
 	if size < 1 || size > MaxGroup {
 		return nil, fault("a group of %d bytes; %d are allowed", size, MaxGroup)
 	}
-	d := &Decoder{data: buffer[:0], size: int(size)}
-	if cap(d.data) < d.size {
-		d.data = make([]byte, 0, d.size)
+	buffer = buffer[:cap(buffer)]
+	if int64(len(buffer)) < size && (older == nil || len(buffer) == 0) {
+		buffer = make([]byte, size)
 	}
+	d := &Decoder{held: held{buffer: buffer, size: int(size), older: older}}
 	for i := range d.numbers {
 		d.numbers[i] = bufio.NewReaderSize(nil, 4<<10)
 	}
 	return d, nil
 }
 
-// Data are the contents so far, one behind the other.
-func (d *Decoder) Data() []byte { return d.data }
-
 // Done reports whether the group is complete.
-func (d *Decoder) Done() bool { return len(d.data) == d.size }
+func (d *Decoder) Done() bool { return d.done == d.size }
 
 // Part unpacks the next part. The contents of a failed part are unusable. A malformed part is an *Error; errors of r are returned.
-// unpacked, which may be nil, is called when Data has grown; its error ends the part and is returned. What Data has returned stays as it
-// is, so another goroutine may read it while the part goes on.
+// Those of the scratch are returned, too. unpacked, which may be nil, is called when Len has grown; its error ends the part and is returned.
 func (d *Decoder) Part(r io.ReaderAt, size int64, unpacked func() error) error {
 	in := &source{r: r}
 	for at := int64(0); at < size; {
@@ -53,8 +52,8 @@ func (d *Decoder) Part(r io.ReaderAt, size int64, unpacked func() error) error {
 		}
 		frame := io.NewSectionReader(in, at, size-at)
 		n, err := d.frame(frame)
-		if in.err != nil {
-			return in.err
+		if cause := cmp.Or(in.err, d.err); cause != nil {
+			return cause
 		}
 		if err != nil {
 			return asError(err)
@@ -106,7 +105,7 @@ func (d *Decoder) frame(in *io.SectionReader) (int64, error) {
 		return 0, err
 	}
 	r := bytes.NewReader(head)
-	size, err := number(r, "size of a frame", int64(min(MaxFrame, d.size-len(d.data))))
+	size, err := number(r, "size of a frame", int64(min(MaxFrame, d.size-d.done)))
 	if err == nil && size == 0 {
 		err = fault("an empty frame")
 	}
@@ -233,19 +232,19 @@ func (s *stream) Read(p []byte) (int, error) {
 
 // applyMatches appends a frame of size bytes: its literals and what its matches copy.
 func (d *Decoder) applyMatches(size, matches int) error {
-	end := len(d.data) + size
+	end := d.done + size
 	for i, r := range d.numbers {
 		r.Reset(&d.streams[i])
 	}
 	for range matches {
-		gap, err := number(d.numbers[gapStream], "gap", int64(end-len(d.data)))
+		gap, err := number(d.numbers[gapStream], "gap", int64(end-d.done))
 		if err == nil {
 			err = d.readLiterals(int(gap))
 		}
 		if err != nil {
 			return err
 		}
-		n, err := number(d.numbers[sizeStream], "size of a match", int64(end-len(d.data)))
+		n, err := number(d.numbers[sizeStream], "size of a match", int64(end-d.done))
 		if err != nil {
 			return err
 		}
@@ -254,12 +253,14 @@ func (d *Decoder) applyMatches(size, matches int) error {
 			return &Error{What: "shift", Err: err}
 		}
 		shift, known := d.shifts.decode(v)
-		if !known || shift < 1 || shift > len(d.data) {
+		if !known || shift < 1 || shift > d.done {
 			return fault("a match that begins before its group")
 		}
-		d.copyMatch(int(n), shift)
+		if err := d.copyMatch(int(n), shift); err != nil {
+			return err
+		}
 	}
-	if err := d.readLiterals(end - len(d.data)); err != nil {
+	if err := d.readLiterals(end - d.done); err != nil {
 		return err
 	}
 	for i := range d.streams {
@@ -272,21 +273,17 @@ func (d *Decoder) applyMatches(size, matches int) error {
 
 // readLiterals appends n literals.
 func (d *Decoder) readLiterals(n int) error {
-	at := len(d.data)
-	got, err := io.ReadFull(&d.streams[literalStream], d.data[at:at+n])
-	d.data = d.data[:at+got]
-	if err != nil {
-		return &Error{What: "literals", Err: err}
+	for n > 0 {
+		to, err := d.room(n)
+		if err != nil {
+			return err
+		}
+		got, err := io.ReadFull(&d.streams[literalStream], to)
+		d.done += got
+		n -= got
+		if err != nil {
+			return &Error{What: "literals", Err: err}
+		}
 	}
 	return nil
-}
-
-// copyMatch appends n bytes from shift before the end. They may overlap.
-func (d *Decoder) copyMatch(n, shift int) {
-	for n > 0 {
-		at := len(d.data)
-		step := min(n, shift)
-		d.data = append(d.data, d.data[at-shift:at-shift+step]...)
-		n -= step
-	}
 }

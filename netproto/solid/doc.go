@@ -9,6 +9,6 @@
 //
 // A deflated content may be in its group as its form (package deflate), from which its recipe makes it again. So it costs what it costs stored.
 //
-// All input is untrusted: every number is capped before memory is allocated, and a malformed part or index is an *Error. A decoder holds its
-// group and some 20 MB. docs/RELEASE-FORMAT.md has the layouts.
+// All input is untrusted: every number is capped before memory is allocated, and a malformed part or index is an *Error. A decoder holds the
+// last bytes of its group, as many as its caller chooses, and some 20 MB; a scratch file has those before. docs/RELEASE-FORMAT.md has the layouts.
 package solid

@@ -3,7 +3,7 @@ package solid
 import "fmt"
 
 const (
-	// MaxGroup is the largest size of a group's contents in bytes. It is also the window: a decoder holds the whole group.
+	// MaxGroup is the largest size of a group's contents in bytes. A match reaches as far back.
 	MaxGroup = 128 << 20
 	// MaxFrame is the largest number of contents' bytes that one frame describes.
 	MaxFrame = 16 << 20

@@ -87,7 +87,7 @@ func encode(t testing.TB, data []byte, effort solid.Effort) [][]byte {
 
 // decode decodes parts of a group.
 func decode(parts [][]byte, size int) ([]byte, error) {
-	d, err := solid.NewDecoder(int64(size), nil)
+	d, err := solid.NewDecoder(int64(size), nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func TestEveryPartDecodes(t *testing.T) {
 	if len(frames) < 3 {
 		t.Fatalf("only %d frames", len(frames))
 	}
-	d, err := solid.NewDecoder(int64(len(data)), nil)
+	d, err := solid.NewDecoder(int64(len(data)), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestEncodeRejects(t *testing.T) {
 	}
 	for _, size := range []int64{0, -1, solid.MaxGroup + 1} {
 		var own *solid.Error
-		if _, err := solid.NewDecoder(size, nil); !errors.As(err, &own) {
+		if _, err := solid.NewDecoder(size, nil, nil); !errors.As(err, &own) {
 			t.Errorf("a group of %d bytes: %v", size, err)
 		}
 	}
@@ -256,7 +256,7 @@ func TestReaderFails(t *testing.T) {
 	data := groups()["text"]
 	part := bytes.Join(encode(t, data, solid.Fast), nil)
 	for _, after := range []int64{0, 1000, int64(len(part) / 2)} {
-		d, err := solid.NewDecoder(int64(len(data)), nil)
+		d, err := solid.NewDecoder(int64(len(data)), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
