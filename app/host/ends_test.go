@@ -140,6 +140,12 @@ func TestAnswersToPopups(t *testing.T) {
 	if !h.policy(update.Config{}).AskPinned || !h.policy(update.Config{}).Prefetch {
 		t.Error("a person is not asked")
 	}
+	if !h.policy(update.Config{}).First {
+		t.Error("what arrives where nothing can be played is called an update")
+	}
+	if h.updates.loaded = true; h.policy(update.Config{}).First {
+		t.Error("an update of an installed game is called its installation")
+	}
 	if h.agreed = true; h.policy(update.Config{}).AskPinned {
 		t.Error("a person who agreed is asked again")
 	}

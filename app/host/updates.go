@@ -78,7 +78,7 @@ func (u *updates) updateOnce(ctx context.Context, f view, compatibility string) 
 func (u *updates) policy(c update.Config) update.Config {
 	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
 	c.Redirected, c.Prefetch, c.Applied = u.redirected(), true, u.applied()
-	c.AskPinned = u.asks && !u.agreed
+	c.AskPinned, c.First = u.asks && !u.agreed, !u.loaded
 	return c
 }
 

@@ -94,6 +94,8 @@ func headline(s update.Status) string {
 		switch {
 		case s.Damage != nil:
 			mode = "repair"
+		case s.Mode == update.Binaries && s.First:
+			mode = "first"
 		case s.Mode == update.Binaries:
 			mode = "binaries"
 		}
@@ -101,6 +103,9 @@ func headline(s update.Status) string {
 	case update.Waiting:
 		return waitKey(s.Fault)
 	case update.Done:
+		if s.First && s.Outcome == update.BinariesStaged {
+			return "phase.committing.first"
+		}
 		return doneKey(s.Outcome)
 	default:
 		return "phase." + s.Phase.String()

@@ -54,6 +54,9 @@ func moments() []moment {
 			s.Mode, s.File, s.Files, s.FilesDone = update.Binaries, "EmberReach.so", 1, 0
 			s.FileSize, s.FileDone, s.Bytes, s.BytesDone = 8_000_000, 3_100_000, 8_000_000, 3_100_000
 		})},
+		{"fetching the game", with(fetching, func(s *update.Status) { s.Mode, s.First = update.Binaries, true })},
+		{"putting the game in place", with(fetching, func(s *update.Status) { s.Phase, s.Mode, s.First = update.Committing, update.Binaries, true })},
+		{"the game is staged", update.Status{Phase: update.Done, Outcome: update.BinariesStaged, First: true}},
 		{"fetching, speed unknown", with(fetching, func(s *update.Status) { s.Rate = 0 })},
 		{"fetching, nothing there yet", with(fetching, func(s *update.Status) {
 			s.FileDone, s.FilesDone, s.BytesDone, s.Rate = 0, 0, 0, 0

@@ -99,7 +99,7 @@ func (l *loop) finish() Status {
 func (l *loop) status() Status {
 	s, p := l.state, l.meter.snapshot()
 	status := Status{
-		Phase: s.Phase, Mode: s.Mode, Outcome: s.Outcome, Fault: s.Fault, Judgement: s.Judgement, Server: l.cfg.Server,
+		Phase: s.Phase, Mode: s.Mode, Outcome: s.Outcome, Fault: s.Fault, Judgement: s.Judgement, Server: l.cfg.Server, First: l.cfg.First,
 		Offer: s.Offer, Ahead: s.Ahead, HeldBack: s.Plan.HeldBack, Damage: s.Plan.Damage,
 		Files: len(s.Plan.Wants), FilesDone: s.Verified, Bytes: s.Plan.Bytes, BytesDone: p.total,
 		Attempt: s.Attempt, Started: l.started,

@@ -70,6 +70,7 @@ type Status struct {
 	Ahead     bool   // a maintenance is on, and the files of the update after it are being fetched
 	HeldBack  bool   // the server offers a set that was rolled back after failed starts: the installed set stays, or was repaired
 	Server    string // host:port as requested
+	First     bool   // nothing that can be played is installed: what arrives is the game, not an update of it
 
 	File      string // the file being hashed (Comparing) or fetched (Fetching, Verifying); empty otherwise
 	FileSize  int64

@@ -18,6 +18,7 @@ type Config struct {
 	Stage         Stage
 	CanSelfUpdate bool   // the platform lets the host replace its native module
 	Server        string // host:port as requested, for Status only
+	First         bool   // nothing that can be played is installed, for Status only
 
 	Redirected bool  // another server redirected the client here: a second redirect is not followed
 	AskPinned  bool  // an update required by the account's floor ends in PlayerPinned, so that the player can decide
