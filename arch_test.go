@@ -192,7 +192,7 @@ var imports = map[string]row{
 	"build/pack/icon":                 {others: []string{image}},
 	"build/pack/linux":                {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto/product"}, others: []string{toml, "github.com/goreleaser/nfpm/v2"}},
 	"build/pack/macos":                {ours: []string{"build/pack/bundle", "build/pack/icon", "netproto/release"}},
-	"build/compatgen":                 {ours: []string{"netproto/compat", "runtime/abi"}, others: []string{kong, "golang.org/x/mod/modfile", "golang.org/x/tools/go/packages"}},
+	"build/compatgen":                 {ours: []string{"netproto/compat", "platform/commandline", "runtime/abi"}, others: []string{kong, "golang.org/x/mod/modfile", "golang.org/x/tools/go/packages"}},
 	"build/lab/bench/minimal":         {ours: []string{".", "assets"}, others: []string{fyne}},
 
 	// What several nodes share.

@@ -82,7 +82,7 @@ archive() {
 	mkdir -p "$work/$2/runtime/abi"
 	cp runtime/abi/*.h "$work/$2/runtime/abi/" # what modules include; the docs link to it
 	mkdir -p "$work/$2/completions"
-	for program in collet collet-server collet-client; do # of this machine: they print the same for every target
+	for program in collet collet-server collet-client compatgen; do # of this machine: they print the same for every target
 		"$bin/$program" --man "$work/$2/man/man1"
 		for shell in bash zsh fish powershell; do "$bin/$program" --completion $shell >"$work/$2/completions/$program.$shell"; done
 	done

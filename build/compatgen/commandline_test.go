@@ -19,3 +19,22 @@ func TestExamples(t *testing.T) {
 		return parser
 	})
 }
+
+// TestManualPages writes a page for each command.
+func TestManualPages(t *testing.T) {
+	dir := t.TempDir()
+	parser, err := newParser(new(commands), t.Context(), out{io.Discard, io.Discard}, kong.Exit(func(code int) { panic(code) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if code := recover(); code != 0 {
+				t.Fatal(code)
+			}
+		}()
+		_, err := parser.Parse([]string{"--man", dir})
+		t.Errorf("the program goes on: %v", err)
+	}()
+	commandlinetest.Manual(t, dir, len(commandlinetest.Commands(parser.Model.Node)))
+}

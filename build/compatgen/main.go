@@ -1,7 +1,7 @@
 // Command compatgen turns the declarations that clients and servers share into hashes and tables, and detects changes of them.
 //
 //	compatgen gen [DIR]            write the outputs
-//	compatgen check [DIR]          list everything that is stale, changed or reused; exit code 1 if there is something
+//	compatgen check [DIR]          list everything that is stale, changed or reused
 //	compatgen explain NAME [DIR]   print the canonical form of a component, the input of its hash
 //	compatgen release [DIR]        store the manifest of this logic version as its baseline
 //
@@ -12,6 +12,8 @@
 //
 // The same source always gives the same outputs: the dates in them are those of the commit that changed a declaration
 // (SOURCE_DATE_EPOCH, or git), and the lock keeps them. docs/COMPATIBILITY.md is the guide.
+//
+// The exit code is 1 if check found something, or if another command failed, and 2 for a wrong command line or a folder without a project.
 package main
 
 import (
@@ -30,6 +32,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"collet/netproto/compat"
+	"collet/platform/commandline"
 )
 
 // commands are the command line.
@@ -38,6 +41,9 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"List everything that is stale, changed or reused."`
 	Explain explainCommand `cmd:"" help:"Print the canonical form of a component, the input of its hash."`
 	Release releaseCommand `cmd:"" help:"Store the manifest of this logic version as its baseline."`
+
+	Completion commandline.CompletionFlag `placeholder:"SHELL" help:"Print the completion for bash, zsh, fish or powershell, and end."`
+	Man        commandline.ManFlag        `placeholder:"DIR" help:"Write the manual pages into a folder, and end."`
 }
 
 // out are the outputs of commands.
@@ -49,7 +55,9 @@ type genCommand struct {
 
 // Help is what --help adds to the flags.
 func (genCommand) Help() string {
-	return `  compatgen gen
+	return `Prints the files that it wrote. Files that are right already stay as they are.
+
+  compatgen gen
   compatgen gen game`
 }
 
@@ -79,7 +87,10 @@ type checkCommand struct {
 
 // Help is what --help adds to the flags.
 func (checkCommand) Help() string {
-	return `  compatgen check game`
+	return `Writes nothing, and prints one line for each obstacle to a release. With one or more the exit code is 1, without a
+project in the folder it is 2.
+
+  compatgen check game`
 }
 
 // errProblems says that check found and printed problems.
@@ -112,7 +123,9 @@ type explainCommand struct {
 
 // Help is what --help adds to the flags.
 func (explainCommand) Help() string {
-	return `  compatgen explain Camera game
+	return `Prints it in lines, and its hash. A part of the name is enough to be told the whole ones.
+
+  compatgen explain Camera game
   compatgen explain Camera game --logic 6`
 }
 
@@ -161,7 +174,9 @@ type releaseCommand struct {
 
 // Help is what --help adds to the flags.
 func (releaseCommand) Help() string {
-	return `  compatgen release game --build-id 812 --branch main`
+	return `Run it when the game with this logic version is released. A baseline is never overwritten.
+
+  compatgen release game --build-id 812 --branch main`
 }
 
 // Run writes the baseline.
@@ -214,6 +229,15 @@ func newParser(c *commands, ctx context.Context, o out, more ...kong.Option) (*k
 		kong.Writers(o.text, o.notes), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(o)}, more...)...)
 }
 
+// usageError is a fault of the command line: the exit code is 2.
+type usageError struct {
+	error
+	command string // that has the help
+}
+
+// Unwrap is for errors.Is.
+func (e *usageError) Unwrap() error { return e.error }
+
 // runCommand is the program without its process.
 func runCommand(ctx context.Context, args []string, o out) error {
 	var c commands
@@ -221,19 +245,41 @@ func runCommand(ctx context.Context, args []string, o out) error {
 	if err != nil {
 		return err
 	}
+	if commandline.Complete(parser, args) {
+		return nil
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return err
+		command := "compatgen"
+		if fault := (*kong.ParseError)(nil); errors.As(err, &fault) && fault.Context.Selected() != nil {
+			command = fault.Context.Selected().FullPath()
+		}
+		return &usageError{err, command}
 	}
-	return parsed.Run()
+	err = parsed.Run()
+	if errors.Is(err, errNoProject) {
+		return &usageError{err, parsed.Selected().FullPath()}
+	}
+	return err
 }
+
+// The exit codes.
+const (
+	exitFailed = 1 // also of check, where it found something
+	exitUsage  = 2
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := runCommand(ctx, os.Args[1:], out{os.Stdout, os.Stderr})
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "compatgen:", err)
-		os.Exit(1)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "compatgen:", err)
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		fmt.Fprintf(os.Stderr, "%s --help tells more\n", wrong.command)
+		os.Exit(exitUsage)
+	}
+	os.Exit(exitFailed)
 }

@@ -56,10 +56,16 @@ func TestT14Program(t *testing.T) {
 		{func() { change(t, boat, `Name="Crash"`, `Name="Collide"`) }, dir, []string{"check"}, 0, nil, nil},
 		{nil, dir, []string{"explain", "Harbour::TideComponent"}, 0, []string{`(component "Harbour.TideComponent"`, `"Level" f32`}, nil},
 		{nil, dir, []string{"explain", "tide"}, 1, nil, []string{`explain "tide": logic version 7 has no such component; it has Harbour.TideComponent`}},
-		{nil, elsewhere, []string{"check"}, 1, nil, []string{"compatgen.json"}},
-		{nil, dir, []string{"generate"}, 1, nil, []string{"generate"}},
-		{nil, dir, nil, 1, nil, []string{"compatgen: expected one of"}},
-		{nil, dir, []string{"check", "--help"}, 0, []string{"List everything that is stale"}, nil},
+		{nil, elsewhere, []string{"check"}, 2, nil, []string{"compatgen: compatgen.json: there is no such file; name the folder that has one", "\ncompatgen check --help tells more\n"}},
+		{nil, elsewhere, []string{"gen", "nowhere"}, 2, nil, []string{"compatgen: " + filepath.Join("nowhere", "compatgen.json") + ": there is no such file"}},
+		{nil, dir, []string{"generate"}, 2, nil, []string{"generate", "\ncompatgen --help tells more\n"}},
+		{nil, dir, []string{"check", "--all"}, 2, nil, []string{"unknown flag --all", "\ncompatgen check --help tells more\n"}},
+		{nil, dir, nil, 2, nil, []string{"compatgen: expected one of"}},
+		{nil, dir, []string{"check", "--help"}, 0, []string{"List everything that is stale", "\n    compatgen check game\n"}, nil},
+		{nil, dir, []string{"gen", "--help"}, 0, []string{"\n    compatgen gen\n    compatgen gen game\n"}, nil},
+		{nil, dir, []string{"--completion", "fish"}, 0, []string{"compatgen"}, nil},
+		{nil, dir, []string{"--complete=rel"}, 0, []string{"release\tStore the manifest"}, nil},
+		{nil, elsewhere, []string{"--man", "pages"}, 0, nil, nil},
 	} {
 		if step.do != nil {
 			step.do()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,12 +43,18 @@ type project struct {
 	dir string
 }
 
+// errNoProject says that a folder has no projectFile, or does not exist.
+var errNoProject = errors.New("there is no such file")
+
 // openProject reads the project of a folder.
 func openProject(dir string) (*project, error) {
 	path := filepath.Join(dir, projectFile)
 	data, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w; name the folder that has one, or write it: docs/COMPATIBILITY.md shows how", path, errNoProject)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the project: %w", err)
 	}
 	p := &project{GoTable: "compat_gen.go", Manifest: "manifest.json", Lock: "compat.lock", Baselines: "baselines", TableName: "Compat", dir: dir}
 	if err := strictJSON(data, p); err != nil {
