@@ -13,6 +13,7 @@ import (
 	"collet/build/cmd/collet/console"
 	"collet/build/publish"
 	"collet/build/publish/keyring"
+	"collet/build/publish/places"
 	"collet/netproto/release/trust"
 	"collet/platform"
 	"collet/platform/text"
@@ -87,6 +88,7 @@ type workshop struct {
 	flags   folderFlags
 	shows   *console.Progress
 	eta     stepETA
+	others  places.Report // what became of the other places
 }
 
 // openFolder opens the folder. The caller closes it.

@@ -78,10 +78,7 @@ func (r releasePromoteCommand) Run(ctx context.Context, c console.Console) error
 	} else {
 		err = r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, work)
 	}
-	if err != nil {
-		return err
-	}
-	return cmp.Or(r.Print(c.Out, p.forPrograms(), p.print), v.refusal())
+	return cmp.Or(p.tell(r.JSONFlags, c.Out, err), v.refusal())
 }
 
 // changeFlags are those of commands that change lines of the signed list. Embed it.

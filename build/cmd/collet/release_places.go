@@ -91,6 +91,7 @@ func (w *workshop) mirror(ctx context.Context, o otherPlaces, remove bool) error
 		return nil
 	}
 	report, err := w.Folder.Mirror(ctx, o.outs, places.Options{Quorum: o.quorum, Remove: remove})
+	w.others = report
 	w.shows.ClearLine()
 	for i, p := range report.Places {
 		switch {
@@ -102,6 +103,35 @@ func (w *workshop) mirror(ctx context.Context, o otherPlaces, remove bool) error
 		}
 	}
 	return err
+}
+
+// placeRow is a place for programs.
+type placeRow struct {
+	Name    string `json:"name"`
+	Current bool   `json:"current"`        // up to date
+	Sees    *int64 `json:"sees,omitempty"` // version of the list that its players see, 0 for none; left out if it is not known
+	Files   int    `json:"files"`          // written
+	Bytes   int64  `json:"bytes"`          // written
+	Removed int    `json:"removed"`
+	Failed  string `json:"failed,omitempty"` // the step that failed; left out if the place waits for the others
+	Error   string `json:"error,omitempty"`
+}
+
+func placeRows(r places.Report) (rows []placeRow) {
+	for _, p := range r.Places {
+		row := placeRow{Name: p.Name, Current: p.Err == nil && p.Shown, Files: p.Files, Bytes: p.Bytes, Removed: p.Removed, Failed: string(p.Failed)}
+		switch {
+		case p.Shown:
+			row.Sees = &r.Version
+		case p.Known && p.Failed != places.StepTimestamp:
+			row.Sees = &p.Before
+		}
+		if p.Err != nil {
+			row.Error = p.Err.Error()
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // leftBehind tells what became of a place that is not up to date.

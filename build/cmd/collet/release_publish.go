@@ -200,10 +200,7 @@ func (r releasePublishCommand) Run(ctx context.Context, c console.Console) error
 	} else {
 		err = r.changingOrProposing(ctx, c, r.folderFlags, r.keyFlags, r.allowFlags, r.outputFlags, work)
 	}
-	if err = errors.Join(err, done()); err != nil {
-		return err
-	}
-	return cmp.Or(r.Print(c.Out, p.forPrograms(), p.print), v.refusal())
+	return cmp.Or(p.tell(r.JSONFlags, c.Out, errors.Join(err, done())), v.refusal())
 }
 
 // openGame opens the folder of the game, or composes it as collet.toml describes. done closes it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,12 +24,14 @@ type published struct {
 	publish.Summary
 	updates []publish.Update // for each release, what changes for players
 	dryRun  bool
+	shop    *workshop // knows what became of other places; nil if nothing was made
 
 	imagined bool // the dry run of a first publication: there is no release folder
 }
 
 // addUpdates compares each release with those before it, and warns of signed rules that are older than it.
 func (p *published) addUpdates(ctx context.Context, c console.Console, w *workshop) error {
+	p.shop = w
 	for _, r := range p.Releases {
 		if s, document, err := w.RulesOf(r.Entry.Channel); err != nil {
 			fmt.Fprintf(c.Err, "note: %v\n", err)
@@ -193,5 +196,15 @@ func (p published) forPrograms() any {
 		Objects  int     `json:"objects"`
 		Seconds  float64 `json:"seconds"`
 		DryRun   bool    `json:"dryRun,omitempty"`
-	}{rows, p.Objects, p.Took.Seconds(), p.dryRun}
+
+		Places []placeRow `json:"places,omitempty"`
+	}{rows, p.Objects, p.Took.Seconds(), p.dryRun, placeRows(p.shop.others)}
+}
+
+// tell prints a change that ended with err. Programs are told of it also if a place was not brought up to date.
+func (p published) tell(f console.JSONFlags, out io.Writer, err error) error {
+	if err != nil && !(f.JSON && p.shop != nil && len(p.shop.others.Places) > 0) {
+		return err
+	}
+	return errors.Join(err, f.Print(out, p.forPrograms(), p.print))
 }
