@@ -132,6 +132,8 @@ func (o options) checkCombinations() error {
 	switch {
 	case o.asks() && o.Control != "", o.Command == askHealth && o.healthAddress().HTTPAddress != "":
 		return nil
+	case o.asks() && o.Config == "":
+		return errNoControl
 	case o.Config == "" && o.Root == "" && o.Compat == "" && o.Release.Folder == "":
 		return errors.New("nothing to serve: give --config FILE, or --release DIR, or --root DIR and --compat VERSION; " + ownConfig + " beside this program would do, too")
 	case o.Release.Folder != "" && (o.Root != "" || o.Compat != ""):
