@@ -152,8 +152,7 @@ func TestTwoMoveOut(t *testing.T) {
 			t.Fatal(errs)
 		}
 		wants(t, errs[second], fmt.Sprintf("node %q has had the store for itself", first))
-		c := named(second, at)
-		nodes[second].now.Store(&c)
+		wants(t, nodes[second].tries(operator.KindNATS, false, named(second, at)), fmt.Sprintf("nothing was moved: from: node %q has had the store for itself", first))
 		text := fmt.Sprint("alone ", round)
 		noError(t, nodes[first].says(text))
 		nodes[first].moves(t, operator.KindNATS, named(first, at))

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -253,7 +254,12 @@ func (o *Operator) joinCluster(ctx context.Context, by Actor, m Move, store Move
 		return fmt.Errorf("nothing was moved: %w", err)
 	}
 	_, node := store.Kind()
-	if err := o.recordMove(by, m, store, Place{Kind: KindNATS, Node: node}); err != nil {
+	err := o.recordMove(by, m, store, Place{Kind: KindNATS, Node: node})
+	var taken *InputError
+	switch {
+	case errors.As(err, &taken): // another node has it: this one had never left the cluster
+		return fmt.Errorf("nothing was moved: %w", err)
+	case err != nil:
 		return fmt.Errorf("the store is in the cluster, and the history could not say so: %w", err)
 	}
 	return nil
@@ -279,7 +285,7 @@ func (o *Operator) recordMove(by Actor, m Move, store Mover, to Place) error {
 		if err != nil || from.Kind == to.Kind && from.Node == to.Node {
 			return err
 		}
-		if err := from.Taken(to.Node, fmt.Sprintf("Repeat this with confirm at %q", to.Node)); err != nil && !m.Confirm { // two nodes by themselves would go different ways
+		if err := from.Taken(to.Node, fmt.Sprintf("Repeat this with --yes (confirm, over the API) at %q", to.Node)); err != nil && !m.Confirm { // two nodes by themselves would go different ways
 			return err
 		}
 		if from.Since = (time.Time{}); from.Kind != KindBolt {
