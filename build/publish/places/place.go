@@ -25,8 +25,8 @@ import (
 // atOnce is the number of concurrent writes, since a store takes tens of milliseconds to answer each.
 const atOnce = 8
 
-// again is the advice after a write that failed.
-const again = "run the same command again: it goes on where it stopped"
+// again is the advice after a write that failed. The command itself can't be repeated: publish would find that nothing has changed.
+const again = "collet release sync goes on where it stopped, with the same --to"
 
 // place is the state of one place in an Update.
 type place struct {

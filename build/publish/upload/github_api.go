@@ -110,7 +110,7 @@ func (g gitHubAPI) do(ctx context.Context, r apiRequest, read func(io.Reader) er
 		case err == nil || ctx.Err() != nil:
 			return cmp.Or(err, ctx.Err())
 		case limited > 0 && (waits >= maxRateWaits || limited > maxRateWait):
-			return advice.Because(err, "run the same command again later: it goes on where it stopped", "GitHub accepts no more requests")
+			return advice.Because(err, "later collet release sync goes on where it stopped, with the same --to", "GitHub accepts no more requests")
 		case limited > 0:
 			waits++
 			g.notice(fmt.Sprintf("GitHub accepts no more requests for %v; waiting", limited.Round(time.Second)))

@@ -60,7 +60,7 @@ func TestRepeatedRequests(t *testing.T) {
 		"a rate limit":             {[]answer{limited, done}, []time.Duration{time.Minute}, 1, ""},
 		"429 without a time":       {[]answer{{429, nil, ""}, done}, []time.Duration{time.Minute}, 1, ""},
 		"403 without permission":   {[]answer{{403, nil, `{"message":"Resource not accessible"}`}}, nil, 0, "needs the permission contents: write"},
-		"a rate limit of hours":    {[]answer{{403, map[string]string{"Retry-After": "7200"}, ""}}, nil, 0, "run the same command again later"},
+		"a rate limit of hours":    {[]answer{{403, map[string]string{"Retry-After": "7200"}, ""}}, nil, 0, "later collet release sync goes on"},
 		"a limit without end":      {[]answer{limited}, slices.Repeat([]time.Duration{time.Minute}, maxRateWaits), maxRateWaits, "GitHub accepts no more requests"},
 		"requests are used up":     {[]answer{{403, map[string]string{"X-RateLimit-Remaining": "0"}, ""}, done}, []time.Duration{time.Minute}, 1, ""},
 		"until a time in the past": {[]answer{{403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, ""}, done}, []time.Duration{time.Second}, 1, ""},
