@@ -350,6 +350,19 @@ func (c *connecting) requestSequel(ctx context.Context, likely installedRelease)
 	entry := release.Entry{Product: likely.Product, Channel: likely.Channel, Target: likely.Target, Number: likely.Number}
 	if !c.objects.small.Has(entry.SequelPath()) { // received parts of an interrupted sequel are kept, and the rest is requested by name
 		ctx = context.WithoutCancel(ctx) // Fetch needs it after Connect
-		c.objects.setSequel(startSequel(ctx, c.mirrors.list()[0], entry, c.objects.small, c.progress.countFetched, c.o.Log))
+		c.objects.setSequel(startSequel(ctx, c.mirrors.list()[0], entry, c.sequelReader(likely.Head), c.objects.small, c.progress.countFetched, c.o.Log))
+	}
+}
+
+// sequelReader is what a relative sequel may leave out: the verified list as it is now, the keys that sign lists, and the head that is
+// kept. The result is called in another goroutine, and only if there is an update.
+func (c *connecting) sequelReader(head object) func() release.SequelReader {
+	list, err := c.lists.client.Entries()
+	has, memory := release.SequelReader{List: list, Keys: c.lists.client.Root().ListKeys()}, c.memory
+	return func() release.SequelReader {
+		if err == nil {
+			has.Head = memory.headBytes(release.Object(head))
+		}
+		return has
 	}
 }

@@ -14,7 +14,8 @@
 //   - Only files that the game's keys signed are accepted, and never an older version of a document than before. Expired metadata, or
 //     a wrong clock, keep the installed set and report that it may not be current.
 //   - The sequel to the installed release is requested together with the timestamp, from the first mirror: lists, head and a small
-//     patch in one answer. Its parts are verified like the files that they copy. A wrong part is requested by its own name.
+//     patch in one answer, which leaves out what is in the kept list and head. Its parts are verified like the files that they copy. A
+//     wrong part is requested by its own name.
 //   - A content that another file of the install has is copied. A content that the set patch makes from intact old files is patched, or
 //     the expanded set patch makes it (execute_expanded.go), whichever takes less time. For the rest, missing chunks or whole objects
 //     are fetched, whichever takes less time.

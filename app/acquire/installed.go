@@ -132,12 +132,17 @@ func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 	if e.Head.IsZero() {
 		return release.Head{}, false
 	}
-	data, err := platform.ReadFile(m.fs, m.name(e.Head.Sum.Hex()+headSuffix), release.MaxHead)
-	if err != nil {
-		return release.Head{}, false
-	}
-	head, err := trust.OpenHead(trust.UnverifiedBytes(data), e)
+	head, err := trust.OpenHead(trust.UnverifiedBytes(m.headBytes(e.Head)), e)
 	return head, err == nil
+}
+
+// headBytes reads what is stored as a head, unverified; nil if there is none. It is safe for concurrent use.
+func (m *installMemory) headBytes(o release.Object) []byte {
+	data, err := platform.ReadFile(m.fs, m.name(o.Sum.Hex()+headSuffix), release.MaxHead)
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // keepHead stores a verified head.

@@ -33,13 +33,14 @@ const (
 type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	keep   *download.Pieces // keeps received bytes for a later process
-	count  func(n int)      // called with the number of received bytes
+	has    func() release.SequelReader // what a relative sequel may leave out
+	keep   *download.Pieces            // keeps received bytes for a later process
+	count  func(n int)                 // called with the number of received bytes
 
 	mu    sync.Mutex
 	parts []*sequelPart
 	table bool          // parts are known
-	plain chan struct{} // nil unless there is no packed sequel; closed when the plain one is needed
+	next  chan struct{} // nil unless there is no relative sequel; closed when the packed one is needed
 	over  bool          // reading has ended
 	step  chan struct{} // closed when one of these changes
 	used  bool          // a part was returned
@@ -53,10 +54,10 @@ type sequelPart struct {
 	taken bool
 }
 
-// startSequel begins to read the sequel to an entry.
-func startSequel(ctx context.Context, mirror download.Mirror, entry release.Entry, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
+// startSequel begins to read the sequel to an entry. It calls has and count from another goroutine.
+func startSequel(ctx context.Context, mirror download.Mirror, entry release.Entry, has func() release.SequelReader, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
-	q := &sequel{cancel: cancel, keep: keep, count: count, step: make(chan struct{})}
+	q := &sequel{cancel: cancel, has: has, keep: keep, count: count, step: make(chan struct{})}
 	q.done.Go(func() {
 		err := q.read(ctx, mirror, entry)
 		q.change(func() { q.over = true })
@@ -84,28 +85,31 @@ func (q *sequel) change(do func()) {
 	q.step = make(chan struct{})
 }
 
-// read reads the whole sequel into memory, at most release.MaxSequel bytes. Folders of earlier publishers have only the plain one.
+// read reads the whole sequel into memory, at most release.MaxSequel bytes. New players have the packed one only, and so have clients
+// without the base of the relative one. Folders of earlier publishers lack the relative one.
 func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release.Entry) error {
 	patience := time.AfterFunc(sequelPatience, q.cancel)
 	defer patience.Stop()
-	body, err := mirror.Get(ctx, entry.PackedSequelPath(), 0, -1, release.MaxSequel)
-	if errors.Is(err, fs.ErrNotExist) {
+	first := entry.RelativeSequelPath()
+	if entry.Number == 0 {
+		first = entry.PackedSequelPath()
+	}
+	body, r, table, err := q.open(ctx, mirror, first)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if entry.Number != 0 && (missing || errors.Is(err, release.ErrOtherBase)) {
 		patience.Stop()
-		if err := q.awaitNeed(ctx); err != nil {
-			return err
+		if missing {
+			if err := q.awaitNeed(ctx); err != nil {
+				return err
+			}
 		}
 		patience.Reset(sequelPatience)
-		body, err = mirror.Get(ctx, entry.SequelPath(), 0, -1, release.MaxSequel)
+		body, r, table, err = q.open(ctx, mirror, entry.PackedSequelPath())
 	}
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	r := bufio.NewReaderSize(countedReader{body, q.count}, sequelPage)
-	table, err := release.ReadSequelTable(r)
-	if err != nil {
-		return err
-	}
 	if len(table) > 0 { // that of the newest release is empty, and may come after what was kept is removed
 		q.keep.Add(entry.SequelPath(), -1, 0, nil)
 	}
@@ -140,10 +144,23 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release
 	return nil
 }
 
+// open requests a sequel and reads its table. The caller closes body, unless there is an error.
+func (q *sequel) open(ctx context.Context, mirror download.Mirror, name string) (body io.Closer, r *bufio.Reader, table []release.SequelPart, err error) {
+	answer, err := mirror.Get(ctx, name, 0, -1, release.MaxSequel)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	r = bufio.NewReaderSize(countedReader{answer, q.count}, sequelPage)
+	if table, err = release.ReadSequelTable(r, q.has); err != nil {
+		return nil, nil, nil, errors.Join(err, answer.Close())
+	}
+	return answer, r, table, nil
+}
+
 // awaitNeed waits until a part is asked for: a client without an update needs no sequel.
 func (q *sequel) awaitNeed(ctx context.Context) error {
 	needed := make(chan struct{})
-	q.change(func() { q.plain = needed })
+	q.change(func() { q.next = needed })
 	select {
 	case <-needed:
 		return nil
@@ -152,15 +169,15 @@ func (q *sequel) awaitNeed(ctx context.Context) error {
 	}
 }
 
-// needPlain requests the plain sequel if there is no packed one, and reports whether its table is not there yet. It holds mu.
-func (q *sequel) needPlain() bool {
-	if q.plain == nil || q.table || q.over {
+// needNext requests the packed sequel if there is no relative one, and reports whether its table is not there yet. It holds mu.
+func (q *sequel) needNext() bool {
+	if q.next == nil || q.table || q.over {
 		return false
 	}
 	select {
-	case <-q.plain:
+	case <-q.next:
 	default:
-		close(q.plain)
+		close(q.next)
 	}
 	return true
 }
@@ -178,7 +195,7 @@ func (r countedReader) Read(p []byte) (int, error) {
 }
 
 // takePart waits for a part and returns it. It is false if the file is not a part, was returned before, or does not arrive; then the caller
-// requests the file by its name. It is also false while the plain sequel is requested in place of a packed one: a folder may have neither,
+// requests the file by its name. It is also false while the packed sequel is requested in place of a missing relative one: a folder may have neither,
 // and both requests together save a round trip. progress, which may be nil, is called with the number of received bytes.
 func (q *sequel) takePart(ctx context.Context, name string, progress func(done int64)) ([]byte, bool) {
 	if q == nil {
@@ -216,7 +233,7 @@ func (q *sequel) findPart(name string) (part *sequelPart, here int64, step <-cha
 	switch {
 	case part != nil && here == part.size:
 		part.taken, q.used = true, true
-	case q.over, q.table && part == nil, q.needPlain():
+	case q.over, q.table && part == nil, q.needNext():
 		return nil, 0, nil
 	}
 	return part, here, q.step
@@ -226,7 +243,7 @@ func (q *sequel) findPart(name string) (part *sequelPart, here int64, step <-cha
 func (q *sequel) waitForPart(ctx context.Context, name string) bool {
 	for q != nil {
 		q.mu.Lock()
-		q.needPlain()
+		q.needNext()
 		table, over, step := q.table, q.over, q.step
 		there := slices.ContainsFunc(q.parts, func(p *sequelPart) bool {
 			return p.name == name && !p.taken && (!over || int64(len(p.data)) == p.size)

@@ -24,7 +24,7 @@ func sequels() map[string]func(*testing.T, *publisher) {
 		"sequel at once":                        sequelAtOnce,
 		"sequel with digests":                   sequelWithSums,
 		"sequel without a patch":                sequelLists,
-		"sequel of an earlier publisher":        sequelPlain,
+		"sequel of an earlier publisher":        sequelPacked,
 		"sequel with any byte wrong":            sequelWrong,
 		"sequel that ends early":                sequelCut,
 		"sequel from yesterday":                 sequelOld,
@@ -88,10 +88,10 @@ func sequelWithSums(t *testing.T, p *publisher) {
 	}
 }
 
-// sequelPlain: a folder with plain sequels alone takes one more request; TestUpdateCost counts its round trips.
-func sequelPlain(t *testing.T, p *publisher) {
+// sequelPacked: a folder without relative sequels takes one more request; TestUpdateCost counts its round trips.
+func sequelPacked(t *testing.T, p *publisher) {
 	mirror := p.mirror()
-	mirror.plainOnly = true
+	mirror.absolute = true
 	c := newClient(t, p, mirror).at(7)
 	mirror.forget()
 	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
@@ -126,7 +126,7 @@ func sequelWrong(t *testing.T, p *publisher) {
 		return data
 	}
 	newClient(t, p, look).at(7).run()
-	if size < 800 {
+	if size < 600 {
 		t.Fatalf("the sequel has %d bytes", size)
 	}
 	samples := 6
@@ -152,7 +152,7 @@ func sequelWrong(t *testing.T, p *publisher) {
 }
 
 func sequelCut(t *testing.T, p *publisher) {
-	for _, left := range []int{0, 2, 3, 40, 400, 2000, 3000} {
+	for _, left := range []int{0, 2, 3, 6, 10, 40, 400, 2000, 3000} {
 		mirror := p.mirror()
 		c := newClient(t, p, mirror).at(7)
 		mirror.bend = func(name string, data []byte) []byte {

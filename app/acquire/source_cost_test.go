@@ -34,15 +34,15 @@ func TestUpdateCost(t *testing.T) {
 		name    string
 		next    tree
 		patches *int   // nil: as the settings say
-		folder  string // "" has both forms of sequels, "plain" the plain ones, "bare" none
+		folder  string // "" has all forms of sequels, "packed" no relative ones, "bare" none
 		trips   float64
 		bytes   int64
 		lab     bool // making the patch takes some ten seconds
 	}{
 		{"two files, by patch", edit(2, tree{}), nil, "", 1, 1500, false},
 		{"two files, by patch, without the sequel", edit(2, tree{}), nil, "bare", 4, 2900, false},
-		// The plain sequel may come too late for the lists, which are requested by name then.
-		{"two files, by patch, with the plain sequel", edit(2, tree{}), nil, "plain", 3, 5400, false},
+		// The packed sequel may come too late for the lists, which are requested by name then.
+		{"two files, by patch, with the packed sequel", edit(2, tree{}), nil, "packed", 3, 3900, false},
 		{"two files, by changes", edit(2, tree{}), &none, "", 2, 4600, false},
 		{"two files, by changes, without the sequel", edit(2, tree{}), &none, "bare", 5, 4600, false},
 		{"a module, by patch", edit(0, tree{"Lathe.so": edited(base["Lathe.so"], 5)}), nil, "", 1, 2900, false},
@@ -58,7 +58,7 @@ func TestUpdateCost(t *testing.T) {
 				c := newClient(t, p).at(1)
 				p.publish(2, s.next, publish.Request{Patches: s.patches})
 				mirror := p.mirror()
-				mirror.bare, mirror.plainOnly = s.folder == "bare", s.folder == "plain"
+				mirror.bare, mirror.absolute = s.folder == "bare", s.folder == "packed"
 				mirror.hurry = func(context.Context, string) error {
 					time.Sleep(time.Second)
 					return nil

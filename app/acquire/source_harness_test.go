@@ -219,8 +219,8 @@ type folderMirror struct {
 	fs   platform.FS
 	bare bool // it hands out no sequels
 
-	// plainOnly hands out no packed sequels, as the folders of earlier publishers.
-	plainOnly bool
+	// absolute hands out no relative sequels, as the folders of earlier publishers.
+	absolute bool
 
 	mu    sync.Mutex
 	asked []string
@@ -258,7 +258,7 @@ func (w *folderMirror) Get(ctx context.Context, name string, from, to, limit int
 		}
 	}
 	data, err := platform.ReadFile(w.fs, name, 1<<30)
-	if errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(name, "sequels/") && (w.bare || w.plainOnly && bytes.HasPrefix(data, []byte("CQ\x02"))) {
+	if errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(name, "sequels/") && (w.bare || w.absolute && bytes.HasPrefix(data, []byte("CQ\x03"))) {
 		return nil, &download.MissingError{Mirror: w.name, Name: name}
 	}
 	if err != nil {

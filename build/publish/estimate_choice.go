@@ -124,7 +124,11 @@ func (c *chooser) addSigned() error {
 		}
 		return nil
 	}
-	packed, err := release.PackSequel(parts)
+	var first map[string]int64 // without it the relative sequel is the packed one
+	if slices.Index(c.releases.earlier(c.fresh.entry), c.old.entry) < maxRelative {
+		first = c.releases.repo.FirstListed()
+	}
+	packed, err := files.packRelative(c.old.entry, parts, first)
 	c.signed.Bytes += int64(len(packed))
 	c.sequel = map[string]bool{}
 	for _, p := range parts {

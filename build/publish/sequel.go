@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"collet/app/acquire"
@@ -15,11 +16,14 @@ import (
 )
 
 const (
-	// sequelFolder holds two files for each recent release: what a client of it needs to update, packed and plain, see
-	// release.PackSequel and release.EncodeSequel.
+	// sequelFolder holds three files for each recent release: what a client of it needs to update, relative to what it has, packed, and
+	// plain for early clients, see release.PackSequel and release.EncodeSequel.
 	sequelFolder = places.Sequels
 	// maxSequels is the number of releases of a channel and target that have a sequel: enough for players who return every few months.
 	maxSequels = 32
+	// maxRelative is the number of these that leave out what their client has: as many as have a patch by default. Each takes some
+	// milliseconds of every command, more than a packed one.
+	maxRelative = 5
 	// maxSequelPatch is the largest set patch in a sequel, in bytes. For a larger one the saved round trip is a small part.
 	maxSequelPatch = 1 << 20
 	// maxSequelLists is the largest size of a listing and its sources in a sequel without a patch, in bytes.
@@ -68,14 +72,18 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	wanted := map[string][]byte{}
+	none, err := release.PackSequel(nil, release.SequelBase{})
+	if err != nil {
+		return nil, err
+	}
+	wanted, first := map[string][]byte{}, s.releases.repo.FirstListed()
 	for _, t := range s.tracks() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		first, err := s.collectFirst(t.newest, lists)
-		if err == nil && first != nil {
-			data, packErr := release.PackSequel(first)
+		parts, err := s.collectFirst(t.newest, lists)
+		if err == nil && parts != nil {
+			data, packErr := release.PackSequel(parts, release.SequelBase{})
 			for _, none := range t.none {
 				wanted[none.PackedSequelPath()], err = data, packErr
 			}
@@ -84,14 +92,15 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", t.newest.Path())
 		}
 		for _, e := range t.current[max(len(t.current)-maxSequels, 0):] {
-			if wanted[e.PackedSequelPath()], err = release.PackSequel(nil); err != nil { // caches keep a file better than a 404
-				return nil, err
-			}
+			wanted[e.PackedSequelPath()], wanted[e.RelativeSequelPath()] = none, none // caches keep a file better than a 404
 		}
-		for _, e := range t.others[:min(len(t.others), maxSequels)] {
+		for i, e := range t.others[:min(len(t.others), maxSequels)] {
 			parts, err := s.collect(e, t.newest, lists)
 			if err == nil && parts != nil {
 				err = addSequels(wanted, e, parts)
+			}
+			if err == nil && parts != nil && i < maxRelative {
+				wanted[e.RelativeSequelPath()], err = s.packRelative(e, parts, first)
 			}
 			if err != nil {
 				return nil, advice.Because(err, "run collet release verify", "sequel to release %s", e.Path())
@@ -142,8 +151,8 @@ func (s *sequelFiles) tracks() (list []sequelTrack) {
 	return list
 }
 
-// recent names the packed sequels to the last releases of each track and those of new players, and the sequels to as many releases before
-// these, which are outdated where only the recent ones are kept.
+// recent names the relative sequels to the last releases of each track and the packed ones of new players, and the sequels to as many
+// releases before these, which are outdated where only the recent ones are kept.
 func (s *sequelFiles) recent(most int) (names, outdated []string) {
 	for _, t := range s.tracks() {
 		for _, e := range t.none {
@@ -151,9 +160,9 @@ func (s *sequelFiles) recent(most int) (names, outdated []string) {
 		}
 		for i, e := range t.others[:min(len(t.others), 2*most)] {
 			if i < most {
-				names = append(names, e.PackedSequelPath())
+				names = append(names, e.RelativeSequelPath())
 			} else {
-				outdated = append(outdated, e.PackedSequelPath())
+				outdated = append(outdated, e.RelativeSequelPath())
 			}
 		}
 	}
@@ -161,13 +170,55 @@ func (s *sequelFiles) recent(most int) (names, outdated []string) {
 	return names, outdated
 }
 
-// addSequels adds both forms of a sequel: the packed one, and the plain one for earlier clients.
+// addSequels adds a sequel in all forms, the relative one without a base.
 func addSequels(wanted map[string][]byte, from release.Entry, parts []release.SequelPart) (err error) {
 	if wanted[from.SequelPath()], err = release.EncodeSequel(parts); err != nil {
 		return err
 	}
-	wanted[from.PackedSequelPath()], err = release.PackSequel(parts)
+	packed, err := release.PackSequel(parts, release.SequelBase{})
+	wanted[from.PackedSequelPath()], wanted[from.RelativeSequelPath()] = packed, packed
 	return err
+}
+
+// packRelative packs a sequel relative to what clients of a release have. first is the version of the first list with each release.
+func (s *sequelFiles) packRelative(from release.Entry, parts []release.SequelPart, first map[string]int64) ([]byte, error) {
+	var base release.SequelBase
+	if first[from.Path()] > 0 {
+		head, err := platform.ReadFile(s.releases.fs, from.Head.HeadPath(), release.MaxHead)
+		if err != nil {
+			return nil, err
+		}
+		repo := s.releases.repo
+		base = release.MakeSequelBase(surelyKnown(from, repo.Entries(), first), release.SequelReader{Head: head, Keys: repo.RootInfo().ListKeys()})
+	}
+	return release.PackSequel(parts, base)
+}
+
+// surelyKnown are the listed releases that every client of a release knows, because they were in the first list that had it. A run has no
+// others between its releases in any list since.
+func surelyKnown(from release.Entry, listed []release.Entry, first map[string]int64) (runs [][]release.Entry) {
+	all := map[string]release.Entry{}
+	for path := range first {
+		if e, taken, err := release.ParseEntryPath(path); err == nil && taken {
+			all[path] = e // without a head, unless it is still listed
+		}
+	}
+	for _, e := range listed {
+		all[e.Path()] = e
+	}
+	open := false
+	for _, e := range slices.SortedFunc(maps.Values(all), release.CompareEntries) {
+		version, known := first[e.Path()]
+		if known = known && version <= first[from.Path()] && !e.Head.IsZero(); known {
+			if last := len(runs) - 1; open && runs[last][0].Track() == e.Track() {
+				runs[last] = append(runs[last], e)
+			} else {
+				runs = append(runs, []release.Entry{e})
+			}
+		}
+		open = known
+	}
+	return runs
 }
 
 // collect collects what a client of one release needs to update to another: the signed lists, the head, and one download, if it is small.

@@ -19,26 +19,65 @@ import (
 	"collet/platform/testlevel"
 )
 
-// sequel reads the sequel to a release, in both forms: the parts' names in order. Each part has to be the file of that name.
+// sequel reads the sequel to a release, in all forms: the parts' names in order. Each part has to be the file of that name.
 func (s *stage) sequel(t *testing.T, number uint64) (names []string) {
 	t.Helper()
 	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
-	names = s.sequelAt(t, e.SequelPath())
-	if packed := s.sequelAt(t, e.PackedSequelPath()); !slices.Equal(packed, names) {
-		t.Errorf("packed, the sequel to %d has %q, and plain %q", number, packed, names)
+	names = s.sequelAt(t, e.SequelPath(), e)
+	for form, name := range map[string]string{"packed": e.PackedSequelPath(), "relative": e.RelativeSequelPath()} {
+		if other := s.sequelAt(t, name, e); !slices.Equal(other, names) {
+			t.Errorf("%s, the sequel to %d has %q, and plain %q", form, number, other, names)
+		}
 	}
 	return names
 }
 
-// sequelAt reads one sequel.
-func (s *stage) sequelAt(t *testing.T, name string) (names []string) {
+// listed are the releases of the signed list.
+func (s *stage) listed() (list []release.Entry) {
+	s.with(func(f *publish.Folder) error {
+		all, err := f.List()
+		for _, l := range all {
+			list = append(list, l.Entry)
+		}
+		return err
+	})
+	return list
+}
+
+// listKeys are the keys that sign lists.
+func (s *stage) listKeys() (ids []string) {
+	s.with(func(f *publish.Folder) error {
+		_, info, err := f.Root()
+		ids = info.ListKeys()
+		return err
+	})
+	return ids
+}
+
+// headBytes are the bytes of the head of a listed release; nil if it is not listed.
+func (s *stage) headBytes(t *testing.T, from release.Entry, list []release.Entry) []byte {
+	t.Helper()
+	i := slices.IndexFunc(list, func(e release.Entry) bool { return e.Path() == from.Path() })
+	if i < 0 {
+		return nil
+	}
+	head, err := platform.ReadFile(s.fs, list[i].Head.HeadPath(), release.MaxHead)
+	must(t, err)
+	return head
+}
+
+// sequelAt reads one sequel as a client of a release that knows the present list.
+func (s *stage) sequelAt(t *testing.T, name string, from release.Entry) (names []string) {
 	t.Helper()
 	data, err := platform.ReadFile(s.fs, name, release.MaxSequel)
 	if err != nil {
 		return nil
 	}
 	r := bufio.NewReader(bytes.NewReader(data))
-	table, err := release.ReadSequelTable(r)
+	table, err := release.ReadSequelTable(r, func() release.SequelReader {
+		list := s.listed()
+		return release.SequelReader{List: list, Head: s.headBytes(t, from, list), Keys: s.listKeys()}
+	})
 	must(t, err)
 	for _, p := range table {
 		part := p.Data
@@ -68,18 +107,20 @@ func (s *stage) wantSequel(t *testing.T, number uint64, want []string) {
 	}
 }
 
-// wantEmpty checks that a release that nothing follows has a packed sequel without parts, which caches keep, and no plain one.
+// wantEmpty checks that a release that nothing follows has a relative and a packed sequel without parts, which caches keep, and no plain one.
 func (s *stage) wantEmpty(t *testing.T, number uint64) {
 	t.Helper()
 	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
 	if _, err := platform.ReadFile(s.fs, e.SequelPath(), release.MaxSequel); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("release %d has a plain sequel: %v", number, err)
 	}
-	if _, err := platform.ReadFile(s.fs, e.PackedSequelPath(), release.MaxSequel); err != nil {
-		t.Error(err)
-	}
-	if names := s.sequelAt(t, e.PackedSequelPath()); names != nil {
-		t.Errorf("release %d is followed by %q", number, names)
+	for _, name := range []string{e.RelativeSequelPath(), e.PackedSequelPath()} {
+		if _, err := platform.ReadFile(s.fs, name, release.MaxSequel); err != nil {
+			t.Error(err)
+		}
+		if names := s.sequelAt(t, name, e); names != nil {
+			t.Errorf("release %d is followed by %q", number, names)
+		}
 	}
 }
 
@@ -138,6 +179,77 @@ func TestSequelsFollowTheList(t *testing.T) {
 	s.wantSequel(t, 3, s.following(2, s.headOf(2).Listing.Object, s.headOf(2).Sources))
 }
 
+// TestRelativeSequels: whatever list a client of a release has, from the first with that release on, it can read the relative sequel.
+func TestRelativeSequels(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	s := newStage(t)
+	s.set(`Patches = 5`, `Patches = 1`)
+	var lists [][]release.Entry // all that were signed
+	heads := map[string][]byte{}
+	note := func() {
+		list := s.listed()
+		for _, e := range list {
+			if heads[e.Path()] == nil {
+				heads[e.Path()] = s.headBytes(t, e, list)
+			}
+		}
+		lists = append(lists, list)
+	}
+	collect := func(drop func(e release.Entry) bool) func() {
+		return func() {
+			gone := slices.DeleteFunc(s.listed(), func(e release.Entry) bool { return !drop(e) })
+			s.with(func(f *publish.Folder) error {
+				return f.Collect(context.Background(), publish.CollectPlan{Drop: gone}, s.keys.online())
+			})
+		}
+	}
+	publication := func(n int, r publish.Request) func() { return func() { s.publish(game(t, small(n)), r) } }
+	steps := []func(){
+		publication(1, publish.Request{}),
+		publication(2, publish.Request{Channel: "beta"}),
+		publication(3, publish.Request{}),
+		func() { // later than a higher number
+			s.with(func(f *publish.Folder) error {
+				_, err := f.Promote(context.Background(), publish.Promotion{Which: publish.Which{Channel: "beta", Number: 2}, Into: "new", Percent: 100}, s.keys.online())
+				return err
+			})
+		},
+		publication(4, publish.Request{Target: linux}),
+		publication(5, publish.Request{Target: windows}),
+		publication(6, publish.Request{}),
+		collect(func(e release.Entry) bool { return e.Number == 3 && e.Target == linux }), // from the middle
+		publication(7, publish.Request{}),
+		collect(func(e release.Entry) bool { return e.Number < 5 && e.Channel == "stable" }), // as gc does
+		publication(8, publish.Request{}),
+	}
+	based, keys := 0, s.listKeys()
+	for at, step := range steps {
+		step()
+		note()
+		present := lists[len(lists)-1]
+		for _, from := range present {
+			data, err := platform.ReadFile(s.fs, from.RelativeSequelPath(), release.MaxSequel)
+			must(t, err)
+			for _, list := range lists {
+				if !slices.ContainsFunc(list, func(e release.Entry) bool { return e.Path() == from.Path() }) {
+					continue
+				}
+				_, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(data)), func() release.SequelReader {
+					based++
+					return release.SequelReader{List: list, Head: heads[from.Path()], Keys: keys}
+				})
+				if err != nil {
+					t.Errorf("step %d: a client of %s with a list of %d: %v", at, from.Path(), len(list), err)
+				}
+			}
+		}
+	}
+	if based == 0 {
+		t.Error("no sequel leaves anything out")
+	}
+}
+
 // TestSequelsStaySmall: a patch that is not worth a round trip is not stored twice.
 func TestSequelsStaySmall(t *testing.T) {
 	t.Parallel()
@@ -175,7 +287,7 @@ func TestSequelsAreRenewed(t *testing.T) {
 			yield(e.Name())
 		}
 	})
-	if len(names) != 10 { // for each target packed and plain, an empty one, and two for new players
+	if len(names) != 14 { // for each target relative, packed and plain, two empty ones, and two for new players
 		t.Errorf("%q", names)
 	}
 	first := release.Entry{Product: "lathe", Channel: "stable", Target: linux}

@@ -249,7 +249,7 @@ func TestSolidIsPromoted(t *testing.T) {
 // first reads the sequel for new players, which only has the packed form.
 func (s *stage) first(t *testing.T) []string {
 	t.Helper()
-	return s.sequelAt(t, release.Entry{Product: "lathe", Channel: "stable", Target: linux}.PackedSequelPath())
+	return s.sequelAt(t, release.Entry{Product: "lathe", Channel: "stable", Target: linux}.PackedSequelPath(), release.Entry{Product: "lathe", Channel: "stable", Target: linux})
 }
 
 // TestSequelForNewPlayers: lists, head, listing and the index of the solid form.

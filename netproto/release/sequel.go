@@ -2,7 +2,6 @@ package release
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,17 +73,25 @@ func partNameFault(name string) string {
 	}
 }
 
-// ReadSequelTable reads the names and sizes at the beginning of a sequel, plain or packed. The bytes of the parts without Data
-// follow in r, in the same order. A malformed table is a *FormatError; errors of r are returned.
-func ReadSequelTable(r *bufio.Reader) ([]SequelPart, error) {
+// ReadSequelTable reads the names and sizes at the beginning of a sequel, plain, packed or relative. The bytes of the parts
+// without Data follow in r, in the same order. has is called for a relative sequel; ErrOtherBase says that this leaves out
+// something else. A malformed table is a *FormatError; errors of r are returned.
+func ReadSequelTable(r *bufio.Reader, has func() SequelReader) ([]SequelPart, error) {
 	begin := make([]byte, len(sequelBegin))
 	if _, err := io.ReadFull(r, begin); err != nil {
 		return nil, tableError(err)
 	}
-	if bytes.Equal(begin, []byte(packedBegin)) {
-		return readPackedTable(r)
-	}
-	if !bytes.Equal(begin, []byte(sequelBegin)) {
+	switch string(begin) {
+	case sequelBegin:
+	case packedBegin:
+		return readPackedTable(r, nil)
+	case relativeBegin:
+		base, err := readBase(r, has)
+		if err != nil {
+			return nil, err
+		}
+		return readPackedTable(r, base)
+	default:
 		return nil, sequelFault("begins with %q", begin)
 	}
 	count, err := sequelNumber(r, "count", MaxSequelParts)

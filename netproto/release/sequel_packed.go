@@ -54,9 +54,9 @@ func (e Entry) PackedSequelPath() string {
 	return "sequels/" + sumOf([]byte(e.Path()+"/packed")).Hex() + ".sequel"
 }
 
-// PackSequel is EncodeSequel for a packed sequel. Parts before the first object are compressed. zstd's best level would take
-// 70 MB of tables for each sequel, and a tenth of a second, for three bytes less.
-func PackSequel(parts []SequelPart) ([]byte, error) {
+// PackSequel is EncodeSequel for a packed sequel, or with a base for a relative one. Parts before the first object are
+// compressed. zstd's best level would take 70 MB of tables for each sequel, and a tenth of a second, for three bytes less.
+func PackSequel(parts []SequelPart, base SequelBase) ([]byte, error) {
 	if _, err := EncodeSequel(parts); err != nil {
 		return nil, err
 	}
@@ -72,12 +72,13 @@ func PackSequel(parts []SequelPart) ([]byte, error) {
 			front.Write(p.Data)
 		}
 	}
-	text, sums, ok := cutSums(front.Bytes())
+	text, sums, ok := cutSums(front.Bytes(), sumsOf(base.text))
 	if !ok {
 		return nil, fmt.Errorf("a packed sequel can't have the control characters of its documents")
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(windowFor(len(sequelDictionary)+len(text))),
-		zstd.WithSingleSegment(true), zstd.WithEncoderDictRaw(dictionaryNumber, []byte(sequelDictionary)))
+	dictionary := dictionaryWith(base.text)
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(windowFor(len(dictionary)+len(text))),
+		zstd.WithSingleSegment(true), zstd.WithEncoderDictRaw(dictionaryNumber, dictionary))
 	if err != nil {
 		return nil, err
 	}
@@ -85,22 +86,28 @@ func PackSequel(parts []SequelPart) ([]byte, error) {
 	if err := enc.Close(); err != nil {
 		return nil, err
 	}
-	out := []byte(packedBegin)
+	out := base.begin()
 	for _, n := range []int{len(text), len(coded), len(sums) / sumSize} {
 		out = binary.AppendUvarint(out, uint64(n))
 	}
 	return append(append(append(out, coded...), sums...), rest.Bytes()...), nil
 }
 
-// cutSums replaces the digests in a front. ok is false if it has the bytes that stand for them.
-func cutSums(front []byte) (text, sums []byte, ok bool) {
+// dictionaryWith is the dictionary of a sequel with a base, which may be empty.
+func dictionaryWith(base []byte) []byte { return append([]byte(sequelDictionary), base...) }
+
+// cutSums replaces the digests in a front, but for known ones. ok is false if it has the bytes that stand for them.
+func cutSums(front []byte, known map[string]bool) (text, sums []byte, ok bool) {
 	seen := map[string]int{}
 	for i := 0; i < len(front); {
 		n := hexRun(front[i:])
 		switch {
+		case n >= 2*sumSize && known[string(front[i:i+2*sumSize])]:
+			text = append(text, front[i:i+2*sumSize]...)
+			i += 2 * sumSize
 		case n >= 2*sumSize:
 			digits := string(front[i : i+2*sumSize])
-			if at, known := seen[digits]; known {
+			if at, there := seen[digits]; there {
 				text = append(text, earlierSum, byte(at))
 			} else {
 				if len(seen) < maxRepeated && len(sums)/sumSize == len(seen) {
@@ -132,8 +139,9 @@ func hexRun(b []byte) int {
 	return n
 }
 
-// readPackedTable reads the front of a packed sequel behind its magic number. The parts in the front have their data.
-func readPackedTable(r *bufio.Reader) ([]SequelPart, error) {
+// readPackedTable reads the front of a packed sequel behind what comes before the size of the text. The parts in the front have
+// their data.
+func readPackedTable(r *bufio.Reader, base []byte) ([]SequelPart, error) {
 	var sizes [3]int64
 	for i, what := range []string{"size of the text", "size of its frame", "count of sums"} {
 		n, err := sequelNumber(r, what, []int64{MaxSequel, MaxSequel, MaxSequel / sumSize}[i])
@@ -151,7 +159,7 @@ func readPackedTable(r *bufio.Reader) ([]SequelPart, error) {
 		return nil, err
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderDictRaw(dictionaryNumber, []byte(sequelDictionary)))
+		zstd.WithDecoderDictRaw(dictionaryNumber, dictionaryWith(base)))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,7 @@ func realParts(n int) []release.SequelPart {
 		list = append(list, fmt.Sprintf(`"lathe/stable/Linux-x64/%d":{"custom":{"hold":false,"killed":false,"number":%d,"percent":100},"hashes":{"sha256":%q},"length":%d}`, i, i, sum(i), 900+i))
 		patches = append(patches, fmt.Sprintf(`{"from":%q,"patch":{"sha256":%q,"size":%d}}`, sum(100+i), sum(200+i), 4000+17*i))
 	}
+	slices.Sort(list) // as the signed list has them
 	sign := fmt.Sprintf(`{"signatures":[{"keyid":%q,"sig":"%s%s"}],"signed":`, sum(300), sum(301), sum(302))
 	return []release.SequelPart{
 		{Name: "metadata/12.snapshot.json", Data: []byte(sign + `{"_type":"snapshot","expires":"2027-02-22T18:42:49Z","meta":{"targets.json":{"hashes":{"sha256":"` + sum(303) + `"},"length":1307,"version":6}},"spec_version":"1.0.31","version":6}}`)},
@@ -46,10 +48,16 @@ func realParts(n int) []release.SequelPart {
 	}
 }
 
-// readSequel reads a whole sequel.
-func readSequel(data []byte) ([]release.SequelPart, error) {
+// noBase is what a reader has that has nothing.
+func noBase() release.SequelReader { return release.SequelReader{} }
+
+// readSequel reads a whole sequel, for a reader that has nothing.
+func readSequel(data []byte) ([]release.SequelPart, error) { return readRelative(data, noBase()) }
+
+// readRelative reads a whole sequel, for a reader that has something.
+func readRelative(data []byte, has release.SequelReader) ([]release.SequelPart, error) {
 	r := bufio.NewReader(bytes.NewReader(data))
-	parts, err := release.ReadSequelTable(r)
+	parts, err := release.ReadSequelTable(r, func() release.SequelReader { return has })
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +89,7 @@ func samePartsAs(t *testing.T, got, want []release.SequelPart) {
 
 func TestPackedSequelVector(t *testing.T) {
 	t.Parallel()
-	data, err := release.PackSequel(packedParts())
+	data, err := release.PackSequel(packedParts(), release.SequelBase{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +121,7 @@ func TestPackedSequelSizes(t *testing.T) {
 	for releases, most := range map[int]int{1: 620, 3: 900, 10: 1800, 300: 33_000} {
 		parts := realParts(releases)
 		for _, parts := range [][]release.SequelPart{parts, parts[:3], nil} {
-			data, err := release.PackSequel(parts)
+			data, err := release.PackSequel(parts, release.SequelBase{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,11 +144,11 @@ func TestPackedSequelsThatAreNone(t *testing.T) {
 		"another one":         {Name: "releases/a", Data: []byte("\x02")},
 		"a name outside":      {Name: "release.toml", Data: []byte("a")},
 	} {
-		if _, err := release.PackSequel([]release.SequelPart{part}); err == nil {
+		if _, err := release.PackSequel([]release.SequelPart{part}, release.SequelBase{}); err == nil {
 			t.Errorf("%s was written", what)
 		}
 	}
-	good, err := release.PackSequel(packedParts())
+	good, err := release.PackSequel(packedParts(), release.SequelBase{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,14 +175,14 @@ func TestPackedSequelsThatAreNone(t *testing.T) {
 // FuzzPackedSequel: damaged input is an error or gives parts within the caps.
 func FuzzPackedSequel(f *testing.F) {
 	for _, parts := range [][]release.SequelPart{packedParts(), realParts(2), nil} {
-		data, err := release.PackSequel(parts)
+		data, err := release.PackSequel(parts, release.SequelBase{})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data[3:])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte("CQ\x02"), data...))))
+		parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte("CQ\x02"), data...))), noBase)
 		if err != nil {
 			var fault *release.FormatError
 			if !errors.As(err, &fault) {

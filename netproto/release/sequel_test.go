@@ -32,7 +32,7 @@ func TestSequelVector(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, sequelVector)
 	}
 	r := bufio.NewReader(bytes.NewReader(data))
-	table, err := release.ReadSequelTable(r)
+	table, err := release.ReadSequelTable(r, noBase)
 	if err != nil || len(table) != 2 {
 		t.Fatalf("%v, %v", table, err)
 	}
@@ -79,7 +79,8 @@ func TestSequelsThatAreNone(t *testing.T) {
 	for what, data := range map[string][]byte{
 		"nothing":                {},
 		"another format":         []byte("CP\x01\x00"),
-		"another version":        []byte("CQ\x03\x00"),
+		"another version":        []byte("CQ\x04\x00"),
+		"cut in the mark":        []byte("CQ\x03\x00"),
 		"nine parts":             []byte("CQ\x01\x09"),
 		"a count of two bytes":   []byte("CQ\x01\x80\x00"),
 		"an endless count":       []byte("CQ\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
@@ -90,14 +91,14 @@ func TestSequelsThatAreNone(t *testing.T) {
 		"cut in the table":       good[:30],
 		"cut behind a name":      good[:29],
 	} {
-		_, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(data)))
+		_, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(data)), noBase)
 		var fault *release.FormatError
 		if !errors.As(err, &fault) || fault.Document != "sequel" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := release.ReadSequelTable(bufio.NewReader(io.MultiReader(bytes.NewReader(good[:20]), failing{broken}))); !errors.Is(err, broken) {
+	if _, err := release.ReadSequelTable(bufio.NewReader(io.MultiReader(bytes.NewReader(good[:20]), failing{broken})), noBase); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -117,10 +118,10 @@ func FuzzSequel(f *testing.F) {
 	f.Add([]byte("CQ\x01\x01\x09objects/a\x80\x80\x60"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bufio.NewReader(bytes.NewReader(data))
-		table, err := release.ReadSequelTable(r)
+		table, err := release.ReadSequelTable(r, noBase)
 		if err != nil {
 			var fault *release.FormatError
-			if !errors.As(err, &fault) {
+			if !errors.As(err, &fault) && !errors.Is(err, release.ErrOtherBase) {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return

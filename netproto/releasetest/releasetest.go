@@ -138,11 +138,16 @@ func (f *Folder) writeSequel(from, to release.Entry) error {
 	if err != nil {
 		return err
 	}
-	packed, err := release.PackSequel(parts)
+	packed, err := release.PackSequel(parts, release.SequelBase{})
 	if err != nil {
 		return err
 	}
-	return errors.Join(Store(f.Dir).Save(from.SequelPath(), plain), Store(f.Dir).Save(from.PackedSequelPath(), packed))
+	for name, data := range map[string][]byte{from.SequelPath(): plain, from.PackedSequelPath(): packed, from.RelativeSequelPath(): packed} {
+		if err := Store(f.Dir).Save(name, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeRelease writes everything of one release but the metadata.

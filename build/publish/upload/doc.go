@@ -23,6 +23,6 @@ type Limits struct {
 	Files      int   // largest number of files
 	FileSize   int64 // largest size of a file in bytes
 	Uploads    int   // uploads at once
-	Sequels    int   // how many earlier releases of a channel and target have a sequel here, in its packed form
+	Sequels    int   // how many earlier releases of a channel and target have a sequel here, in its relative form
 	SequelSize int64 // largest size of a sequel in bytes, with Sequels
 }

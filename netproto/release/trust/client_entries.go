@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"slices"
 	"time"
 
 	"collet/netproto/release"
@@ -13,7 +14,7 @@ func (c *Client) Entries() ([]release.Entry, error) {
 	if k.targets.meta == nil {
 		return nil, ErrNothingKnown
 	}
-	return entriesOf(&k.targets.meta.Signed)
+	return slices.Clone(k.entries), nil
 }
 
 // Document is one verified document of metadata.

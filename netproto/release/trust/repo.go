@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -282,6 +283,36 @@ func (r *Repo) Lists() []string {
 // SignedList reads the signed list of releases, as Lists names it last.
 func (r *Repo) SignedList() ([]byte, error) {
 	return r.store.Load(ListPath(r.Version()), MaxTargets)
+}
+
+// maxEarlierLists is how many signed lists FirstListed reads at most: each change of the list makes one.
+const maxEarlierLists = 64
+
+// FirstListed returns the version of the first signed list with a release, by the release's path, also for releases that have
+// left the list since. It reads the lists that are still there, without verifying them. Releases in the oldest of these may have
+// been listed before, and have 0, unless it is the first list of all.
+func (r *Repo) FirstListed() map[string]int64 {
+	first := map[string]int64{}
+	oldest := r.Version() + 1
+	for oldest > 1 && oldest > r.Version()+1-maxEarlierLists {
+		data, err := r.store.Load(ListPath(oldest-1), MaxTargets)
+		var list struct {
+			Signed struct{ Targets map[string]struct{} }
+		}
+		if err != nil || json.Unmarshal(data, &list) != nil {
+			break
+		}
+		oldest--
+		for path := range list.Signed.Targets {
+			first[path] = oldest
+		}
+	}
+	for path, version := range first {
+		if version == oldest && oldest > 1 {
+			first[path] = 0
+		}
+	}
+	return first
 }
 
 // Version is the version of the signed list of releases.

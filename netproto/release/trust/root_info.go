@@ -36,6 +36,11 @@ func infoOf(root *rootMeta) RootInfo {
 	return info
 }
 
+// ListKeys are the ids of the keys that may sign snapshots and lists of releases, sorted.
+func (i RootInfo) ListKeys() []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(i.Roles[RoleSnapshot].Keys, i.Roles[RoleTargets].Keys))))
+}
+
 // InspectRoot reads a root.json that is to be embedded or was exported. It must be signed by its own keys; the error is an *Error.
 func InspectRoot(data []byte) (RootInfo, error) {
 	root, err := parseRoot(rootFile, data)

@@ -19,7 +19,11 @@ func TestNamedReleases(t *testing.T) {
 	f.findHavings(entries, "stable")
 	for n, want := range map[uint64]string{0: HasNone, 1: HasOlder, 3: HasOlder, 4: "4", maxNamedReleases + 3: "19"} {
 		e := release.Entry{Product: "lathe", Channel: "beta", Target: "Linux-x64", Number: n}
-		if has, is := f.Asks(e.PackedSequelPath()); !is || has != (Having{"lathe", "beta", "Linux-x64", want}) {
+		has, is := f.Asks(e.PackedSequelPath())
+		if also, _ := f.Asks(e.RelativeSequelPath()); n > 0 && also != has {
+			t.Errorf("release %d: %v by its relative sequel, %v by its packed one", n, also, has)
+		}
+		if !is || has != (Having{"lathe", "beta", "Linux-x64", want}) {
 			t.Errorf("release %d is %+v, %t", n, has, is)
 		}
 	}

@@ -50,7 +50,7 @@ func (d diskStore) traitsOf(h release.Head) (traits, error) {
 // havings finds which release a client has. It is immutable once filled.
 type havings struct {
 	channel string              // that of clients that name none
-	sequels map[string]Having   // by the name of the packed sequel, which a client asks for by its release
+	sequels map[string]Having   // by the names of the relative and the packed sequel, which a client asks for by its release
 	traits  map[hello][]fitting // newest first
 	names   map[numbered]string
 }
@@ -81,7 +81,7 @@ func (f *Folder) findHavings(entries []release.Entry, channel string) {
 		if counts[trackOf(e)]++; counts[trackOf(e)] > maxNamedReleases {
 			has.Release = HasOlder
 		}
-		all.sequels[e.PackedSequelPath()] = has
+		all.sequels[e.RelativeSequelPath()], all.sequels[e.PackedSequelPath()] = has, has
 		for _, n := range []uint64{0, e.Number} {
 			all.names[numbered{e.Channel, e.Target, n}] = has.Release
 		}

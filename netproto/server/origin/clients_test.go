@@ -66,8 +66,8 @@ func TestClientsByRelease(t *testing.T) {
 	verdict := func(channel, has, result string) string {
 		return fmt.Sprintf(`collet_release_verdicts_total{channel="%s",product="lathe",release="%s",target="Linux-x64",verdict="%s"}`, channel, has, result)
 	}
-	ask(http.MethodGet, entry(17, "stable")) // there is a sequel
-	ask(http.MethodGet, entry(18, "stable")) // there is none
+	ask(http.MethodGet, entry(17, "stable"))                                               // there is a sequel
+	servertest.AskMonitor(m, http.MethodGet, "/"+entry(18, "stable").RelativeSequelPath()) // there is none
 	ask(http.MethodHead, entry(18, "stable"))
 	ask(http.MethodGet, entry(0, "beta"))
 	none := entry(0, "stable")
