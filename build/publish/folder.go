@@ -105,7 +105,10 @@ func openRepo(fsys platform.FS, o Options) (*Folder, error) {
 		return nil, advice.Wrong("wait until it has ended", "another command works on the release folder %s", fsys.Path("."))
 	}
 	if err != nil {
-		return nil, advice.Because(err, "", "lock the release folder")
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, advice.Because(platform.Reason(err), "run this as the user who publishes, or let this user write there", "release folder %s can't be written", fsys.Path("."))
+		}
+		return nil, advice.Because(err, room(err), "lock the release folder")
 	}
 	f.lock = lock
 	return f, nil

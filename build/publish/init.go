@@ -49,14 +49,14 @@ func Init(fsys platform.FS, product, keysFolder string, plan trust.RootPlan, key
 			return advice.Wrong("name it with --product", "product %q: want letters, digits, dot, dash and underscore, and not a dot or dash first", product)
 		}
 		if err := platform.WriteFile(fsys, SettingsFile, fmt.Appendf(nil, settingsText, product, cmp.Or(keysFolder, DefaultSettings().Keys))); err != nil {
-			return advice.Because(err, "", "write the settings")
+			return advice.Because(err, room(err), "write the settings")
 		}
 	}
 	if f.settings, err = loadSettings(fsys); err != nil {
 		return err
 	}
 	if _, err := trust.CreateRepo(store{fsys}, plan, keys, trust.RepoOptions{Now: f.options.Now, Allow: o.Allow}); err != nil {
-		return advice.Because(err, "", "set up the release folder %s", fsys.Path("."))
+		return advice.Because(err, room(err), "set up the release folder %s", fsys.Path("."))
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -83,6 +85,9 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		if errors.As(err, &fault) {
 			command = innermost(fault.Context)
 		}
+		if i := slices.IndexFunc(args, isNegative); i >= 0 && strings.Contains(err.Error(), args[i]) {
+			err = fmt.Errorf("%s: numbers are 0 or more here", args[i])
+		}
 		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command.FullPath())
 		return console.ExitUsage
 	}
@@ -97,6 +102,12 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	chosen.BindTo(stdout, (*io.Writer)(nil))
 	chosen.Bind(console.Console{Out: stdout, Err: stderr, Args: args})
 	return exitCode(chosen.Run(), chosen.Selected().FullPath(), stderr)
+}
+
+// isNegative reports whether an argument is a negative number, which the parser takes for a flag. No command has use for one.
+func isNegative(arg string) bool {
+	n, err := strconv.Atoi(arg)
+	return err == nil && n < 0
 }
 
 // emptyFlag is the name of a flag of a release command that the arguments give an empty text, as a variable that is not set does. Such a

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"collet/build/cmd/collet/compat"
@@ -98,6 +101,9 @@ func (f folderFlags) openFolder(c console.Console, o publish.Options) (*workshop
 		return nil, err
 	}
 	w := &workshop{console: c, dir: dir, flags: f, shows: console.NewProgress(c.Err)}
+	if slices.Contains(c.Args, "--json") {
+		w.shows = console.NewProgress(io.Discard) // programs get the result alone
+	}
 	o.Progress = w.step
 	if w.Folder, err = publish.Open(dir, o); err != nil {
 		return nil, errors.Join(err, dir.Close())
@@ -112,6 +118,9 @@ func openDir(name, next string) (*platform.Dir, error) {
 		return nil, err
 	}
 	dir, err := platform.OpenDir(full)
+	if errors.Is(err, fs.ErrPermission) {
+		next = "run this as a user who may read and write there"
+	}
 	if err != nil {
 		return nil, fmt.Errorf("folder %s: %w; %s", name, platform.Reason(err), next)
 	}

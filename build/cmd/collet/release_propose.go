@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -224,6 +225,9 @@ func (r releaseApproveCommand) Run(ctx context.Context, c console.Console) (err 
 func (r releaseApproveCommand) known(c console.Console) (*proposal.Known, error) {
 	if r.Against == "" {
 		return nil, nil
+	}
+	if _, err := os.Stat(filepath.Join(r.Against, publish.SettingsFile)); err != nil {
+		return nil, console.Usage(fmt.Errorf("--against %s is no release folder: %s: %w; name the one that the proposal is for, or leave --against out", r.Against, publish.SettingsFile, platform.Reason(err)))
 	}
 	var known proposal.Known
 	err := reading(c, folderFlags{Dir: r.Against}, func(w *workshop) (err error) {

@@ -62,7 +62,7 @@ func (r releaseInitCommand) Run(ctx context.Context, c console.Console) (err err
 		return err
 	}
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return err
+		return fmt.Errorf("make the release folder %s: %w; name another one with --dir", r.Dir, platform.Reason(err))
 	}
 	dir, err := openDir(r.Dir, "")
 	if err != nil {

@@ -95,6 +95,9 @@ const maxNamedFiles = 3
 
 // readPublic reads a published place.
 func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console) error {
+	if _, err := location.ParsePrivate(r.Public); err != nil { // its text may hold a secret
+		return console.Usage(fmt.Errorf("--public has no address of a published place: %w", err))
+	}
 	plain, err := download.PlainProxy("", os.Getenv)
 	if err != nil {
 		return err
@@ -141,7 +144,7 @@ func (r releaseVerifyCommand) unread(err error) error {
 	return err
 }
 
-// readSmall reads a file of a flag. next says what to do if its folder is not there.
+// readSmall reads a file of a flag. next says what to do if it can't be read.
 func readSmall(name, what, next string, limit int64) ([]byte, error) {
 	dir, err := openDir(filepath.Dir(name), next)
 	if err != nil {
@@ -149,7 +152,7 @@ func readSmall(name, what, next string, limit int64) ([]byte, error) {
 	}
 	data, err := platform.ReadFile(dir, filepath.Base(name), limit)
 	if err = errors.Join(err, dir.Close()); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", what, name, platform.Reason(err))
+		return nil, fmt.Errorf("%s %s: %w; %s", what, name, platform.Reason(err), next)
 	}
 	return data, nil
 }

@@ -7,6 +7,7 @@ package keyring
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,10 +133,19 @@ func numberOf(name string) int {
 	return n
 }
 
+// unreadable is the error about a key file that can't be read.
+func unreadable(err error, path string) error {
+	next := ""
+	if errors.Is(err, fs.ErrPermission) {
+		next = "run this as the user whose keys these are, or name another folder with --keys"
+	}
+	return advice.Because(platform.Reason(err), next, "read the key %s", path)
+}
+
 func (k *Keyring) public(name string) (trust.PublicKey, error) {
 	data, err := platform.ReadFile(k.fs, name+publicSuffix, trust.MaxKeyFile)
 	if err != nil {
-		return trust.PublicKey{}, advice.Because(err, "", "read a public key")
+		return trust.PublicKey{}, unreadable(err, k.fs.Path(name+publicSuffix))
 	}
 	p, err := trust.ParsePublicKey(data)
 	if err != nil {
@@ -174,7 +184,7 @@ func (k *Keyring) openKey(f File) (*trust.PrivateKey, error) {
 	}
 	data, err := platform.ReadFile(k.fs, name, trust.MaxKeyFile)
 	if err != nil {
-		return nil, advice.Because(err, "", "read a key")
+		return nil, unreadable(err, k.fs.Path(name))
 	}
 	var passphrase []byte
 	if trust.NeedsPassphrase(data) {
@@ -277,7 +287,7 @@ func (k *Keyring) writeKey(d keyDraft) (err error) {
 func (k *Keyring) ensure() (err error) {
 	if k.fs == nil {
 		if k.fs, err = k.create(); err != nil {
-			return advice.Because(err, "", "make the folder of the keys")
+			return advice.Because(err, "name another folder with --keys", "make the folder of the keys")
 		}
 	}
 	return nil

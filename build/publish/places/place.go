@@ -28,6 +28,18 @@ const atOnce = 8
 // again is the advice after a write that failed. The command itself can't be repeated: publish would find that nothing has changed.
 const again = "collet release sync goes on where it stopped, with the same --to"
 
+// afterWrite is the advice after a write that failed.
+func afterWrite(err error) string {
+	switch {
+	case platform.IsDiskFull(err):
+		return "make room there: " + again
+	case errors.Is(err, fs.ErrPermission):
+		return "let this user write there: " + again
+	default:
+		return again
+	}
+}
+
 // place is the state of one place in an Update.
 type place struct {
 	folder  Folder
@@ -186,7 +198,7 @@ func (p *place) sendOne(ctx context.Context, name string, lasting bool) error {
 	defer in.Close()
 	n := platform.Size(p.folder.FS, name)
 	if err := p.out.Put(ctx, name, in, n, lasting); err != nil {
-		return advice.Because(err, again, "write %s to %v", name, p.out)
+		return advice.Because(err, afterWrite(err), "write %s to %v", name, p.out)
 	}
 	p.files.Add(1)
 	p.bytes.Add(n)
@@ -199,11 +211,7 @@ func (p *place) sync(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	next := ""
-	if platform.IsDiskFull(err) {
-		next = "make room and " + again
-	}
-	return advice.Because(err, next, "finish %v", p.out)
+	return advice.Because(err, afterWrite(err), "finish %v", p.out)
 }
 
 // sendTimestamp makes the release visible.

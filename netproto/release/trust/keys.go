@@ -149,7 +149,7 @@ func keyBlock(file []byte, kinds ...string) (*pem.Block, error) {
 	}
 	block, rest := pem.Decode(file)
 	if block == nil || len(rest) > 0 {
-		return nil, errors.New("read key: the file is not exactly one PEM block")
+		return nil, errors.New("read key: this is not exactly one PEM block, from its line -----BEGIN to its line -----END")
 	}
 	for _, kind := range kinds {
 		if block.Type == kind {
