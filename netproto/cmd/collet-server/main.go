@@ -58,6 +58,9 @@ func runCommand(ctx context.Context, opt options, from *predecessor, log zerolog
 	if at := opt.healthAddress(); opt.Command == askHealth && at.HTTPAddress != "" {
 		return checkHealth(ctx, at)
 	}
+	if opt.Command == askDrill {
+		return drill(ctx, opt.Backup, log)
+	}
 	set, origins, err := opt.effectiveSettings()
 	if err != nil {
 		return err

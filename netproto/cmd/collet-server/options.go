@@ -21,7 +21,8 @@ import (
 
 // options is the command line.
 type options struct {
-	Command        string                     `arg:"" optional:"" default:"serve" enum:"serve,check,reload,upgrade,health" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), upgrade (make it hand over its ports to the program that is installed now), or health (fail unless the running server answers /healthz)."`
+	Command        string                     `arg:"" optional:"" default:"serve" enum:"serve,check,reload,upgrade,health,drill" help:"serve (default), check (check settings and files, and print the offer), reload (make the running server read them again), upgrade (make it hand over its ports to the program that is installed now), health (fail unless the running server answers /healthz), or drill (rehearse with a backup of the store how a cluster is founded anew)."`
+	Backup         string                     `arg:"" optional:"" placeholder:"BACKUP" help:"The backup for drill, which collet compat store backup has written. It is only read."`
 	Config         string                     `group:"what" placeholder:"FILE" help:"Settings file (TOML, names as below). Folders in it are relative to the file. Default: collet-server.toml beside this program, if it exists and no other option says what to serve."`
 	SubConfig      string                     `group:"what" placeholder:"NAME" help:"Apply the settings of [SubConfig.NAME] on top of the file's."`
 	Root           string                     `group:"what" placeholder:"DIR" help:"Serve a package folder without a settings file: every pack of DIR/Resources and DIR/PlatformBinaries/<target>."`
@@ -53,6 +54,7 @@ const description = `Offers a game's resource packs and native modules to its cl
   collet-server reload --control /run/collet-server/control
   collet-server upgrade --control /run/collet-server/control
   collet-server health --http 127.0.0.1:8080
+  collet-server drill /backup/compat-2026-11-28.db
 
 SIGINT or SIGTERM stops the server after its pending answers; a second one stops it at once. On SIGHUP or collet-server reload it reads settings and files again; if these are invalid, the old offer stays. On SIGUSR2 or collet-server upgrade it starts the file of its program anew, hands over its ports and its store, and ends after its pending answers; if the new program fails to start, the old one goes on. There is no upgrade on Windows.
 
@@ -62,6 +64,7 @@ Exit codes: 0 stopped on request, replaced, or the command succeeded; 1 failed; 
 const (
 	askCheck  = "check"
 	askHealth = "health"
+	askDrill  = "drill"
 )
 
 var errNoControl = errors.New("no control socket: give --control PATH, or set Operations.ControlSocket in the settings file")
@@ -130,6 +133,12 @@ func help(opt kong.HelpOptions, ctx *kong.Context) error {
 // checkCombinations refuses ambiguous combinations of options.
 func (o options) checkCombinations() error {
 	switch {
+	case o.Backup != "" && o.Command != askDrill:
+		return fmt.Errorf("%s goes with drill only", o.Backup)
+	case o.Command == askDrill && o.Backup == "":
+		return errors.New("name the backup: collet-server drill FILE; collet compat store backup FILE writes one, also while the server runs")
+	case o.Command == askDrill:
+		return nil
 	case o.asks() && o.Control != "", o.Command == askHealth && o.healthAddress().HTTPAddress != "":
 		return nil
 	case o.asks() && o.Config == "":

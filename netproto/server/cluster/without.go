@@ -13,6 +13,13 @@ import (
 	"collet/netproto/server/operator"
 )
 
+var errWithout = errors.New("this collet-server was built without clusters (the build tag nocluster)")
+
+// Drill needs the engine.
+func Drill(context.Context, string, string, func(string), zerolog.Logger) (operator.Summary, error) {
+	return operator.Summary{}, errWithout
+}
+
 // ReopenNode opens a server's file again.
 func ReopenNode(_ context.Context, before operator.Store, _ time.Duration) (operator.Store, error) {
 	return before.(*operator.FileStore).Reopen()
@@ -26,7 +33,7 @@ func OpenNode(_ context.Context, settings func() (Config, error), path string, l
 	case err != nil:
 		return nil, err
 	case c.Name != "":
-		return nil, errors.New("this collet-server was built without clusters (the build tag nocluster): leave [Cluster] out of its settings, or use another build")
+		return nil, fmt.Errorf("%w: leave [Cluster] out of its settings, or use another build", errWithout)
 	}
 	s, err := operator.OpenStore(path, log)
 	if err != nil {
