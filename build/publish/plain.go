@@ -103,7 +103,7 @@ func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]re
 		return errors.Join(err, p.sweep())
 	}
 	if err := p.swap(ctx, next); err != nil {
-		return advice.Because(err, "end the programs that use the folder and run the same command again", "change the plain files in %s", p.fs.Path(release.PlainFolder))
+		return advice.Because(err, "end the programs that use the folder; the list is signed, and collet release refresh does the rest, with the same --to", "change the plain files in %s", p.fs.Path(release.PlainFolder))
 	}
 	if err := errors.Join(p.store.sync(), p.sweep()); err != nil {
 		return err

@@ -85,6 +85,9 @@ func (w *workshop) openPlace(name string) (places.Output, io.Closer, error) {
 	})
 }
 
+// errMirrorInterrupted is what mirror says after Ctrl-C. The list is signed by then, so publish would find that nothing has changed.
+var errMirrorInterrupted = errors.New("interrupted: the list is signed, and nothing half done is visible; collet release sync goes on, with the same --to")
+
 // mirror brings the places up to date, and tells about each of them.
 func (w *workshop) mirror(ctx context.Context, o otherPlaces, remove bool) error {
 	if len(o.outs) == 0 {
@@ -101,6 +104,9 @@ func (w *workshop) mirror(ctx context.Context, o otherPlaces, remove bool) error
 			fmt.Fprintln(w.console.Err, leftBehind(report, p))
 			fmt.Fprintf(w.console.Err, "  bring it up to date with: %s\n", w.syncLine(o, i))
 		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return errMirrorInterrupted
 	}
 	return err
 }
