@@ -18,3 +18,11 @@ func Bytes(n int64) string {
 	}
 	return fmt.Sprintf("%.0f %cB", v, units[0])
 }
+
+// Count writes a number with what is counted, a noun whose plural adds an s: "1 floor", "2 floors".
+func Count[N ~int | ~uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -18,3 +18,11 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	for n, want := range []string{"0 floors", "1 floor", "2 floors"} {
+		if got := text.Count(n, "floor"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -53,8 +53,8 @@ func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
 		o.quorum = w.Settings().Quorum
 	}
 	if o.quorum < 0 || o.quorum > len(o.names) {
-		return o, console.Usage(fmt.Errorf("a quorum of %d does not fit: there are %d places to bring up to date; change --quorum, or Quorum in %s",
-			o.quorum, len(o.names), publish.SettingsFile))
+		return o, console.Usage(fmt.Errorf("a quorum of %d does not fit %s to bring up to date; change --quorum, or Quorum in %s",
+			o.quorum, text.Count(len(o.names), "place"), publish.SettingsFile))
 	}
 	defer func() {
 		if err != nil {

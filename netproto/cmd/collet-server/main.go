@@ -53,7 +53,7 @@ func run(args []string) int {
 // runCommand does what the command line asks for.
 func runCommand(ctx context.Context, opt options, from *predecessor, log zerolog.Logger) error {
 	if opt.asks() && opt.Control != "" {
-		return admin.Ask(ctx, opt.Control, opt.Command)
+		return ask(ctx, opt.Control, opt.Command)
 	}
 	if at := opt.healthAddress(); opt.Command == askHealth && at.HTTPAddress != "" {
 		return checkHealth(ctx, at)
@@ -75,10 +75,19 @@ func runCommand(ctx context.Context, opt options, from *predecessor, log zerolog
 	case opt.asks() && set.Operations.ControlSocket == "":
 		return errNoControl
 	case opt.asks():
-		return admin.Ask(ctx, set.Operations.ControlSocket, opt.Command)
+		return ask(ctx, set.Operations.ControlSocket, opt.Command)
 	default:
 		return serve(ctx, opt, set, from, log)
 	}
+}
+
+// ask asks the running server for a reload or an upgrade, and says what an upgrade did.
+func ask(ctx context.Context, socket, command string) error {
+	err := admin.Ask(ctx, socket, command)
+	if err == nil && command == admin.Upgrade {
+		fmt.Println("upgraded: the new program has the ports, and the one before ends after its pending answers")
+	}
+	return err
 }
 
 // checkCluster reads the files that a node of a cluster needs. A token in the environment is the service's, and need not be here.

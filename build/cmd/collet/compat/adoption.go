@@ -57,8 +57,9 @@ func (r AdoptionCommand) Run(ctx context.Context, c console.Console) error {
 	if err != nil {
 		return err
 	}
+	all := len(report.Releases)
 	report = report.Only(r.Channel, r.Target)
-	return r.Print(c.Out, report, func(out io.Writer) error { return printAdoption(out, report) })
+	return r.Print(c.Out, report, func(out io.Writer) error { return printAdoption(out, report, all-len(report.Releases)) })
 }
 
 // readLog reads the log.
@@ -83,19 +84,23 @@ func (r AdoptionCommand) readLog(ctx context.Context, w adoption.Window) (report
 // maxBefore is how many releases before one the table has.
 const maxBefore = 3
 
-// printAdoption prints a report as tables.
-func printAdoption(out io.Writer, r adoption.Report) error {
+// printAdoption prints a report as tables. others is how many releases --channel and --target leave out.
+func printAdoption(out io.Writer, r adoption.Report, others int) error {
 	form, end := "2006-01-02 15:04", r.Begins[len(r.Begins)-1].Add(time.Hour)
 	if r.Window == adoption.Month {
 		form, end = time.DateOnly, r.Begins[len(r.Begins)-1] // days, the last one included
 	}
-	_, err := fmt.Fprintf(out, "%s to %s UTC: %d beacons\n", r.Begins[0].Format(form), end.Format(form), r.Beacons)
+	_, err := fmt.Fprintf(out, "%s to %s UTC: %s\n", r.Begins[0].Format(form), end.Format(form), text.Count(r.Beacons, "beacon"))
 	if r.Limited > 0 {
 		_, limited := fmt.Fprintf(out, "%d more came from ranges of addresses that had their share, and are not counted\n", r.Limited)
 		err = errors.Join(err, limited)
 	}
 	if len(r.Releases) == 0 {
-		_, none := fmt.Fprintln(out, "no release has figures in this time; clients send beacons where Release.Beacon is set")
+		why := "no release has figures in this time; clients send beacons where Release.Beacon is set"
+		if others > 0 {
+			why = "no release of this channel and target has figures in this time, and " + text.Count(others, "other") + " did: leave out --channel and --target to see them"
+		}
+		_, none := fmt.Fprintln(out, why)
 		return errors.Join(err, none)
 	}
 	tables := []func(*tabwriter.Writer){

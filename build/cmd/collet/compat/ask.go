@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
+	"collet/netproto/server/operator"
 )
 
 // verdictCommand is `collet compat verdict`.
@@ -215,7 +217,7 @@ func (a *api) history(ctx context.Context, limit int) (records []compat.Audit, e
 
 // verifyCommand is `collet compat verify`.
 type verifyCommand struct {
-	File string `arg:"" optional:"" type:"existingfile" placeholder:"FILE" help:"An exported history (default: the server's own, checked there)."`
+	File string `arg:"" optional:"" type:"existingfile" placeholder:"FILE" help:"An exported history, or a backup of a store (default: the server's own, checked there)."`
 	apiFlags
 	console.JSONFlags
 }
@@ -226,7 +228,8 @@ func (verifyCommand) Help() string {
 elsewhere to detect missing records at the end.
 
   collet compat verify
-  collet compat verify compat-audit.jsonl`
+  collet compat verify compat-audit.jsonl
+  collet compat verify /backup/compat-2026-11-28.db`
 }
 
 // Run checks.
@@ -260,7 +263,16 @@ func (v verifyCommand) check(ctx context.Context) (answer admin.VerifyAnswer, la
 	if err != nil {
 		return answer, "", err
 	}
-	newest, fault := compat.VerifyChain(f)
+	head := bufio.NewReader(f)
+	if first, _ := head.Peek(1); string(first) == "\x00" { // a store begins so, and no line of JSON
+		sum, fault := operator.Inspect(v.File)
+		if answer.Good = fault == nil; !answer.Good {
+			answer.Why = fault.Error()
+		}
+		answer.Records = int(sum.Records)
+		return answer, "; the file is a backup of a store", f.Close()
+	}
+	newest, fault := compat.VerifyChain(head)
 	if err := f.Close(); err != nil {
 		return answer, "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"collet/netproto/compat"
 	"collet/netproto/server/admin"
 	"collet/netproto/server/operator"
+	"collet/platform/text"
 )
 
 // consentFlags are what a change needs beside itself. Embed it.
@@ -102,7 +103,7 @@ func printOutcome(out io.Writer, o operator.Outcome) error {
 
 func printImpact(out io.Writer, i compat.Impact) {
 	if i != (compat.Impact{}) {
-		fmt.Fprintf(out, "%d who are connected would not be let in again; %d players have played with a newer version\n", i.Sessions, i.Floors)
+		fmt.Fprintf(out, "%s would not be let in again; %s played with a newer version\n", text.Count(i.Sessions, "connected client"), text.Count(i.Floors, "player"))
 	}
 }
 

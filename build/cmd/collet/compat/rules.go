@@ -61,7 +61,7 @@ type RulesFlags struct {
 	Channel string        `group:"rules" placeholder:"NAME" help:"Channel whose clients get them; it has releases (default: the one in the settings)."`
 	Off     bool          `group:"rules" help:"Withdraw the rules of the channel."`
 	Show    bool          `group:"rules" help:"List the rules in force. Signs nothing."`
-	Valid   time.Duration `group:"rules" default:"48h" placeholder:"TIME" help:"How long clients use them, a minute to 30 days (default: ${default})."`
+	Valid   time.Duration `group:"rules" default:"48h" placeholder:"TIME" help:"How long clients use them, 1m to 720h, which is 30 days (default: ${default})."`
 	apiFlags
 }
 
@@ -71,7 +71,7 @@ func (f RulesFlags) Check() error {
 	case f.Off && f.Show || (f.Off || f.Show) && f.File != "":
 		return console.Usage(errors.New("--file, --off and --show: use one of them"))
 	case f.Valid < time.Minute || f.Valid > trust.MaxTimestampTime:
-		return console.Usage(fmt.Errorf("--valid %v: want 1m to %v", f.Valid, trust.MaxTimestampTime))
+		return console.Usage(fmt.Errorf("--valid %v: want 1m to %.0fh", f.Valid, trust.MaxTimestampTime.Hours()))
 	}
 	return nil
 }

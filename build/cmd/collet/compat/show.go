@@ -13,6 +13,7 @@ import (
 	"collet/build/cmd/collet/console"
 	"collet/netproto/compat"
 	"collet/netproto/server/operator"
+	"collet/platform/text"
 )
 
 // showCommand is `collet compat show`.
@@ -166,7 +167,7 @@ func showClients(out io.Writer, s operator.State) {
 		}
 	}
 	for _, f := range s.Floors {
-		fmt.Fprintf(out, "floors\t%d players need %d\n", f.Count, f.Logic)
+		fmt.Fprintf(out, "floors\t%s at %d\n", text.Count(f.Count, "player"), f.Logic)
 	}
 }
 

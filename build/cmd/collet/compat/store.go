@@ -16,6 +16,7 @@ import (
 	"collet/netproto/server/admin"
 	"collet/netproto/server/config"
 	"collet/netproto/server/operator"
+	"collet/platform/text"
 )
 
 // storeCommand is `collet compat store`.
@@ -71,8 +72,8 @@ func (m moveCommand) Run(ctx context.Context, c console.Console) (err error) {
 		if moved.To == operator.KindNATS {
 			next = "other nodes with an empty store fill themselves from the cluster"
 		}
-		_, err := fmt.Fprintf(w, "moved from %s to %s, node %s: revision %d, %d records as they were written, %d floors\n%s\n",
-			console.Clean(moved.From), console.Clean(moved.To), console.Clean(moved.Node), moved.Revision, moved.Records, moved.Floors, next)
+		_, err := fmt.Fprintf(w, "moved from %s to %s, node %s: revision %d, %s as they were written, %s\n%s\n",
+			console.Clean(moved.From), console.Clean(moved.To), console.Clean(moved.Node), moved.Revision, text.Count(moved.Records, "record"), text.Count(moved.Floors, "floor"), next)
 		return err
 	})
 }
@@ -123,7 +124,7 @@ func (b backupCommand) Run(ctx context.Context, c console.Console) (err error) {
 		return err
 	}
 	return b.Print(c.Out, sum, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: revision %d, %d records as they were written, %d floors\n", b.File, sum.Revision, sum.Records, sum.Floors)
+		_, err := fmt.Fprintf(w, "%s: revision %d, %s as they were written, %s\n", b.File, sum.Revision, text.Count(sum.Records, "record"), text.Count(sum.Floors, "floor"))
 		return err
 	})
 }
@@ -214,7 +215,7 @@ func (r restoreCommand) Run(ctx context.Context, c console.Console) error {
 		}
 	}
 	return r.Print(c.Out, out, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s: revision %d, %d records as they were written, %d floors\n", out.Store, out.Summary.Revision, out.Summary.Records, out.Summary.Floors)
+		fmt.Fprintf(w, "%s: revision %d, %s as they were written, %s\n", out.Store, out.Summary.Revision, text.Count(out.Summary.Records, "record"), text.Count(out.Summary.Floors, "floor"))
 		for _, kept := range []string{out.Kept, out.Engine} {
 			if kept != "" {
 				fmt.Fprintf(w, "kept what was there: %s\n", filepath.Base(kept))
