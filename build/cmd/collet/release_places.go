@@ -45,8 +45,8 @@ func (w *workshop) placeNames(f outputFlags) []string {
 	return w.Settings().Places()
 }
 
-// openPlaces opens the places of flags and settings. Commands that always write to them open them before they change something, so that a
-// wrong address and missing credentials stop them in time.
+// openPlaces opens the places of flags and settings. Commands that always write to them open them before they change something: if more places
+// can't be opened than the quorum allows, nothing changes. Otherwise these count as places that fail, see places.Closed.
 func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
 	o = otherPlaces{names: w.placeNames(f), flagged: len(f.To) > 0, quorum: f.Quorum}
 	if o.quorum == 0 && !o.flagged {
@@ -61,10 +61,13 @@ func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
 			err = errors.Join(err, o.close())
 		}
 	}()
+	var lost error
+	left := len(o.names)
 	for _, name := range o.names {
 		out, closer, err := w.openPlace(name)
 		if err != nil {
-			return o, err
+			lost, left = errors.Join(lost, err), left-1
+			out, closer = places.Closed(name, err), io.NopCloser(nil)
 		}
 		o.closers = append(o.closers, closer)
 		for _, other := range o.outs {
@@ -73,6 +76,9 @@ func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
 			}
 		}
 		o.outs = append(o.outs, out)
+	}
+	if lost != nil && left < places.NeedOf(o.quorum, len(o.names)) {
+		return o, lost
 	}
 	return o, nil
 }
