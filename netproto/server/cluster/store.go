@@ -197,7 +197,7 @@ func (s *Store) listen() {
 		if now := st.joined && time.Since(st.heard) > QuietTime; now != quiet {
 			quiet = now
 			if quiet {
-				s.log.Error().Time("since", st.heard).Msg("No majority of the cluster's members answers: the settings are read-only, floors are queued, and clients are judged by what this node knows")
+				s.log.Error().Time("since", st.heard).Msg("No majority of the cluster's members answers this node: its settings are read-only, floors are queued, and clients are judged by what this node knows")
 			} else {
 				s.log.Info().Msg("A majority of the cluster's members answers again")
 			}
