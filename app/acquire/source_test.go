@@ -490,7 +490,7 @@ func nothingForUs(t *testing.T, p *publisher) {
 		t.Error("a target without a release is said to be withheld")
 	}
 	p = p.clone(t)
-	for _, number := range []uint64{7, 8} {
+	for _, number := range []uint64{2, 6, 7, 8} {
 		p.change(number, func(e *release.Entry) { e.Killed = true })
 	}
 	c = newClient(t, p, p.mirror())
