@@ -355,7 +355,7 @@ func (c *connecting) requestSequel(ctx context.Context, likely installedRelease)
 }
 
 // sequelReader is what a relative sequel may leave out: the verified list as it is now, the keys that sign lists, and the head that is
-// kept. The result is called in another goroutine, and only if there is an update.
+// kept. The result is called in another goroutine.
 func (c *connecting) sequelReader(head object) func() release.SequelReader {
 	list, err := c.lists.client.Entries()
 	has, memory := release.SequelReader{List: list, Keys: c.lists.client.Root().ListKeys()}, c.memory

@@ -33,7 +33,7 @@ const (
 type sequel struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	has    func() release.SequelReader // what a relative sequel may leave out
+	has    func() release.SequelReader // what a relative sequel may leave out; called in the goroutine of read
 	keep   *download.Pieces            // keeps received bytes for a later process
 	count  func(n int)                 // called with the number of received bytes
 
@@ -57,7 +57,7 @@ type sequelPart struct {
 // startSequel begins to read the sequel to an entry. It calls has and count from another goroutine.
 func startSequel(ctx context.Context, mirror download.Mirror, entry release.Entry, has func() release.SequelReader, keep *download.Pieces, count func(n int), log zerolog.Logger) *sequel {
 	ctx, cancel := context.WithCancel(ctx)
-	q := &sequel{cancel: cancel, has: has, keep: keep, count: count, step: make(chan struct{})}
+	q := &sequel{cancel: cancel, has: sync.OnceValue(has), keep: keep, count: count, step: make(chan struct{})}
 	q.done.Go(func() {
 		err := q.read(ctx, mirror, entry)
 		q.change(func() { q.over = true })
@@ -85,18 +85,19 @@ func (q *sequel) change(do func()) {
 	q.step = make(chan struct{})
 }
 
-// read reads the whole sequel into memory, at most release.MaxSequel bytes. New players have the packed one only, and so have clients
-// without the base of the relative one. Folders of earlier publishers lack the relative one.
+// read reads the whole sequel into memory, at most release.MaxSequel bytes. New players have the packed one only, and so have clients that
+// lack their list or head. Folders of earlier publishers lack the relative one, and it may leave out more than a client has.
 func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release.Entry) error {
 	patience := time.AfterFunc(sequelPatience, q.cancel)
 	defer patience.Stop()
-	first := entry.RelativeSequelPath()
-	if entry.Number == 0 {
-		first = entry.PackedSequelPath()
+	relative := entry.Number != 0 && len(q.has().List) > 0 && len(q.has().Head) > 0
+	first := entry.PackedSequelPath()
+	if relative {
+		first = entry.RelativeSequelPath()
 	}
 	body, r, table, err := q.open(ctx, mirror, first)
 	missing := errors.Is(err, fs.ErrNotExist)
-	if entry.Number != 0 && (missing || errors.Is(err, release.ErrOtherBase)) {
+	if relative && (missing || errors.Is(err, release.ErrOtherBase)) {
 		patience.Stop()
 		if missing {
 			if err := q.awaitNeed(ctx); err != nil {
