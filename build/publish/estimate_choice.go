@@ -125,8 +125,8 @@ func (c *chooser) addSigned() error {
 		return nil
 	}
 	var first map[string]int64 // without it the relative sequel is the packed one
-	if slices.Index(c.releases.earlier(c.fresh.entry), c.old.entry) < maxRelative {
-		first = c.releases.repo.FirstListed()
+	if c.old.entry.Number > 0 && slices.Index(c.releases.earlier(c.fresh.entry), c.old.entry) < maxRelative {
+		first = c.releases.firstListed()
 	}
 	packed, err := files.packRelative(c.old.entry, parts, first)
 	c.signed.Bytes += int64(len(packed))

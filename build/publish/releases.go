@@ -18,6 +18,8 @@ type releases struct {
 	settings Settings
 	heads    map[release.Object]release.Head // that were read
 	lists    map[[2]release.Object]origin    // listings and sources that were read last, by their objects; at most keptLists
+	first    map[string]int64                // what firstListed returned for the signed list of version firstOf
+	firstOf  int64
 }
 
 // keptLists is how many listings and sources are kept: those of a release and the ones before it, which are needed several times.
@@ -112,6 +114,14 @@ func (r *releases) earlier(line release.Entry) (list []release.Entry) {
 	}
 	slices.Reverse(list)
 	return list
+}
+
+// firstListed is trust.Repo.FirstListed, which reads up to 64 lists. The caller does not change the map.
+func (r *releases) firstListed() map[string]int64 {
+	if now := r.repo.Version(); r.first == nil || r.firstOf != now {
+		r.first, r.firstOf = r.repo.FirstListed(), now
+	}
+	return r.first
 }
 
 // head reads the head of an entry.

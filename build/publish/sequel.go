@@ -76,7 +76,7 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	wanted, first := map[string][]byte{}, s.releases.repo.FirstListed()
+	wanted, first := map[string][]byte{}, s.releases.firstListed()
 	for _, t := range s.tracks() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -151,18 +151,19 @@ func (s *sequelFiles) tracks() (list []sequelTrack) {
 	return list
 }
 
-// recent names the relative sequels to the last releases of each track and the packed ones of new players, and the sequels to as many
-// releases before these, which are outdated where only the recent ones are kept.
+// recent names the relative and packed sequels to the last releases of each track and the packed ones of new players, and the sequels to
+// as many releases before these, which are outdated where only the recent ones are kept.
 func (s *sequelFiles) recent(most int) (names, outdated []string) {
 	for _, t := range s.tracks() {
 		for _, e := range t.none {
 			names = append(names, e.PackedSequelPath())
 		}
 		for i, e := range t.others[:min(len(t.others), 2*most)] {
+			both := []string{e.RelativeSequelPath(), e.PackedSequelPath()}
 			if i < most {
-				names = append(names, e.RelativeSequelPath())
+				names = append(names, both...)
 			} else {
-				outdated = append(outdated, e.RelativeSequelPath())
+				outdated = append(outdated, both...)
 			}
 		}
 	}

@@ -14,8 +14,8 @@
 // says so. GitHub allows some hundreds of uploads an hour, so a first publication with more files takes hours.
 package upload
 
-// keptSequels is how many earlier releases have a sequel at GitHub and in a registry. Publishing replaces each of them with three requests, and
-// GitHub counts these. Patches are made from as many releases.
+// keptSequels is how many earlier releases have sequels at GitHub and in a registry: a relative and a packed one each. Publishing replaces each
+// file with three requests, and GitHub counts these. Patches are made from as many releases.
 const keptSequels = 5
 
 // Limits are the limits of a service. Zero values are no limits.
@@ -23,6 +23,6 @@ type Limits struct {
 	Files      int   // largest number of files
 	FileSize   int64 // largest size of a file in bytes
 	Uploads    int   // uploads at once
-	Sequels    int   // how many earlier releases of a channel and target have a sequel here, in its relative form
+	Sequels    int   // how many earlier releases of a channel and target have a relative and a packed sequel here
 	SequelSize int64 // largest size of a sequel in bytes, with Sequels
 }
