@@ -400,10 +400,14 @@ func (p *players) check(store *trust.MemoryStore, have uint64, asked func(name s
 	defer mirror.Close()
 	mirror.Warm(ctx, acquire.FirstFiles(p.root, os.DirFS("/nonexistent"), time.Now())...)
 	entry := release.Entry{Product: "lathe", Channel: "stable", Target: "Linux-x64", Number: have}
+	sequel := entry.RelativeSequelPath()
+	if have == 0 {
+		sequel = entry.PackedSequelPath() // a new player has nothing that a sequel could leave out
+	}
 	var beside sync.WaitGroup
 	var sequelErr error
 	beside.Go(func() {
-		_, sequelErr = fetcher{mirror, asked}.Fetch(ctx, entry.PackedSequelPath(), release.MaxSequel)
+		_, sequelErr = fetcher{mirror, asked}.Fetch(ctx, sequel, release.MaxSequel)
 	})
 	client, err := trust.Open(p.root, store, time.Now)
 	if err == nil {
