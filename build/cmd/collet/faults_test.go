@@ -16,7 +16,7 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 	dir := t.TempDir()
 	says(t, 2, "", "--public has no address of a published place: want http://HOST/PATH", "release", "verify", "--public", "nonsense")
 	says(t, 2, "", "collet: -1: numbers are 0 or more here\ncollet release rollout --help", "release", "rollout", "1", "-1")
-	says(t, 2, "", "collet: -1: numbers are 0 or more here\ncollet release publish --help", "release", "publish", dir, "--percent", "-1")
+	says(t, 2, "", "collet: --percent -1: numbers are 0 or more here\ncollet release publish --help", "release", "publish", dir, "--percent", "-1")
 	says(t, 1, "", "no-root.json: no such file or directory; check --trusted-root", "release", "verify", "--public", "http://127.0.0.1:9", "--trusted-root", filepath.Join(dir, "no-root.json"))
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

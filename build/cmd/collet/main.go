@@ -86,7 +86,11 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 			command = innermost(fault.Context)
 		}
 		if i := slices.IndexFunc(args, isNegative); i >= 0 && strings.Contains(err.Error(), args[i]) {
-			err = fmt.Errorf("%s: numbers are 0 or more here", args[i])
+			at := args[i]
+			if i > 0 && strings.HasPrefix(args[i-1], "--") {
+				at = args[i-1] + " " + at
+			}
+			err = fmt.Errorf("%s: numbers are 0 or more here", at)
 		}
 		fmt.Fprintf(stderr, "collet: %v\n%s --help tells more\n", err, command.FullPath())
 		return console.ExitUsage
