@@ -140,7 +140,14 @@ func (s *Store) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.joinFloors(ctx, floors.Created)
+	if err := s.joinFloors(ctx, floors.Created); err != nil {
+		return err
+	}
+	p, err := s.Progress()
+	if err != nil || p.Seq >= floors.State.LastSeq {
+		return err
+	}
+	return s.reachFloors(ctx, floors.State.LastSeq)
 }
 
 // createStreams makes what is not there yet. It needs all members.

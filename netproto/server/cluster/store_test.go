@@ -3,6 +3,8 @@
 package cluster_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"collet/netproto/server/operator"
 	"collet/netproto/server/operator/storetest"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // alone is the configuration of the only member of a cluster, in a folder.
@@ -54,4 +57,33 @@ func TestStore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFloorsAtTheStart: a node whose file is lost knows the floors of the cluster when its store is open, so it admits nobody below one.
+func TestFloorsAtTheStart(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	folder := t.TempDir()
+	s := opened(t, folder, alone(folder))
+	const accounts = 20
+	for i := range accounts {
+		if err := s.Raise(fmt.Sprint("player", i), 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, func() bool {
+		queued, err := s.(*cluster.Node).Queued(1)
+		return err == nil && len(queued) == 0
+	}, "floors stay queued")
+	file := filepath.Join(folder, "compat.db")
+	if err := errors.Join(s.Close(), os.RemoveAll(file), os.RemoveAll(operator.Backup(file))); err != nil {
+		t.Fatal(err)
+	}
+	s = opened(t, folder, alone(folder))
+	if floors := s.Floors(); floors[7] != accounts {
+		t.Errorf("a node with an empty file begins with floors %v, want %d at 7", floors, accounts)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
