@@ -152,7 +152,13 @@ type formFiles struct {
 }
 
 // Create implements deflate.Scratch.
-func (f *formFiles) Create() (deflate.ScratchFile, error) { return f.create() }
+func (f *formFiles) Create() (deflate.ScratchFile, error) {
+	file, err := f.create()
+	if err != nil {
+		return nil, err // no file in an interface would be one that is not nil
+	}
+	return file, nil
+}
 
 func (f *formFiles) create() (*formFile, error) {
 	name := path.Join(f.folder, strconv.FormatInt(f.count.Add(1), 10)+release.UnverifiedSuffix)
