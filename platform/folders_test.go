@@ -123,6 +123,6 @@ func TestPersonalFolders(t *testing.T) {
 		}
 	}
 	if runtime.GOOS != "windows" && platform.PersonalFolders(func(string) string { return "" }) != nil {
-		t.Error("folders of nobody")
+		t.Error("folders of a home that does not exist")
 	}
 }

@@ -136,7 +136,7 @@ func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 	return head, err == nil
 }
 
-// headBytes reads what is stored as a head, unverified; nil if there is none. It is safe for concurrent use.
+// headBytes reads what is stored as a head, unverified; nil for a missing file. It is safe for concurrent use.
 func (m *installMemory) headBytes(o release.Object) []byte {
 	data, err := platform.ReadFile(m.fs, m.name(o.Sum.Hex()+headSuffix), release.MaxHead)
 	if err != nil {

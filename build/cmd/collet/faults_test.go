@@ -28,6 +28,6 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 	}
 	_, err := keyFlags{ci: true}.keysFromEnvironment(func(string) string { return "nonsense" }, trust.RoleTargets)
 	if want := "$COLLET_KEY_TARGETS: read key: this is not exactly one PEM block, from its line -----BEGIN to its line -----END; want the whole text of the key file"; err == nil || err.Error() != want {
-		t.Errorf("a key that is none: %v", err)
+		t.Errorf("a malformed key: %v", err)
 	}
 }

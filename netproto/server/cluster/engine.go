@@ -149,7 +149,7 @@ func connect(c Config, e *engine, problem func(error), log zerolog.Logger) (*nat
 	return conn, nil
 }
 
-// engineLog writes what the engine says to the server's log. Its notices about itself are for those who look for a fault. Whoever reaches its
+// engineLog writes what the engine says to the server's log. Its notices about itself are logged at debug level. Whoever reaches its
 // ports can make it warn, so warnings of a kind are limited.
 type engineLog struct {
 	log     zerolog.Logger
@@ -265,7 +265,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 var (
-	// errSilent says that nobody answered in time.
+	// errSilent says that no answer came in time.
 	errSilent = errors.New("no majority of the cluster's members answers")
 	// errToken says that others have another token.
 	errToken = fmt.Errorf("%w: they and this node have different tokens. All nodes need the same one (Cluster.TokenFile)", errSilent)

@@ -89,7 +89,7 @@ func (s *Store) problem(err error) {
 	s.trouble.Store(&err)
 }
 
-// why adds what the connection or the engine has reported to an error that only says that nobody answers.
+// why adds what the connection or the engine has reported to an error that says no more than that an answer is missing.
 func (s *Store) why(err error) error {
 	var fault *jetstream.APIError
 	if errors.As(err, &fault) && fault.Code == http.StatusServiceUnavailable && !s.config.external() {

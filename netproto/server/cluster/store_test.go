@@ -59,7 +59,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestFloorsAtTheStart: a node whose file is lost knows the floors of the cluster when its store is open, so it admits nobody below one.
+// TestFloorsAtTheStart: a node whose file is lost knows the floors of the cluster when its store is open, so it refuses each player below one.
 func TestFloorsAtTheStart(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
