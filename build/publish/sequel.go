@@ -72,7 +72,7 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	none, err := release.PackSequel(nil, release.SequelBase{})
+	empty, err := release.PackSequel(nil, release.SequelBase{})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 			return nil, advice.Because(err, "run collet release verify", "sequel for new players of release %s", t.newest.Path())
 		}
 		for _, e := range t.current[max(len(t.current)-maxSequels, 0):] {
-			wanted[e.PackedSequelPath()], wanted[e.RelativeSequelPath()] = none, none // caches keep a file better than a 404
+			wanted[e.PackedSequelPath()], wanted[e.RelativeSequelPath()] = empty, empty // caches keep a file better than a 404
 		}
 		for i, e := range t.others[:min(len(t.others), maxSequels)] {
 			parts, err := s.collect(e, t.newest, lists)
