@@ -45,9 +45,9 @@ check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C
 # Packages in which goroutines meet: their tests run under the race detector, those of all others without it. Each runs once.
 RACED := ./netproto/den ./netproto/launcher/... ./app/beacon ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/remote ./netproto ./netproto/session \
 	./netproto/dial ./netproto/server/... ./platform
-# Packages in which few tests let goroutines meet: these tests run once more under the race detector. It takes three times the processor time.
+# Packages in which few tests let goroutines meet: only these tests run under the race detector. It takes three times the processor time.
 MEETING := ./app/acquire ./build/publish
-MEETINGS := Drip|FirstInstall|LargeFiles|LargePatch|Mended|Mirror|Prefetch|Reproducible|TwoReleases
+MEETINGS := Drip|FirstInstall|LargeFiles|Mended|Mirror|Prefetch|Reproducible|TwoReleases
 # Those whose tests take longest, so that they begin first.
 LONGEST := ./build/cmd/collet ./app ./app/install
 # Libraries that only compute, and the delta engine, which has tests without the race detector: it would watch every byte of theirs,
@@ -72,9 +72,10 @@ test: export GORACE := atexit_sleep_ms=10
 test: setup-test lint programs ## all that a change could break here, with the race detector where goroutines meet
 	@{ export GOGC=400; code=0; $(call gotest,raced) $(RACEFLAGS) $(RACED) || code=1; $(call gotest,meeting) $(RACEFLAGS) -run '$(MEETINGS)' $(MEETING) || code=1; exit $$code; } & \
 	raced=$$!; code=0; \
-	$(call gotest,plain) $(TESTFLAGS) $(TABLE) $(LONGEST) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED))") || code=1; \
+	$(call gotest,plain) $(TESTFLAGS) $(TABLE) $(LONGEST) $$($(GO) list $(FLAGS) ./... | grep -vxF "$$($(GO) list $(FLAGS) $(RACED) $(MEETING))") || code=1; \
+	$(call gotest,rest) $(TESTFLAGS) -skip '$(MEETINGS)' $(MEETING) || code=1; \
 	wait $$raced || code=1; \
-	$(call slowest,raced); $(call slowest,plain); exit $$code
+	$(call slowest,raced); $(call slowest,meeting); $(call slowest,plain); $(call slowest,rest); exit $$code
 
 # Pushes of a hundred megabytes under the time limits of the remote launcher's protocol: beside other packages the disk stood still for longer.
 ALONE := ./build/lab/dentest
@@ -83,7 +84,7 @@ test-all: export COLLET_TESTS := all
 test-all: setup-all cross programs ## after make test: vet for other systems, whole enumerations, Wine, browsers, soak, mutants
 	@code=0; $(call gotest,alone) $(TESTFLAGS) $(ALONE) || code=1; \
 	$(call gotest,all) $(TESTFLAGS) $$($(GO) list $(FLAGS) $(LAB) | grep -vxF "$$($(GO) list $(FLAGS) $(ALONE))") ./... || code=1; \
-	$(call slowest,all); exit $$code
+	$(call slowest,alone); $(call slowest,all); exit $$code
 
 fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it
 	@build/fuzz.sh "$(or $(TIME),1m)" $(FLAGS) $(PKG)
