@@ -3,7 +3,10 @@
 package testwait
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,13 +41,32 @@ func Until(t TB, done func() bool, what string) {
 	}
 }
 
-// FreeAddress is an address of this machine on which no program listened a moment ago. Another one may take it meanwhile.
+// FreeAddress is an address of this machine on which no program listened a moment ago. Its port is below those that systems choose by
+// themselves, so no connection or listener of another test gets it meanwhile: Linux begins at 32768, macOS and Windows at 49152.
 func FreeAddress(t TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free address: %v", err)
-		return ""
+	var err error
+	for range portTries {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+port.Add(1)%ports)); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("find a free address: %v", err)
+	return ""
+}
+
+// Ports of FreeAddress, and how many it tries.
+const (
+	firstPort, ports = 10_000, 22_000
+	portTries        = 100
+)
+
+// port counts from a random number, so that no call in a process gets the port of an earlier one.
+var port = startAtRandom()
+
+func startAtRandom() *atomic.Uint32 {
+	n := new(atomic.Uint32)
+	n.Store(rand.Uint32N(ports))
+	return n
 }

@@ -2,6 +2,8 @@ package testwait_test
 
 import (
 	"fmt"
+	"net"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,4 +34,17 @@ func TestUntilFails(t *testing.T) {
 			t.Errorf("%q after %v", f.text, took)
 		}
 	})
+}
+
+// TestFreeAddress gets addresses that are all different, and outside the range from which Linux takes ports by itself.
+func TestFreeAddress(t *testing.T) {
+	seen := map[string]bool{}
+	for range 200 {
+		address := testwait.FreeAddress(t)
+		_, port, err := net.SplitHostPort(address)
+		if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 10_000 || n >= 32_768 || seen[address] {
+			t.Fatalf("%s, %v, %v", address, err, bad)
+		}
+		seen[address] = true
+	}
 }
