@@ -16,7 +16,7 @@ import (
 // Connect implements update.Source. It refreshes the signed metadata, selects the release for this install, and fetches its head and
 // listing. Its verdict compares them with the disk:
 //
-//	Accept            the installed release is the offered one, or that is held back, or newer releases may be withheld
+//	Accept            the installed release is the offered one, or that is blocked, or newer releases may be withheld
 //	UpdateResources   another set, with the same module
 //	UpdateBinaries    another module than the one on the disk
 //	NoNativeUpdate    no release for this channel and target
@@ -222,7 +222,7 @@ func (c *connecting) findRelease(ctx context.Context) error {
 	if !answer.Fresh {
 		c.o.Log.Warn().Str("why", string(answer.Why)).Time("expires", answer.Expires).Msg("can't confirm that this release is current")
 	}
-	c.heldBack = c.old != nil && c.memory.refused(answer.Entry, c.o.Disk.Refuses)
+	c.blocked = c.old != nil && c.memory.blocked(answer.Entry, c.o.Disk.MayInstall)
 	if err := c.chooseHead(ctx, answer); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type connected struct {
 	head      release.Head     // of the release to install
 	listing   release.Listing  // of the release to install; nil: nothing may be fetched
 	renewing  bool             // only this program is offered
-	heldBack  bool             // the offered release was rolled back here: the installed one stays, and is repaired
+	blocked   bool             // the offered release was rolled back here: the installed one stays, and is repaired
 	expansion *expansion       // what the expanded set patch says; nil until it was read
 }
 
@@ -60,13 +60,13 @@ func (c connected) patch(failed failures) (release.Object, bool) {
 	return o, found && failed.may(o.Sum, Patched)
 }
 
-// keepsInstalled reports whether the installed release stays: it is the offered one, or no longer listed, or the offered one is held back,
+// keepsInstalled reports whether the installed release stays: it is the offered one, or no longer listed, or the offered one is blocked,
 // or the metadata is not fresh, so that newer releases may be withheld.
 func (c connected) keepsInstalled(answer trusted) bool {
 	if c.old == nil {
 		return false
 	}
-	return c.heldBack || !answer.Fresh || !answer.Listed || answer.Number == c.installed.Number && answer.Head == release.Object(c.installed.Head)
+	return c.blocked || !answer.Fresh || !answer.Listed || answer.Number == c.installed.Number && answer.Head == release.Object(c.installed.Head)
 }
 
 // entry is the entry of the release to use: the installed or the offered one.
@@ -81,10 +81,10 @@ func (c connected) entry(answer trusted) release.Entry {
 
 // judgement is the verdict for the offered release. server is the verdict of a server that was reached, else nil: its reasons belong to
 // its verdict. lacksModule says that a native module is missing or damaged on the disk. A server that calls the installed release outdated
-// has nothing better for an install that holds the offered one back.
+// has nothing better for an install that blocks the offered one.
 func (c connected) judgement(server *compat.Judgement, lacksModule bool) compat.Judgement {
 	j := compat.Judgement{Verdict: compat.Accept, Compatibility: c.head.Compatibility}
-	outdated := server != nil && server.Verdict == compat.UpdateBinaries && !c.heldBack
+	outdated := server != nil && server.Verdict == compat.UpdateBinaries && !c.blocked
 	if server != nil {
 		j.Warnings, j.Age, j.Revision = server.Warnings, server.Age, server.Revision
 	}

@@ -65,8 +65,8 @@ func (d *delivery) lacks(b *blob) (bytes int64) {
 	return bytes
 }
 
-// filler receives all bytes of a content in order and delivers the missing ones of a want. The last one is held back until the content
-// is verified, so that a wrong content can be restarted.
+// filler receives all bytes of a content in order and delivers the missing ones of a want. It delivers the last one after the content is
+// verified, so that a wrong content can be restarted.
 type filler struct {
 	d    *delivery
 	blob *blob
@@ -74,7 +74,7 @@ type filler struct {
 	at   int64
 	next int // of the want's missing ranges
 	hash hash.Hash
-	last []byte // held back; empty or one byte
+	last []byte // delivered after the check; empty or one byte
 	some bool   // bytes were delivered
 }
 

@@ -98,10 +98,10 @@ func (m *installMemory) live(identity release.Digest) installedRelease {
 	return installedRelease{}
 }
 
-// refused reports whether the set of an entry is remembered, and refuses it.
-func (m *installMemory) refused(e release.Entry, refuses func(set release.Digest) bool) bool {
+// blocked reports whether the set of an entry is remembered, and may not be installed.
+func (m *installMemory) blocked(e release.Entry, mayInstall func(set release.Digest) bool) bool {
 	return slices.ContainsFunc(m.sets, func(k installedRelease) bool {
-		return k.Number == e.Number && release.Object(k.Head) == e.Head && refuses(k.Identity)
+		return k.Number == e.Number && release.Object(k.Head) == e.Head && !mayInstall(k.Identity)
 	})
 }
 

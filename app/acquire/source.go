@@ -35,8 +35,8 @@ type Disk interface {
 	Glance(offer []release.File)
 	// Bare reports whether no module is installed.
 	Bare() bool
-	// Refuses reports whether a set was rolled back here and is not installed again.
-	Refuses(set release.Digest) bool
+	// MayInstall reports whether a set may be installed. A set that was rolled back here may not.
+	MayInstall(set release.Digest) bool
 	// Set is the identity of the live set, zero if unknown, and its number of files.
 	Set() (identity release.Digest, files int, err error)
 }
@@ -198,8 +198,8 @@ func (s *Source) Traffic() update.Traffic {
 	return t
 }
 
-// HeldBack reports whether the last Connect kept the installed release because the offered one was rolled back here.
-func (s *Source) HeldBack() bool { return s.connected.heldBack }
+// Blocked reports whether the last Connect kept the installed release because the offered one was rolled back here.
+func (s *Source) Blocked() bool { return s.connected.blocked }
 
 // Report returns the results so far.
 func (s *Source) Report() Report {

@@ -322,7 +322,7 @@ func packaged(t *testing.T, p *publisher) {
 	}
 }
 
-// failedToStart: while the offered release is held back, the installed one is repaired, and nothing of the other is fetched.
+// failedToStart: while the offered release is blocked, the installed one is repaired, and nothing of the other is fetched.
 func failedToStart(t *testing.T, p *publisher) {
 	mirror := p.mirror()
 	c := newClient(t, p, mirror).at(7)
@@ -333,7 +333,7 @@ func failedToStart(t *testing.T, p *publisher) {
 	mirror.forget()
 	c.wantOutcome(c.run(), update.ResourcesReady, update.NoCause)
 	if n := len(mirror.asked); n > 3 || mirror.bytes > 1000 {
-		t.Errorf("a start with a release that is held back: %d requests (%s), %d bytes", n, strings.Join(mirror.asked, ", "), mirror.bytes)
+		t.Errorf("a start with a release that is blocked: %d requests (%s), %d bytes", n, strings.Join(mirror.asked, ", "), mirror.bytes)
 	}
 	rot(t, c.disk, "Resources/Core.zip", []byte(strings.Repeat("?", len(c.disk.Files()["Resources/Core.zip"]))))
 	remove(t, c.disk, "Lathe.so")
@@ -342,8 +342,8 @@ func failedToStart(t *testing.T, p *publisher) {
 	c.source = func(s *acquire.Source) { source = s }
 	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
 	c.holds(7)
-	if !source.HeldBack() {
-		t.Error("the source does not say that the release is held back")
+	if !source.Blocked() {
+		t.Error("the source does not say that the release is blocked")
 	}
 }
 

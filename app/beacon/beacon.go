@@ -96,7 +96,7 @@ func (t *Teller) Close() {
 	t.cancel()
 }
 
-// Updated tells how an update attempt ended. One that finds nothing new tells nothing, and so does one of a release that is held back here.
+// Updated tells how an update attempt ended. One that finds nothing new tells nothing, and so does one of a release that is blocked here.
 func (t *Teller) Updated(s update.Status, r acquire.Report, took time.Duration) {
 	if t == nil || s.Outcome == update.Redirected {
 		return
@@ -107,11 +107,11 @@ func (t *Teller) Updated(s update.Status, r acquire.Report, took time.Duration) 
 	if t.installed == 0 {
 		t.installed = r.From
 	}
-	if b.Outcome == beacon.Ready && !s.HeldBack && r.Release.Number != t.installed {
+	if b.Outcome == beacon.Ready && !s.Blocked && r.Release.Number != t.installed {
 		t.before, t.installed = r.From, r.Release.Number
 	}
 	t.mu.Unlock()
-	if news && !s.HeldBack {
+	if news && !s.Blocked {
 		t.send(b)
 	}
 }

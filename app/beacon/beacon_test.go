@@ -71,8 +71,8 @@ func TestEvents(t *testing.T) {
 			t.Updated(update.Status{Outcome: update.Failed, Fault: &update.Fault{Cause: update.Unreachable}}, acquire.Report{}, 3*time.Second)
 			t.Started(false, 0) // of which release is not known
 		}, []string{"1,update,0,0,unreachable,Linux-x64,stable,none,0,3"}},
-		"held back, redirected": {func(t *told.Teller) {
-			t.Updated(update.Status{Outcome: update.ResourcesReady, HeldBack: true}, report(12, 11, "", 0), 0)
+		"blocked, redirected": {func(t *told.Teller) {
+			t.Updated(update.Status{Outcome: update.ResourcesReady, Blocked: true}, report(12, 11, "", 0), 0)
 			t.Updated(update.Status{Outcome: update.Redirected}, acquire.Report{}, 0)
 			t.Started(false, 0)
 		}, []string{"1,start,11,0,confirmed,Linux-x64,stable,none,0,0"}},

@@ -74,7 +74,7 @@ func contentOf(files []release.File) (identity string, known bool) {
 
 // current reports whether the offered packs are live now.
 func (d *disk) current(s update.Status) bool {
-	return s.Outcome == update.ResourcesReady && !s.HeldBack && s.Judgement.Plays() && d.dir != nil && d.dir.State() != install.Prepared
+	return s.Outcome == update.ResourcesReady && !s.Blocked && s.Judgement.Plays() && d.dir != nil && d.dir.State() != install.Prepared
 }
 
 // settleContent records the identity of the installed packs; files are all that the server offered. If the server names packs by their

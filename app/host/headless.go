@@ -122,7 +122,7 @@ func (h *host) syncOnce(ctx context.Context, f view, compatibility string) outco
 	if isReady(status.Outcome) {
 		h.renewal.proveTrial(ctx)
 	}
-	if status.HeldBack {
+	if status.Blocked {
 		f.Note(h.texts.Get("note.heldback"))
 	}
 	if toast, due := h.tolerance(); due {

@@ -17,7 +17,7 @@ import (
 // generations name no version.
 func (u *updates) consistent(s *source, status update.Status) update.Status {
 	client := s.session()
-	if status.Outcome != update.ResourcesReady || status.HeldBack || client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
+	if status.Outcome != update.ResourcesReady || status.Blocked || client == nil || status.Judgement.Verdict == compat.UpdateBinaries {
 		return status
 	}
 	if pack, version, found := contradiction(u.packFolders(), client.Metadata()); found {

@@ -78,7 +78,7 @@ func TestContentMismatch(t *testing.T) {
 			t.Errorf("forced %q: %v, want %v", forced, got, want)
 		}
 		for _, other := range []update.Status{
-			{Outcome: update.BinariesStaged}, {Outcome: update.ResourcesReady, HeldBack: true}, {Outcome: update.Failed},
+			{Outcome: update.BinariesStaged}, {Outcome: update.ResourcesReady, Blocked: true}, {Outcome: update.Failed},
 		} {
 			other.Judgement = compat.Judgement{Verdict: compat.Accept}
 			if got := h.consistent(s, other).Outcome; got != other.Outcome {

@@ -191,7 +191,7 @@ func (u *updates) whilePlaying(ctx context.Context) {
 		return
 	}
 	u.asks, u.renewal.leave = false, true
-	u.dir.Hold()
+	u.dir.DeferSwap()
 	for interrupt.Sleep(ctx, every+rand.N(every/10)) == nil {
 		f := &silentView{}
 		status, err := u.update(ctx, f, u.meta.CompatibilityVersion)

@@ -173,7 +173,7 @@ func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 			return a.noModule(missing)
 		case stepNothing:
 			f.Note(a.texts.Get("note.heldback"))
-			return runtimeFailed(a.dir.HeldBack().Reason())
+			return runtimeFailed(a.dir.BlockedOffer().Reason())
 		case stepPlayBefore:
 			f.Note(a.texts.Get("note.heldback"))
 			return a.runComplete(ctx, f)
@@ -198,7 +198,7 @@ func (a *attempts) updateAndRun(ctx context.Context, f view) outcome {
 // afterUpdate gathers what the next step depends on.
 func (a *attempts) afterUpdate(status update.Status, bare bool) updateResult {
 	return updateResult{
-		outcome: status.Outcome, heldBack: status.HeldBack, due: a.renewal.due != "", bare: bare,
+		outcome: status.Outcome, blocked: status.Blocked, due: a.renewal.due != "", bare: bare,
 		prepared: a.dir.State() == install.Prepared, packs: a.hasPacks(), offline: a.offlineNow(status),
 	}
 }

@@ -8,8 +8,8 @@ type step string
 const (
 	stepMakeRoom   step = "make room"         // for a newer version of this program
 	stepNoModule   step = "no module"         // end: nothing of this game can be started
-	stepNothing    step = "nothing before"    // end: the offered set is held back, and no set is installed
-	stepPlayBefore step = "play the last set" // the offered set is held back
+	stepNothing    step = "nothing before"    // end: the offered set is blocked, and no set is installed
+	stepPlayBefore step = "play the last set" // the offered set is blocked
 	stepPlay       step = "play"              // everything is in its place
 	stepOffline    step = "play offline"      // no answer, and the installed set has proven itself
 	stepSwap       step = "swap"              // a module is staged: a new one, or the replacement of a damaged one
@@ -19,10 +19,10 @@ const (
 // updateResult determines the step after an update.
 type updateResult struct {
 	outcome  update.Outcome
-	heldBack bool // the offered set was rolled back here; the installed one may have been repaired
+	blocked  bool // the offered set was rolled back here; the installed one may have been repaired
 	due      bool // a newer version of this program waits for its trial
 	bare     bool // no module of this game was installed
-	prepared bool // a staged module waits for its swap; never one that is held back
+	prepared bool // a staged module waits for its swap; never one that is blocked
 	packs    bool // at least one pack is installed
 	offline  bool // the update failed, and the installed version may be played without an answer
 }
@@ -33,15 +33,15 @@ func (u updateResult) nextStep() step {
 	switch {
 	case u.due:
 		return stepMakeRoom
-	case u.bare && !staged && (u.heldBack || isReady(u.outcome)):
+	case u.bare && !staged && (u.blocked || isReady(u.outcome)):
 		return stepNoModule
-	case u.heldBack && !u.packs:
+	case u.blocked && !u.packs:
 		return stepNothing
-	case u.heldBack && !staged:
+	case u.blocked && !staged:
 		return stepPlayBefore
 	case u.outcome == update.ResourcesReady && !u.prepared:
 		return stepPlay
-	case u.offline && !u.bare && !u.heldBack:
+	case u.offline && !u.bare && !u.blocked:
 		return stepOffline
 	case !isReady(u.outcome):
 		return stepEnd

@@ -13,8 +13,8 @@ func TestStepAfterAnUpdate(t *testing.T) {
 		stepSwap:       {outcome: update.BinariesStaged, prepared: true, packs: true},
 		stepOffline:    {outcome: update.Failed, offline: true, packs: true},
 		stepEnd:        {outcome: update.Maintenance, packs: true},
-		stepPlayBefore: {outcome: update.BinariesStaged, heldBack: true, packs: true},
-		stepNothing:    {outcome: update.BinariesStaged, heldBack: true},
+		stepPlayBefore: {outcome: update.BinariesStaged, blocked: true, packs: true},
+		stepNothing:    {outcome: update.BinariesStaged, blocked: true},
 		stepNoModule:   {outcome: update.ResourcesReady, bare: true},
 		stepMakeRoom:   {outcome: update.ResourcesReady, due: true, packs: true},
 	} {
@@ -24,10 +24,10 @@ func TestStepAfterAnUpdate(t *testing.T) {
 	}
 }
 
-// TestStepAfterARepair: the installed set is repaired although the offered one is held back.
+// TestStepAfterARepair: the installed set is repaired although the offered one is blocked.
 func TestStepAfterARepair(t *testing.T) {
 	for _, bare := range []bool{false, true} {
-		u := updateResult{outcome: update.ResourcesReady, heldBack: true, bare: bare, prepared: true, packs: true}
+		u := updateResult{outcome: update.ResourcesReady, blocked: true, bare: bare, prepared: true, packs: true}
 		if got := u.nextStep(); got != stepSwap {
 			t.Errorf("%+v: %s, want %s", u, got, stepSwap)
 		}
@@ -39,7 +39,7 @@ func TestStepsOfAllUpdates(t *testing.T) {
 	for o := update.ResourcesReady; o <= update.SetIncomplete; o++ {
 		for bits := range 1 << 6 {
 			is := func(i int) bool { return bits>>i&1 == 1 }
-			u := updateResult{outcome: o, heldBack: is(0), due: is(1), bare: is(2), prepared: is(3), packs: is(4), offline: is(5)}
+			u := updateResult{outcome: o, blocked: is(0), due: is(1), bare: is(2), prepared: is(3), packs: is(4), offline: is(5)}
 			got := u.nextStep()
 			plays := got == stepPlay || got == stepOffline || got == stepPlayBefore
 			switch {
@@ -47,11 +47,11 @@ func TestStepsOfAllUpdates(t *testing.T) {
 				t.Errorf("%+v: %s beside a newer version of this program", u, got)
 			case plays && u.bare:
 				t.Errorf("%+v: %s without a module", u, got)
-			case got == stepSwap && (!isReady(o) || u.heldBack && !u.prepared):
+			case got == stepSwap && (!isReady(o) || u.blocked && !u.prepared):
 				t.Errorf("%+v: a module that was taken back, or is not there, is swapped in", u)
 			case got == stepPlay && (u.prepared || o != update.ResourcesReady):
 				t.Errorf("%+v: plays before the swap", u)
-			case got == stepOffline && (!u.offline || u.heldBack):
+			case got == stepOffline && (!u.offline || u.blocked):
 				t.Errorf("%+v: plays offline", u)
 			}
 		}

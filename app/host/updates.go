@@ -150,7 +150,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
 		status = u.settleContent(files, status)
 	}
-	status.HeldBack = status.HeldBack || isReady(status.Outcome) && s.HeldBack()
+	status.Blocked = status.Blocked || isReady(status.Outcome) && s.Blocked()
 	f.Report(s.Report())
 	if !u.renewal.renewing {
 		u.beacon.Updated(status, s.Report(), time.Since(began))

@@ -39,12 +39,12 @@ type Config struct {
 type Dir struct {
 	*Contents
 	*Health
-	trust   Trust
-	tx      *transaction
-	work    *transfer // the result of the last Plan; nil before
-	unclean bool      // the previous process did not close the install
-	hold    bool      // the live set is in use: Commit never makes another one live
-	lost    string    // a file of a prepared set whose bytes Open found missing; may be empty
+	trust     Trust
+	tx        *transaction
+	work      *transfer // the result of the last Plan; nil before
+	unclean   bool      // the previous process did not close the install
+	deferSwap bool      // the live set is in use: Commit never makes another one live
+	lost      string    // a file of a prepared set whose bytes Open found missing; may be empty
 }
 
 // newDir joins the parts of an install. It does not access the disk.
@@ -120,7 +120,7 @@ func (d *Dir) recover(ctx context.Context) error {
 	settle := func(context.Context) error { return d.tx.syncEarlierChanges(d.unclean) }
 	repair := &moduleRepair{d.tx}
 	for _, step := range []func(context.Context) error{
-		settle, d.resume, d.Health.giveUp, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
+		settle, d.resume, d.Health.rollBackFailing, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
 	} {
 		if err := step(ctx); err != nil {
 			return err

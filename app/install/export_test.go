@@ -19,7 +19,7 @@ func (h *Health) RollBack(ctx context.Context) error {
 	if !h.Pending() {
 		return nil
 	}
-	return h.tx.fault(h.tx.rollBack(ctx, blame))
+	return h.tx.fault(h.tx.rollBack(ctx, blockSet))
 }
 
 // SyncAlone is the size in bytes from which a part is synced by itself.

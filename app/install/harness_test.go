@@ -224,7 +224,7 @@ func (s start) update(t testing.TB, d *install.Dir) (got, error) {
 	}
 	plan, err := d.Plan(ctx, s.mode, offer(t, s.algorithm, s.blobs), func(string, int64, int64) {})
 	g := got{plan: plan}
-	if err != nil || plan.HeldBack {
+	if err != nil || plan.Blocked {
 		return g, err
 	}
 	for i, want := range plan.Wants {

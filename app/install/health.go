@@ -12,8 +12,8 @@ import (
 // Health is the record of starts of sets that have not proven themselves. It decides when the last proven set comes back. Each
 // change goes to the journal at once.
 type Health struct {
-	tx   *transaction
-	held Try // the set that the last Plan held back
+	tx           *transaction
+	blockedOffer Try // the blocked set that the last Plan was offered
 }
 
 // Pending reports whether the live set of this host is unproven.
@@ -50,22 +50,22 @@ func (h *Health) FailedStart(ctx context.Context, cause string) (back bool, err 
 		return false, nil
 	}
 	err = h.change(func(t *Try) { t.Begun, t.Failed, t.Cause = 0, t.Failed+1, shortened(cause) })
-	if err != nil || !h.liveTry().hopeless() {
+	if err != nil || !h.liveTry().failedTooOften() {
 		return false, h.tx.fault(err)
 	}
-	err = h.tx.rollBack(ctx, blame)
+	err = h.tx.rollBack(ctx, blockSet)
 	return err == nil, h.tx.fault(err)
 }
 
 // liveTry is the Try of the live set.
 func (h *Health) liveTry() Try { return tryOf(h.tx.journal.Tries, h.tx.journal.lists.Is) }
 
-// giveUp rolls a set back after too many starts without a result. Without a backup the live set stays.
-func (h *Health) giveUp(ctx context.Context) error {
-	if !h.Pending() || !h.liveTry().hopeless() {
+// rollBackFailing rolls a set back after too many starts without a result. Without a backup the live set stays.
+func (h *Health) rollBackFailing(ctx context.Context) error {
+	if !h.Pending() || !h.liveTry().failedTooOften() {
 		return nil
 	}
-	if err := h.tx.rollBack(ctx, blame); !errors.Is(err, ErrNoWayBack) {
+	if err := h.tx.rollBack(ctx, blockSet); !errors.Is(err, ErrNoWayBack) {
 		return err
 	}
 	return nil
@@ -101,21 +101,23 @@ func (h *Health) Confirm() error {
 	return h.tx.fault(h.tx.clean(context.Background()))
 }
 
-// Blocked lists the sets that were rolled back and are not installed again automatically.
-func (h *Health) Blocked() []Try {
-	return slices.DeleteFunc(slices.Clone(h.tx.journal.Tries), func(t Try) bool { return !t.Refused() })
+// BlockedSets lists the sets that are not installed again automatically.
+func (h *Health) BlockedSets() []Try {
+	return slices.DeleteFunc(slices.Clone(h.tx.journal.Tries), Try.MayInstall)
 }
 
-// Refuses reports whether a set, by its identity, was rolled back and would be held back by Plan.
-func (h *Health) Refuses(set release.Digest) bool { return tryOf(h.tx.journal.Tries, set).Refused() }
+// MayInstall reports whether Plan would plan a set, by its identity. It would not plan a blocked one.
+func (h *Health) MayInstall(set release.Digest) bool {
+	return tryOf(h.tx.journal.Tries, set).MayInstall()
+}
 
-// HeldBack is the set that the last Plan held back, or the zero Try.
-func (h *Health) HeldBack() Try { return h.held }
+// BlockedOffer is the blocked set that the last Plan was offered, or the zero Try.
+func (h *Health) BlockedOffer() Try { return h.blockedOffer }
 
 // Unblock clears the record of all sets on request, so that blocked ones may be installed again. The error is a
 // *update.Fault.
 func (h *Health) Unblock() error {
-	if len(h.Blocked()) == 0 {
+	if len(h.BlockedSets()) == 0 {
 		return nil
 	}
 	return h.tx.fault(h.tx.record(record{State: h.tx.journal.State, Clean: h.tx.journal.Clean, Tries: []Try{}}))

@@ -195,7 +195,7 @@ func TestSilentStarts(t *testing.T) {
 	d := f.mustOpen()
 	f.want("given up", "Lathe.so=one")
 	wantState(t, d, install.RolledBack, false)
-	if tries := d.Blocked(); d.Unresolved() || len(tries) != 1 || tries[0].Begun != 0 || !tries[0].Blocked {
+	if tries := d.BlockedSets(); d.Unresolved() || len(tries) != 1 || tries[0].Begun != 0 || !tries[0].Blocked {
 		t.Errorf("blocked: %+v", tries)
 	}
 }
@@ -213,41 +213,41 @@ func TestStoppedIsNotSilent(t *testing.T) {
 	f.want("still there", "Lathe.so=two Lathe.so.bak=one")
 }
 
-// TestBlockedUntilAsked checks that a failed set is held back, also in another process. A newer set is accepted, and the
+// TestBlockedUntilAsked checks that a failed set is blocked, also in another process. A newer set is accepted, and the
 // failed one again after Unblock.
 func TestBlockedUntilAsked(t *testing.T) {
 	f := proven(t, "one")
 	Module("two").must(f)
 	start{idle: true, fails: 2}.must(f)
 	f.want("back", "Lathe.so=one")
-	if g := Module("two").must(f); !g.plan.HeldBack || len(g.plan.Wants) != 0 {
-		t.Errorf("not held back: %+v", g.plan)
+	if g := Module("two").must(f); !g.plan.Blocked || len(g.plan.Wants) != 0 {
+		t.Errorf("not blocked: %+v", g.plan)
 	}
 	Module("three").must(f)
 	f.want("newer", "Lathe.so=three Lathe.so.bak=one")
 	Module("one").must(f)
-	if g := Module("two").must(f); !g.plan.HeldBack {
+	if g := Module("two").must(f); !g.plan.Blocked {
 		t.Error("forgotten")
 	}
 	d := f.mustOpen()
-	if blocked := d.Blocked(); len(blocked) != 1 || blocked[0].Cause != "signal: killed" || blocked[0].Failed != 2 {
+	if blocked := d.BlockedSets(); len(blocked) != 1 || blocked[0].Cause != "signal: killed" || blocked[0].Failed != 2 {
 		t.Errorf("blocked %+v", blocked)
 	}
 	if err := errors.Join(d.Unblock(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
 	d = f.mustOpen()
-	if len(d.Blocked()) != 0 {
-		t.Errorf("unblocked only for a moment: %+v", d.Blocked())
+	if len(d.BlockedSets()) != 0 {
+		t.Errorf("unblocked only for a moment: %+v", d.BlockedSets())
 	}
 	d.Close()
 	Module("two").confirmed().must(f)
 	f.want("taken again", "Lathe.so=two")
 }
 
-// TestHeldBackIsTheOffered checks that of several failed sets the offered one is reported, with its own reason. There is a
-// reason even if no set was held back.
-func TestHeldBackIsTheOffered(t *testing.T) {
+// TestBlockedOfferIsTheOffered checks that of several failed sets the offered one is reported, with its own reason. There is a
+// reason even if no set was blocked.
+func TestBlockedOfferIsTheOffered(t *testing.T) {
 	f := proven(t, "one")
 	for _, name := range []string{"two", "three"} {
 		Module(name).must(f)
@@ -262,16 +262,16 @@ func TestHeldBackIsTheOffered(t *testing.T) {
 		}
 	}
 	d := f.mustOpen()
-	if held := d.HeldBack(); held.Cause != "" || held.Reason() == "" {
-		t.Errorf("before any plan: %+v, %q", held, held.Reason())
+	if blocked := d.BlockedOffer(); blocked.Cause != "" || blocked.Reason() == "" {
+		t.Errorf("before any plan: %+v, %q", blocked, blocked.Reason())
 	}
 	for _, name := range []string{"three", "two"} {
-		if g, err := Module(name).update(t, d); err != nil || !g.plan.HeldBack || d.HeldBack().Reason() != name+" crashed" {
-			t.Errorf("%s is held back because %q: %v, %v", name, d.HeldBack().Reason(), g, err)
+		if g, err := Module(name).update(t, d); err != nil || !g.plan.Blocked || d.BlockedOffer().Reason() != name+" crashed" {
+			t.Errorf("%s is blocked because %q: %v, %v", name, d.BlockedOffer().Reason(), g, err)
 		}
 	}
-	if g, err := Module("four").update(t, d); err != nil || g.plan.HeldBack || d.HeldBack() != (install.Try{}) {
-		t.Errorf("a newer one: %v, %v, held back %+v", g, err, d.HeldBack())
+	if g, err := Module("four").update(t, d); err != nil || g.plan.Blocked || d.BlockedOffer() != (install.Try{}) {
+		t.Errorf("a newer one: %v, %v, blocked %+v", g, err, d.BlockedOffer())
 	}
 }
 
@@ -283,7 +283,7 @@ func TestProofWipesTheSlate(t *testing.T) {
 		start{idle: true, fails: 1, confirm: true}.must(f)
 		Module("one").confirmed().must(f)
 	}
-	if blocked := f.mustOpen().Blocked(); len(blocked) != 0 {
+	if blocked := f.mustOpen().BlockedSets(); len(blocked) != 0 {
 		t.Errorf("blocked %+v", blocked)
 	}
 }

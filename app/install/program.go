@@ -105,7 +105,7 @@ func (p *Program) resume(ctx context.Context) error {
 
 // Waiting is the absolute path of a complete program that waits for its trial; otherwise empty.
 func (p *Program) Waiting() string {
-	if p.journal.State != Prepared || tryOf(p.journal.Tries, p.journal.Build).Refused() {
+	if p.journal.State != Prepared || !tryOf(p.journal.Tries, p.journal.Build).MayInstall() {
 		return ""
 	}
 	i := slices.IndexFunc(p.journal.lists.Files, func(e entry) bool { return e.Kind == Module && !e.gone() })
@@ -143,7 +143,7 @@ func (p *Program) TrialFailed(cause string, sure bool) error {
 	}
 	return p.fault(p.noteTrial(func(t *Try) {
 		t.Failed, t.Cause = t.Failed+1, shortened(cause)
-		t.Blocked = t.Blocked || sure || t.hopeless()
+		t.Blocked = t.Blocked || sure || t.failedTooOften()
 	}))
 }
 

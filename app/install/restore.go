@@ -42,7 +42,7 @@ func (m *moduleRepair) restoreFromCopy(ctx context.Context) (restored bool, err 
 	replaced := func(u undo) bool { return u.Live == live && !u.Digest.IsZero() }
 	if slices.ContainsFunc(m.journal.pending(live), replaced) {
 		m.log.Warn().Str("file", live).Msg("the new module is missing or damaged; the last proven set takes its place")
-		if err := m.rollBack(ctx, excuse); !errors.Is(err, ErrNoWayBack) {
+		if err := m.rollBack(ctx, allowSet); !errors.Is(err, ErrNoWayBack) {
 			return err == nil, err
 		}
 	}

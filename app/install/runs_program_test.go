@@ -76,8 +76,8 @@ func TestExecutablesOfAProgram(t *testing.T) {
 	}
 }
 
-// TestHold checks that a held set stays live, whatever arrives, and that the next start uses the new one.
-func TestHold(t *testing.T) {
+// TestDeferSwap checks that a set in use stays live, whatever arrives, and that the next start uses the new one.
+func TestDeferSwap(t *testing.T) {
 	f := newFolder(t)
 	start{mode: update.Binaries, blobs: append(binaries("Lathe.so", "module"), packs("a", "1", "dropped", "x")...), confirm: true}.must(f)
 	before := f.tree()
@@ -85,7 +85,7 @@ func TestHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Hold()
+	d.DeferSwap()
 	if _, err := (start{mode: update.Resources, blobs: append(binaries("Lathe.so", "module"), packs("a", "2")...)}).update(t, d); err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (b *SetAndProgram) Plan(ctx context.Context, mode update.Mode, offer []rele
 		plan, err = b.Dir.Plan(ctx, mode, offer, progress)
 	}
 	b.split = len(plan.Wants)
-	if err != nil || plan.HeldBack || len(program) == 0 || b.exclusion != nil {
+	if err != nil || plan.Blocked || len(program) == 0 || b.exclusion != nil {
 		return plan, err
 	}
 	more, err := b.planProgram(ctx, program)
@@ -84,8 +84,8 @@ func (b *SetAndProgram) Plan(ctx context.Context, mode update.Mode, offer []rele
 // planProgram is Plan for the program. After an error later plans leave it out.
 func (b *SetAndProgram) planProgram(ctx context.Context, offer []release.File) (update.Plan, error) {
 	plan, err := b.program.Plan(ctx, update.Binaries, offer, func(string, int64, int64) {})
-	if err == nil && plan.HeldBack {
-		err = errHeldBack
+	if err == nil && plan.Blocked {
+		err = errBlocked
 	}
 	if err != nil && ctx.Err() == nil {
 		b.log.Warn().Err(err).Msg("the program was left out of the update")
@@ -94,7 +94,7 @@ func (b *SetAndProgram) planProgram(ctx context.Context, offer []release.File) (
 	return plan, err
 }
 
-var errHeldBack = errors.New("this version did not work here before; --unblock accepts it again")
+var errBlocked = errors.New("this version did not work here before; --unblock accepts it again")
 
 // route returns the install of a want and the want's number there.
 func (b *SetAndProgram) route(i int) (*Dir, int) {

@@ -49,7 +49,7 @@ func (p *pair) run(mode update.Mode, blobs []blob) (update.Plan, error) {
 	p.t.Helper()
 	ctx := context.Background()
 	plan, err := p.both.Plan(ctx, mode, offer(p.t, release.SHA256, blobs), func(string, int64, int64) {})
-	if err != nil || plan.HeldBack {
+	if err != nil || plan.Blocked {
 		return plan, err
 	}
 	for i, w := range plan.Wants {

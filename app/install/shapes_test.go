@@ -244,15 +244,15 @@ func TestMissedCompanionIsStillOurs(t *testing.T) {
 	}
 }
 
-// TestCompanionHeldForGood checks that a set is not held back because its symbols can never be replaced.
+// TestCompanionHeldForGood checks that a set is not blocked because its symbols can never be replaced.
 func TestCompanionHeldForGood(t *testing.T) {
 	f := newFolder(t)
 	Module("one").confirmed().must(f)
 	s := start{mode: update.Binaries, blobs: binaries("Lathe.so", "two", "Lathe.so.pdb", "symbols")}.confirmed()
 	for range 6 {
 		g, err := s.on(t, watch(f.open(), heldSymbols()...))
-		if err != nil || g.plan.HeldBack || len(g.plan.Wants) == 0 {
-			t.Fatalf("%v, held back %v, %s", err, g.plan.HeldBack, g)
+		if err != nil || g.plan.Blocked || len(g.plan.Wants) == 0 {
+			t.Fatalf("%v, blocked %v, %s", err, g.plan.Blocked, g)
 		}
 	}
 	s.must(f)

@@ -17,7 +17,7 @@ var _ update.Stage = (*Dir)(nil)
 //
 // Native code whose digests Config.Trust does not accept is rejected as update.Untrusted before anything is fetched.
 //
-// A set that was rolled back after failed starts is not planned again: the plan reports it as held back.
+// A set that was rolled back after failed starts is not planned again: the plan reports it as blocked.
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	plan, err := d.planUpdate(ctx, mode, offer, progress)
 	return plan, d.fault(err)
@@ -35,7 +35,7 @@ func (d *Dir) planUpdate(ctx context.Context, mode update.Mode, offer []release.
 	if err := d.tx.withdraw(ctx); err != nil {
 		return update.Plan{}, err
 	}
-	d.tx.vanished, d.held = "", Try{} // missing files are about to be planned
+	d.tx.vanished, d.blockedOffer = "", Try{} // missing files are about to be planned
 	if err := d.loadLists(); err != nil {
 		return update.Plan{}, err
 	}
@@ -48,10 +48,10 @@ func (d *Dir) planUpdate(ctx context.Context, mode update.Mode, offer []release.
 	if err := p.compare(ctx, progress); err != nil {
 		return update.Plan{}, err
 	}
-	if known := tryOf(d.journal.Tries, p.build); p.changes() && known.Refused() {
-		d.held = known
-		d.log.Warn().Stringer("set", p.build).Msg("this set was taken back after failed starts; it is held back")
-		return update.Plan{Mode: mode, Matched: p.matched, HeldBack: true}, nil
+	if known := tryOf(d.journal.Tries, p.build); p.changes() && !known.MayInstall() {
+		d.blockedOffer = known
+		d.log.Warn().Stringer("set", p.build).Msg("this set was taken back after failed starts; it is blocked")
+		return update.Plan{Mode: mode, Matched: p.matched, Blocked: true}, nil
 	}
 	if err := p.checkNative(); err != nil {
 		return update.Plan{}, err
@@ -103,11 +103,11 @@ func (d *Dir) Finish(ctx context.Context, i int) error {
 	return d.fault(d.work.finish(ctx, i, c))
 }
 
-// Hold makes every later Commit wait for Promote, or for the next Open, because this process uses the live set.
-func (d *Dir) Hold() { d.hold = true }
+// DeferSwap makes every later Commit wait for Promote, or for the next Open, because this process uses the live set.
+func (d *Dir) DeferSwap() { d.deferSwap = true }
 
-// Commit implements update.Stage. A set with a module is staged and waits for Promote; a set without one becomes live, unless Hold was
-// called.
+// Commit implements update.Stage. A set with a module is staged and waits for Promote; a set without one becomes live, unless
+// DeferSwap was called.
 func (d *Dir) Commit(ctx context.Context) error {
 	err := errors.Join(d.commit(ctx), d.work.endEarly())
 	d.endPlan()
@@ -136,7 +136,7 @@ func (d *Dir) commit(ctx context.Context) error {
 	if err := d.tx.record(record{State: Prepared}); err != nil {
 		return err
 	}
-	if d.hold || slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module }) {
+	if d.deferSwap || slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module }) {
 		return d.tx.stage(ctx)
 	}
 	return d.tx.swap(ctx)

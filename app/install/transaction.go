@@ -191,7 +191,7 @@ func (t *transaction) onLoss(ctx context.Context, steps []Step) (done bool, err 
 	if err != nil {
 		return false, err
 	}
-	err = t.rollBackOf(ctx, t.journal.library(t.names.Library()), t.journal.Build, excuse)
+	err = t.rollBackOf(ctx, t.journal.library(t.names.Library()), t.journal.Build, allowSet)
 	if errors.Is(err, ErrNoWayBack) {
 		r := record{State: RolledBack}
 		if r.Stay, err = t.hash.liveFiles(ctx, t.journal.lists.Files); err == nil {
@@ -246,14 +246,14 @@ func (t *transaction) orLoss(err error) error {
 }
 
 // rollBack rolls back the live set of this host. It records nothing before all backups are verified.
-func (t *transaction) rollBack(ctx context.Context, r reason) error {
+func (t *transaction) rollBack(ctx context.Context, b blocking) error {
 	if err := t.withdraw(ctx); err != nil {
 		return err
 	}
-	return t.rollBackOf(ctx, t.names.Library(), t.journal.lists.Is, r)
+	return t.rollBackOf(ctx, t.names.Library(), t.journal.lists.Is, b)
 }
 
-func (t *transaction) rollBackOf(ctx context.Context, library string, set release.Digest, r reason) error {
+func (t *transaction) rollBackOf(ctx context.Context, library string, set release.Digest, b blocking) error {
 	trial := t.journal.lists.clone()
 	next := record{State: RollingBack, Back: library}
 	trial.apply(t.journal.State, next, set)
@@ -264,7 +264,7 @@ func (t *transaction) rollBackOf(ctx context.Context, library string, set releas
 		}
 		return err
 	}
-	if r == blame {
+	if b == blockSet {
 		next.Tries = with(t.journal.Tries, set, func(t *Try) { t.Blocked, t.Begun = true, 0 })
 	}
 	if err := t.record(next); err != nil {
@@ -377,13 +377,13 @@ func (t *transaction) recordProven() error {
 	return t.record(record{State: j.ended(Confirmed), Proven: t.names.Library(), Tries: without(j.Tries, j.lists.Is)})
 }
 
-// reason says whether a rolled-back set is at fault.
-type reason bool
-
 // ErrNoWayBack reports that a set can't be rolled back because a backup is missing or damaged.
 var ErrNoWayBack = errors.New("no way back to the last proven set")
 
+// blocking says whether a rolled-back set may be installed again.
+type blocking bool
+
 const (
-	blame  reason = true  // it is not installed again automatically
-	excuse reason = false // it may be installed again
+	blockSet blocking = true  // it failed: it is not installed again automatically
+	allowSet blocking = false // its files were lost or damaged: it may be installed again
 )

@@ -30,11 +30,11 @@ type Try struct {
 	Blocked bool           `json:"blocked,omitempty"` // it was rolled back and is not installed again automatically
 }
 
-// hopeless reports whether a live set must be rolled back.
-func (t Try) hopeless() bool { return t.Failed >= MaxFailed || t.Begun >= maxSilent }
+// failedTooOften reports whether a live set must be rolled back.
+func (t Try) failedTooOften() bool { return t.Failed >= MaxFailed || t.Begun >= maxSilent }
 
-// Refused reports whether an offered set must not be installed.
-func (t Try) Refused() bool { return t.Blocked || t.Swaps >= maxSwaps }
+// MayInstall reports whether an offered set may be installed: it is neither blocked on record nor swapped in too often.
+func (t Try) MayInstall() bool { return !t.Blocked && t.Swaps < maxSwaps }
 
 // Reason says why the set is not installed again, for the log and the terminal.
 func (t Try) Reason() string {

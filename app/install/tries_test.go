@@ -10,18 +10,18 @@ import (
 
 func TestWhenASetIsGivenUp(t *testing.T) {
 	for _, test := range []struct {
-		try               Try
-		hopeless, refused bool
+		try                        Try
+		failedTooOften, mayInstall bool
 	}{
-		{Try{}, false, false},
-		{Try{Failed: MaxFailed - 1, Begun: maxSilent - 1, Swaps: maxSwaps - 1}, false, false},
-		{Try{Failed: MaxFailed}, true, false},
-		{Try{Begun: maxSilent}, true, false},
-		{Try{Swaps: maxSwaps}, false, true},
-		{Try{Blocked: true}, false, true},
+		{Try{}, false, true},
+		{Try{Failed: MaxFailed - 1, Begun: maxSilent - 1, Swaps: maxSwaps - 1}, false, true},
+		{Try{Failed: MaxFailed}, true, true},
+		{Try{Begun: maxSilent}, true, true},
+		{Try{Swaps: maxSwaps}, false, false},
+		{Try{Blocked: true}, false, false},
 	} {
-		if test.try.hopeless() != test.hopeless || test.try.Refused() != test.refused {
-			t.Errorf("%+v: hopeless %v, refused %v", test.try, test.try.hopeless(), test.try.Refused())
+		if test.try.failedTooOften() != test.failedTooOften || test.try.MayInstall() != test.mayInstall {
+			t.Errorf("%+v: failed too often %v, may be installed %v", test.try, test.try.failedTooOften(), test.try.MayInstall())
 		}
 	}
 }

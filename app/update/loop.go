@@ -100,7 +100,7 @@ func (l *loop) status() Status {
 	s, p := l.state, l.meter.snapshot()
 	status := Status{
 		Phase: s.Phase, Mode: s.Mode, Outcome: s.Outcome, Fault: s.Fault, Judgement: s.Judgement, Server: l.cfg.Server, First: l.cfg.First,
-		Offer: s.Offer, Ahead: s.Ahead, HeldBack: s.Plan.HeldBack, Damage: s.Plan.Damage,
+		Offer: s.Offer, Ahead: s.Ahead, Blocked: s.Plan.Blocked, Damage: s.Plan.Damage,
 		Files: len(s.Plan.Wants), FilesDone: s.Verified, Bytes: s.Plan.Bytes, BytesDone: p.total,
 		Attempt: s.Attempt, Started: l.started,
 	}

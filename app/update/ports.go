@@ -162,8 +162,8 @@ type Plan struct {
 	Matched int      // offered files that belong to this install, wanted or current
 	Damage  *Damages // nil if no file of the set is damaged
 
-	// HeldBack reports that the offered set was rolled back after failed starts. Wants is then empty.
-	HeldBack bool
+	// Blocked reports that the offered set was rolled back after failed starts. Wants is then empty.
+	Blocked bool
 }
 
 // Stage is the Updater's view of the install. One method runs at a time. Every error is a *Fault or a context error. A

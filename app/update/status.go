@@ -68,7 +68,7 @@ type Status struct {
 	Judgement compat.Judgement
 	Offer     Offer  // the module that the server requests, from Comparing on in Binaries mode; zero if the server names no rule
 	Ahead     bool   // a maintenance is on, and the files of the update after it are being fetched
-	HeldBack  bool   // the server offers a set that was rolled back after failed starts: the installed set stays, or was repaired
+	Blocked   bool   // the server offers a set that was rolled back after failed starts: the installed set stays, or was repaired
 	Server    string // host:port as requested
 	First     bool   // nothing that can be played is installed: what arrives is the game, not an update of it
 

@@ -124,10 +124,10 @@ func (m Mode) ready() Outcome {
 func (s State) planned(p Plan) (State, []Effect) {
 	s.Plan, s.Verified = p, 0
 	switch {
-	case s.Ahead && (p.HeldBack || len(p.Wants) == 0 || p.Matched == 0):
+	case s.Ahead && (p.Blocked || len(p.Wants) == 0 || p.Matched == 0):
 		return s.finish(Maintenance)
-	case p.HeldBack:
-		return s.finish(ResourcesReady) // the installed set stays; Status.HeldBack reports why
+	case p.Blocked:
+		return s.finish(ResourcesReady) // the installed set stays; Status.Blocked reports why
 	case s.loops(p):
 		return s.finish(UpdateLoop)
 	case s.Mode == Binaries && p.Matched == 0:

@@ -124,7 +124,7 @@ func TestMaintenanceAheadNeverCommits(t *testing.T) {
 		}
 	}
 	for what, plan := range map[string]update.Plan{
-		"nothing missing": {Matched: 3}, "held back": {Matched: 3, HeldBack: true, Wants: twoWants().Wants}, "nothing for us": {},
+		"nothing missing": {Matched: 3}, "blocked": {Matched: 3, Blocked: true, Wants: twoWants().Wants}, "nothing for us": {},
 		"a plan that contradicts itself": {Wants: twoWants().Wants},
 	} {
 		before := resting(update.Comparing)

@@ -240,7 +240,7 @@ func (d *diagnosis) checkBackups() {
 func (d *diagnosis) checkTries() {
 	for _, t := range d.Tries {
 		switch {
-		case t.Refused():
+		case !t.MayInstall():
 			d.add(Note, fmt.Sprintf("set %s is held back: %s", short(t.Set.String()), history(t)),
 				"it is not installed again by itself; a newer one is")
 		case t.Failed > 0 || t.Begun > 0:

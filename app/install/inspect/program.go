@@ -33,11 +33,11 @@ func Program(fsys platform.FS, base, ext string) (p ProgramReport, found bool, e
 		info, err := fsys.Lstat(name)
 		return err == nil && info.Mode().IsRegular()
 	}
-	refused := false
+	blocked := false
 	for _, t := range s.Tries {
-		refused = refused || t.Set == s.LeadsTo && t.Refused()
+		blocked = blocked || t.Set == s.LeadsTo && !t.MayInstall()
 	}
-	if s.State == install.Prepared && isFile(module.Staged) && !refused {
+	if s.State == install.Prepared && isFile(module.Staged) && !blocked {
 		p.Waiting = module.Staged
 	}
 	if isFile(module.Backup) {

@@ -67,7 +67,7 @@ func table() []mutant {
 			old: `t.Failed >= MaxFailed`, new: `t.Failed > MaxFailed`,
 			why: "how many failed starts lead back to the last proven set"},
 		{id: "install-blocked-again", pkg: "app/install", file: "tries.go",
-			old: `return t.Blocked || t.Swaps >= maxSwaps`, new: `return t.Swaps >= maxSwaps`,
+			old: `return !t.Blocked && t.Swaps < maxSwaps`, new: `return t.Swaps < maxSwaps`,
 			why: "a set that was taken back is installed again at the next start"},
 		{id: "install-checksum-trusted", pkg: "app/install", file: "trust.go",
 			old: `case a != release.SHA256 && t != TrustFNV:`, new: `case a != release.SHA256 && t == TrustNothing:`,

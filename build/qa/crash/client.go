@@ -102,17 +102,17 @@ func (c *client) download(i int, want update.Want) error {
 }
 
 func (c *client) commit() error {
-	if c.plan.HeldBack {
+	if c.plan.Blocked {
 		return nil
 	}
 	return c.dir.Commit(context.Background())
 }
 
-func (c *client) hold() error     { c.dir.Hold(); return nil }
-func (c *client) promote() error  { return c.dir.Promote(context.Background()) }
-func (c *client) starting() error { return c.dir.Starting() }
-func (c *client) confirm() error  { return c.dir.Confirm() }
-func (c *client) close() error    { return c.dir.Close() }
+func (c *client) deferSwap() error { c.dir.DeferSwap(); return nil }
+func (c *client) promote() error   { return c.dir.Promote(context.Background()) }
+func (c *client) starting() error  { return c.dir.Starting() }
+func (c *client) confirm() error   { return c.dir.Confirm() }
+func (c *client) close() error     { return c.dir.Close() }
 
 func (c *client) fail() error {
 	_, err := c.dir.FailedStart(context.Background(), "the module ended with a signal")
@@ -160,7 +160,7 @@ func (c *client) wantNothing(set string) error {
 func opening(may ...string) step   { return step{(*client).openInstall, may} }
 func promoting(may ...string) step { return step{(*client).promote, may} }
 func starting(may ...string) step  { return step{(*client).starting, may} }
-func holding(may ...string) step   { return step{(*client).hold, may} }
+func deferring(may ...string) step { return step{(*client).deferSwap, may} }
 func failing(may ...string) step   { return step{(*client).fail, may} }
 func proving(may ...string) step   { return step{(*client).confirm, may} }
 func closing(may ...string) step   { return step{(*client).close, may} }

@@ -265,9 +265,9 @@ func (m *machine) leave() {
 
 // settle records the result of a complete start.
 func (m *machine) settle(t *rapid.T, c *client, how outcome) {
-	if c.plan.HeldBack {
+	if c.plan.Blocked {
 		if !slices.ContainsFunc(m.failed, func(s Set) bool { return maps.Equal(s, m.server) }) {
-			t.Fatal("a set is held back that never failed")
+			t.Fatal("a set is blocked that never failed")
 		}
 		if !m.damaged {
 			m.look(t, m.live, m.proven)

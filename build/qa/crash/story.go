@@ -108,7 +108,7 @@ func packsOnly() []step {
 
 // whilePlaying is an update whose set becomes live by the next start alone.
 func whilePlaying() []step {
-	return []step{opening("old"), starting("old"), proving("old"), holding("old"), fetching("new", "old"), committing("old", "new"), closing("new"),
+	return []step{opening("old"), starting("old"), proving("old"), deferring("old"), fetching("new", "old"), committing("old", "new"), closing("new"),
 		opening("new"), starting("new"), proving("new"), closing("new")}
 }
 

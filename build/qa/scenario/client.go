@@ -52,8 +52,8 @@ func (c *client) openInstall(ctx context.Context) (err error) {
 // maxAttempts is how often one run restarts a damaged download, like a game client.
 const maxAttempts = 3
 
-// errHeldBack says that the offered set was rolled back before, so the install rejects it.
-var errHeldBack = errors.New("the set is held back, because it was taken back after failed starts")
+// errBlocked says that the offered set was rolled back before, so the install rejects it.
+var errBlocked = errors.New("the set is blocked, because it was taken back after failed starts")
 
 // fetch downloads a set until it is staged, or live if it has no module.
 func (c *client) fetch(ctx context.Context, set tree) (err error) {
@@ -83,8 +83,8 @@ func (c *client) fetchOnce(ctx context.Context, set tree) error {
 	switch {
 	case err != nil:
 		return err
-	case plan.HeldBack:
-		return errHeldBack
+	case plan.Blocked:
+		return errBlocked
 	}
 	for i, want := range plan.Wants {
 		if err := fileset.Fill(ctx, c.dir, i, want, set[c.scenario.live(want.File)].data, portion); err != nil {

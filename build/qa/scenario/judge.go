@@ -172,7 +172,7 @@ func (r *run) judgeEnd(ctx context.Context, v *volume, err error) error {
 		return fmt.Errorf("the last run should have been refused with %q, it ended with: %v", refused, err)
 	case refused != "":
 		want = "old"
-	case err != nil && !(errors.Is(err, errHeldBack) && want != "new"):
+	case err != nil && !(errors.Is(err, errBlocked) && want != "new"):
 		return fmt.Errorf("the last run: %w", err)
 	}
 	if err := r.judgeSet(v, want, "at the end"); err != nil {

@@ -106,7 +106,7 @@ func TestScenariosCanFail(t *testing.T) {
 		{"fault: put .collet/parts/x other when crashed\nfault: offline", ""}, // what the updater keeps is not looked at then
 		{"fault: fail write Lathe.so* EIO", ""},
 		{"fault: fail rename * EIO times 1\nexpect: recovered old", "the new set is there"},
-		{"fault: fails 2", "the last run: the set is held back"},
+		{"fault: fails 2", "the last run: the set is blocked"},
 		{"fault: mode notes.txt 600 when crashed", ""},
 		{"fault: link Resources/A.zip /etc/passwd when crashed", ""},
 	}
