@@ -53,52 +53,53 @@ type serverAnswer struct {
 // serverCall is one Server.Connect.
 type serverCall struct {
 	answer   chan serverAnswer // gets one
-	once     sync.Once         // decides whether the server was in time: for settled, or for giveUp
-	settled  chan struct{}     // closed when the server has given its verdict, or failed
-	answered bool              // it has given its verdict; after settled
+	once     sync.Once         // decides whether the server was in time: for decided, or for claimTimeout
+	decided  chan struct{}     // closed when the server has given its verdict, or failed
+	answered bool              // it has given its verdict; after decided
 	cancel   func()            // ends Server.Connect
 }
 
 // callServer asks the server.
 func (c *connecting) callServer(ctx context.Context) *serverCall {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &serverCall{answer: make(chan serverAnswer, 1), settled: make(chan struct{}), cancel: cancel}
-	settle := func(answered bool) {
+	s := &serverCall{answer: make(chan serverAnswer, 1), decided: make(chan struct{}), cancel: cancel}
+	decide := func(answered bool) {
 		s.once.Do(func() {
 			if s.answered = answered; answered {
 				c.progress.answered()
 			}
-			close(s.settled)
+			close(s.decided)
 		})
 	}
 	if c.o.Server == nil {
 		cancel()
-		settle(false)
+		decide(false)
 		s.answer <- serverAnswer{err: errNoServer}
 		return s
 	}
 	go func() {
 		defer cancel()
-		j, mirror, err := c.o.Server.Connect(ctx, func() { settle(true) })
-		settle(err == nil)
+		j, mirror, err := c.o.Server.Connect(ctx, func() { decide(true) })
+		decide(err == nil)
 		s.answer <- serverAnswer{j, mirror, err}
 	}()
 	return s
 }
 
-// hear reports whether the server has settled before the end. What follows a verdict until Connect returns is no time in which it is waited for.
-func hear[T any](s *serverCall, p *progress, end <-chan T) bool {
+// awaitDecision reports whether the server gave a verdict or failed before end. This wait counts against the caller's time limit
+// (Progress.Waiting). What Server.Connect does after its verdict does not.
+func awaitDecision[T any](s *serverCall, p *progress, end <-chan T) bool {
 	defer p.await()()
 	select {
-	case <-s.settled:
+	case <-s.decided:
 		return true
 	case <-end:
 		return false
 	}
 }
 
-// giveUp reports whether the server is too late. If not, its verdict or its error is there.
-func (s *serverCall) giveUp() (late bool) {
+// claimTimeout makes the server late, unless it has decided already. It reports whether it is late; if not, its verdict or its error is there.
+func (s *serverCall) claimTimeout() (late bool) {
 	s.once.Do(func() { late = true })
 	return late
 }
@@ -117,7 +118,7 @@ func (c *connecting) connect(ctx context.Context) (compat.Judgement, error) {
 
 // awaitServer waits for the server's answer.
 func (c *connecting) awaitServer(server *serverCall) serverAnswer {
-	hear[struct{}](server, c.progress, nil)
+	awaitDecision[struct{}](server, c.progress, nil)
 	return <-server.answer
 }
 

@@ -42,17 +42,17 @@ func (c *connecting) awaitServerOrRules(ctx context.Context, server *serverCall,
 		patience = min(patience, c.o.Patience*5/6)
 	}
 	ahead := min(rulesAhead, patience/2)
-	inTime := hear(server, c.progress, time.After(ahead))
+	inTime := awaitDecision(server, c.progress, time.After(ahead))
 	if !inTime {
 		rules.start()
-		inTime = hear(server, c.progress, time.After(patience-ahead)) || hear(server, c.progress, rules.done)
+		inTime = awaitDecision(server, c.progress, time.After(patience-ahead)) || awaitDecision(server, c.progress, rules.done)
 	}
 	late := false
 	switch {
 	case inTime:
 	case rules.err != nil:
 		return c.awaitServer(server)
-	case server.giveUp():
+	case server.claimTimeout():
 		late = true
 		if err := c.o.Server.Close(); err != nil { // ends its Connect
 			c.o.Log.Debug().Err(err).Msg("close the connection that did not answer")

@@ -153,8 +153,8 @@ func (w *filler) finish() error {
 	return nil
 }
 
-// giveUp restarts the want of a content that could not be completed.
-func (w *filler) giveUp() error {
+// restart restarts the want of a content that could not be completed.
+func (w *filler) restart() error {
 	if w == nil || w.want < 0 || !w.some {
 		return nil
 	}

@@ -177,7 +177,7 @@ func (e *executing) stream(ctx context.Context, b *blob, by Strategy, write func
 		return err
 	}
 	e.failed(b, by, 1, err)
-	return w.giveUp()
+	return w.restart()
 }
 
 // copyLocal copies contents from other files of the install to all their wants.

@@ -173,7 +173,7 @@ func (w *wholeBatch) fetchInPlace(ctx context.Context, b *blob) error {
 		if done == 0 {
 			return nil
 		}
-		return (&filler{d: &w.delivery, blob: b, want: i, some: true}).giveUp()
+		return (&filler{d: &w.delivery, blob: b, want: i, some: true}).restart()
 	}
 	w.objects.small.Drop(o.Name)
 	w.progress.countBlob(Entire, b.size)

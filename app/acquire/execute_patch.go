@@ -101,7 +101,7 @@ func (s *patchSink) end(ctx context.Context, err error) error {
 	if err == nil || endsFetch(ctx, err) {
 		return err
 	}
-	return errors.Join(err, s.open.giveUp())
+	return errors.Join(err, s.open.restart())
 }
 
 // Write implements io.Writer for the content that is open.
@@ -153,7 +153,7 @@ func (s *patchSink) failed(ctx context.Context, first, count int, err error) err
 	defer s.disk.Unlock()
 	open := s.open
 	s.open = nil
-	return open.giveUp()
+	return open.restart()
 }
 
 // oldSet opens files of the installed set.

@@ -191,7 +191,7 @@ func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
 	w, fault, err := f.decode(ctx, group, part, true)
 	if err == nil && fault != nil && !endsFetch(ctx, fault) {
 		f.o.Log.Debug().Err(fault).Msg("a group of the solid form is decoded again, from verified parts")
-		if err = w.open.giveUp(); err != nil {
+		if err = w.open.restart(); err != nil {
 			return err
 		}
 		if fault = awaitParts(len(group.Parts), part); fault == nil {
@@ -200,11 +200,11 @@ func (f *solidFetch) unpack(ctx context.Context, group solid.Group) error {
 	}
 	switch {
 	case err != nil:
-		return errors.Join(err, w.open.giveUp())
+		return errors.Join(err, w.open.restart())
 	case fault == nil:
 		return f.discard(ctx, group)
 	case endsFetch(ctx, fault):
-		return errors.Join(fault, w.open.giveUp())
+		return errors.Join(fault, w.open.restart())
 	default:
 		return f.fail(ctx, w, group, fault)
 	}
@@ -414,7 +414,7 @@ func (f *solidFetch) fail(ctx context.Context, w *solidWriter, group solid.Group
 		}
 	}
 	f.o.Log.Warn().Err(err).Int("contents", len(group.Members)).Msg("a group of the solid form can't be used")
-	if err := w.open.giveUp(); err != nil || again {
+	if err := w.open.restart(); err != nil || again {
 		return err
 	}
 	return f.discard(ctx, group)
@@ -523,7 +523,7 @@ func (w *solidWriter) finish(ctx context.Context, err error) error {
 		return errors.Join(errContent, err)
 	}
 	w.e.failed(open.blob, Solid, maxFailures, err)
-	return open.giveUp()
+	return open.restart()
 }
 
 // hasOlder reports whether the install has an older version of a content that chunks may be taken from.
