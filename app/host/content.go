@@ -77,11 +77,11 @@ func (d *disk) current(s update.Status) bool {
 	return s.Outcome == update.ResourcesReady && !s.Blocked && s.Judgement.Plays() && d.dir != nil && d.dir.State() != install.Prepared
 }
 
-// settleContent records the identity of the installed packs; files are all that the server offered. If the server names packs by their
-// derived identity and offers others, the outcome is ContentMismatch: a client must not play with half of a publication. patiently
-// asks again after a pause. With signed releases the signature defines the set, and the server's identity is not checked: a release
+// checkAndRecordContent records the identity of the installed packs; files are all that the server offered. If the server names packs by
+// their derived identity and offers others, the outcome is ContentMismatch: a client must not play with half of a publication.
+// repeatWhilePublishing asks again after a pause. With signed releases the signature defines the set, and the server's identity is not checked: a release
 // that is rolled out to some clients differs from the server's.
-func (u *updates) settleContent(files []release.File, status update.Status) update.Status {
+func (u *updates) checkAndRecordContent(files []release.File, status update.Status) update.Status {
 	identity, known := contentOf(files)
 	if !u.current(status) || !known {
 		return status

@@ -92,7 +92,7 @@ func (u *updates) updatePlain(ctx context.Context, f view, compatibility string)
 	status := u.runUpdater(ctx, f, updater, s.progress)
 	u.met = s.met
 	u.hintGeneration(f, s, status)
-	return u.settleContent(s.offered, u.consistent(s, status)), nil
+	return u.checkAndRecordContent(s.offered, u.consistent(s, status)), nil
 }
 
 // newUpdater makes an Updater with the source s.
@@ -148,7 +148,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 	u.met = server.met
 	u.renewal.renewing = s.Renewing()
 	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
-		status = u.settleContent(files, status)
+		status = u.checkAndRecordContent(files, status)
 	}
 	status.Blocked = status.Blocked || isReady(status.Outcome) && s.Blocked()
 	f.Report(s.Report())

@@ -60,7 +60,7 @@ func (p *planning) baseHas(ctx context.Context, e entry, progress func(file stri
 		p.log.Warn().Err(err).Str("file", full).Msg("file of the installation not read; a copy of its own is fetched")
 		return false, ctx.Err()
 	}
-	if isSettled(id, p.hash.now()) {
+	if showsChanges(id, p.hash.now()) {
 		p.hash.cache.store(full, id, digest)
 	}
 	return digest == e.Digest, nil

@@ -115,9 +115,9 @@ const (
 	tick = 20 * time.Millisecond
 )
 
-// isSettled reports whether a change after now would show in the identity: the last change is at least one resolution step
+// showsChanges reports whether a change after now would show in the identity: the last change is at least one resolution step
 // ago.
-func isSettled(id platform.Identity, now time.Time) bool {
+func showsChanges(id platform.Identity, now time.Time) bool {
 	latest, step := id.Modified, coarse
 	if id.Changed.After(latest) {
 		latest = id.Changed

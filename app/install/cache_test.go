@@ -68,8 +68,8 @@ func TestCacheKeepsBothAlgorithms(t *testing.T) {
 	}
 }
 
-// TestSettled checks the required age of a change, on systems with and without an inode change time.
-func TestSettled(t *testing.T) {
+// TestShowsChanges checks the required age of a change, on systems with and without an inode change time.
+func TestShowsChanges(t *testing.T) {
 	plain := platform.Identity{Size: 1, Modified: someTime}
 	inode := platform.Identity{Size: 1, Modified: someTime, Changed: someTime, Inode: 5}
 	renamed := platform.Identity{Size: 1, Modified: someTime.Add(-time.Hour), Changed: someTime, Inode: 5}
@@ -83,7 +83,7 @@ func TestSettled(t *testing.T) {
 		{inode, 0, false}, {inode, tick - 1, false}, {inode, tick, true},
 		{renamed, 0, false}, {renamed, tick - 1, false}, {renamed, tick, true},
 	} {
-		if got := isSettled(test.id, someTime.Add(test.age)); got != test.want {
+		if got := showsChanges(test.id, someTime.Add(test.age)); got != test.want {
 			t.Errorf("%+v after %s: %v", test.id, test.age, got)
 		}
 	}

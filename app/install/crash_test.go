@@ -174,15 +174,15 @@ func TestOrderOfSyncs(t *testing.T) {
 				if _, err := s.then.update(t, d); err != nil {
 					t.Fatal(err)
 				}
-				order.settled(t, "commit")
+				order.isSynced(t, "commit")
 				if err := d.Promote(context.Background()); err != nil {
 					t.Fatal(err)
 				}
-				order.settled(t, "promote")
+				order.isSynced(t, "promote")
 				if err := d.Confirm(); err != nil {
 					t.Fatal(err)
 				}
-				order.settled(t, "confirm")
+				order.isSynced(t, "confirm")
 				if err := d.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -191,8 +191,8 @@ func TestOrderOfSyncs(t *testing.T) {
 	}
 }
 
-// settled checks that every change is synced.
-func (d *durability) settled(t *testing.T, after string) {
+// isSynced checks that every change is synced.
+func (d *durability) isSynced(t *testing.T, after string) {
 	t.Helper()
 	for _, fault := range d.faults {
 		t.Errorf("%s: %s", after, fault)
@@ -214,7 +214,7 @@ func TestOrderOfSyncsInRecovery(t *testing.T) {
 		}
 		order := newDurability()
 		d := f.mustOpen(append(sys.rules, order.rule)...)
-		order.settled(t, sys.name)
+		order.isSynced(t, sys.name)
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -117,10 +117,10 @@ func (d *Dir) recover(ctx context.Context) error {
 	if err := d.mark(); err != nil {
 		return err
 	}
-	settle := func(context.Context) error { return d.tx.syncEarlierChanges(d.unclean) }
+	syncEarlier := func(context.Context) error { return d.tx.syncEarlierChanges(d.unclean) }
 	repair := &moduleRepair{d.tx}
 	for _, step := range []func(context.Context) error{
-		settle, d.resume, d.Health.rollBackFailing, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
+		syncEarlier, d.resume, d.Health.rollBackFailing, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
 	} {
 		if err := step(ctx); err != nil {
 			return err

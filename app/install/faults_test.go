@@ -353,7 +353,7 @@ func (d *durability) rule(o op) error {
 		}
 	case "write", "truncate":
 		if o.verb == "write" && strings.HasPrefix(o.name, journalPrefix) && !strings.Contains(o.data, `"state":"staging"`) {
-			d.settledBefore(o)
+			d.syncedBefore(o)
 		}
 		d.files[o.name] = true
 	case "sync":
@@ -392,8 +392,8 @@ func (d *durability) change(o op) {
 	}
 }
 
-// settledBefore checks that everything is synced before the journal relies on it.
-func (d *durability) settledBefore(o op) {
+// syncedBefore checks that everything is synced before the journal relies on it.
+func (d *durability) syncedBefore(o op) {
 	for name := range d.files {
 		if name != o.name {
 			d.fault("journal says %.60q while the bytes of %s are not synced", o.data, name)

@@ -27,7 +27,7 @@ func names() install.Names {
 	return install.Names{Runtime: "Lathe", Ext: ".so", Resources: "Resources", Cache: "Cache"}
 }
 
-// later is a clock far enough ahead that all files on disk are settled.
+// later is a clock far enough ahead that a change of any file on disk would show in its identity.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
 // runsWithoutInodes reports whether the system's Lstat returns neither inode nor change time.

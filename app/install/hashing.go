@@ -119,7 +119,7 @@ func (h *hasher) digestOf(ctx context.Context, e entry, info fs.FileInfo, progre
 		return digest, nil, nil
 	}
 	digest, held, err := h.readBlocks(ctx, h.fs, e, func(done int64) { progress(e.Live, done, info.Size()) })
-	if err == nil && isSettled(id, h.now()) {
+	if err == nil && showsChanges(id, h.now()) {
 		h.cache.store(full, id, digest)
 	}
 	return digest, held, err
@@ -187,7 +187,7 @@ func (h *hasher) plannedDigest(name string, info fs.FileInfo, a release.Algorith
 // remember adds the verified files of a finished transaction to the hash cache, so that the next start hashes nothing. It
 // skips companions, which may not have been replaced.
 //
-// The files were just renamed, so their identities are not settled. With an inode that is accepted: to hide a change, a
+// The files were just renamed, so their identities may not show a change. With an inode that is accepted: to hide a change, a
 // program would have to write within one tick of the rename and restore the time of our last write.
 func (h *hasher) remember(files []entry) {
 	for _, e := range files {
@@ -195,7 +195,7 @@ func (h *hasher) remember(files []entry) {
 		if err != nil || e.Kind == Companion || e.gone() || info.Size() != e.Size {
 			continue
 		}
-		if id := platform.IdentityOf(info); id.Inode != 0 || isSettled(id, h.now()) {
+		if id := platform.IdentityOf(info); id.Inode != 0 || showsChanges(id, h.now()) {
 			h.cache.store(h.fs.Path(e.Live), id, e.Digest)
 		}
 	}

@@ -110,7 +110,7 @@ func (c *Contents) openOld(ctx context.Context, from platform.FS, name string, e
 			return nil, err
 		}
 		digest = e.Digest.Algorithm.SumOf(h)
-		if isSettled(id, c.hash.now()) {
+		if showsChanges(id, c.hash.now()) {
 			c.hash.cache.store(full, id, digest)
 		}
 	}
