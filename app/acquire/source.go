@@ -18,8 +18,8 @@ import (
 	"collet/platform"
 )
 
-// Disk is the part of an install that a Source needs beside the Stage: its current files. install.Dir implements it. The Updater's
-// worker calls it, never concurrently with a method of the Stage that the Updater itself calls.
+// Disk is the part of an install that a Source needs beside the Destination: its current files. install.Dir implements it. The Updater's
+// worker calls it, never concurrently with a method of the Destination that the Updater itself calls.
 type Disk interface {
 	// Old opens a file of the install that has exactly this file's content; if not found, errors.Is with fs.ErrNotExist holds.
 	Old(ctx context.Context, f release.File) (delta.SetFile, error)

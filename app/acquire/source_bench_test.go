@@ -98,7 +98,7 @@ func (c *crowd) start(t testing.TB) time.Duration {
 		Now: func() time.Time { return c.now },
 	})
 	must(t, err)
-	u, err := update.New(update.Config{Source: s, Stage: d, CanSelfUpdate: true})
+	u, err := update.New(update.Config{Source: s, Destination: d, CanSelfUpdate: true})
 	must(t, err)
 	status := u.Run(context.Background())
 	took := time.Since(began)

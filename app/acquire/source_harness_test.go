@@ -405,8 +405,8 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 		return r, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	var stage interface {
-		update.Stage
+	var destination interface {
+		update.Destination
 		acquire.Disk
 	} = d
 	if c.whole {
@@ -417,11 +417,11 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 			return r, err
 		}
 		both := install.WithProgram(d, own)
-		stage = both
+		destination = both
 		defer func() { c.waits, err = both.Waiting(), errors.Join(err, own.Close()) }()
 	}
 	o := acquire.Options{
-		Mirrors: c.mirrors, Server: c.server, FS: fsys, Folder: "Cache/release", Disk: stage, Root: c.p.root, Target: target, HostABI: 1,
+		Mirrors: c.mirrors, Server: c.server, FS: fsys, Folder: "Cache/release", Disk: destination, Root: c.p.root, Target: target, HostABI: 1,
 		Now: func() time.Time { return c.p.clock }, Log: log, Notes: func(text string) { c.notes = text }, Language: "en",
 		Link: acquire.Link{Rate: 6e6, RoundTrip: 20 * time.Millisecond}, Rates: acquire.Rates{Inflate: 400e6, Deflate: 70e6},
 	}
@@ -438,7 +438,7 @@ func (c *client) try(ctx context.Context, fsys *faultfs.FS) (r result, err error
 	}
 	retry := update.DefaultRetry()
 	retry.Base, retry.Cap, retry.Transfer = time.Millisecond, 2*time.Millisecond, 3
-	u, err := update.New(update.Config{Source: s, Stage: stage, CanSelfUpdate: true, Retry: retry, Log: log, Prefetch: c.ahead})
+	u, err := update.New(update.Config{Source: s, Destination: destination, CanSelfUpdate: true, Retry: retry, Log: log, Prefetch: c.ahead})
 	if err != nil {
 		return r, err
 	}

@@ -7,7 +7,7 @@
 //	opened ←──────────────────────────────────── asked ──→ exit, by the table of ends
 //	  │ an interrupted transaction is recovered    ▲
 //	  ▼                                            │ an end that needs a decision; without a window the answer is Quit
-//	loaded ←── swapped ←── a module is staged ─┐   │
+//	loaded ←── swapped ←── a module waits ─────┐   │
 //	  │ the child's metadata                   │   │
 //	  ▼                                        │   │
 //	updating ──────────────────────────────────┴───┤

@@ -60,7 +60,7 @@ func TestUpdateOverABadLine(t *testing.T) {
 	}
 	retry := update.DefaultRetry()
 	retry.Base, retry.Cap = time.Millisecond, time.Millisecond
-	u, err := update.New(update.Config{Source: s, Stage: dir, Server: play.addr, Retry: retry})
+	u, err := update.New(update.Config{Source: s, Destination: dir, Server: play.addr, Retry: retry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,12 +111,12 @@ func (r *renewal) closeProgram() error {
 
 // installed is an install as needed by an Updater and by acquire.
 type installed interface {
-	update.Stage
+	update.Destination
 	acquire.Disk
 }
 
-// stage is the install for the next update: the game's alone, or the game's and this program's.
-func (r *renewal) stage() installed {
+// destination is the install for the next update: the game's alone, or the game's and this program's.
+func (r *renewal) destination() installed {
 	r.both, r.renewing = nil, false
 	if r.program == nil || r.leave || r.sponsored != nil {
 		return r.disk.dir

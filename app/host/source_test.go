@@ -125,7 +125,7 @@ func (g served) sync(verify bool) (update.Status, int64) {
 			return counted{conn, &arrived}, err
 		},
 	}}
-	u, err := update.New(update.Config{Source: source, Stage: dir, Server: g.addr})
+	u, err := update.New(update.Config{Source: source, Destination: dir, Server: g.addr})
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ const (
 	stepPlayBefore step = "play the last set" // the offered set is blocked
 	stepPlay       step = "play"              // everything is in its place
 	stepOffline    step = "play offline"      // no answer, and the installed set has proven itself
-	stepSwap       step = "swap"              // a module is staged: a new one, or the replacement of a damaged one
+	stepSwap       step = "swap"              // a module is complete, not live yet: a new one, or the replacement of a damaged one
 	stepEnd        step = "end"               // with the outcome of the update
 )
 
@@ -22,7 +22,7 @@ type updateResult struct {
 	blocked  bool // the offered set was rolled back here; the installed one may have been repaired
 	due      bool // a newer version of this program waits for its trial
 	bare     bool // no module of this game was installed
-	prepared bool // a staged module waits for its swap; never one that is blocked
+	prepared bool // a complete module waits for its swap; never one that is blocked
 	packs    bool // at least one pack is installed
 	offline  bool // the update failed, and the installed version may be played without an answer
 }

@@ -103,10 +103,10 @@ func TestTimeLimitsBySettings(t *testing.T) {
 	}
 }
 
-// idleStage is an install that is never asked for anything.
-type idleStage struct{ update.Stage }
+// idleDestination is an install that is never asked for anything.
+type idleDestination struct{ update.Destination }
 
-func (idleStage) Abandon() error { return nil }
+func (idleDestination) Abandon() error { return nil }
 
 // dripping is a connection that writes a byte every 25 s once it is switched to that.
 type dripping struct {
@@ -179,7 +179,7 @@ func TestServerThatHoldsTheStartUp(t *testing.T) {
 				s := &source{options: session.Options{
 					Addr: "there:1", Generation: netproto.C1, Compatibility: "1", Target: "Linux-x64", Dial: drippingServer(script),
 				}}
-				u, err := update.New(update.Config{Source: s, Stage: idleStage{}})
+				u, err := update.New(update.Config{Source: s, Destination: idleDestination{}})
 				if err != nil {
 					t.Fatal(err)
 				}

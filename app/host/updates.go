@@ -97,7 +97,7 @@ func (u *updates) updatePlain(ctx context.Context, f view, compatibility string)
 
 // newUpdater makes an Updater with the source s.
 func (u *updates) newUpdater(s *source) (*update.Updater, error) {
-	updater, err := update.New(u.policy(update.Config{Source: s, Stage: u.renewal.stage(), Server: u.server}))
+	updater, err := update.New(u.policy(update.Config{Source: s, Destination: u.renewal.destination(), Server: u.server}))
 	if err != nil {
 		return nil, fmt.Errorf("updater: %w", err)
 	}
@@ -125,8 +125,8 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 		return update.Status{}, err
 	}
 	defer func() { err = errors.Join(err, closeMirrors()) }()
-	stage := u.renewal.stage()
-	options.Disk, options.Renew = stage, u.renewal.renewable
+	destination := u.renewal.destination()
+	options.Disk, options.Renew = destination, u.renewal.renewable
 	s, err := acquire.NewSource(options)
 	if err != nil {
 		return update.Status{}, err
@@ -137,7 +137,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 		u.valve.SetSource(nil)
 		err = errors.Join(err, s.Release())
 	}()
-	updater, err := update.New(u.policy(update.Config{Source: s, Stage: stage, Server: u.sourceName()}))
+	updater, err := update.New(u.policy(update.Config{Source: s, Destination: destination, Server: u.sourceName()}))
 	if err != nil {
 		return update.Status{}, fmt.Errorf("updater: %w", err)
 	}

@@ -13,8 +13,8 @@ type Kind string
 
 const (
 	Pack      Kind = "pack"      // part → live
-	Module    Kind = "module"    // part → staged → live, the old one to .bak
-	Companion Kind = "companion" // part → staged → live, best effort
+	Module    Kind = "module"    // part → staging name → live, the old one to .bak
+	Companion Kind = "companion" // part → staging name → live, best effort
 )
 
 // entry is one file of a transaction or of a set. Live is relative to the install folder.

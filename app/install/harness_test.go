@@ -212,7 +212,7 @@ func open(fsys platform.FS, verify bool) (*install.Dir, error) {
 	})
 }
 
-// update uses a Stage like the Updater.
+// update uses a Destination like the Updater.
 func (s start) update(t testing.TB, d *install.Dir) (got, error) {
 	t.Helper()
 	ctx := context.Background()

@@ -436,4 +436,4 @@ func TestRecyclerIsBounded(t *testing.T) {
 		"Recycler/notes.txt=player's, too Recycler/yours-0/x=player's Resources/6.zip=x Resources/A.zip=a")
 }
 
-var _ update.Stage = (*install.Dir)(nil)
+var _ update.Destination = (*install.Dir)(nil)

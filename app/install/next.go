@@ -22,8 +22,8 @@ type Seen struct {
 type Goal uint8
 
 const (
-	// Stage moves modules to their staging name. It is allowed while the old module runs.
-	Stage Goal = 1
+	// BeforeSwap gives modules their staging names. It is allowed while the old module runs.
+	BeforeSwap Goal = 1
 	// Swap makes the whole set live. It requires that no process uses the old one.
 	Swap Goal = 2
 )
@@ -67,17 +67,17 @@ func Next(files []entry, seen []Seen, goal Goal, w swapOptions) []Step {
 	if name, lost := findLost(files, seen); lost {
 		return []Step{{Do: onLoss(files, seen), From: name}}
 	}
-	var stage, steps batches
+	var before, steps batches
 	for i, e := range files {
 		if e.Kind != Pack && seen[i].Part == Wanted && seen[i].Live != Wanted {
-			stage.addStep(Step{Place, e.part(), e.staged(), e.Kind == Companion})
+			before.addStep(Step{Place, e.part(), e.staged(), e.Kind == Companion})
 		}
 		steps.addFile(e, seen[i], w)
 	}
 	if goal < Swap {
-		return stage.steps()
+		return before.steps()
 	}
-	return append(stage.steps(), steps.steps()...)
+	return append(before.steps(), steps.steps()...)
 }
 
 // findLost finds a file whose prepared bytes are in none of its places. Companions are best effort and never lost.

@@ -233,9 +233,9 @@ func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
 		return fmt.Errorf("the replaced file is lost")
 	case c.exchanges && !c.gone && c.live == 'P' && live == 0, c.exchanges && c.live == 'W' && live != 'W':
 		return fmt.Errorf("the live name is missing")
-	case goal == Stage && (live != c.live || d[e.backup()] != c.backup):
+	case goal == BeforeSwap && (live != c.live || d[e.backup()] != c.backup):
 		return fmt.Errorf("touched what is live")
-	case !end || goal == Stage:
+	case !end || goal == BeforeSwap:
 		return nil
 	case c.gone && (live == 'P' || hadPrevious && d[e.backup()] != 'P'):
 		return fmt.Errorf("ends with a file that goes, or without its backup")
@@ -261,7 +261,7 @@ func TestNextOfEveryFile(t *testing.T) {
 			c.losesItsBytes(t, files)
 			continue
 		}
-		for _, goal := range []Goal{Stage, Swap} {
+		for _, goal := range []Goal{BeforeSwap, Swap} {
 			begin := c.disk()
 			next := func(d disk) []Step { return Next(files, d.look(files, c.ways()), goal, c.ways()) }
 			explore(t, begin, next, func(d disk, end bool) {

@@ -99,7 +99,7 @@ func (p *Program) resume(ctx context.Context) error {
 		}
 		return p.proven()
 	default:
-		return p.tx.stage(ctx)
+		return p.tx.prepareSwap(ctx)
 	}
 }
 

@@ -36,7 +36,7 @@ func (d *Dir) RestoreModule(ctx context.Context) (restored bool, err error) {
 }
 
 // restoreFromCopy restores a module from this disk. A pending module is rolled back with its whole set; otherwise an exact
-// copy, a backup or a staged file, takes its place.
+// copy, a backup or a file with its staging name, takes its place.
 func (m *moduleRepair) restoreFromCopy(ctx context.Context) (restored bool, err error) {
 	live := m.names.Library()
 	replaced := func(u undo) bool { return u.Live == live && !u.Digest.IsZero() }

@@ -11,7 +11,7 @@ import (
 )
 
 // SetAndProgram combines an install with the install of the program itself, for one update with one transfer. It implements
-// update.Stage, and what acquire.Source requires of a disk. Problems with the program are logged and never prevent the
+// update.Destination, and what acquire.Source requires of a disk. Problems with the program are logged and never prevent the
 // update of the set. Only during its transfer may the program end an update; HasProgramWants then reports that an update without it
 // is worth a try.
 type SetAndProgram struct {
@@ -28,7 +28,7 @@ func WithProgram(set *Dir, program *Program) *SetAndProgram {
 	return &SetAndProgram{Dir: set, program: program}
 }
 
-var _ update.Stage = (*SetAndProgram)(nil)
+var _ update.Destination = (*SetAndProgram)(nil)
 
 // HasProgramWants reports whether the last Plan has wants for the program.
 func (b *SetAndProgram) HasProgramWants() bool { return b.programWants }
@@ -49,7 +49,7 @@ func (b *SetAndProgram) offered(offer []release.File) []release.File {
 	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool { return !b.program.Concerns(f) })
 }
 
-// Plan implements update.Stage. An offer that contains only the program leaves the set unchanged.
+// Plan implements update.Destination. An offer that contains only the program leaves the set unchanged.
 func (b *SetAndProgram) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	program := b.offered(offer)
 	b.split, b.programWants, b.ready = 0, false, false
@@ -104,31 +104,31 @@ func (b *SetAndProgram) route(i int) (*Dir, int) {
 	return b.program.Dir, i - b.split
 }
 
-// Advance implements update.Stage.
+// Advance implements update.Destination.
 func (b *SetAndProgram) Advance(ctx context.Context, i int) error {
 	d, n := b.route(i)
 	return d.Advance(ctx, n)
 }
 
-// Write implements update.Stage.
+// Write implements update.Destination.
 func (b *SetAndProgram) Write(i int, data []byte) error {
 	d, n := b.route(i)
 	return d.Write(n, data)
 }
 
-// Restart implements update.Stage.
+// Restart implements update.Destination.
 func (b *SetAndProgram) Restart(ctx context.Context, i int) error {
 	d, n := b.route(i)
 	return d.Restart(ctx, n)
 }
 
-// Finish implements update.Stage.
+// Finish implements update.Destination.
 func (b *SetAndProgram) Finish(ctx context.Context, i int) error {
 	d, n := b.route(i)
 	return d.Finish(ctx, n)
 }
 
-// Commit implements update.Stage. The program waits for its trial afterwards.
+// Commit implements update.Destination. The program waits for its trial afterwards.
 func (b *SetAndProgram) Commit(ctx context.Context) error {
 	if b.Dir.work != nil {
 		if err := b.Dir.Commit(ctx); err != nil {
@@ -146,7 +146,7 @@ func (b *SetAndProgram) Commit(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Abandon implements update.Stage.
+// Abandon implements update.Destination.
 func (b *SetAndProgram) Abandon() error {
 	err := b.Dir.Abandon()
 	if abandoned := b.program.Abandon(); abandoned != nil {

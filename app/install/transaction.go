@@ -14,7 +14,8 @@ import (
 // transaction moves the install from one set to the next and back. It is the only writer of the journal: all other parts read
 // it, and preparation begins its transactions.
 //
-//	Plan ─begin─► Commit: stage ─► Promote: swap ─► Health: rollBack, or proven ─► clean
+//	Plan ─begin─► Commit: swap ───────────────────────────► Health: rollBack, or proven ─► clean
+//	Plan ─begin─► Commit: prepareSwap ─► Promote: swap ───► Health: the same     with a module in the set, or after DeferSwap
 //	Open: syncEarlierChanges, then the same steps again from where a stop left them
 type transaction struct {
 	*folder
@@ -61,13 +62,13 @@ func (t *transaction) examineNames(ctx context.Context) ([]Seen, error) {
 	return seen, nil
 }
 
-// stage moves a prepared set as far as allowed while the old set is in use.
-func (t *transaction) stage(ctx context.Context) error {
+// prepareSwap moves a prepared set as far as allowed while the old set is in use.
+func (t *transaction) prepareSwap(ctx context.Context) error {
 	seen, err := t.examineNames(ctx)
 	if err != nil {
 		return err
 	}
-	steps := Next(t.journal.lists.Files, seen, Stage, t.swapOptions())
+	steps := Next(t.journal.lists.Files, seen, BeforeSwap, t.swapOptions())
 	if done, err := t.onLoss(ctx, steps); done || err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestWantBeginsAnew(t *testing.T) {
 	})
 }
 
-// TestRestartOfWhatIsNotUnderWay checks that this bug of a Source never reaches the Stage.
+// TestRestartOfWhatIsNotUnderWay checks that this bug of a Source never reaches the Destination.
 func TestRestartOfWhatIsNotUnderWay(t *testing.T) {
 	for what, steps := range map[string]func(to update.Delivery) error{
 		"nothing": func(to update.Delivery) error { return to.Restart(0) },
@@ -70,7 +70,7 @@ func TestRestartOfWhatIsNotUnderWay(t *testing.T) {
 			w.fetchTo = steps
 			w.hold = func(_ context.Context, method string) error {
 				if method == "Restart" {
-					return errors.New("reached the stage")
+					return errors.New("reached the destination")
 				}
 				return nil
 			}

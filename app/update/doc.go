@@ -5,13 +5,13 @@
 //	any → Waiting → Connecting (transient fault, attempts left)
 //	any → Done(Failed | Cancelled)                                                  Done is final
 //
-// Step(state, event) → (state, effects) is total and pure. The network is a Source and the disk is a Stage. The clock and
+// Step(state, event) → (state, effects) is total and pure. The network is a Source and the disk is a Destination. The clock and
 // the jitter are fields of Config. The package does not depend on Fyne, sockets or files. One Updater serves both modes:
 // the server's verdict selects Resources or Binaries.
 //
 // In every phase but Idle and Done exactly one effect is in progress. Every event that ends it starts the next effect or
 // ends the update. A cancel request waits for the effect in progress, so effects are never interrupted halfway. A later
-// update can always continue from what the Stage leaves on disk.
+// update can always continue from what the Destination leaves on disk.
 //
 // A transient fault leads back to Connecting after a growing, jittered pause (RetryRules). The new attempt lists and
 // compares again, so it requests only what is still missing. Attempts are counted from the last one that added bytes to a

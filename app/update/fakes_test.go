@@ -57,7 +57,7 @@ type world struct {
 	connected bool
 	plan      *update.Plan // the one with open parts
 
-	source, stage atomic.Int32 // methods running
+	source, destination atomic.Int32 // methods running
 }
 
 func newWorld(t testing.TB, files ...entry) *world {
@@ -82,13 +82,13 @@ func module(path string, size int) entry {
 	return e
 }
 
-func (w *world) ports() (update.Source, update.Stage) { return fakeSource{w}, fakeStage{w} }
+func (w *world) ports() (update.Source, update.Destination) { return fakeSource{w}, fakeDestination{w} }
 
 // config is a Config without jitter.
 func (w *world) config() update.Config {
-	source, stage := w.ports()
+	source, destination := w.ports()
 	return update.Config{
-		Source: source, Stage: stage, CanSelfUpdate: true, Server: "game.example:4000",
+		Source: source, Destination: destination, CanSelfUpdate: true, Server: "game.example:4000",
 		Random: func() float64 { return 0 },
 	}
 }
@@ -121,7 +121,7 @@ func (w *world) letGo(status update.Status) {
 		w.t.Errorf("phase %s, connected %t, parts open %t, closed %d times, abandoned %d times",
 			status.Phase, w.connected, w.plan != nil, w.closes, w.abandons)
 	}
-	if w.source.Load() != 0 || w.stage.Load() != 0 {
+	if w.source.Load() != 0 || w.destination.Load() != 0 {
 		w.t.Error("a port is still at work")
 	}
 	if (status.Fault != nil) != (status.Outcome == update.Failed) {
@@ -245,11 +245,11 @@ func (s fakeSource) Close() error {
 	return s.w.closing
 }
 
-type fakeStage struct{ w *world }
+type fakeDestination struct{ w *world }
 
-func (s fakeStage) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(string, int64, int64)) (update.Plan, error) {
+func (s fakeDestination) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(string, int64, int64)) (update.Plan, error) {
 	w := s.w
-	leave, err := w.enter(ctx, &w.stage, "Plan")
+	leave, err := w.enter(ctx, &w.destination, "Plan")
 	defer leave()
 	if w.plan != nil {
 		w.t.Error("Plan while the parts of another are open")
@@ -288,7 +288,7 @@ func behind(ranges []update.Range, offset int64) (rest []update.Range) {
 	return rest
 }
 
-// hash reports progress like a Stage with two hashing goroutines.
+// hash reports progress like a Destination with two hashing goroutines.
 func hash(path string, size int64, progress func(string, int64, int64)) {
 	var hashing sync.WaitGroup
 	for half := range int64(2) {
@@ -298,9 +298,9 @@ func hash(path string, size int64, progress func(string, int64, int64)) {
 }
 
 // Advance copies intact bytes of the live file.
-func (s fakeStage) Advance(ctx context.Context, i int) error {
+func (s fakeDestination) Advance(ctx context.Context, i int) error {
 	w := s.w
-	leave, err := w.enter(ctx, &w.stage, "Advance")
+	leave, err := w.enter(ctx, &w.destination, "Advance")
 	defer leave()
 	if err == nil {
 		w.fill(w.plan.Wants[i])
@@ -320,9 +320,9 @@ func (w *world) fill(want update.Want) {
 	}
 }
 
-func (s fakeStage) Write(i int, data []byte) error {
+func (s fakeDestination) Write(i int, data []byte) error {
 	w := s.w
-	leave, err := w.enter(context.Background(), &w.stage, "Write")
+	leave, err := w.enter(context.Background(), &w.destination, "Write")
 	defer leave()
 	if err != nil {
 		return err
@@ -332,9 +332,9 @@ func (s fakeStage) Write(i int, data []byte) error {
 	return nil
 }
 
-func (s fakeStage) Restart(ctx context.Context, i int) error {
+func (s fakeDestination) Restart(ctx context.Context, i int) error {
 	w := s.w
-	leave, err := w.enter(ctx, &w.stage, "Restart")
+	leave, err := w.enter(ctx, &w.destination, "Restart")
 	defer leave()
 	if err == nil {
 		want := &w.plan.Wants[i]
@@ -344,9 +344,9 @@ func (s fakeStage) Restart(ctx context.Context, i int) error {
 	return err
 }
 
-func (s fakeStage) Finish(ctx context.Context, i int) error {
+func (s fakeDestination) Finish(ctx context.Context, i int) error {
 	w := s.w
-	leave, err := w.enter(ctx, &w.stage, "Finish")
+	leave, err := w.enter(ctx, &w.destination, "Finish")
 	defer leave()
 	if err != nil {
 		return err
@@ -360,9 +360,9 @@ func (s fakeStage) Finish(ctx context.Context, i int) error {
 	return nil
 }
 
-func (s fakeStage) Commit(ctx context.Context) error {
+func (s fakeDestination) Commit(ctx context.Context) error {
 	w := s.w
-	leave, err := w.enter(ctx, &w.stage, "Commit")
+	leave, err := w.enter(ctx, &w.destination, "Commit")
 	defer leave()
 	if err != nil {
 		return err
@@ -380,7 +380,7 @@ func (s fakeStage) Commit(ctx context.Context) error {
 	return nil
 }
 
-func (s fakeStage) Abandon() error {
+func (s fakeDestination) Abandon() error {
 	s.w.abandons++
 	s.w.plan = nil
 	time.Sleep(s.w.letting)

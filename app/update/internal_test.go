@@ -9,8 +9,8 @@ import (
 	"collet/netproto/release"
 )
 
-// sink is a Stage that accepts everything and stores nothing.
-type sink struct{ Stage }
+// sink is a Destination that accepts everything and stores nothing.
+type sink struct{ Destination }
 
 func (sink) Write(int, []byte) error { return nil }
 
@@ -19,7 +19,7 @@ func (sink) Advance(context.Context, int) error { return nil }
 // TestPortionsCostNoMemory checks that writing a portion and reporting hashing progress allocate nothing.
 func TestPortionsCostNoMemory(t *testing.T) {
 	var m meter
-	transfer := transfer{wants: []Want{WantFrom(release.File{Path: "A.zip", Size: 1 << 40}, 0)}, stage: sink{}, meter: &m}
+	transfer := transfer{wants: []Want{WantFrom(release.File{Path: "A.zip", Size: 1 << 40}, 0)}, destination: sink{}, meter: &m}
 	portion := make([]byte, 1000)
 	ctx := context.Background()
 	got := testing.AllocsPerRun(1000, func() {

@@ -10,9 +10,9 @@ import (
 	"collet/platform/span"
 )
 
-// Fault is the reason for a failed operation. It is the error type of Source and Stage. Any other error counts as a
+// Fault is the reason for a failed operation. It is the error type of Source and Destination. Any other error counts as a
 // transient Unreachable from Source.Connect, a transient Interrupted from the other methods of a Source, and a permanent
-// DiskFault from a Stage.
+// DiskFault from a Destination.
 //
 // Untrusted is never retried. DamagedDownload is always retried, at most RetryRules.Damaged times per file. Transient does
 // not matter for either.
@@ -166,9 +166,9 @@ type Plan struct {
 	Blocked bool
 }
 
-// Stage is the Updater's view of the install. One method runs at a time. Every error is a *Fault or a context error. A
+// Destination is the Updater's view of the install. One method runs at a time. Every error is a *Fault or a context error. A
 // method with a context returns soon after the context has ended.
-type Stage interface {
+type Destination interface {
 	// Plan compares the offer with the disk, checks every path and the free space, and prepares parts for the missing
 	// files. It calls progress as bytes are hashed, often, and from any goroutine until Plan returns. If the size of all
 	// files to hash is known in advance, the first call has that size and no file. A later Plan replaces an earlier one.
@@ -184,8 +184,8 @@ type Stage interface {
 	// Finish checks that part i is complete and matches its digest. It deletes a part that does not; the fault's cause is
 	// then DamagedDownload and its subject the file.
 	Finish(ctx context.Context, i int) error
-	// Commit makes the finished parts live, or staged if a module is among them: all of them or none. It is called after
-	// every want of the last Plan was finished, and also if the Plan had no wants.
+	// Commit makes the finished parts live, all of them or none. If a module is among them, they wait for a swap: complete,
+	// and not yet live. It is called after every want of the last Plan was finished, and also if the Plan had no wants.
 	Commit(ctx context.Context) error
 	// Abandon closes open files and keeps the parts, so that a later Plan can resume them. It is called before every pause
 	// and once at the end, also if no file is open and after Commit.

@@ -171,13 +171,13 @@ func TestAnyDamageIsMended(t *testing.T) {
 	})
 }
 
-// slowStage hashes a file for seven seconds and reports its size in advance.
-type slowStage struct {
-	fakeStage
+// slowDestination hashes a file for seven seconds and reports its size in advance.
+type slowDestination struct {
+	fakeDestination
 	looked chan struct{}
 }
 
-func (s slowStage) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(string, int64, int64)) (update.Plan, error) {
+func (s slowDestination) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(string, int64, int64)) (update.Plan, error) {
 	progress("", 0, 10_000)
 	for done := int64(1000); done <= 7000; done += 1000 {
 		time.Sleep(time.Second)
@@ -186,23 +186,23 @@ func (s slowStage) Plan(ctx context.Context, mode update.Mode, offer []release.F
 	time.Sleep(update.ProgressPeriod * 3 / 2) // contains a tick
 	s.looked <- struct{}{}
 	<-s.looked
-	return s.fakeStage.Plan(ctx, mode, offer, func(string, int64, int64) {})
+	return s.fakeDestination.Plan(ctx, mode, offer, func(string, int64, int64) {})
 }
 
 // TestStatusOfHashing checks the reported bytes and rate of hashing.
 func TestStatusOfHashing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, pack("A.zip", 25))
-		stage := slowStage{fakeStage{w}, make(chan struct{})}
-		u := w.updater(func(c *update.Config) { c.Stage = stage })
+		destination := slowDestination{fakeDestination{w}, make(chan struct{})}
+		u := w.updater(func(c *update.Config) { c.Destination = destination })
 		ended := make(chan update.Status)
 		go func() { ended <- u.Run(t.Context()) }()
-		<-stage.looked
+		<-destination.looked
 		s := u.Status()
 		if s.Phase != update.Comparing || s.Hashed != 7000 || s.ToHash != 10_000 || s.FileDone != 7000 || s.Rate < 900 || s.Rate > 1100 {
 			t.Errorf("%+v", s)
 		}
-		stage.looked <- struct{}{}
+		destination.looked <- struct{}{}
 		if last := <-ended; last.Outcome != update.ResourcesReady || last.Hashed != 0 {
 			t.Errorf("%+v", last)
 		}

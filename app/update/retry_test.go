@@ -193,20 +193,20 @@ func TestNewRefusesBadRules(t *testing.T) {
 		"negative pause":   func(r *update.RetryRules) { r.RefusedCap = -1 },
 		"negative damage":  func(r *update.RetryRules) { r.Damaged = -1 },
 	}
-	source, stage := newWorld(t).ports()
+	source, destination := newWorld(t).ports()
 	for what, spoil := range bad {
 		rules := good
 		spoil(&rules)
-		if _, err := update.New(update.Config{Source: source, Stage: stage, Retry: rules}); err == nil {
+		if _, err := update.New(update.Config{Source: source, Destination: destination, Retry: rules}); err == nil {
 			t.Errorf("%s was taken", what)
 		}
 	}
 	for _, rules := range []update.RetryRules{{}, good} {
-		if _, err := update.New(update.Config{Source: source, Stage: stage, Retry: rules}); err != nil {
+		if _, err := update.New(update.Config{Source: source, Destination: destination, Retry: rules}); err != nil {
 			t.Errorf("%+v: %v", rules, err)
 		}
 	}
-	for _, cfg := range []update.Config{{}, {Source: source}, {Stage: stage}} {
+	for _, cfg := range []update.Config{{}, {Source: source}, {Destination: destination}} {
 		if _, err := update.New(cfg); err == nil {
 			t.Error("a missing port was taken")
 		}

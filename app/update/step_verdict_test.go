@@ -230,9 +230,9 @@ func TestLoopGuardInARun(t *testing.T) {
 	w := newWorld(t, module("Lathe.so", 30), pack("Core.zip", 20))
 	w.judge = func(int) (compat.Judgement, error) { return outdated, nil }
 	for range 3 {
-		source, stage := w.ports()
+		source, destination := w.ports()
 		u := w.updater(func(c *update.Config) {
-			c.Source, c.Stage, c.Applied = telling{source.(fakeSource), "b841"}, stage, applied
+			c.Source, c.Destination, c.Applied = telling{source.(fakeSource), "b841"}, destination, applied
 		})
 		status := u.Run(context.Background())
 		w.letGo(status)

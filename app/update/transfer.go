@@ -20,10 +20,10 @@ func (d delivery) Restart(i int) error { return d.t.restart(d.ctx, i) }
 // transfer carries the bytes of one Fetch from the Source to the parts. It writes the bytes of a want, has the complete
 // part checked, and continues with the next want. It lives as long as the call of Fetch.
 type transfer struct {
-	wants  []Want // a copy, because a restarted want misses more
-	stage  Stage
-	meter  *meter
-	events chan<- Event
+	wants       []Want // a copy, because a restarted want misses more
+	destination Destination
+	meter       *meter
+	events      chan<- Event
 
 	want     int // the current want, if begun
 	begun    bool
@@ -82,7 +82,7 @@ func (t *transfer) takeBack(ctx context.Context, i int) *Fault {
 		return &Fault{Cause: ServerFault, Err: fmt.Errorf("file %d begins anew, and is not under way", i)}
 	}
 	want := &t.wants[i]
-	if err := t.stage.Restart(ctx, i); err != nil {
+	if err := t.destination.Restart(ctx, i); err != nil {
 		return about(*want, asFault(err, DiskFault))
 	}
 	t.meter.restart(want.Have() + t.written)
@@ -91,14 +91,14 @@ func (t *transfer) takeBack(ctx context.Context, i int) *Fault {
 	return nil
 }
 
-// write passes bytes of the current range to the Stage.
+// write passes bytes of the current range to the Destination.
 func (t *transfer) write(ctx context.Context, i int, data []byte) error {
 	if t.filled == 0 {
-		if err := t.stage.Advance(ctx, i); err != nil {
+		if err := t.destination.Advance(ctx, i); err != nil {
 			return err
 		}
 	}
-	if err := t.stage.Write(i, data); err != nil {
+	if err := t.destination.Write(i, data); err != nil {
 		return err
 	}
 	n := int64(len(data))
@@ -110,10 +110,10 @@ func (t *transfer) write(ctx context.Context, i int, data []byte) error {
 	return nil
 }
 
-// finish has the Stage check the complete part and ends the current want.
+// finish has the Destination check the complete part and ends the current want.
 func (t *transfer) finish(ctx context.Context, i int) *Fault {
 	t.events <- Received{len(t.done)}
-	if err := t.stage.Finish(ctx, i); err != nil {
+	if err := t.destination.Finish(ctx, i); err != nil {
 		return about(t.wants[i], asFault(err, DiskFault))
 	}
 	t.events <- Verified{len(t.done)}

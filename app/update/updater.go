@@ -11,11 +11,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Config holds the dependencies and options of an Updater. Source and Stage are required; the zero value of every other
-// field is valid. Only the Updater uses Source and Stage from the start of Run until Run has returned.
+// Config holds the dependencies and options of an Updater. Source and Destination are required; the zero value of every other
+// field is valid. Only the Updater uses Source and Destination from the start of Run until Run has returned.
 type Config struct {
 	Source        Source
-	Stage         Stage
+	Destination   Destination
 	CanSelfUpdate bool   // the platform lets the host replace its native module
 	Server        string // host:port as requested, for Status only
 	First         bool   // nothing that can be played is installed, for Status only
@@ -42,8 +42,8 @@ type Updater struct {
 
 // New checks cfg and returns an idle Updater. It holds no resources.
 func New(cfg Config) (*Updater, error) {
-	if cfg.Source == nil || cfg.Stage == nil {
-		return nil, errors.New("updater: a source and a stage are needed")
+	if cfg.Source == nil || cfg.Destination == nil {
+		return nil, errors.New("updater: a source and a destination are needed")
 	}
 	if cfg.Retry == (RetryRules{}) {
 		cfg.Retry = DefaultRetry()
@@ -63,7 +63,7 @@ func New(cfg Config) (*Updater, error) {
 }
 
 // Run performs the whole update and returns its last Status, in which the phase is Done. Before it returns it closes the
-// Source, abandons the Stage, and waits for every goroutine of the update. When ctx ends, Run waits for the effect in
+// Source, abandons the Destination, and waits for every goroutine of the update. When ctx ends, Run waits for the effect in
 // progress; the outcome is then Cancelled. A second call panics: it is a bug of the caller.
 func (u *Updater) Run(ctx context.Context) Status {
 	if u.ran.Swap(true) {

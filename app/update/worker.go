@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// worker performs the effects, one at a time, on its own goroutine. It is the only caller of Source and Stage and never
+// worker performs the effects, one at a time, on its own goroutine. It is the only caller of Source and Destination and never
 // reads the State. A panic in a port is a bug and ends the process.
 type worker struct {
 	cfg    Config
@@ -36,12 +36,12 @@ func (w *worker) perform(ctx context.Context, effect Effect) Event {
 		offer, err := w.cfg.Source.List(ctx)
 		return w.answer(Listed{offer}, asFault(err, Interrupted))
 	case Compare:
-		plan, err := w.cfg.Stage.Plan(ctx, e.Mode, e.Offer, w.meter.hash)
+		plan, err := w.cfg.Destination.Plan(ctx, e.Mode, e.Offer, w.meter.hash)
 		return w.answer(Planned{plan}, asFault(err, DiskFault))
 	case Fetch:
 		return w.fetch(ctx, e.Wants)
 	case Commit:
-		return w.answer(Committed{}, asFault(w.cfg.Stage.Commit(ctx), DiskFault))
+		return w.answer(Committed{}, asFault(w.cfg.Destination.Commit(ctx), DiskFault))
 	case Wait:
 		w.wait(ctx, e.For)
 		return RetryDue{}
@@ -68,7 +68,7 @@ func (w *worker) answer(success Event, fault *Fault) Event {
 }
 
 func (w *worker) fetch(ctx context.Context, wants []Want) Event {
-	t := &transfer{wants: slices.Clone(wants), stage: w.cfg.Stage, meter: w.meter, events: w.events}
+	t := &transfer{wants: slices.Clone(wants), destination: w.cfg.Destination, meter: w.meter, events: w.events}
 	err := w.cfg.Source.Fetch(ctx, wants, delivery{ctx, t})
 	fault := t.fault
 	if fault == nil {
@@ -109,13 +109,13 @@ func (w *worker) letGo() {
 	if err := w.cfg.Source.Close(); err != nil {
 		w.cfg.Log.Warn().Err(err).Msg("close the connection")
 	}
-	if err := w.cfg.Stage.Abandon(); err != nil {
+	if err := w.cfg.Destination.Abandon(); err != nil {
 		w.cfg.Log.Warn().Err(err).Msg("could not release the parts")
 	}
 }
 
 // asFault converts an error of a port to a *Fault; nil stays nil. An error without a known cause gets the cause otherwise.
-// A plain error of a Source is transient, one of a Stage is not.
+// A plain error of a Source is transient, one of a Destination is not.
 func asFault(err error, otherwise Cause) *Fault {
 	if err == nil {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"collet/netproto/release"
 )
 
-var _ update.Stage = (*Dir)(nil)
+var _ update.Destination = (*Dir)(nil)
 
-// Plan implements update.Stage. It checks every path, compares the offer with the disk, checks the free space, and records
+// Plan implements update.Destination. It checks every path, compares the offer with the disk, checks the free space, and records
 // the intended content of the parts. A part that an earlier transaction began for the same digest is kept. A set that an
 // earlier Commit left prepared is withdrawn first and compared again.
 //
@@ -73,7 +73,7 @@ func (d *Dir) planUpdate(ctx context.Context, mode update.Mode, offer []release.
 	return plan, nil
 }
 
-// Write implements update.Stage.
+// Write implements update.Destination.
 func (d *Dir) Write(i int, data []byte) error {
 	c, err := d.work.item(i)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *Dir) Write(i int, data []byte) error {
 	return d.fault(d.work.writePart(i, c, data))
 }
 
-// Advance implements update.Stage.
+// Advance implements update.Destination.
 func (d *Dir) Advance(ctx context.Context, i int) error {
 	c, err := d.work.item(i)
 	if err != nil {
@@ -91,10 +91,10 @@ func (d *Dir) Advance(ctx context.Context, i int) error {
 	return d.fault(d.work.advance(ctx, i, c))
 }
 
-// Restart implements update.Stage.
+// Restart implements update.Destination.
 func (d *Dir) Restart(_ context.Context, i int) error { return d.fault(d.work.restart(i)) }
 
-// Finish implements update.Stage.
+// Finish implements update.Destination.
 func (d *Dir) Finish(ctx context.Context, i int) error {
 	c, err := d.work.item(i)
 	if err != nil {
@@ -106,8 +106,8 @@ func (d *Dir) Finish(ctx context.Context, i int) error {
 // DeferSwap makes every later Commit wait for Promote, or for the next Open, because this process uses the live set.
 func (d *Dir) DeferSwap() { d.deferSwap = true }
 
-// Commit implements update.Stage. A set with a module is staged and waits for Promote; a set without one becomes live, unless
-// DeferSwap was called.
+// Commit implements update.Destination. A set with a module is complete but not yet live: it waits for Promote. A set without one becomes
+// live, unless DeferSwap was called.
 func (d *Dir) Commit(ctx context.Context) error {
 	err := errors.Join(d.commit(ctx), d.work.endEarly())
 	d.endPlan()
@@ -137,7 +137,7 @@ func (d *Dir) commit(ctx context.Context) error {
 		return err
 	}
 	if d.deferSwap || slices.ContainsFunc(d.journal.lists.Files, func(e entry) bool { return e.Kind == Module }) {
-		return d.tx.stage(ctx)
+		return d.tx.prepareSwap(ctx)
 	}
 	return d.tx.swap(ctx)
 }
@@ -146,7 +146,7 @@ func (d *Dir) commit(ctx context.Context) error {
 // other processes. Without a prepared set it does nothing. The error is a *update.Fault, or that of ctx.
 func (d *Dir) Promote(ctx context.Context) error { return d.fault(d.tx.orLoss(d.tx.swap(ctx))) }
 
-// Abandon implements update.Stage.
+// Abandon implements update.Destination.
 func (d *Dir) Abandon() error {
 	err := errors.Join(d.work.closePart(), d.work.endEarly())
 	d.endPlan()
