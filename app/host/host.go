@@ -30,9 +30,9 @@
 //
 // Native code is never loaded here: a module can neither crash this process nor keep an old copy of itself in memory.
 //
-// Each part is a type with its own state, and depends only on the parts before it: setup (options, settings, paths, log), origin
+// Each part is a type with its own state, and depends only on the parts before it: setup (options, settings, paths, log), upstream
 // (server, mirrors, redirect), disk (the open install), game (the child), renewal (a newer version of this program), updates (one
-// update from origin to disk), attempts (from opened to running). host shows ends and reads the player's decisions.
+// update from upstream to disk), attempts (from opened to running). host shows ends and reads the player's decisions.
 package host
 
 import (
@@ -47,11 +47,11 @@ import (
 	"collet/assets"
 )
 
-// host is one start of the client. It embeds its parts: setup, origin of updates, install on the disk, game process, updates and
+// host is one start of the client. It embeds its parts: setup, upstream, install on the disk, game process, updates and
 // attempts. One goroutine at a time uses it: first the one behind the window, then the one that supervises the game.
 type host struct {
 	*setup
-	origin
+	upstream
 	disk
 	game
 	updates
@@ -64,16 +64,16 @@ type host struct {
 // assemble connects the parts of a host.
 func assemble(s setup) *host {
 	h := &host{setup: &s}
-	h.origin.setup, h.disk.setup, h.game.setup, h.renewal.setup = h.setup, h.setup, h.setup, h.setup
-	h.game.disk, h.renewal.disk, h.renewal.origin = &h.disk, &h.disk, &h.origin
+	h.upstream.setup, h.disk.setup, h.game.setup, h.renewal.setup = h.setup, h.setup, h.setup, h.setup
+	h.game.disk, h.renewal.disk, h.renewal.upstream = &h.disk, &h.disk, &h.upstream
 	h.game.whilePlaying = func(ctx context.Context) { h.updates.whilePlaying(ctx) }
-	h.updates = updates{setup: h.setup, origin: &h.origin, disk: &h.disk, game: &h.game, renewal: &h.renewal}
-	h.attempts.setup, h.attempts.origin, h.attempts.disk, h.attempts.game = h.setup, &h.origin, &h.disk, &h.game
+	h.updates = updates{setup: h.setup, upstream: &h.upstream, disk: &h.disk, game: &h.game, renewal: &h.renewal}
+	h.attempts.setup, h.attempts.upstream, h.attempts.disk, h.attempts.game = h.setup, &h.upstream, &h.disk, &h.game
 	h.attempts.updates, h.attempts.renewal = &h.updates, &h.renewal
 	return h
 }
 
-// newHost reads settings, paths and origin. No window is open yet, so its errors go to refuse. The host is never nil; after an error
+// newHost reads settings, paths and upstream. No window is open yet, so its errors go to refuse. The host is never nil; after an error
 // it is complete up to the failed step.
 func newHost(opt Options) (*host, error) {
 	h := assemble(setup{opt: opt, log: zerolog.Nop(), texts: assets.TextsFor(cmp.Or(opt.Lang, splash.SystemLocale()))})
@@ -81,7 +81,7 @@ func newHost(opt Options) (*host, error) {
 	if err := h.setup.findSetup(); err != nil {
 		return h, err
 	}
-	return h, h.origin.findOrigin()
+	return h, h.upstream.findUpstream()
 }
 
 // close ends the child, if one runs, and then releases connections, install and log.

@@ -17,7 +17,7 @@ import (
 	"collet/netproto/release/location"
 )
 
-// redirect is the origin's state before a redirect. The next attempt restores it.
+// redirect is the upstream's state before a redirect. The next attempt restores it.
 type redirect struct {
 	server string
 	route  route
@@ -28,42 +28,42 @@ type redirect struct {
 }
 
 // redirected reports whether this attempt uses another server than the configured one.
-func (o *origin) redirected() bool { return o.before != nil }
+func (u *upstream) redirected() bool { return u.before != nil }
 
 // followRedirect switches to the server of a redirect for the rest of this attempt. The error says why the redirect is not followed.
-func (o *origin) followRedirect(ctx context.Context, f view, to *compat.Endpoint) error {
-	server, err := o.otherServer(to)
+func (u *upstream) followRedirect(ctx context.Context, f view, to *compat.Endpoint) error {
+	server, err := u.otherServer(to)
 	if err != nil {
 		return err
 	}
-	opt, set := o.opt, o.settings
+	opt, set := u.opt, u.settings
 	opt.TlsName, set.ClientNetwork.TlsName = "", "" // the configured certificate name belongs to the server that redirects
-	r := newRoute(server, opt, set, o.folder, os.Getenv, o.log)
+	r := newRoute(server, opt, set, u.folder, os.Getenv, u.log)
 	if r.err != nil {
 		return r.err
 	}
-	public := !isLocalServer(ctx, o.route.addr)
+	public := !isLocalServer(ctx, u.route.addr)
 	r.dialer.PublicOnly = public
-	urls, packs := o.signed.urls, to.BaseURL
-	if packs == "" || !o.signed.on() || slices.Contains(urls, packs) {
+	urls, packs := u.signed.urls, to.BaseURL
+	if packs == "" || !u.signed.on() || slices.Contains(urls, packs) {
 		packs = ""
-	} else if err := o.packsFault(packs); err != nil {
+	} else if err := u.packsFault(packs); err != nil {
 		return fmt.Errorf("its packs: %w", err)
 	} else {
 		urls = append(slices.Clip(urls), packs)
 	}
-	if err := o.closeWarmMirror(); err != nil {
-		o.log.Debug().Err(err).Msg("close the connection that was made ahead")
+	if err := u.closeWarmMirror(); err != nil {
+		u.log.Debug().Err(err).Msg("close the connection that was made ahead")
 	}
-	o.before = &redirect{o.server, o.route, o.signed.urls, packs, public}
-	o.server, o.route, o.signed.urls = server, r, urls
-	o.log.Info().Str("server", server).Str("from", o.before.server).Msg("redirected to another server")
-	f.Note(o.texts.Get("note.redirected", "host", server))
+	u.before = &redirect{u.server, u.route, u.signed.urls, packs, public}
+	u.server, u.route, u.signed.urls = server, r, urls
+	u.log.Info().Str("server", server).Str("from", u.before.server).Msg("redirected to another server")
+	f.Note(u.texts.Get("note.redirected", "host", server))
 	return nil
 }
 
 // packsFault checks the mirror of a redirect, which must be a web server. It must not downgrade from https to http.
-func (o *origin) packsFault(packs string) error {
+func (u *upstream) packsFault(packs string) error {
 	at, err := location.Parse(packs)
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (o *origin) packsFault(packs string) error {
 		configured, err := location.ParsePrivate(address)
 		return err == nil && !configured.Plain
 	}
-	if at.Plain && (o.secure() || slices.ContainsFunc(o.signed.urls, isEncrypted)) {
+	if at.Plain && (u.secure() || slices.ContainsFunc(u.signed.urls, isEncrypted)) {
 		return errors.New("the mirror of the redirect is not encrypted, but configured connections are")
 	}
 	return nil
@@ -104,18 +104,18 @@ func isLocalServer(ctx context.Context, addr string) bool {
 }
 
 // endRedirect returns to the configured server, which may have been updated meanwhile.
-func (o *origin) endRedirect() {
-	if o.before == nil {
+func (u *upstream) endRedirect() {
+	if u.before == nil {
 		return
 	}
-	o.server, o.route, o.signed.urls = o.before.server, o.before.route, o.before.urls
-	o.before = nil
+	u.server, u.route, u.signed.urls = u.before.server, u.before.route, u.before.urls
+	u.before = nil
 }
 
 // otherServer is the address of a redirect's endpoint, in the form of --server. The endpoint is untrusted input: TLS must have
 // authenticated the redirecting server, or a trusted root must verify all downloads. The endpoint must differ from the redirecting
 // server and must not drop TLS.
-func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
+func (u *upstream) otherServer(to *compat.Endpoint) (string, error) {
 	if to == nil || to.Host == "" || to.Port == 0 {
 		return "", errors.New("no server is named")
 	}
@@ -124,11 +124,11 @@ func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
 		return "", fmt.Errorf("%q is no host", to.Host)
 	}
 	switch {
-	case !o.secure() && !o.signed.on():
+	case !u.secure() && !u.signed.on():
 		return "", errors.New("the redirecting server is not authenticated by TLS or a trusted root; use tls:// or wss://, or signed releases")
-	case addr == o.route.addr:
+	case addr == u.route.addr:
 		return "", errors.New("the redirect leads to the same server")
-	case o.secure() && !to.TLS:
+	case u.secure() && !to.TLS:
 		return "", errors.New("the redirect would downgrade from TLS to plain TCP")
 	case to.TLS:
 		return "tls://" + addr, nil
@@ -138,4 +138,4 @@ func (o *origin) otherServer(to *compat.Endpoint) (string, error) {
 }
 
 // secure reports whether TLS authenticates the server.
-func (o *origin) secure() bool { return o.route.dialer != nil && o.route.dialer.TLS != nil }
+func (u *upstream) secure() bool { return u.route.dialer != nil && u.route.dialer.TLS != nil }

@@ -21,7 +21,7 @@ import (
 type renewal struct {
 	*setup
 	*disk // of the game
-	*origin
+	*upstream
 	program   *install.Program       // nil: this program is not updated
 	both      *install.SetAndProgram // of the last update; nil: the update did not include the program
 	leave     bool                   // this start does not update the program any more

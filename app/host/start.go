@@ -66,7 +66,7 @@ const maxRounds = 3
 // attempts opens the install and brings the game up, once for each attempt.
 type attempts struct {
 	*setup
-	*origin
+	*upstream
 	*disk
 	*game
 	*updates

@@ -17,10 +17,10 @@ import (
 	"collet/runtime/abi"
 )
 
-// updates updates the installed files, from the origin to the disk.
+// updates updates the installed files, from the upstream to the disk.
 type updates struct {
 	*setup
-	*origin
+	*upstream
 	*disk
 	*game
 	renewal *renewal

@@ -151,17 +151,17 @@ func (m *mover) recycle(b *batch, from, as string) error {
 // maxCopies is the number of files of one name that the recycler holds for one transaction.
 const maxCopies = 100
 
-// origin is the origin of the files in a folder of the recycler. The words begin the folders' names.
-type origin string
+// recycleReason is why files are in a folder of the recycler. The words begin the folders' names.
+type recycleReason string
 
 const (
-	dropped    origin = ""       // files that a release dropped
-	movedAside origin = "yours-" // files that were moved out of the way
+	dropped    recycleReason = ""       // files that a release dropped
+	movedAside recycleReason = "yours-" // files that were moved out of the way
 )
 
 // recycled is the recycler's folder for this transaction.
-func (m *mover) recycled(o origin) string {
-	return path.Join(Recycler, string(o)+strconv.FormatUint(m.journal.Number, 10))
+func (m *mover) recycled(why recycleReason) string {
+	return path.Join(Recycler, string(why)+strconv.FormatUint(m.journal.Number, 10))
 }
 
 // recycleAll moves all files below a folder into the recycler and removes the folder.
