@@ -83,14 +83,14 @@ func (l *lists) swapped(build release.Digest, missed []string) {
 	if len(missed) > 0 {
 		l.Files = slices.DeleteFunc(slices.Clone(l.Files), func(e entry) bool { return slices.Contains(missed, e.Live) })
 	}
-	known := l.unproven()
-	if l.Was.IsZero() && len(known) == 0 {
+	backedUp := l.backedUp()
+	if l.Was.IsZero() && len(backedUp) == 0 {
 		l.Was, l.WasMixed = l.Is, l.Mixed
 	}
 	l.Is, l.Mixed = build, nil
 	fresh := make([]undo, 0, len(l.Files))
 	for _, e := range l.Files {
-		if !e.Repair && !known[e.Live] {
+		if !e.Repair && !backedUp[e.Live] {
 			fresh = append(fresh, undo{Kind: e.Kind, Live: e.Live, Size: e.OldSize, Digest: e.Old, Foreign: e.Foreign})
 		}
 	}
@@ -203,8 +203,8 @@ func (l *lists) filesNamed(names []string) []entry {
 	return slices.DeleteFunc(slices.Concat(l.Set, l.Files), func(e entry) bool { return !slices.Contains(names, e.Live) })
 }
 
-// unproven are the names whose backup holds a file of the last proven set.
-func (l *lists) unproven() map[string]bool {
+// backedUp are the names whose backup holds a file of the last proven set.
+func (l *lists) backedUp() map[string]bool {
 	names := make(map[string]bool, len(l.Undo))
 	for _, u := range l.Undo {
 		if !u.Proven {

@@ -115,8 +115,8 @@ func TestSwappedOverAnother(t *testing.T) {
 		}
 		before := slices.Clone(l.Undo)
 		shared := l.Undo
-		if unproven := l.unproven(); unproven["m"] == test.proven {
-			t.Errorf("%s: inherits %v", name, unproven)
+		if backedUp := l.backedUp(); backedUp["m"] == test.proven {
+			t.Errorf("%s: backed up %v", name, backedUp)
 		}
 		l.apply(Prepared, record{State: Swapped}, number(3))
 		if got := l.inWords(); got != test.want {

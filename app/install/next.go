@@ -55,7 +55,7 @@ const (
 // swapOptions describes what the file system and the journal allow for a swap.
 type swapOptions struct {
 	exchange bool            // two names can be exchanged atomically
-	inherits map[string]bool // live names whose backup already holds the last proven file: the live file is not kept
+	backedUp map[string]bool // live names whose backup already holds the last proven file: the live file is not kept
 }
 
 // Next returns the remaining steps of a PREPARED transaction. It is pure and total. No steps mean that the goal is reached.
@@ -151,7 +151,7 @@ func (b *batches) removeFile(e entry, s Seen, w swapOptions) {
 	switch {
 	case s.Live != Previous:
 		return
-	case w.inherits[e.Live]: // in the first batch: a folder, or a file in place of the folder, may need the name
+	case w.backedUp[e.Live]: // in the first batch: a folder, or a file in place of the folder, may need the name
 		b.addFirst(Step{Drop, e.Live, "", e.Kind == Companion})
 	default:
 		b.recycleBackup(e, s)
@@ -169,14 +169,14 @@ func (b *batches) recycleBackup(e entry, s Seen) {
 // replaceFile adds the steps that make a new file live:
 //
 //	live previous              exchange with it, then keep the old one; or keep it first where names can't be exchanged
-//	live previous, inherited   place over it: it is unproven
+//	live previous, backed up   place over it: it is unproven
 //	live anything else         place over it if it is a damaged copy of the same file, else recycle it first
 //	live a folder              clear it: its files are gone by then
 //	live absent                place
 func (b *batches) replaceFile(e entry, s Seen, w swapOptions) {
 	from, bestEffort := e.ready(), e.Kind == Companion
 	switch {
-	case s.Live == Previous && !w.inherits[e.Live]:
+	case s.Live == Previous && !w.backedUp[e.Live]:
 		b.recycleBackup(e, s)
 		if w.exchange {
 			b.addStep(Step{Exchange, from, e.Live, bestEffort})
@@ -203,7 +203,7 @@ func (b *batches) finishFile(e entry, s Seen, w swapOptions) {
 		}
 	}
 	switch {
-	case at == Previous && !w.inherits[e.Live] && !e.Repair:
+	case at == Previous && !w.backedUp[e.Live] && !e.Repair:
 		b.recycleBackup(e, s)
 		b.addStep(Step{Keep, e.ready(), e.backup(), bestEffort})
 	case at != Absent:
@@ -221,7 +221,7 @@ func KeepReplaced(files []entry, seen []Seen, w swapOptions) []Step {
 		if e.Kind != Pack {
 			at = s.Staged
 		}
-		if !e.gone() && !e.Repair && at == Previous && s.Backup != Previous && !w.inherits[e.Live] {
+		if !e.gone() && !e.Repair && at == Previous && s.Backup != Previous && !w.backedUp[e.Live] {
 			b.recycleBackup(e, s)
 			b.addStep(Step{Keep, e.ready(), e.backup(), e.Kind == Companion})
 		}

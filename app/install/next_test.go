@@ -51,7 +51,7 @@ func (d disk) look(files []entry, w swapOptions) []Seen {
 		if !e.gone() && e.Kind != Pack {
 			seen[i].Staged = d.content(e.staged())
 		}
-		if !w.inherits[e.Live] && !e.Repair {
+		if !w.backedUp[e.Live] && !e.Repair {
 			seen[i].Backup = d.content(e.backup())
 		}
 	}
@@ -140,7 +140,7 @@ func explore(t *testing.T, begin disk, next func(disk) []Step, check func(d disk
 type swapCase struct {
 	kind                              Kind
 	part, staged, live, backup        byte
-	gone, repair, inherits, exchanges bool
+	gone, repair, backedUp, exchanges bool
 }
 
 func (c swapCase) entry() entry {
@@ -155,7 +155,7 @@ func (c swapCase) entry() entry {
 }
 
 func (c swapCase) ways() swapOptions {
-	return swapOptions{exchange: c.exchanges, inherits: map[string]bool{"m": c.inherits}}
+	return swapOptions{exchange: c.exchanges, backedUp: map[string]bool{"m": c.backedUp}}
 }
 
 func (c swapCase) disk() disk {
@@ -177,13 +177,13 @@ func (c swapCase) possible() bool {
 		waits = c.part
 	}
 	switch {
-	case previous > 1, c.repair && (previous > 0 || c.gone || c.inherits), c.kind == Pack && c.staged != 0, c.kind != Pack && c.part == 'P':
+	case previous > 1, c.repair && (previous > 0 || c.gone || c.backedUp), c.kind == Pack && c.staged != 0, c.kind != Pack && c.part == 'P':
 		return false
 	case c.gone && (c.part != 0 || c.staged != 0 || c.live == 'W' || c.live == 'F'):
 		return false
 	case waits == 'P' && c.live != 'W', c.backup == 'P' && (c.live == 'O' || c.live == 'F'):
 		return false // the file replaced by an exchange, and the one moved away by two renames
-	case c.backup == 'B' != c.inherits, c.live == 'F' && c.kind != Pack:
+	case c.backup == 'B' != c.backedUp, c.live == 'F' && c.kind != Pack:
 		return false
 	}
 	return true
@@ -221,13 +221,13 @@ func (c swapCase) there() bool { return c.part == 'W' || c.staged == 'W' || c.li
 // check describes violated invariants on the way to a goal.
 func (c swapCase) check(goal Goal, begin, d disk, end bool) error {
 	e := c.entry()
-	hadPrevious := begin.has('P') && !c.inherits
+	hadPrevious := begin.has('P') && !c.backedUp
 	switch live := d["m"]; {
 	case begin.has('O') && c.live == 'O' && !c.repair && !d.has('O'):
 		return fmt.Errorf("a foreign file is lost")
 	case c.backup == 'O' && d[e.backup()] != 'O' && d["recycled "+e.backup()] != 'O':
 		return fmt.Errorf("a backup that is not ours is lost")
-	case c.inherits && d[e.backup()] != 'B':
+	case c.backedUp && d[e.backup()] != 'B':
 		return fmt.Errorf("the last proven file is lost")
 	case hadPrevious && !d.has('P'):
 		return fmt.Errorf("the replaced file is lost")
@@ -298,7 +298,7 @@ func TestFoundOfEveryFile(t *testing.T) {
 	for _, c := range swapCases() {
 		files, want := []entry{c.entry()}, c.disk()
 		waits := files[0].ready()
-		if want[waits] == 'P' && !c.inherits {
+		if want[waits] == 'P' && !c.backedUp {
 			kept++
 			if c.backup == 'O' {
 				want["recycled "+files[0].backup()] = 'O'

@@ -29,12 +29,12 @@ func (t *transaction) record(r record) error { return t.journal.appendRecord(t.f
 
 // swapOptions is what this install allows for a swap.
 func (t *transaction) swapOptions() swapOptions {
-	return swapOptions{exchange: !t.move.twoStep, inherits: t.journal.lists.unproven()}
+	return swapOptions{exchange: !t.move.twoStep, backedUp: t.journal.lists.backedUp()}
 }
 
 // examineNames determines the content of every name of the transaction, as far as needed.
 func (t *transaction) examineNames(ctx context.Context) ([]Seen, error) {
-	files, inherits := t.journal.lists.Files, t.swapOptions().inherits
+	files, backedUp := t.journal.lists.Files, t.swapOptions().backedUp
 	seen := make([]Seen, len(files))
 	for i, e := range files {
 		s := &seen[i]
@@ -45,7 +45,7 @@ func (t *transaction) examineNames(ctx context.Context) ([]Seen, error) {
 		if !e.gone() && e.Kind != Pack {
 			places[e.staged()] = &s.Staged
 		}
-		if !inherits[e.Live] && !e.Repair {
+		if !backedUp[e.Live] && !e.Repair {
 			places[e.backup()] = &s.Backup
 		}
 		for name, content := range places {
@@ -140,13 +140,13 @@ func (t *transaction) swapUnlessUsed(ctx context.Context) error {
 
 // missedCompanions lists companions that were not replaced. They are best effort; the set records the files that are really live.
 func (t *transaction) missedCompanions(ctx context.Context) (names []string, err error) {
-	inherits := t.swapOptions().inherits
+	backedUp := t.swapOptions().backedUp
 	for _, e := range t.journal.lists.Files {
 		if e.Kind != Companion || e.Repair {
 			continue
 		}
 		seen, err := t.hash.content(ctx, e.Live, e.Digest, e.Old)
-		if err == nil && seen == Absent && !e.gone() && !e.Old.IsZero() && !inherits[e.Live] {
+		if err == nil && seen == Absent && !e.gone() && !e.Old.IsZero() && !backedUp[e.Live] {
 			seen, err = t.restoreCompanion(ctx, e)
 		}
 		if platform.IsUnreadable(err) {

@@ -61,7 +61,7 @@ func table() []mutant {
 			old: `err = out.Sync()`, new: `err = nil`,
 			why: "a file that moves to another volume is removed before its copy is on the disk"},
 		{id: "install-unproven-backup", pkg: "app/install", file: "next.go",
-			old: `case s.Live == Previous && !w.inherits[e.Live]:`, new: `case s.Live == Previous:`,
+			old: `case s.Live == Previous && !w.backedUp[e.Live]:`, new: `case s.Live == Previous:`,
 			why: "a set that never proved itself overwrites the backup of the one that did"},
 		{id: "install-one-more-failure", pkg: "app/install", file: "tries.go",
 			old: `t.Failed >= MaxFailed`, new: `t.Failed > MaxFailed`,
