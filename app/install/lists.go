@@ -23,7 +23,7 @@ type lists struct {
 	Parts    []entry        `json:"parts,omitempty"`   // parts that it does not touch: they stay bound to their digests
 	Undo     []undo         `json:"undo,omitempty"`    // changes since the last proven set, at most one for each name
 	Mixed    []string       `json:"mixed,omitempty"`   // files of the live set known to be missing or from another release
-	WasMixed []string       `json:"blend,omitempty"`   // the same for the set named by Was
+	WasMixed []string       `json:"blend,omitempty"`   // the same for the set named by Was; the key keeps its first name
 }
 
 func (l lists) encode() ([]byte, error) { return json.Marshal(l) }

@@ -20,7 +20,8 @@ import (
 )
 
 // Report is the result of Folder, for people and for JSON. Names are relative to the install folder, with slashes;
-// sizes are bytes; digests are texts, empty if unknown. Future versions only add fields.
+// sizes are bytes; digests are texts, empty if unknown. Future versions only add fields. The keys troubles, gravity, going
+// and deeds keep their first names.
 type Report struct {
 	Path  string        `json:"path"` // of the folder, absolute
 	Names install.Names `json:"names"`
