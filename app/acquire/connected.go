@@ -34,7 +34,7 @@ func (c connected) files(disk Disk) []release.File {
 // hosts are the host's files of the listing that belong to this install.
 func (c connected) hosts(disk Disk) (files []release.File) {
 	for i, f := range c.listing.Files() {
-		if c.listing[i].Use == release.UseHost && disk.Concerns(f) {
+		if c.listing[i].Use == release.UseHost && disk.Manages(f) {
 			files = append(files, f)
 		}
 	}
@@ -44,7 +44,7 @@ func (c connected) hosts(disk Disk) (files []release.File) {
 // modules are the native modules of the listing that belong to this install.
 func (c connected) modules(disk Disk) (files []release.File) {
 	for i, f := range c.listing.Files() {
-		if c.listing[i].Use == release.UseRuntime && disk.Concerns(f) {
+		if c.listing[i].Use == release.UseRuntime && disk.Manages(f) {
 			files = append(files, f)
 		}
 	}
@@ -106,12 +106,12 @@ func (c connected) judgement(server *compat.Judgement, lacksModule bool) compat.
 // derive from.
 func (c connected) openSimilar(disk Disk, file release.File) (files []delta.SetFile) {
 	add := func(file delta.SetFile, _ int64) { files = append(files, file) }
-	disk.Here(file, add)
+	disk.OpenVersions(file, add)
 	if _, stays := c.old.Find(file.Path); stays {
 		return files
 	}
 	for _, i := range Ancestors(c.old, c.listing, release.ListedFile{Path: file.Path, Size: file.Size}) {
-		disk.Here(release.Listing{c.old[i]}.Files()[0], add)
+		disk.OpenVersions(release.Listing{c.old[i]}.Files()[0], add)
 	}
 	return files
 }
@@ -123,7 +123,7 @@ func transfers(v compat.Verdict) bool {
 
 // hasFile reports whether the install has exactly this file. The error is that of ctx.
 func hasFile(ctx context.Context, disk Disk, f release.File) (bool, error) {
-	file, err := disk.Old(ctx, f)
+	file, err := disk.OpenExact(ctx, f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -155,7 +155,7 @@ func matchesDisk(ctx context.Context, disk Disk, list release.Listing) (bool, er
 	probes := connected{listing: list}.modules(disk)
 	var resources []release.File
 	for i, f := range list.Files() {
-		if list[i].Use != release.UseRuntime && f.Role == release.Resource && f.Size > 0 && f.Size <= resemblingSize && disk.Concerns(f) {
+		if list[i].Use != release.UseRuntime && f.Role == release.Resource && f.Size > 0 && f.Size <= resemblingSize && disk.Manages(f) {
 			resources = append(resources, f)
 		}
 	}

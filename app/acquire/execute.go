@@ -219,7 +219,7 @@ func (l localReader) Read(p []byte) (int, error) {
 // openLocal opens a file that has a content; nil if not found.
 func (e *executing) openLocal(ctx context.Context, b *blob) (delta.SetFile, error) {
 	for i := len(b.done) - 1; i >= 0; i-- {
-		file, err := e.o.Disk.Old(ctx, b.done[i])
+		file, err := e.o.Disk.OpenExact(ctx, b.done[i])
 		if err == nil {
 			return file, nil
 		}

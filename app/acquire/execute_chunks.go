@@ -169,7 +169,7 @@ func (d *chunkDisk) Write(p []byte) (int, error) { return d.w.Write(p) }
 // fetches bytes again that can't be read.
 func (d *chunkDisk) ReadAt(p []byte, off int64) (n int, err error) {
 	var last delta.SetFile
-	d.disk.Here(d.file, func(file delta.SetFile, _ int64) {
+	d.disk.OpenVersions(d.file, func(file delta.SetFile, _ int64) {
 		if last != nil {
 			_ = last.Close()
 		}

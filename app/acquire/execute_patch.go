@@ -164,7 +164,7 @@ type oldSet struct {
 
 // openOldSet is the installed set as the source of a patch.
 func openOldSet(ctx context.Context, disk Disk, old release.Listing) oldSet {
-	return oldSet{old.Files(), func(file release.File) (delta.SetFile, error) { return disk.Old(ctx, file) }}
+	return oldSet{old.Files(), func(file release.File) (delta.SetFile, error) { return disk.OpenExact(ctx, file) }}
 }
 
 // Open implements delta.SetSource. If a file is missing or damaged, it tries other files with the same content.

@@ -21,13 +21,13 @@ import (
 // Disk is the part of an install that a Source needs beside the Destination: its current files. install.Dir implements it. The Updater's
 // worker calls it, never concurrently with a method of the Destination that the Updater itself calls.
 type Disk interface {
-	// Old opens a file of the install that has exactly this file's content; if not found, errors.Is with fs.ErrNotExist holds.
-	Old(ctx context.Context, f release.File) (delta.SetFile, error)
-	// Here opens all files under this file's name: the live one, partial ones, backups. They are unverified. visit gets each file
+	// OpenExact opens a file of the install that has exactly this file's content; if not found, errors.Is with fs.ErrNotExist holds.
+	OpenExact(ctx context.Context, f release.File) (delta.SetFile, error)
+	// OpenVersions opens all files under this file's name: the live one, partial ones, backups. They are unverified. visit gets each file
 	// with its size and closes it.
-	Here(f release.File, visit func(file delta.SetFile, size int64))
-	// Concerns reports whether the file belongs to this install.
-	Concerns(f release.File) bool
+	OpenVersions(f release.File, visit func(file delta.SetFile, size int64))
+	// Manages reports whether the file belongs to this install, there or not.
+	Manages(f release.File) bool
 	// Identity is the identity of an offer's set once it is live.
 	Identity(offer []release.File) release.Digest
 	// Glance examines in advance the files that the next Plan will probably need, to save time. It runs concurrently with work of

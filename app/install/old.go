@@ -37,17 +37,17 @@ func (w *transfer) restart(i int) error {
 	return nil
 }
 
-// Concerns reports whether an offered file belongs to this install, in either mode.
-func (c *Contents) Concerns(f release.File) bool {
+// Manages reports whether an offered file belongs to this install, in either mode.
+func (c *Contents) Manages(f release.File) bool {
 	_, known := c.names.entryOf(f)
 	return known
 }
 
-// Old opens the file of this install that has exactly the content of f, an offered file of this release or an earlier one.
+// OpenExact opens the file of this install that has exactly the content of f, an offered file of this release or an earlier one.
 // It looks at the finished part, the live file here and in the base, and the backup. A file without a valid line in the
 // hash cache is hashed first. The file stays unchanged until Commit. If no file matches, errors.Is with fs.ErrNotExist
 // holds; other errors are those of ctx. The caller closes the file.
-func (d *Contents) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
+func (d *Contents) OpenExact(ctx context.Context, f release.File) (delta.SetFile, error) {
 	e, known := d.names.entryOf(f)
 	if known {
 		if d.hash.arrived[e.part()] == e.Digest {
@@ -66,10 +66,10 @@ func (d *Contents) Old(ctx context.Context, f release.File) (delta.SetFile, erro
 	return nil, &fs.PathError{Op: "open", Path: f.Path, Err: fs.ErrNotExist}
 }
 
-// Here opens the files under the name of f in this install, whatever their content: the live file here and in the base, the
+// OpenVersions opens the files under the name of f in this install, whatever their content: the live file here and in the base, the
 // backup, and the part. It is for callers that verify each block they read. visit receives each file with its size and must
 // close it.
-func (c *Contents) Here(f release.File, visit func(file delta.SetFile, size int64)) {
+func (c *Contents) OpenVersions(f release.File, visit func(file delta.SetFile, size int64)) {
 	e, known := c.names.entryOf(f)
 	if !known {
 		return

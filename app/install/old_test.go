@@ -15,7 +15,7 @@ import (
 // read opens an old file and reads it; a missing one is "absent".
 func read(t *testing.T, d *install.Dir, f release.File) string {
 	t.Helper()
-	file, err := d.Old(t.Context(), f)
+	file, err := d.OpenExact(t.Context(), f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "absent"
 	}
@@ -55,7 +55,7 @@ func TestOldContents(t *testing.T) {
 			t.Errorf("%s of release 3 is %q", never.Path, got)
 		}
 	}
-	if d.Concerns(third[2]) || !d.Concerns(third[0]) || d.Bare() {
+	if d.Manages(third[2]) || !d.Manages(third[0]) || d.Bare() {
 		t.Error("what belongs here is not known")
 	}
 	identity, _, err := d.Set()
@@ -66,7 +66,7 @@ func TestOldContents(t *testing.T) {
 		t.Error("two sets have one name")
 	}
 	seen := map[string]bool{}
-	d.Here(offer(t, release.SHA256, second)[1], func(file delta.SetFile, size int64) {
+	d.OpenVersions(offer(t, release.SHA256, second)[1], func(file delta.SetFile, size int64) {
 		data, err := io.ReadAll(io.NewSectionReader(file, 0, size))
 		seen[string(data)] = err == nil
 		_ = file.Close()

@@ -315,7 +315,7 @@ func TestProgramNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Concerns(release.File{Path: test.path, Role: test.role}); got != test.want {
+		if got := d.Manages(release.File{Path: test.path, Role: test.role}); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 		d.Close()

@@ -46,14 +46,14 @@ func (b *SetAndProgram) Renewable() bool { return b.exclusion == nil }
 
 // offered are the files of an offer that belong to the program.
 func (b *SetAndProgram) offered(offer []release.File) []release.File {
-	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool { return !b.program.Concerns(f) })
+	return slices.DeleteFunc(slices.Clone(offer), func(f release.File) bool { return !b.program.Manages(f) })
 }
 
 // Plan implements update.Destination. An offer that contains only the program leaves the set unchanged.
 func (b *SetAndProgram) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	program := b.offered(offer)
 	b.split, b.programWants, b.ready = 0, false, false
-	alone := len(program) > 0 && !slices.ContainsFunc(offer, b.Dir.Concerns)
+	alone := len(program) > 0 && !slices.ContainsFunc(offer, b.Dir.Manages)
 	plan := update.Plan{Mode: mode}
 	var err error
 	if alone {
@@ -155,21 +155,21 @@ func (b *SetAndProgram) Abandon() error {
 	return err
 }
 
-// Concerns reports whether a file of an offer belongs to the set or the program.
-func (b *SetAndProgram) Concerns(f release.File) bool {
-	return b.Dir.Concerns(f) || b.program.Concerns(f)
+// Manages reports whether a file of an offer belongs to the set or the program.
+func (b *SetAndProgram) Manages(f release.File) bool {
+	return b.Dir.Manages(f) || b.program.Manages(f)
 }
 
-// Old is Dir.Old of the program for its files, and otherwise of the set.
-func (b *SetAndProgram) Old(ctx context.Context, f release.File) (delta.SetFile, error) {
-	if b.program.Concerns(f) {
-		return b.program.Old(ctx, f)
+// OpenExact is Dir.OpenExact of the program for its files, and otherwise of the set.
+func (b *SetAndProgram) OpenExact(ctx context.Context, f release.File) (delta.SetFile, error) {
+	if b.program.Manages(f) {
+		return b.program.OpenExact(ctx, f)
 	}
-	return b.Dir.Old(ctx, f)
+	return b.Dir.OpenExact(ctx, f)
 }
 
-// Here is Dir.Here for both installs.
-func (b *SetAndProgram) Here(f release.File, visit func(file delta.SetFile, size int64)) {
-	b.Dir.Here(f, visit)
-	b.program.Here(f, visit)
+// OpenVersions is Dir.OpenVersions for both installs.
+func (b *SetAndProgram) OpenVersions(f release.File, visit func(file delta.SetFile, size int64)) {
+	b.Dir.OpenVersions(f, visit)
+	b.program.OpenVersions(f, visit)
 }
