@@ -86,7 +86,7 @@ func (u *updates) checkAndRecordContent(files []release.File, status update.Stat
 	if !u.current(status) || !known {
 		return status
 	}
-	served := u.met.told.Content
+	served := u.reply.tags.Content
 	switch {
 	case !u.signed.on() && compat.IsDerivedContent(served) && served != identity:
 		u.log.Error().Str("offered", identity).Str("named", served).Msg("the server's packs are not those that it speaks of")

@@ -72,7 +72,7 @@ func TestPagesThatServersName(t *testing.T) {
 func TestWhatAVerdictExplains(t *testing.T) {
 	h := hostWith(setup{texts: assets.TextsFor("en"), log: zerolog.Nop(), target: "Linux-x64"})
 	h.meta.CompatibilityVersion = version6
-	h.met = meeting{told: netproto.AnswerTags{Floor: 7, StoreURL: "https://play.google.com/x", MessageKey: compat.PopupPinned, Message: "Ask us."}}
+	h.reply = serverReply{tags: netproto.AnswerTags{Floor: 7, StoreURL: "https://play.google.com/x", MessageKey: compat.PopupPinned, Message: "Ask us."}}
 	pinned := outcome{outcome: update.PlayerPinned, status: update.Status{Judgement: compat.Judgement{Verdict: compat.UpdateBinaries, Rule: compat.RuleFloor}}}
 	info := h.endInfo(pinned)
 	if info.Floor != 7 || !info.Offered || info.Message != "Ask us." || info.StoreURL == "" || info.Client != version6 {
@@ -89,7 +89,7 @@ func TestWhatAVerdictExplains(t *testing.T) {
 	if info := h.endInfo(outcome{outcome: update.ClientTooNew}); info.Message != "" {
 		t.Errorf("words for another popup: %q", info.Message)
 	}
-	h.met.updater, h.met.told.MessageKey = compat.UpdaterNewer, compat.PopupNewer
+	h.reply.updater, h.reply.tags.MessageKey = compat.UpdaterNewer, compat.PopupNewer
 	if info := h.endInfo(outcome{outcome: update.UpdaterOutdated}); !info.ServerOlder || info.Message != "Ask us." {
 		t.Errorf("%+v", info)
 	}
@@ -100,7 +100,7 @@ func TestWhatAVerdictExplains(t *testing.T) {
 	if info := h.endInfo(outcome{outcome: update.Maintenance}); info.Code != "" || info.Differences != nil || info.Allowed {
 		t.Errorf("%+v", info)
 	}
-	h.met.told.Warnings = compat.WarnComponents
+	h.reply.tags.Warnings = compat.WarnComponents
 	if info := h.endInfo(outcome{outcome: update.ComponentsMismatch}); info.Differences == nil || !info.Allowed {
 		t.Errorf("%+v", info)
 	}
@@ -110,7 +110,7 @@ func TestWhatAVerdictExplains(t *testing.T) {
 func TestEveryPopupHasAnEnd(t *testing.T) {
 	shown := map[string]bool{}
 	for _, e := range update.Ends() {
-		if key := (meeting{}).popup(e.Outcome); key != "" {
+		if key := (serverReply{}).popup(e.Outcome); key != "" {
 			shown[key] = true
 			if !e.Shown() {
 				t.Errorf("%s has the popup %s and is not shown", e.Outcome, key)
@@ -130,13 +130,13 @@ func TestAnswersToPopups(t *testing.T) {
 		update.Retry: {true, false, false}, update.Update: {true, true, false}, update.Proceed: {true, false, true},
 		update.Offline: {true, false, true}, update.Quit: {false, false, false},
 	} {
-		h := hostWith(setup{}, func(h *host) { h.agreed = true; h.offline = true })
+		h := hostWith(setup{}, func(h *host) { h.acceptedUpdate = true; h.offline = true })
 		again := h.decide(t.Context(), &notebook{answer: action}, outcome{outcome: update.PlayerPinned})
-		if again != want.again || h.agreed != want.agreed || h.offline != want.offline {
-			t.Errorf("%s: again %t, agreed %t, offline %t", action, again, h.agreed, h.offline)
+		if again != want.again || h.acceptedUpdate != want.agreed || h.offline != want.offline {
+			t.Errorf("%s: again %t, agreed %t, offline %t", action, again, h.acceptedUpdate, h.offline)
 		}
 	}
-	h := hostWith(setup{target: "Linux-x64"}, func(h *host) { h.asks = true })
+	h := hostWith(setup{target: "Linux-x64"}, func(h *host) { h.canAsk = true })
 	if !h.policy(update.Config{}).AskPinned || !h.policy(update.Config{}).Prefetch {
 		t.Error("a person is not asked")
 	}
@@ -146,7 +146,7 @@ func TestAnswersToPopups(t *testing.T) {
 	if h.updates.loaded = true; h.policy(update.Config{}).First {
 		t.Error("an update of an installed game is called its installation")
 	}
-	if h.agreed = true; h.policy(update.Config{}).AskPinned {
+	if h.acceptedUpdate = true; h.policy(update.Config{}).AskPinned {
 		t.Error("a person who agreed is asked again")
 	}
 }
@@ -164,10 +164,10 @@ func TestWhoWasToldMayPlay(t *testing.T) {
 		{outcome{outcome: update.Failed}, update.Offline, &install.Dir{}, false},
 		{outcome{outcome: update.Failed}, update.Offline, nil, true}, // told that the install could not be opened
 	} {
-		h := hostWith(setup{}, func(h *host) { h.dir = test.dir; h.anyway = true })
+		h := hostWith(setup{}, func(h *host) { h.dir = test.dir; h.playIncomplete = true })
 		h.decide(t.Context(), &notebook{answer: test.answer}, test.end)
-		if h.anyway != test.want {
-			t.Errorf("%s, %s: plays it all the same: %t", test.end.outcome, test.answer, h.anyway)
+		if h.playIncomplete != test.want {
+			t.Errorf("%s, %s: plays it all the same: %t", test.end.outcome, test.answer, h.playIncomplete)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestReportOfDifferences(t *testing.T) {
 	if err := server.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	h.met.differences = compat.DiffManifests(&server, &client)
+	h.reply.differences = compat.DiffManifests(&server, &client)
 	last := outcome{outcome: update.ComponentsMismatch, status: update.Status{Judgement: compat.Judgement{Verdict: compat.ComponentsMismatch, Rule: 9, Revision: 12}}}
 	h.last.Store(&last)
 	report := h.report()
@@ -229,7 +229,7 @@ func TestEveryDialogAboutAServerOffersToPlay(t *testing.T) {
 		if want := end.Shown() && !game; d.Offers(update.Offline) != want {
 			t.Errorf("%s %s: offers to play what is installed: %t", end.Outcome, end.Cause, !want)
 		}
-		h.blind = true
+		h.windowless = true
 		if want := map[bool]update.Action{true: update.Offline, false: update.Quit}[end.Shown() && !game && e.outcome != update.SetIncomplete]; h.answer(e) != want {
 			t.Errorf("%s %s: without a window the answer is %s", end.Outcome, end.Cause, h.answer(e))
 		}

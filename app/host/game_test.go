@@ -31,7 +31,7 @@ func playing(t *testing.T, program string, game ...string) *host {
 		t.Fatal(err)
 	}
 	client, later := older(t)
-	h.met = meeting{told: netproto.AnswerTags{Warnings: compat.WarnComponents}, differences: compat.DiffManifests(&later, &client)}
+	h.reply = serverReply{tags: netproto.AnswerTags{Warnings: compat.WarnComponents}, differences: compat.DiffManifests(&later, &client)}
 	t.Cleanup(func() {
 		if err := h.close(); err != nil {
 			t.Error(err)
@@ -70,10 +70,10 @@ func TestToleranceBesideTheGame(t *testing.T) {
 		{"looked at, go on", &notebook{more: true, answer: update.Proceed}, nil, update.ResourcesReady, true, 1, 1},
 		{"looked at, quit", &notebook{more: true, answer: update.Quit}, nil, update.Cancelled, false, 1, 1},
 		{"looked at, again", &notebook{more: true, answer: update.Retry}, func(h *host) { h.offline = true }, update.ResourcesReady, true, 1, 1},
-		{"nothing to tell", &notebook{more: true, answer: update.Quit}, func(h *host) { h.met.told.Warnings = 0 }, update.ResourcesReady, true, 0, 0},
-		{"a player", &notebook{more: true, answer: update.Quit}, func(h *host) { h.met.differences = compat.Differences{Untold: true} }, update.ResourcesReady, true, 0, 0},
+		{"nothing to tell", &notebook{more: true, answer: update.Quit}, func(h *host) { h.reply.tags.Warnings = 0 }, update.ResourcesReady, true, 0, 0},
+		{"a player", &notebook{more: true, answer: update.Quit}, func(h *host) { h.reply.differences = compat.Differences{Untold: true} }, update.ResourcesReady, true, 0, 0},
 		{"a developer without a server's text", &notebook{}, func(h *host) {
-			h.met.differences = compat.Differences{Untold: true}
+			h.reply.differences = compat.Differences{Untold: true}
 			h.settings.Compatibility.Development = true
 		}, update.ResourcesReady, true, 1, 0},
 	} {

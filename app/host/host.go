@@ -4,7 +4,7 @@
 //	found ─────→ refused: the message says why, exit 2
 //	  │ program, paths, settings, log
 //	  ▼
-//	opened ←──────────────────────────────────── asked ──→ exit, by the table of ends
+//	opened ←──────────────────────────────────── dialog ─→ exit, by the table of ends
 //	  │ an interrupted transaction is recovered    ▲
 //	  ▼                                            │ an end that needs a decision; without a window the answer is Quit
 //	loaded ←── swapped ←── a module waits ─────┐   │
@@ -15,7 +15,7 @@
 //	  ▼                                            │
 //	running ──→ shown: the window ends             │
 //	  ▼                                            │
-//	ended: clean → confirmed, exit 0 · reload → opened · crash → asked, perhaps after the last proven set was put back
+//	ended: clean → confirmed, exit 0 · reload → opened · crash → dialog, perhaps after the last proven set was put back
 //
 // The states from opened to updating are one attempt. The player may end it early to play the installed version. The step after
 // updating is chosen by a pure function (step.go); a start that only syncs ends there. An attempt swaps at most maxRounds modules. At
@@ -56,9 +56,9 @@ type host struct {
 	game
 	updates
 	attempts
-	renewal renewal                                 // of this program itself
-	blind   bool                                    // no window could be opened: windowless
-	attempt atomic.Pointer[context.CancelCauseFunc] // ends the attempt under way; nil while no attempt is under way
+	renewal    renewal                                 // of this program itself
+	windowless bool                                    // no window could be opened
+	attempt    atomic.Pointer[context.CancelCauseFunc] // ends the attempt under way; nil while no attempt is under way
 }
 
 // assemble connects the parts of a host.

@@ -19,7 +19,7 @@ func (a *attempts) runComplete(ctx context.Context, f view) outcome {
 
 // checkComplete is the end of a start with an incomplete set. broken is false if the set is complete or the player confirmed the start.
 func (a *attempts) checkComplete() (e outcome, broken bool) {
-	if a.dir == nil || a.anyway || a.opt.PlayIncomplete {
+	if a.dir == nil || a.playIncomplete || a.opt.PlayIncomplete {
 		return outcome{}, false
 	}
 	files, err := a.dir.Incomplete()
@@ -43,7 +43,7 @@ func (a *attempts) continuesUnopened(ctx context.Context, err error) bool {
 	switch {
 	case !a.offline || errors.Is(err, platform.ErrLocked) || errors.Is(err, context.Canceled):
 		return false
-	case a.anyway || a.opt.PlayIncomplete:
+	case a.playIncomplete || a.opt.PlayIncomplete:
 		return true
 	default:
 		return errors.As(err, &fault) && fault.Cause == update.NoPermission && !a.unfinished(ctx)

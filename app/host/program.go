@@ -190,7 +190,7 @@ func (u *updates) whilePlaying(ctx context.Context) {
 	if err != nil || every == 0 || !u.isProgram() || u.opt.Offline || u.dir == nil {
 		return
 	}
-	u.asks, u.renewal.leave = false, true
+	u.canAsk, u.renewal.skipSelfUpdate = false, true
 	u.dir.DeferSwap()
 	for interrupt.Sleep(ctx, every+rand.N(every/10)) == nil {
 		f := &silentView{}

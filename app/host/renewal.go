@@ -22,13 +22,13 @@ type renewal struct {
 	*setup
 	*disk // of the game
 	*upstream
-	program   *install.Program       // nil: this program is not updated
-	both      *install.SetAndProgram // of the last update; nil: the update did not include the program
-	leave     bool                   // this start does not update the program any more
-	told      bool                   // the reason for not updating the program was logged
-	renewing  bool                   // the last update offered only the program, because the release needs a newer one
-	due       string                 // absolute path of the program whose trial is next; empty: none
-	sponsored *sponsored             // connection to the sponsor; nil unless this process is a trial
+	program        *install.Program       // nil: this program is not updated
+	both           *install.SetAndProgram // of the last update; nil: the update did not include the program
+	skipSelfUpdate bool                   // this start does not update the program any more
+	reasonLogged   bool                   // the reason for not updating the program was logged
+	renewing       bool                   // the last update offered only the program, because the release needs a newer one
+	due            string                 // absolute path of the program whose trial is next; empty: none
+	sponsored      *sponsored             // connection to the sponsor; nil unless this process is a trial
 }
 
 // hostFacts are the conditions for replacing this program's own file.
@@ -76,14 +76,14 @@ func (r *renewal) facts() hostFacts {
 
 // openProgram opens the install of this program. After an error the program is not updated.
 func (r *renewal) openProgram(ctx context.Context, fsys platform.FS) {
-	if !r.settings.Update.Host || r.opt.KeepHost || r.opt.RemoteLauncher != "" || r.opt.Relaunched > maxReloads || r.leave {
+	if !r.settings.Update.Host || r.opt.KeepHost || r.opt.RemoteLauncher != "" || r.opt.Relaunched > maxReloads || r.skipSelfUpdate {
 		return
 	}
 	if why := r.facts().frozen(); why != "" {
-		if !r.told {
+		if !r.reasonLogged {
 			r.log.Info().Str("why", why).Msg("this program is not updated")
 		}
-		r.told = true
+		r.reasonLogged = true
 		return
 	}
 	dir, err := install.OpenProgram(ctx, install.Config{
@@ -118,7 +118,7 @@ type installed interface {
 // destination is the install for the next update: the game's alone, or the game's and this program's.
 func (r *renewal) destination() installed {
 	r.both, r.renewing = nil, false
-	if r.program == nil || r.leave || r.sponsored != nil {
+	if r.program == nil || r.skipSelfUpdate || r.sponsored != nil {
 		return r.disk.dir
 	}
 	r.both = install.WithProgram(r.disk.dir, r.program)
@@ -144,7 +144,7 @@ func (r *renewal) withoutHost(ctx context.Context, status update.Status) bool {
 	default:
 		return false
 	}
-	r.leave = true
+	r.skipSelfUpdate = true
 	return true
 }
 

@@ -27,7 +27,7 @@ type source struct {
 	options session.Options
 	servers *generations.File // remembered generations of servers; nil remembers nothing
 	secure  bool              // TLS authenticates the server
-	met     meeting           // with the server of the last Connect
+	reply   serverReply       // of the server of the last Connect
 	offered []release.File    // the last file list
 
 	answers  atomic.Int64 // complete verdicts and lists
@@ -147,7 +147,7 @@ func (s *source) Connect(ctx context.Context) (compat.Judgement, error) {
 		return compat.Judgement{}, s.fault(err)
 	}
 	s.answers.Add(1)
-	s.meet(client)
+	s.recordReply(client)
 	if options.Auto && s.servers != nil {
 		s.servers.Remember(options.Addr, client.Generation())
 	}
@@ -165,7 +165,7 @@ func (s *source) judge(rules []byte) (compat.Judgement, error) {
 	if err != nil {
 		return compat.Judgement{}, err
 	}
-	s.met = meeting{told: r.Told, differences: r.Differences, updater: r.Updater}
+	s.reply = serverReply{tags: r.Told, differences: r.Differences, updater: r.Updater}
 	r.Judgement.Endpoint = nil
 	return r.Judgement, nil
 }

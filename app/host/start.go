@@ -70,13 +70,13 @@ type attempts struct {
 	*disk
 	*game
 	*updates
-	renewal *renewal
-	offline bool                        // do not contact the server
-	anyway  bool                        // the player confirmed starting an incomplete set
-	socket  *instanceSocket             // lets a second start bring this one forward; nil while no install is open
-	raise   atomic.Pointer[func() bool] // brings the window forward; nil while no window is open
-	canPlay atomic.Bool                 // the installed version can be played without the update under way
-	last    atomic.Pointer[outcome]     // how the last attempt ended; the window reads it for the report
+	renewal        *renewal
+	offline        bool                        // do not contact the server
+	playIncomplete bool                        // the player confirmed starting an incomplete set
+	socket         *instanceSocket             // lets a second start bring this one forward; nil while no install is open
+	raise          atomic.Pointer[func() bool] // brings the window forward; nil while no window is open
+	canPlay        atomic.Bool                 // the installed version can be played without the update under way
+	last           atomic.Pointer[outcome]     // how the last attempt ended; the window reads it for the report
 }
 
 // bringUp opens the install, asks the server, fetches, swaps and starts the game. On success the outcome is ResourcesReady and running

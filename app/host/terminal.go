@@ -211,7 +211,7 @@ func (p *terminal) Ask(_ context.Context, e outcome) update.Action { return p.ho
 func (p *terminal) finish(e outcome) int {
 	end := e.row()
 	text := p.host.explain(e)
-	if p.host.met.popup(e.outcome) != "" {
+	if p.host.reply.popup(e.outcome) != "" {
 		fmt.Fprintln(p.err, text)
 		if !p.json {
 			text = ""

@@ -23,11 +23,11 @@ type updates struct {
 	*upstream
 	*disk
 	*game
-	renewal *renewal
-	met     meeting // with the last server
-	loaded  bool    // this attempt had a module or the built-in client ready to run
-	asks    bool    // the view can ask the player
-	agreed  bool    // the player agreed to an update that the account requires
+	renewal        *renewal
+	reply          serverReply // of the last server
+	loaded         bool        // this attempt had a module or the built-in client ready to run
+	canAsk         bool        // the view can ask the player
+	acceptedUpdate bool        // the player agreed to an update that the account requires
 }
 
 // update runs one Updater. If the server redirects, it runs another one with the second server, once in an attempt.
@@ -58,7 +58,7 @@ func (u *updates) updateHere(ctx context.Context, f view, compatibility string) 
 
 // updateOnce runs one Updater and updates the loop guard: a staged module is recorded, a successful update removes the record.
 func (u *updates) updateOnce(ctx context.Context, f view, compatibility string) (status update.Status, err error) {
-	u.met = meeting{}
+	u.reply = serverReply{}
 	if u.signed.on() {
 		status, err = u.updateSigned(ctx, f, compatibility)
 	} else {
@@ -78,7 +78,7 @@ func (u *updates) updateOnce(ctx context.Context, f view, compatibility string) 
 func (u *updates) policy(c update.Config) update.Config {
 	c.CanSelfUpdate, c.Log = u.target.CanSelfUpdate(), u.log
 	c.Redirected, c.Prefetch, c.Applied = u.redirected(), true, u.applied()
-	c.AskPinned, c.First = u.asks && !u.agreed, !u.loaded
+	c.AskPinned, c.First = u.canAsk && !u.acceptedUpdate, !u.loaded
 	return c
 }
 
@@ -90,7 +90,7 @@ func (u *updates) updatePlain(ctx context.Context, f view, compatibility string)
 		return update.Status{}, err
 	}
 	status := u.runUpdater(ctx, f, updater, s.progress)
-	u.met = s.met
+	u.reply = s.reply
 	u.hintGeneration(f, s, status)
 	return u.checkAndRecordContent(s.offered, u.consistent(s, status)), nil
 }
@@ -145,7 +145,7 @@ func (u *updates) updateSigned(ctx context.Context, f view, compatibility string
 		p := s.Progress()
 		return progress{answers: p.Answers, bytes: p.Bytes, waiting: p.Waiting, paused: s.Traffic().Paused}
 	})
-	u.met = server.met
+	u.reply = server.reply
 	u.renewal.renewing = s.Renewing()
 	if files, err := s.List(ctx); err == nil && !u.renewal.renewing {
 		status = u.checkAndRecordContent(files, status)

@@ -14,17 +14,17 @@ import (
 	"collet/netproto/session"
 )
 
-// meeting is the rest of the last server's answer, beside its verdict. The zero value means no answer.
-type meeting struct {
-	told        netproto.AnswerTags
+// serverReply is the rest of the last server's answer, beside its verdict. The zero value means no answer.
+type serverReply struct {
+	tags        netproto.AnswerTags
 	differences compat.Differences
 	updater     compat.Updater // this program's updater compared with the server's
 	secure      bool           // TLS authenticated the server
 }
 
-// meet records a server's answer.
-func (s *source) meet(c *session.Client) {
-	s.met = meeting{told: c.Told(), differences: c.Differences(), updater: c.Updater(), secure: s.secure}
+// recordReply records a server's answer.
+func (s *source) recordReply(c *session.Client) {
+	s.reply = serverReply{tags: c.Told(), differences: c.Differences(), updater: c.Updater(), secure: s.secure}
 }
 
 // Server implements update.Teller.
@@ -33,11 +33,11 @@ func (s *source) Server() string {
 	if client == nil {
 		return ""
 	}
-	return firstOf(s.met.told.Server.ID, client.Judgement().Compatibility)
+	return firstOf(s.reply.tags.Server.ID, client.Judgement().Compatibility)
 }
 
 // tolerated reports whether the server admits this client although components differ.
-func (m meeting) tolerated() bool { return m.told.Warnings&compat.WarnComponents != 0 }
+func (r serverReply) tolerated() bool { return r.tags.Warnings&compat.WarnComponents != 0 }
 
 // popups are the keys of the popups by the outcome of an update.
 var popups = map[update.Outcome]string{
@@ -47,8 +47,8 @@ var popups = map[update.Outcome]string{
 }
 
 // popup is the key of the popup for an outcome; empty if the outcome does not come from a verdict.
-func (m meeting) popup(o update.Outcome) string {
-	if o == update.UpdaterOutdated && m.updater == compat.UpdaterNewer {
+func (r serverReply) popup(o update.Outcome) string {
+	if o == update.UpdaterOutdated && r.updater == compat.UpdaterNewer {
 		return compat.PopupNewer
 	}
 	return popups[o]
@@ -56,23 +56,23 @@ func (m meeting) popup(o update.Outcome) string {
 
 // verdictInfo adds the server's answer to the explanation of an end.
 func (h *host) verdictInfo(e outcome, info *splash.EndInfo) {
-	j, told := e.status.Judgement, h.met.told
+	j, tags := e.status.Judgement, h.reply.tags
 	info.Client = h.meta.CompatibilityVersion
 	info.Withheld = j.Withheld
-	info.Floor = firstOf(j.Floor, told.Floor)
+	info.Floor = firstOf(j.Floor, tags.Floor)
 	info.Offered = e.outcome == update.PlayerPinned && j.Verdict == compat.UpdateBinaries && h.target.CanSelfUpdate()
-	info.ServerOlder = h.met.updater == compat.UpdaterNewer
+	info.ServerOlder = h.reply.updater == compat.UpdaterNewer
 	if e.outcome == update.UpdateLoop {
 		info.Code = loopCode(e.status.Offer)
 	}
-	if key := h.met.popup(e.outcome); key != "" && key == told.MessageKey {
-		info.Message = told.Message
+	if key := h.reply.popup(e.outcome); key != "" && key == tags.MessageKey {
+		info.Message = tags.Message
 	}
 	if e.outcome == update.ComponentsMismatch {
-		info.Differences, info.Allowed = &h.met.differences, info.Allowed || h.met.tolerated()
+		info.Differences, info.Allowed = &h.reply.differences, info.Allowed || h.reply.tolerated()
 	}
-	if info.StoreURL == "" && opens(told.StoreURL, h.met.secure) {
-		info.StoreURL = told.StoreURL
+	if info.StoreURL == "" && opens(tags.StoreURL, h.reply.secure) {
+		info.StoreURL = tags.StoreURL
 	}
 }
 
@@ -103,12 +103,12 @@ func opens(page string, secure bool) bool {
 // tolerance is the toast for differences that the server tolerates. It is due if both ends named their components, or if this is a
 // developer's client.
 func (u *updates) tolerance() (t splash.Toast, due bool) {
-	if !u.met.tolerated() {
+	if !u.reply.tolerated() {
 		return t, false
 	}
-	t = splash.ComposeToast(u.met.differences, u.texts)
+	t = splash.ComposeToast(u.reply.differences, u.texts)
 	u.log.Warn().Str("toast", t.Text).Msg("components differ, which the server tolerates")
-	return t, !u.met.differences.Untold || u.settings.Compatibility.Development
+	return t, !u.reply.differences.Untold || u.settings.Compatibility.Development
 }
 
 // toast shows a toast until its time is over, the player asks for details, or the game ends. It reports whether details were asked for.
@@ -138,7 +138,7 @@ func (h *host) reportVerdict(out io.Writer, e *outcome) {
 	if e.outcome == update.UpdateLoop {
 		fmt.Fprintf(out, "code %s\n", loopCode(e.status.Offer))
 	}
-	if d := h.met.differences; !d.Equal() && len(d.Items) > 0 || h.met.tolerated() {
+	if d := h.reply.differences; !d.Equal() && len(d.Items) > 0 || h.reply.tolerated() {
 		fmt.Fprintln(out, d.Sentence())
 		for _, item := range d.Items {
 			fmt.Fprintln(out, item.Row())

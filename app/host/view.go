@@ -36,7 +36,7 @@ func (h *host) start(ctx context.Context, f view) outcome {
 	for {
 		e, cut := h.attemptOnce(ctx, func(ctx context.Context) outcome { return h.bringUp(ctx, f) })
 		if cut {
-			h.offline, h.agreed, h.anyway = true, false, false
+			h.offline, h.acceptedUpdate, h.playIncomplete = true, false, false
 			continue
 		}
 		if h.running || !e.row().Shown() || !h.decide(ctx, f, e) {
@@ -71,15 +71,15 @@ func (h *host) playInstalled() {
 
 // decide asks the player and prepares the next attempt. It reports whether to make one.
 func (h *host) decide(ctx context.Context, f view, e outcome) bool {
-	h.offline, h.agreed, h.anyway = false, false, false
+	h.offline, h.acceptedUpdate, h.playIncomplete = false, false, false
 	switch f.Ask(ctx, e) {
 	case update.Retry, update.Play:
 		return ctx.Err() == nil
 	case update.Update:
-		h.agreed = true
+		h.acceptedUpdate = true
 		return ctx.Err() == nil
 	case update.Offline, update.Proceed:
-		h.offline, h.anyway = true, e.outcome == update.SetIncomplete || h.dir == nil
+		h.offline, h.playIncomplete = true, e.outcome == update.SetIncomplete || h.dir == nil
 		return ctx.Err() == nil
 	case update.Repair:
 		h.verify = true

@@ -63,7 +63,7 @@ func (w *window) Ask(ctx context.Context, e outcome) update.Action {
 // startWindowed runs the client with its window. again is set when the window is needed once more.
 func (h *host) startWindowed(ctx context.Context, stderr io.Writer) (code int, again *Relaunch) {
 	var e outcome
-	h.asks = true
+	h.canAsk = true
 	h.adoptWindowLog()
 	err := splash.Run(h.splashOptions(), func(closed context.Context, v *splash.View) {
 		joined, cancel := context.WithCancel(closed)

@@ -80,13 +80,13 @@ func (s *setup) logAnywhere() {
 func (h *host) startWindowless(ctx context.Context, reason error, stderr io.Writer) (code int, again *Relaunch) {
 	h.log.Warn().Err(reason).Msg("no window; updates and plays without one")
 	fmt.Fprintf(stderr, "collet-client: %v\n", reason)
-	h.asks, h.blind, h.opt.Run = false, true, true
+	h.canAsk, h.windowless, h.opt.Run = false, true, true
 	return h.startHeadless(ctx, stderr, stderr)
 }
 
 // tellEnd shows an end of windowless as a message.
 func (h *host) tellEnd(ctx context.Context, e outcome) {
-	if !h.blind || !e.row().Shown() || ctx.Err() != nil {
+	if !h.windowless || !e.row().Shown() || ctx.Err() != nil {
 		return
 	}
 	d := splash.ComposeEnd(e.row(), h.endInfo(e), h.texts)
@@ -101,7 +101,7 @@ func (h *host) tellEnd(ctx context.Context, e outcome) {
 // incomplete set, which needs the player's confirmation. All other ends are Quit.
 func (h *host) answer(e outcome) update.Action {
 	d := splash.ComposeEnd(e.row(), h.endInfo(e), h.texts)
-	if h.blind && e.outcome != update.SetIncomplete && d.Offers(update.Offline) {
+	if h.windowless && e.outcome != update.SetIncomplete && d.Offers(update.Offline) {
 		return update.Offline
 	}
 	return update.Quit
