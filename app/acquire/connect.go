@@ -223,7 +223,7 @@ func (c *connecting) findRelease(ctx context.Context) error {
 	if !answer.Fresh {
 		c.o.Log.Warn().Str("why", string(answer.Why)).Time("expires", answer.Expires).Msg("can't confirm that this release is current")
 	}
-	c.blocked = c.old != nil && c.memory.blocked(answer.Entry, c.o.Disk.MayInstall)
+	c.blocked = c.old != nil && c.remembered.blocked(answer.Entry, c.o.Disk.MayInstall)
 	if err := c.chooseHead(ctx, answer); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (c *connecting) findRelease(ctx context.Context) error {
 	if c.renewing {
 		return nil // the installed set does not change
 	}
-	c.memory.remember(installedRelease{
+	c.remembered.add(installedRelease{
 		Identity: c.o.Disk.Identity(c.listing.Files()), Product: answer.query.Product, Channel: c.o.Channel, Target: c.o.Target,
 		Number: c.head.Number, Head: object(c.entry(answer).Head), Listing: object{c.head.Listing.Sum, c.head.Listing.Size},
 	}, c.listing, identity)
@@ -240,8 +240,8 @@ func (c *connecting) findRelease(ctx context.Context) error {
 
 // identifyAndRefresh refreshes the metadata. Meanwhile it identifies the installed release and examines its files.
 func (c *connecting) identifyAndRefresh(ctx context.Context, identity release.Digest) (trusted, error) {
-	likely := c.memory.live(identity)
-	c.memory.install()
+	likely := c.remembered.live(identity)
+	c.remembered.install()
 	var meanwhile sync.WaitGroup
 	var lost error
 	meanwhile.Go(func() {
@@ -261,14 +261,14 @@ func (c *connecting) identifyAndRefresh(ctx context.Context, identity release.Di
 // identifyInstalled identifies the installed release: by the install's identity of its set, else by comparing the remembered sets with
 // the disk.
 func (c *connecting) identifyInstalled(ctx context.Context, identity release.Digest) error {
-	c.memory.load()
-	sets := slices.Clone(c.memory.sets)
+	c.remembered.load()
+	sets := slices.Clone(c.remembered.sets)
 	slices.SortStableFunc(sets, func(a, b installedRelease) int {
 		return cmp.Compare(order(a.Identity == identity), order(b.Identity == identity))
 	})
 	c.installed, c.old = installedRelease{}, nil
 	for _, k := range sets {
-		list := c.memory.listing(k)
+		list := c.remembered.listing(k)
 		if list == nil {
 			continue
 		}
@@ -297,10 +297,10 @@ func order(first bool) int {
 // chooseHead sets head and listing to those of the release to use.
 func (c *connecting) chooseHead(ctx context.Context, answer trusted) error {
 	entry, kept := c.entry(answer), false
-	if c.head, kept = c.memory.head(entry); !kept {
+	if c.head, kept = c.remembered.head(entry); !kept {
 		choice := release.Choice{Entry: entry, Listed: true}
 		head, err := c.lists.client.Head(ctx, c.objects.resuming(), choice)
-		if c.objects.wasMisled(err) {
+		if c.objects.dropRejected(err) {
 			head, err = c.lists.client.Head(ctx, c.objects.direct(), choice)
 		}
 		if err != nil && !c.keepsInstalled(answer) {
@@ -310,7 +310,7 @@ func (c *connecting) chooseHead(ctx context.Context, answer trusted) error {
 			head = release.Head{Product: entry.Product, Channel: entry.Channel, Target: entry.Target, Number: entry.Number}
 			head.Listing = release.Packed{Sum: c.installed.Listing.Sum, Size: c.installed.Listing.Size}
 		} else {
-			c.memory.keepHead(entry.Head, head)
+			c.remembered.keepHead(entry.Head, head)
 			c.progress.answered()
 		}
 		c.head = head
@@ -359,10 +359,10 @@ func (c *connecting) requestSequel(ctx context.Context, likely installedRelease)
 // kept. The result is called in another goroutine.
 func (c *connecting) sequelReader(head object) func() release.SequelReader {
 	list, err := c.lists.client.Entries()
-	has, memory := release.SequelReader{List: list, Keys: c.lists.client.Root().ListKeys()}, c.memory
+	has, remembered := release.SequelReader{List: list, Keys: c.lists.client.Root().ListKeys()}, c.remembered
 	return func() release.SequelReader {
 		if err == nil {
-			has.Head = memory.headBytes(release.Object(head))
+			has.Head = remembered.headBytes(release.Object(head))
 		}
 		return has
 	}

@@ -29,7 +29,7 @@ func (c *connecting) findListing(ctx context.Context) error {
 		c.listing = c.old
 		return nil
 	}
-	if list := c.memory.listing(installedRelease{Listing: object{c.head.Listing.Sum, c.head.Listing.Size}}); list != nil {
+	if list := c.remembered.listing(installedRelease{Listing: object{c.head.Listing.Sum, c.head.Listing.Size}}); list != nil {
 		c.listing = list
 		return nil
 	}

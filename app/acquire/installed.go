@@ -55,9 +55,9 @@ type object struct {
 	Size int64          `json:"size"`
 }
 
-// installMemory remembers sets: the release of each, its head and its listing. It only saves time: damaged or lost entries are fetched
+// rememberedSets remembers sets: the release of each, its head and its listing. It only saves time: damaged or lost entries are fetched
 // again, and its content is checked against the signed list or against digests from elsewhere. It is for one goroutine.
-type installMemory struct {
+type rememberedSets struct {
 	fs     platform.FS
 	folder string
 	log    zerolog.Logger
@@ -67,10 +67,10 @@ type installMemory struct {
 	id     string
 }
 
-func (m *installMemory) name(name string) string { return path.Join(m.folder, name) }
+func (m *rememberedSets) name(name string) string { return path.Join(m.folder, name) }
 
 // load reads the sets, once.
-func (m *installMemory) load() {
+func (m *rememberedSets) load() {
 	if m.loaded {
 		return
 	}
@@ -88,7 +88,7 @@ func (m *installMemory) load() {
 
 // live is the remembered set with an identity. An install without a transaction so far has a zero identity; then the newest remembered
 // set is assumed. A wrong guess only costs bytes.
-func (m *installMemory) live(identity release.Digest) installedRelease {
+func (m *rememberedSets) live(identity release.Digest) installedRelease {
 	m.load()
 	for _, k := range m.sets {
 		if k.Identity == identity || identity.IsZero() {
@@ -99,14 +99,14 @@ func (m *installMemory) live(identity release.Digest) installedRelease {
 }
 
 // blocked reports whether the set of an entry is remembered, and may not be installed.
-func (m *installMemory) blocked(e release.Entry, mayInstall func(set release.Digest) bool) bool {
+func (m *rememberedSets) blocked(e release.Entry, mayInstall func(set release.Digest) bool) bool {
 	return slices.ContainsFunc(m.sets, func(k installedRelease) bool {
 		return k.Number == e.Number && release.Object(k.Head) == e.Head && !mayInstall(k.Identity)
 	})
 }
 
 // listing reads the listing of a set; nil if it is missing or damaged.
-func (m *installMemory) listing(k installedRelease) release.Listing {
+func (m *rememberedSets) listing(k installedRelease) release.Listing {
 	if k.Listing.Size <= 0 || k.Listing.Size > release.MaxListing {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (m *installMemory) listing(k installedRelease) release.Listing {
 }
 
 // head reads the stored head of an entry, if it exists.
-func (m *installMemory) head(e release.Entry) (release.Head, bool) {
+func (m *rememberedSets) head(e release.Entry) (release.Head, bool) {
 	if e.Head.IsZero() {
 		return release.Head{}, false
 	}
@@ -137,7 +137,7 @@ func (m *installMemory) head(e release.Entry) (release.Head, bool) {
 }
 
 // headBytes reads what is stored as a head, unverified; nil for a missing file. It is safe for concurrent use.
-func (m *installMemory) headBytes(o release.Object) []byte {
+func (m *rememberedSets) headBytes(o release.Object) []byte {
 	data, err := platform.ReadFile(m.fs, m.name(o.Sum.Hex()+headSuffix), release.MaxHead)
 	if err != nil {
 		return nil
@@ -146,7 +146,7 @@ func (m *installMemory) headBytes(o release.Object) []byte {
 }
 
 // keepHead stores a verified head.
-func (m *installMemory) keepHead(o release.Object, h release.Head) {
+func (m *rememberedSets) keepHead(o release.Object, h release.Head) {
 	data, err := h.Encode()
 	if err == nil {
 		err = m.writeFile(o.Sum.Hex()+headSuffix, data, platform.WriteHint)
@@ -154,8 +154,8 @@ func (m *installMemory) keepHead(o release.Object, h release.Head) {
 	m.complain(err)
 }
 
-// remember records a set as the newest one, with its listing. It drops the oldest sets over maxRemembered, but never keep.
-func (m *installMemory) remember(k installedRelease, list release.Listing, keep release.Digest) {
+// add records a set as the newest one, with its listing. It drops the oldest sets over maxRemembered, but never keep.
+func (m *rememberedSets) add(k installedRelease, list release.Listing, keep release.Digest) {
 	m.load()
 	if len(m.sets) > 0 && m.sets[0] == k {
 		return
@@ -184,7 +184,7 @@ func (m *installMemory) remember(k installedRelease, list release.Listing, keep 
 }
 
 // writeFile replaces a file if its content differs. by is platform.WriteFile, or WriteHint for a file whose loss only costs time.
-func (m *installMemory) writeFile(name string, data []byte, by func(platform.FS, string, []byte) error) error {
+func (m *rememberedSets) writeFile(name string, data []byte, by func(platform.FS, string, []byte) error) error {
 	if there, err := platform.ReadFile(m.fs, m.name(name), int64(len(data))+1); err == nil && bytes.Equal(there, data) {
 		return nil
 	}
@@ -194,14 +194,14 @@ func (m *installMemory) writeFile(name string, data []byte, by func(platform.FS,
 	return by(m.fs, m.name(name), data)
 }
 
-func (m *installMemory) complain(err error) {
+func (m *rememberedSets) complain(err error) {
 	if err != nil {
 		m.log.Warn().Err(err).Msg("what is known of installed sets is not kept; the next update costs more")
 	}
 }
 
 // tidy removes the heads and listings of sets that are no longer remembered.
-func (m *installMemory) tidy() {
+func (m *rememberedSets) tidy() {
 	used := map[string]bool{}
 	for _, k := range m.sets {
 		used[k.Listing.Sum.Hex()+listingSuffix], used[k.Head.Sum.Hex()+headSuffix] = true, true
@@ -218,7 +218,7 @@ func (m *installMemory) tidy() {
 
 // install is the id of this install: random, made once. It decides about rollouts and is never sent. If it can't be stored, it lasts as
 // long as the process.
-func (m *installMemory) install() string {
+func (m *rememberedSets) install() string {
 	if m.id != "" {
 		return m.id
 	}

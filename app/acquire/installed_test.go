@@ -10,8 +10,8 @@ import (
 	"collet/platform/faultfs"
 )
 
-func newInstallMemory(d *faultfs.Disk) *installMemory {
-	return &installMemory{fs: d.Open(faultfs.Options{}), folder: "Cache/release", log: zerolog.Nop()}
+func newRememberedSets(d *faultfs.Disk) *rememberedSets {
+	return &rememberedSets{fs: d.Open(faultfs.Options{}), folder: "Cache/release", log: zerolog.Nop()}
 }
 
 func listingOf(t *testing.T, content string) (release.Listing, release.Digest) {
@@ -39,15 +39,15 @@ func setOf(t *testing.T, number uint64, content string) (installedRelease, relea
 // TestMemoryOfSets: another process finds the remembered sets, the newest first, and the live one is never dropped.
 func TestMemoryOfSets(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
-	m := newInstallMemory(disk)
+	m := newRememberedSets(disk)
 	first, list := setOf(t, 1, "first")
-	m.remember(first, list, first.Identity)
+	m.add(first, list, first.Identity)
 	for n := uint64(2); n < 30; n++ {
 		k, list := setOf(t, n, strings.Repeat("x", int(n)))
-		m.remember(k, list, first.Identity)
-		m.remember(k, list, first.Identity) // again is nothing
+		m.add(k, list, first.Identity)
+		m.add(k, list, first.Identity) // again is nothing
 	}
-	m = newInstallMemory(disk)
+	m = newRememberedSets(disk)
 	m.load()
 	if len(m.sets) != maxRemembered || m.sets[0].Number != 29 || m.sets[maxRemembered-1].Number != 1 {
 		t.Errorf("%+v", m.sets)
@@ -79,9 +79,9 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 		"large": func(string, string) string { return strings.Repeat("[", maxSetsFile+1) },
 	} {
 		disk := faultfs.New(faultfs.Config{})
-		m := newInstallMemory(disk)
+		m := newRememberedSets(disk)
 		k, list := setOf(t, 1, "first")
-		m.remember(k, list, k.Identity)
+		m.add(k, list, k.Identity)
 		id := m.install()
 		for name, content := range disk.Files() {
 			if !strings.HasSuffix(name, "/") {
@@ -94,7 +94,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 				}
 			}
 		}
-		m = newInstallMemory(disk)
+		m = newRememberedSets(disk)
 		m.load()
 		if len(m.sets) != 0 || m.listing(k) != nil {
 			t.Errorf("%s: %+v is believed", what, m.sets)
@@ -108,11 +108,11 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 // TestInstallID: made once, kept, different from others'.
 func TestInstallID(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
-	id := newInstallMemory(disk).install()
-	if again := newInstallMemory(disk).install(); again != id || len(id) != 32 {
+	id := newRememberedSets(disk).install()
+	if again := newRememberedSets(disk).install(); again != id || len(id) != 32 {
 		t.Errorf("%q, then %q", id, again)
 	}
-	if other := newInstallMemory(faultfs.New(faultfs.Config{})).install(); other == id {
+	if other := newRememberedSets(faultfs.New(faultfs.Config{})).install(); other == id {
 		t.Error("two installs have one id")
 	}
 }

@@ -182,9 +182,9 @@ func (s *objectStore) discard(ctx context.Context, o release.Object) error {
 	return s.spool.Remove(ctx, o.Sum)
 }
 
-// wasMisled reports whether a rejected document may have come from the sequel or from kept pieces, and drops these pieces. Each part of
-// the sequel is returned once, so a repetition fetches the files themselves.
-func (s *objectStore) wasMisled(err error) bool {
+// dropRejected drops the kept pieces if the error rejects a document that may have come from them or from the sequel. Only then it returns
+// true, and the caller repeats the request. Each part of the sequel is returned once, so a repetition fetches the files themselves.
+func (s *objectStore) dropRejected(err error) bool {
 	var lie *trust.Error
 	if !errors.As(err, &lie) || !s.currentSequel().wasUsed() && !s.small.Used() {
 		return false

@@ -103,16 +103,16 @@ type Source struct {
 
 // resources are what the calls of a Source share. Each part has its own state, which outlives a call.
 type resources struct {
-	o        Options
-	progress *progress
-	mirrors  *mirrorPool
-	objects  *objectStore
-	memory   *installMemory
-	lists    *trustedLists
-	index    *deltaIndexReader
-	failures failures     // over all attempts
-	rates    Rates        // zero until they are known
-	scratch  *scratchFile // contents that a set patch made while the listing was computed; nil if none
+	o          Options
+	progress   *progress
+	mirrors    *mirrorPool
+	objects    *objectStore
+	remembered *rememberedSets
+	lists      *trustedLists
+	index      *deltaIndexReader
+	failures   failures     // over all attempts
+	rates      Rates        // zero until they are known
+	scratch    *scratchFile // contents that a set patch made while the listing was computed; nil if none
 }
 
 // dropScratch removes the scratch file.
@@ -171,11 +171,11 @@ func NewSource(o Options) (*Source, error) {
 	p := &progress{report: Report{Bytes: map[Strategy]int64{}}}
 	o.Fetch.Count = p.countFetched
 	r := resources{
-		o: o, progress: p, mirrors: newMirrorPool(o), memory: &installMemory{fs: o.FS, folder: o.Folder, log: o.Log}, failures: failures{},
+		o: o, progress: p, mirrors: newMirrorPool(o), remembered: &rememberedSets{fs: o.FS, folder: o.Folder, log: o.Log}, failures: failures{},
 		rates: o.Rates,
 	}
 	r.objects = &objectStore{fs: o.FS, folder: o.Folder, log: o.Log, mirrors: r.mirrors, small: download.NewPieces(o.FS, o.Folder, o.Log)}
-	r.lists = &trustedLists{o: o, memory: r.memory, mirrors: r.mirrors, objects: r.objects, onVerified: p.answered}
+	r.lists = &trustedLists{o: o, remembered: r.remembered, mirrors: r.mirrors, objects: r.objects, onVerified: p.answered}
 	r.index = &deltaIndexReader{objects: r.objects, failures: r.failures, log: o.Log}
 	return &Source{resources: r}, nil
 }

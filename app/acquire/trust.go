@@ -74,7 +74,7 @@ func readAsked(kept fs.FS) []byte {
 // trustedLists are the signed lists of releases, as far as they are verified.
 type trustedLists struct {
 	o          Options
-	memory     *installMemory
+	remembered *rememberedSets
 	mirrors    *mirrorPool
 	objects    *objectStore
 	onVerified func()        // called for each verified document
@@ -101,13 +101,13 @@ func (l *trustedLists) openClient() error {
 // current refreshes the metadata from all mirrors together. If a document is rejected, it tries each mirror alone, so that one bad mirror
 // can't hide the documents of the others.
 func (l *trustedLists) current(ctx context.Context, have installedRelease) (trusted, error) {
-	query := release.Query{Product: l.o.Product, Channel: l.o.Channel, Target: l.o.Target, Install: l.memory.install(), Have: have.Number}
+	query := release.Query{Product: l.o.Product, Channel: l.o.Channel, Target: l.o.Target, Install: l.remembered.install(), Have: have.Number}
 	if have.Channel != query.Channel || have.Target != query.Target {
 		query.Have = 0
 	}
 	answer, err := l.refresh(ctx, l.objects.resuming(), query)
 	var rejected *trust.Error
-	if l.objects.wasMisled(err) {
+	if l.objects.dropRejected(err) {
 		answer, err = l.refresh(ctx, l.objects.direct(), query)
 	}
 	mirrors := l.mirrors.list()
