@@ -134,3 +134,10 @@ func probe(name string, remove func(string) error, open func(string, int, fs.Fil
 	closed := f.Close()
 	return errors.Join(closed, RetryWhileLocked(context.Background(), func() error { return remove(name) }))
 }
+
+// Below is the path of name relative to folder, with slashes. inside reports whether name is the folder or lies in it, by the names
+// alone: links are not followed. Both are absolute.
+func Below(folder, name string) (rel string, inside bool) {
+	rel, err := filepath.Rel(folder, name)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+}

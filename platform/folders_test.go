@@ -126,3 +126,22 @@ func TestPersonalFolders(t *testing.T) {
 		t.Error("folders of a home that does not exist")
 	}
 }
+
+func TestBelow(t *testing.T) {
+	folder := t.TempDir()
+	for name, want := range map[string]struct {
+		rel    string
+		inside bool
+	}{
+		folder:                          {".", true},
+		filepath.Join(folder, "a", "b"): {"a/b", true},
+		filepath.Join(folder, "..a"):    {"..a", true},
+		filepath.Dir(folder):            {"..", false},
+		folder + "2":                    {"../" + filepath.Base(folder) + "2", false},
+		filepath.Join(filepath.Dir(folder), "other"): {"../other", false},
+	} {
+		if rel, inside := platform.Below(folder, name); rel != want.rel || inside != want.inside {
+			t.Errorf("%s: %q, %t", name, rel, inside)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func OpenElsewhere(game, root string) (e *Elsewhere, err error) {
 		return nil, err
 	}
 	game = filepath.Join(parent, filepath.Base(game))
-	if _, inside := within(game, root); inside {
+	if _, inside := platform.Below(game, root); inside {
 		return nil, fmt.Errorf("%s is where this client keeps the game, and lies in that folder: %w", root, ErrNotAGame)
 	}
 	e = &Elsewhere{}
@@ -53,8 +53,8 @@ func OpenElsewhere(game, root string) (e *Elsewhere, err error) {
 	}
 	for above := parent; ; above = filepath.Dir(above) {
 		var inside bool
-		if e.Own, inside = within(above, root); inside {
-			e.Game, _ = within(above, game)
+		if e.Own, inside = platform.Below(above, root); inside {
+			e.Game, _ = platform.Below(above, game)
 			e.Above, _ = open(above) // without it the game is copied
 			return e, nil
 		}
@@ -71,12 +71,6 @@ func open(name string) (platform.FS, error) {
 		return nil, err
 	}
 	return dir, nil
-}
-
-// within is the path of name in a folder, with slashes, if it is in it. Both are absolute.
-func within(folder, name string) (rel string, inside bool) {
-	rel, err := filepath.Rel(folder, name)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 // Close closes what is open of the folders.

@@ -20,6 +20,7 @@ import (
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/faultfs"
+	"collet/platform/interrupt"
 )
 
 // random is content that nothing compresses and that differs by seed.
@@ -210,7 +211,7 @@ func (m *memory) Get(ctx context.Context, name string, from, to, limit int64) (i
 	m.asked = append(m.asked, download.Range{Start: from, End: to})
 	n := len(m.asked)
 	m.mu.Unlock()
-	if err := pause(ctx, m.latency); err != nil {
+	if err := interrupt.Sleep(ctx, m.latency); err != nil {
 		return nil, err
 	}
 	if m.hold != nil {
@@ -237,18 +238,6 @@ func (m *memory) Get(ctx context.Context, name string, from, to, limit int64) (i
 		r.after, r.err = m.broken(n)
 	}
 	return r, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // flow is what a memory sends.
@@ -280,7 +269,7 @@ func (f *flow) Read(p []byte) (int, error) {
 	}
 	if f.m.rate > 0 {
 		n = int(min(int64(n), max(1, f.m.rate/20)))
-		if err := pause(f.ctx, time.Duration(n)*time.Second/time.Duration(f.m.rate)); err != nil {
+		if err := interrupt.Sleep(f.ctx, time.Duration(n)*time.Second/time.Duration(f.m.rate)); err != nil {
 			return 0, err
 		}
 	}

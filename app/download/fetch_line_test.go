@@ -11,6 +11,7 @@ import (
 
 	"collet/app/download"
 	"collet/platform/faultfs"
+	"collet/platform/interrupt"
 	"collet/platform/testlevel"
 )
 
@@ -84,7 +85,7 @@ func (f *lineFlow) Read(p []byte) (int, error) {
 	f.l.free = f.l.free.Add(time.Duration(n) * time.Second / time.Duration(f.l.rate))
 	wait := f.l.free.Sub(now)
 	f.l.mu.Unlock()
-	if late := pause(f.ctx, wait); late != nil {
+	if late := interrupt.Sleep(f.ctx, wait); late != nil {
 		return 0, late
 	}
 	return n, err
@@ -157,7 +158,7 @@ type growingFlow struct {
 
 func (f *growingFlow) Read(p []byte) (int, error) {
 	if f.left == 0 {
-		if err := pause(f.ctx, f.g.latency); err != nil {
+		if err := interrupt.Sleep(f.ctx, f.g.latency); err != nil {
 			return 0, err
 		}
 		f.left, f.window = f.window, min(2*f.window, f.g.most)

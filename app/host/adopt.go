@@ -68,7 +68,7 @@ func (a *adoption) open() (f folders, err error) {
 	if a.dir, err = filepath.Abs(a.opt.Adopt); err != nil {
 		return f, err
 	}
-	if _, inside := below(a.dir, a.exe); inside {
+	if _, inside := platform.Below(a.dir, a.exe); inside {
 		return f, errors.New("this program lies in that folder; copy it elsewhere and start it there")
 	}
 	if err := adopt.Check(a.dir); err != nil {

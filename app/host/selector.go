@@ -43,17 +43,11 @@ func parseSelector(data []byte, module string, folders ...string) (string, error
 		return "", fmt.Errorf("%q is not called %s", name, module)
 	}
 	for _, folder := range folders {
-		if _, inside := below(folder, name); inside {
+		if _, inside := platform.Below(folder, name); inside {
 			return filepath.Clean(name), nil
 		}
 	}
 	return "", fmt.Errorf("%q lies outside of the game's folders", name)
-}
-
-// below is name relative to folder, with slashes; inside reports whether name is in folder.
-func below(folder, name string) (rel string, inside bool) {
-	rel, err := filepath.Rel(folder, name)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 // readSelector returns the module that the selector names. It is empty without a selector, or if neither the module nor its staged
@@ -86,7 +80,7 @@ func readSelector(r paths, module string) (string, error) {
 
 // isModule reports whether a folder has the module or its staged successor.
 func isModule(folder, name string) bool {
-	rel, inside := below(folder, name)
+	rel, inside := platform.Below(folder, name)
 	if !inside {
 		return false
 	}
