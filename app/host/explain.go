@@ -31,7 +31,7 @@ func (h *host) endInfo(e outcome) splash.EndInfo {
 	}
 	var space *install.SpaceError
 	var spool *download.SpaceError
-	var held *install.HeldError
+	var inUse *install.InUseError
 	var vanished *install.VanishedError
 	var way *platform.ObstacleError
 	var untrusted *dial.TLSError
@@ -42,8 +42,8 @@ func (h *host) endInfo(e outcome) splash.EndInfo {
 		info.Needed, info.Free, info.Volume, info.NoNames = space.Need, space.Free, space.Volume, space.NoNames()
 	case errors.As(e.fault.Err, &spool):
 		info.Needed, info.Free, info.Volume, info.NoNames = max(spool.Need, 0), spool.Free, spool.Volume, spool.NoNames()
-	case errors.As(e.fault.Err, &held):
-		info.Holders = held.Names()
+	case errors.As(e.fault.Err, &inUse):
+		info.Holders = inUse.Names()
 	case errors.As(e.fault.Err, &way):
 		info.InTheWay = true
 	case errors.As(e.fault.Err, &vanished):

@@ -40,12 +40,12 @@ func (e outcome) reason() string {
 // outcomeOf maps an error to an outcome.
 func outcomeOf(err error) outcome {
 	var known *update.Fault
-	var held *install.HeldError
+	var inUse *install.InUseError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return outcome{outcome: update.Cancelled}
-	case errors.As(err, &held) && errors.Is(err, platform.ErrLocked):
-		return outcome{outcome: update.AlreadyRunning, detail: held.Error(), info: splash.EndInfo{Holders: held.Names()}}
+	case errors.As(err, &inUse) && errors.Is(err, platform.ErrLocked):
+		return outcome{outcome: update.AlreadyRunning, detail: inUse.Error(), info: splash.EndInfo{Holders: inUse.Names()}}
 	case errors.Is(err, platform.ErrLocked):
 		return outcome{outcome: update.AlreadyRunning}
 	case errors.As(err, &known):

@@ -208,9 +208,9 @@ type salvage struct {
 }
 
 // damaged lists the blocks whose checksums differ, for a file of this size.
-func damaged(known, held blockSums, size int64) (bad span.Set[int64]) {
+func damaged(known, actual blockSums, size int64) (bad span.Set[int64]) {
 	for i := int64(0); i*blockSize < size; i++ {
-		if !bytes.Equal(known.at(i), held.at(i)) {
+		if !bytes.Equal(known.at(i), actual.at(i)) {
 			bad.Add(span.Of(i*blockSize, min((i+1)*blockSize, size)))
 		}
 	}

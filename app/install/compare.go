@@ -105,7 +105,7 @@ func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(
 	case !info.Mode().IsRegular():
 		return false, nil
 	}
-	digest, held, err := p.hash.digestOf(ctx, *e, info, progress)
+	digest, actual, err := p.hash.digestOf(ctx, *e, info, progress)
 	if platform.IsUnreadable(err) {
 		p.log.Warn().Err(err).Msg("the disk can't read this file; it is fetched again")
 		e.Broken = true
@@ -114,7 +114,7 @@ func (p *planning) compareFile(ctx context.Context, c *candidate, progress func(
 	if err != nil || digest == e.Digest && info.Size() == e.Size {
 		return err == nil, err
 	}
-	c.salvage, err = p.hash.salvage(ctx, p.fs, *e, info.Size(), held, func(done int64) { progress(e.Live, done, info.Size()) })
+	c.salvage, err = p.hash.salvage(ctx, p.fs, *e, info.Size(), actual, func(done int64) { progress(e.Live, done, info.Size()) })
 	if err != nil {
 		return false, err
 	}

@@ -39,14 +39,14 @@ func (e *SpaceError) Unwrap() error { return e.Err }
 // NoNames reports whether the volume lacks inodes, or the user a quota, rather than bytes.
 func (e *SpaceError) NoNames() bool { return e.Err != nil && e.Free >= e.Need }
 
-// HeldError reports that other programs hold a file, and names them as far as the system can tell.
-type HeldError struct {
+// InUseError reports that other programs use a file, and names them as far as the system can tell.
+type InUseError struct {
 	Path    string
 	Holders []platform.Holder
 	Err     error
 }
 
-func (e *HeldError) Error() string {
+func (e *InUseError) Error() string {
 	if len(e.Holders) == 0 {
 		return e.Err.Error()
 	}
@@ -54,10 +54,10 @@ func (e *HeldError) Error() string {
 }
 
 // Unwrap returns the error of the system.
-func (e *HeldError) Unwrap() error { return e.Err }
+func (e *InUseError) Unwrap() error { return e.Err }
 
 // Names lists the holders for the player; empty if none are known.
-func (e *HeldError) Names() string {
+func (e *InUseError) Names() string {
 	names := make([]string, len(e.Holders))
 	for i, h := range e.Holders {
 		names[i] = fmt.Sprintf("%s (process %d)", h.Name, h.PID)
@@ -91,8 +91,8 @@ func FaultOf(fsys platform.FS, missing int64, err error) error {
 	case platform.IsDiskFull(err):
 		return fullFault(fsys, missing, err)
 	case platform.IsLocked(err), platform.MayBeLocked(err) && len(platform.Holders(subjectOf(fsys, err))) > 0:
-		held := &HeldError{Path: subjectOf(fsys, err), Holders: platform.Holders(subjectOf(fsys, err)), Err: err}
-		return &update.Fault{Cause: update.LockedFile, Transient: true, Subject: held.Path, Err: held}
+		inUse := &InUseError{Path: subjectOf(fsys, err), Holders: platform.Holders(subjectOf(fsys, err)), Err: err}
+		return &update.Fault{Cause: update.LockedFile, Transient: true, Subject: inUse.Path, Err: inUse}
 	case errors.Is(err, fs.ErrPermission), platform.IsReadOnly(err):
 		return &update.Fault{Cause: update.NoPermission, Subject: subjectOf(fsys, err), Err: err}
 	case errors.Is(err, fs.ErrNotExist):

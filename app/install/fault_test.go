@@ -29,8 +29,8 @@ func TestHeldFile(t *testing.T) {
 			fsys.Inject(faultfs.Rule{Verb: faultfs.Rename, Name: "Resources/A.zip", Err: err})
 			_, got := s.on(t, fsys)
 			fault := wantFault(t, err.Name, got, update.LockedFile)
-			var held *install.HeldError
-			if !fault.Transient || fault.Subject != fsys.Path("Resources/A.zip") || !errors.As(got, &held) {
+			var inUse *install.InUseError
+			if !fault.Transient || fault.Subject != fsys.Path("Resources/A.zip") || !errors.As(got, &inUse) {
 				t.Errorf("%s: %+v", err.Name, fault)
 			}
 			fsys.Heal()
@@ -42,13 +42,13 @@ func TestHeldFile(t *testing.T) {
 }
 
 func TestHoldersAreNamed(t *testing.T) {
-	held := &install.HeldError{Path: "x", Err: faultfs.EBUSY}
-	if text := held.Error(); text != faultfs.EBUSY.Error() {
+	inUse := &install.InUseError{Path: "x", Err: faultfs.EBUSY}
+	if text := inUse.Error(); text != faultfs.EBUSY.Error() {
 		t.Errorf("no holder known: %q", text)
 	}
-	held.Holders = []platform.Holder{{PID: 7, Name: "scand"}, {PID: 12, Name: "Lathe"}}
-	if want := "scand (process 7), Lathe (process 12)"; held.Names() != want || !strings.HasSuffix(held.Error(), "it is used by "+want) {
-		t.Errorf("%q, %q", held.Names(), held.Error())
+	inUse.Holders = []platform.Holder{{PID: 7, Name: "scand"}, {PID: 12, Name: "Lathe"}}
+	if want := "scand (process 7), Lathe (process 12)"; inUse.Names() != want || !strings.HasSuffix(inUse.Error(), "it is used by "+want) {
+		t.Errorf("%q, %q", inUse.Names(), inUse.Error())
 	}
 }
 

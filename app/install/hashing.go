@@ -118,11 +118,11 @@ func (h *hasher) digestOf(ctx context.Context, e entry, info fs.FileInfo, progre
 	if digest, found := h.cache.lookup(full, e.Digest.Algorithm, id); found && !h.verify {
 		return digest, nil, nil
 	}
-	digest, held, err := h.readBlocks(ctx, h.fs, e, func(done int64) { progress(e.Live, done, info.Size()) })
+	digest, actual, err := h.readBlocks(ctx, h.fs, e, func(done int64) { progress(e.Live, done, info.Size()) })
 	if err == nil && showsChanges(id, h.now()) {
 		h.cache.store(full, id, digest)
 	}
-	return digest, held, err
+	return digest, actual, err
 }
 
 // isCached reports whether an examined file matches the entry, according to the hash cache.
@@ -237,21 +237,21 @@ func (h *hasher) wrongFiles(ctx context.Context, files []entry) (names []string,
 	return names, nil
 }
 
-// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. held are its
+// salvage compares the content of a file with the known checksums of its blocks. size is the file's size. actual are its
 // checksums if it was just read, otherwise nil. The result is nil if no block can be reused.
-func (h *hasher) salvage(ctx context.Context, from platform.FS, e entry, size int64, held blockSums, progress func(done int64)) (*salvage, error) {
+func (h *hasher) salvage(ctx context.Context, from platform.FS, e entry, size int64, actual blockSums, progress func(done int64)) (*salvage, error) {
 	known := h.blocks.load(e.Digest, e.Size)
 	if known == nil {
 		return nil, nil
 	}
-	if held == nil {
+	if actual == nil {
 		b := newBlockHash(e.Size)
 		if err := h.readFrom(ctx, from, e.Live, b, progress); err != nil {
 			return nil, err
 		}
-		held = b.checksums()
+		actual = b.checksums()
 	}
-	bad := damaged(known, held, e.Size)
+	bad := damaged(known, actual, e.Size)
 	if len(bad) == 0 && size == e.Size {
 		h.log.Warn().Str("file", e.Live).Msg("the sums of its blocks are wrong; the file is fetched as a whole")
 		h.blocks.drop(e.Digest)
