@@ -16,7 +16,7 @@ import (
 // Decoder unpacks the parts of one group, in order. It takes about 20 MB beside the memory for contents. It is for one goroutine, but for
 // ReadAt.
 type Decoder struct {
-	held
+	history
 	shifts  shifts
 	streams [streams]stream
 	numbers [3]*bufio.Reader
@@ -32,7 +32,7 @@ func NewDecoder(size int64, buffer []byte, older Scratch) (*Decoder, error) {
 	if int64(len(buffer)) < size && (older == nil || len(buffer) == 0) {
 		buffer = make([]byte, size)
 	}
-	d := &Decoder{held: held{buffer: buffer, size: int(size), older: older}}
+	d := &Decoder{history: history{buffer: buffer, size: int(size), older: older}}
 	for i := range d.numbers {
 		d.numbers[i] = bufio.NewReaderSize(nil, 4<<10)
 	}

@@ -16,17 +16,17 @@ type Scratch interface {
 	io.ReaderAt
 }
 
-// held is the contents of a group as far as they are unpacked.
+// history has the contents of a group as far as they are unpacked: matches copy from it.
 //
 //	0 ────── scratch ────── gone ────── buffer ────── done      in the buffer, a place lies at its remainder by the buffer's size
-type held struct {
+type history struct {
 	buffer []byte
 	older  Scratch // nil if the buffer has room for all
 	size   int     // of the group
 	done   int
 	err    error // of the scratch
 
-	mu   sync.RWMutex // held while gone changes, and while the buffer is read
+	mu   sync.RWMutex // locked while gone changes, and while the buffer is read
 	gone int
 }
 
@@ -34,7 +34,7 @@ type held struct {
 const spillStep = 1 << 20
 
 // room is memory for at most n of the next bytes, n > 0. It is overwritten: what was there is in the scratch.
-func (h *held) room(n int) ([]byte, error) {
+func (h *history) room(n int) ([]byte, error) {
 	at := h.done % len(h.buffer)
 	to := h.buffer[at:min(at+n, len(h.buffer))]
 	for h.done+len(to) > h.gone+len(h.buffer) {
@@ -46,7 +46,7 @@ func (h *held) room(n int) ([]byte, error) {
 }
 
 // spill writes the oldest bytes of the buffer to the scratch.
-func (h *held) spill() error {
+func (h *history) spill() error {
 	at := h.gone % len(h.buffer)
 	step := h.buffer[at:min(at+spillStep, at+h.done-h.gone, len(h.buffer))]
 	if _, err := h.older.Write(step); err != nil {
@@ -60,7 +60,7 @@ func (h *held) spill() error {
 }
 
 // copyMatch appends n bytes from shift before the end, which is at most done. They may overlap.
-func (h *held) copyMatch(n, shift int) error {
+func (h *history) copyMatch(n, shift int) error {
 	for n > 0 {
 		to, err := h.room(min(n, shift))
 		if err != nil {
@@ -78,7 +78,7 @@ func (h *held) copyMatch(n, shift int) error {
 }
 
 // read reads bytes from a place before done: at least one, and all that lie together.
-func (h *held) read(p []byte, from int) (int, error) {
+func (h *history) read(p []byte, from int) (int, error) {
 	if from < h.gone {
 		p = p[:min(len(p), h.gone-from)]
 		n, err := h.older.ReadAt(p, int64(from))
@@ -91,13 +91,13 @@ func (h *held) read(p []byte, from int) (int, error) {
 }
 
 // Len is how many bytes are unpacked.
-func (h *held) Len() int64 { return int64(h.done) }
+func (h *history) Len() int64 { return int64(h.done) }
 
 // Data are the contents so far, one behind the other. They are all in memory: it is for decoders without a scratch.
-func (h *held) Data() []byte { return h.buffer[:h.done] }
+func (h *history) Data() []byte { return h.buffer[:h.done] }
 
 // ReadAt implements io.ReaderAt for bytes below a Len that the caller has seen. Other goroutines may call it while the decoder goes on.
-func (h *held) ReadAt(p []byte, off int64) (int, error) {
+func (h *history) ReadAt(p []byte, off int64) (int, error) {
 	for n := 0; n < len(p); {
 		h.mu.RLock()
 		got, err := h.read(p[n:], int(off)+n)
