@@ -37,7 +37,7 @@ func TestHandOverInVain(t *testing.T) {
 	all.Pause()
 	late := h.Dial(t, netproto.C1)
 	late.Send(servertest.VersionHandshake(6, "Linux-x64"))
-	h.Settle(0)
+	h.AwaitVerdicts(0)
 	silent.ReadToEnd()
 	if err := o.Close(); err != nil {
 		t.Fatal(err)
@@ -80,6 +80,6 @@ func TestHandOverInVain(t *testing.T) {
 	}
 	plays.Send(&netproto.Ping{})
 	servertest.Next[*netproto.Ping](plays)
-	h.Settle(time.Minute) // nobody is left to be judged
+	h.AwaitVerdicts(time.Minute) // no client is left to be judged
 	h.Expect(t, servertest.VersionHandshake(6, "Linux-x64"), compat.Maintenance, compat.RuleMaintenance)
 }

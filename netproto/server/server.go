@@ -73,9 +73,9 @@ func (s *Server) Govern(o *operator.Operator) {
 	s.operator.Store(o)
 }
 
-// Settle returns when every admitted client has been judged, so that the operator's store may be closed and the remaining sessions
+// AwaitVerdicts returns when every admitted client has been judged, so that the operator's store may be closed and the remaining sessions
 // go on. A client whose hello has not come within patience is disconnected, and tries again. The listeners are paused meanwhile.
-func (s *Server) Settle(patience time.Duration) {
+func (s *Server) AwaitVerdicts(patience time.Duration) {
 	hurry := *s.hurry.Load()
 	late := time.AfterFunc(patience, func() { close(hurry) })
 	s.unjudged.Wait()

@@ -134,7 +134,7 @@ func (r *running) upgrade(ctx, alive context.Context) (err error) {
 	r.reloading.Lock()
 	defer r.reloading.Unlock()
 	r.listeners.Pause()
-	r.server.Settle(helloTime)
+	r.server.AwaitVerdicts(helloTime)
 	r.closeOperator()
 	if r.counting != nil {
 		r.counting.end()
