@@ -29,11 +29,11 @@ type Node struct {
 	ctx      context.Context // of moves; ended by Close
 	stop     context.CancelFunc
 
-	moving     sync.Mutex   // one move at a time
-	committing sync.Mutex   // held by Commit, and while shared changes
-	raising    sync.RWMutex // held by Raise, and while shared changes
-	shared     *Store       // nil: the file alone
-	held       error        // why the file alone can't be changed: a *operator.ReadOnlyError; nil: it can
+	moving         sync.Mutex   // one move at a time
+	committing     sync.Mutex   // held by Commit, and while shared changes
+	raising        sync.RWMutex // held by Raise, and while shared changes
+	shared         *Store       // nil: the file alone
+	readOnlyReason error        // why the file alone can't be changed: a *operator.ReadOnlyError; nil: it can
 }
 
 // MoveTime is how long a move into a cluster waits for the other nodes.
@@ -91,11 +91,11 @@ func openNode(ctx context.Context, c Config, n *Node) (_ operator.Store, err err
 	return n, nil
 }
 
-// now is the cluster's store, or nil; then held is why the file can't be changed, or nil.
-func (n *Node) now() (s *Store, held error) {
+// now is the cluster's store, or nil; then readOnlyReason is why the file can't be changed, or nil.
+func (n *Node) now() (s *Store, readOnlyReason error) {
 	n.raising.RLock()
 	defer n.raising.RUnlock()
-	return n.shared, n.held
+	return n.shared, n.readOnlyReason
 }
 
 // swap changes where the store is, between two changes.
@@ -104,7 +104,7 @@ func (n *Node) swap(to *Store) {
 	defer n.committing.Unlock()
 	n.raising.Lock()
 	defer n.raising.Unlock()
-	n.shared, n.held = to, nil
+	n.shared, n.readOnlyReason = to, nil
 }
 
 // single opens the file without a cluster, and looks whether it is a node's.
@@ -116,9 +116,9 @@ func (n *Node) single() error {
 	if left {
 		return n.Detach()
 	}
-	n.held = &operator.ReadOnlyError{Since: time.Now(), Why: fmt.Sprintf("this store is that of node %q of a cluster, and the settings have no [Cluster]: by itself it would go on with another history than the other nodes. "+
+	n.readOnlyReason = &operator.ReadOnlyError{Since: time.Now(), Why: fmt.Sprintf("this store is that of node %q of a cluster, and the settings have no [Cluster]: by itself it would go on with another history than the other nodes. "+
 		"Write [Cluster] back, start this server again, and move the store with collet compat store move --from nats --to bolt. If all other nodes are lost, call that now, with --yes", node)}
-	n.log.Error().Err(n.held).Msg("Clients are judged by what this store knows")
+	n.log.Error().Err(n.readOnlyReason).Msg("Clients are judged by what this store knows")
 	return nil
 }
 
@@ -129,8 +129,8 @@ func (n *Node) Commit(c operator.Commit) error {
 	if s := n.shared; s != nil {
 		return s.Commit(c)
 	}
-	if n.held != nil && !operator.IsMove(c.Record) { // which ends that
-		return n.held
+	if n.readOnlyReason != nil && !operator.IsMove(c.Record) { // which ends that
+		return n.readOnlyReason
 	}
 	return n.FileStore.Commit(c)
 }
@@ -142,7 +142,7 @@ func (n *Node) Raise(account string, floor int32) error {
 	if s := n.shared; s != nil {
 		return s.Raise(account, floor)
 	}
-	if n.held != nil { // the cluster gets it when the settings have it again
+	if n.readOnlyReason != nil { // the cluster gets it when the settings have it again
 		_, err := n.QueueFloor(account, floor)
 		return err
 	}
@@ -154,20 +154,20 @@ func (n *Node) Changed() <-chan struct{} { return n.changed }
 
 // Writable implements operator.Store.
 func (n *Node) Writable() error {
-	s, held := n.now()
+	s, reason := n.now()
 	if s != nil {
 		return s.Writable()
 	}
-	return held
+	return reason
 }
 
 // Kind implements operator.Mover.
 func (n *Node) Kind() (kind, node string) {
-	s, held := n.now()
+	s, reason := n.now()
 	switch {
 	case s != nil:
 		return operator.KindNATS, s.config.Name
-	case held != nil:
+	case reason != nil:
 		p, _ := n.Progress() // Left has read it
 		return operator.KindNATS, p.Node
 	}
@@ -252,12 +252,12 @@ func (n *Node) CanLeave(ctx context.Context, lost bool) error {
 	if c.Name != "" {
 		return &operator.InputError{Field: "Cluster.Name", Why: "the settings have [Cluster]: take it out of them first, so that the next start of the server does without it, too"}
 	}
-	s, held := n.now()
+	s, reason := n.now()
 	switch {
 	case s == nil && lost:
 		return nil
 	case s == nil:
-		return held
+		return reason
 	}
 	if err := s.reachable(); err != nil {
 		return fmt.Errorf("%w. If the other nodes are lost, start this server again, without [Cluster], and repeat this with --yes", err)
@@ -283,9 +283,9 @@ func (s *Store) allFloors(ctx context.Context) error {
 func (n *Node) Leave() error {
 	n.moving.Lock()
 	defer n.moving.Unlock()
-	s, held := n.now()
+	s, reason := n.now()
 	switch {
-	case s == nil && held == nil:
+	case s == nil && reason == nil:
 		return nil
 	case s == nil:
 		if err := n.Detach(); err != nil {
