@@ -184,8 +184,8 @@ func (s *Store) newestSet(ctx context.Context, n uint16, subject string) (operat
 
 // followFloors takes over all sets that a replica has.
 func (s *Store) followFloors(ctx context.Context) (uint64, error) {
-	s.settling.Lock()
-	defer s.settling.Unlock()
+	s.floorsMu.Lock()
+	defer s.floorsMu.Unlock()
 	p, err := s.Progress()
 	for err == nil {
 		var messages []message

@@ -172,8 +172,8 @@ func (s *Store) createStreams(ctx context.Context) error {
 	return nil
 }
 
-// mayFound is an error if an empty log does not begin with this node's history, which has some records.
-func (c Config) mayFound(records uint64) error {
+// checkFounding returns an error if an empty log is not to begin with this node's history, which has so many records.
+func (c Config) checkFounding(records uint64) error {
 	switch {
 	case c.external() && (c.Found || records > 0), !c.external() && len(c.Members) > 0 && c.Members[0] == c.Name:
 		return nil
@@ -206,16 +206,16 @@ func (s *Store) joinLog(ctx context.Context, newest uint64) error {
 		return err
 	}
 	if newest == 0 {
-		if err := s.config.mayFound(head); err != nil {
+		if err := s.config.checkFounding(head); err != nil {
 			return err
 		}
-	} else if err := s.mayJoin(ctx, head, newest); err != nil {
+	} else if err := s.checkJoin(ctx, head, newest); err != nil {
 		return err
 	}
 	if head > newest {
 		return s.restore(ctx, newest+1, head)
 	}
-	if _, err := s.pass(); err != nil {
+	if _, err := s.commitMove(); err != nil {
 		return err
 	}
 	return s.reach(ctx, newest)
@@ -226,8 +226,9 @@ func (c Config) refound(head, newest uint64) error {
 	return &operator.InputError{Field: "store", Why: fmt.Sprintf("is a backup that founds the cluster anew, and the cluster still has a history of its own, of %d records, and not these %d. %s, and start this node again", newest, head, c.forget())}
 }
 
-// mayJoin is an error if the histories of node and log differ, or if what this node would add to the log is not to follow there.
-func (s *Store) mayJoin(ctx context.Context, head, newest uint64) error {
+// checkJoin returns an error if the histories of node and log differ, or if the log says that another node now has the store for itself, so that
+// records of this node must not be appended.
+func (s *Store) checkJoin(ctx context.Context, head, newest uint64) error {
 	p, err := s.Progress()
 	switch {
 	case err != nil:
@@ -239,7 +240,7 @@ func (s *Store) mayJoin(ctx context.Context, head, newest uint64) error {
 	if p.New && errors.Is(err, ErrForked) {
 		return s.config.refound(head, newest)
 	}
-	if err != nil || head < newest || head == newest && !s.moves || s.lost {
+	if err != nil || head < newest || head == newest && !s.moves || s.force {
 		return err
 	}
 	place, err := s.PlaceAt(newest)
@@ -312,16 +313,16 @@ func (s *Store) restore(ctx context.Context, from, to uint64) error {
 		if err != nil {
 			return err
 		}
-		first := false
+		committed := false // by this call
 		if seq == to {
-			if first, err = s.pass(); err != nil {
+			if committed, err = s.commitMove(); err != nil {
 				return err
 			}
 		}
 		if _, err := publish(ctx, s.js, logSubject, data, jetstream.WithExpectLastSequence(seq-1)); err != nil {
 			no := s.refusedRecord(err, len(data))
-			if first && no != nil {
-				s.unpass()
+			if committed && no != nil {
+				s.uncommitMove()
 			}
 			if no != nil && !wrongLast(err) {
 				err = no

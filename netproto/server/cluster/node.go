@@ -188,7 +188,7 @@ func (n *Node) Close() error {
 }
 
 // Join implements operator.Mover. Settings can't be changed meanwhile; players are served.
-func (n *Node) Join(ctx context.Context, lost bool) error {
+func (n *Node) Join(ctx context.Context, force bool) error {
 	n.moving.Lock()
 	defer n.moving.Unlock()
 	ctx, stop := context.WithCancel(ctx)
@@ -208,11 +208,11 @@ func (n *Node) Join(ctx context.Context, lost bool) error {
 	if err != nil {
 		return err
 	}
-	s.moves, s.lost = true, lost
+	s.moves, s.force = true, force
 	n.swap(s)
 	s.follow()
 	err = s.arrive(ctx)
-	if err == nil || !final(err) && !s.withdraw() {
+	if err == nil || !final(err) && !s.abortMove() {
 		return nil // the cluster has all of it: it is where changes are made, as soon as a majority answers
 	}
 	n.log.Warn().Err(err).Msg("The store is not moved into the cluster")
@@ -244,7 +244,7 @@ func (n *Node) alone(s *Store) error {
 }
 
 // CanLeave implements operator.Mover.
-func (n *Node) CanLeave(ctx context.Context, lost bool) error {
+func (n *Node) CanLeave(ctx context.Context, force bool) error {
 	c, err := n.settings()
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (n *Node) CanLeave(ctx context.Context, lost bool) error {
 	}
 	s, reason := n.now()
 	switch {
-	case s == nil && lost:
+	case s == nil && force:
 		return nil
 	case s == nil:
 		return reason
@@ -303,7 +303,7 @@ func (n *Node) Leave() error {
 	return n.alone(s)
 }
 
-// leave is an error unless the newest record of the cluster that says where the store is gives it to this node, and all floors are here.
+// leave returns an error unless the newest record of a move gives the store to this node. It waits until all floors of the cluster are here.
 func (s *Store) leave(ctx context.Context) error {
 	log, err := info(ctx, s.js, logStream)
 	if err == nil {
@@ -322,38 +322,38 @@ func (s *Store) leave(ctx context.Context) error {
 	return s.allFloors(ctx)
 }
 
-// The phases of a move into a cluster: until the last record of a history is published nobody joins, and the move can be given up.
+// The phases of a move into a cluster. Until the last record of the history is published no other node joins, and the move can be aborted.
 const (
 	phaseOpen      = 0
-	phasePassed    = 1
-	phaseWithdrawn = 2
+	phaseCommitted = 1
+	phaseAborted   = 2
 )
 
-var errWithdrawn = errors.New("the move was given up")
+var errAborted = errors.New("the move was given up")
 
-// pass is called before the cluster has all of the history, and marks the file as that of a node. The error is errWithdrawn if the move was given
-// up. first: nothing was published after an earlier pass.
-func (s *Store) pass() (first bool, err error) {
-	first = s.phase.CompareAndSwap(phaseOpen, phasePassed)
-	if !first && s.phase.Load() != phasePassed {
-		return false, errWithdrawn
+// commitMove marks the file as that of a node, before the cluster has all of its history. A start in a cluster commits, too. committed: this call
+// made the change of phase. The error is errAborted if the move was aborted before.
+func (s *Store) commitMove() (committed bool, err error) {
+	committed = s.phase.CompareAndSwap(phaseOpen, phaseCommitted)
+	if !committed && s.phase.Load() != phaseCommitted {
+		return false, errAborted
 	}
 	p, err := s.Progress()
 	if err == nil && (p.New || p.Node != s.config.Name) {
 		p.Node, p.New = s.config.Name, false
 		err = s.SetProgress(p)
 	}
-	if err != nil && first {
-		s.unpass()
+	if err != nil && committed {
+		s.uncommitMove()
 	}
-	return first, err
+	return committed, err
 }
 
-// unpass is called if the record was not published after the first pass, or refused: the cluster does not have it, and the move can be given up.
-func (s *Store) unpass() { s.phase.CompareAndSwap(phasePassed, phaseOpen) }
+// uncommitMove is called if the last record was not published, or was refused: the cluster does not have it, and the move can be aborted again.
+func (s *Store) uncommitMove() { s.phase.CompareAndSwap(phaseCommitted, phaseOpen) }
 
-// withdraw gives a move up. It is false if it is too late for that.
-func (s *Store) withdraw() bool { return s.phase.CompareAndSwap(phaseOpen, phaseWithdrawn) }
+// abortMove reports whether the move is aborted. A committed one can't be.
+func (s *Store) abortMove() bool { return s.phase.CompareAndSwap(phaseOpen, phaseAborted) }
 
 // reopen opens a cluster again that this node had left: it comes back with its history, because its settings say so.
 func (s *Store) reopen(ctx context.Context) error {

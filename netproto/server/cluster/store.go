@@ -43,12 +43,12 @@ type Store struct {
 
 	writing  sync.Mutex // one Commit at a time
 	applying sync.Mutex // one record after the other
-	settling sync.Mutex // one batch of floors after the other
+	floorsMu sync.Mutex // one batch of floors after the other
 
 	state atomic.Pointer[state]
 	phase atomic.Int32 // of a move into the cluster
 	moves bool         // this is one: the operator writes its record
-	lost  bool         // the node that has the store for itself is lost
+	force bool         // join even if another node has the store for itself
 }
 
 // state says whether the cluster can be written to.
@@ -278,7 +278,7 @@ func (s *Store) Commit(c operator.Commit) error {
 	}
 	err = s.setFloor(ctx, *c.Floor)
 	if err == nil {
-		err = s.stillOpen(ctx)
+		err = s.checkNotMovedOut(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("the history has the change of the floor, and it was not made: %w; try again", err)
@@ -286,9 +286,9 @@ func (s *Store) Commit(c operator.Commit) error {
 	return nil
 }
 
-// stillOpen is an error if another node has left the cluster with the store. A node that leaves reads the floors after its record is in the log. So
-// if its record is not there after a floor was changed, that node gets the floor.
-func (s *Store) stillOpen(ctx context.Context) error {
+// checkNotMovedOut returns an error if another node has moved the store out of the cluster. That node first appends its record to the log, and
+// then reads all floors. So if its record is not in the log after a floor was written, that node will read the floor.
+func (s *Store) checkNotMovedOut(ctx context.Context) error {
 	log, err := info(ctx, s.js, logStream)
 	if err == nil {
 		err = s.reach(ctx, log.State.LastSeq)

@@ -26,12 +26,12 @@ type Mover interface {
 	Kind() (kind, node string)
 	// Place is where the history says that changes are made.
 	Place() (Place, error)
-	// Join takes the store into the cluster of the server's settings. With an error nothing has changed. lost: also if another node that
-	// has the store for itself is lost.
-	Join(ctx context.Context, lost bool) error
-	// CanLeave is an error unless the settings let the store leave the cluster, and all floors of the cluster have come here. lost: the
-	// other nodes are lost, and this one has been started without them.
-	CanLeave(ctx context.Context, lost bool) error
+	// Join takes the store into the cluster of the server's settings. With an error nothing has changed. force joins even if another node
+	// has the store for itself: the changes that it made since are given up.
+	Join(ctx context.Context, force bool) error
+	// CanLeave returns an error unless the settings let the store leave the cluster, and all floors of the cluster have come here. force
+	// lets a server that was started without its cluster leave it: floors that only the other nodes have are given up.
+	CanLeave(ctx context.Context, force bool) error
 	// Leave goes on with this server's file alone, if the history says so.
 	Leave() error
 }
@@ -43,13 +43,13 @@ type Place struct {
 	Since time.Time `json:"since,omitzero"` // not in a record, which has its own time
 }
 
-// Taken is an *InputError if another node than this one has the store for itself. lost is what can be done if that node is lost.
-func (p Place) Taken(node, lost string) error {
+// Taken returns an *InputError if another node than this one has the store for itself. remedy is what can be done if that node is lost.
+func (p Place) Taken(node, remedy string) error {
 	if p.Kind != KindBolt || p.Node == node {
 		return nil
 	}
 	return &InputError{Field: "from", Why: fmt.Sprintf("node %q has had the store for itself since %s: move it there. %s only if that node is lost, with the changes that it made since",
-		p.Node, p.Since.UTC().Format(time.DateTime), lost)}
+		p.Node, p.Since.UTC().Format(time.DateTime), remedy)}
 }
 
 // placeKey is the key of a record of a move.
