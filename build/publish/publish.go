@@ -40,7 +40,7 @@ type Request struct {
 
 	// Review is told what is wrong with the game, before anything is made of it. An error ends the publication. nil: nothing is checked.
 	Review func(ctx context.Context, found Review) error
-	// DryRun makes everything but the signed list: nobody is offered anything. The next publication uses what was made. It needs no keys.
+	// DryRun makes everything but the signed list: no client is offered anything. The next publication uses what was made. It needs no keys.
 	DryRun bool
 }
 

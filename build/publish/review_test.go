@@ -58,7 +58,7 @@ func TestRefusedReview(t *testing.T) {
 	}
 }
 
-// TestDryRun: nobody sees a dry run, it says what the publication will cost, and the publication uses what it made.
+// TestDryRun: no client sees a dry run, it says what the publication will cost, and the publication uses what it made.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

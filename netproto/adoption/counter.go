@@ -33,7 +33,7 @@ type Name func(channel, target string, number uint64) (release string, known boo
 func AnyName(_, _ string, number uint64) (string, bool) { return strconv.FormatUint(number, 10), true }
 
 // Counter counts beacons into buckets. A range of addresses, a /24 of IPv4 or a /48 of IPv6, has only a share in the counts of an hour, so
-// that forged beacons of one place can't outweigh those of players. Beacons carry no proof: somebody with addresses in very many ranges can
+// that forged beacons of one place can't outweigh those of players. Beacons carry no proof: a sender with addresses in very many ranges can
 // still distort counts. It is not safe for concurrent use.
 type Counter struct {
 	name  Name

@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestSnapshot: all of the settings and of the build are in it, and it shares nothing that someone may write to.
+// TestSnapshot: all of the settings and of the build are in it, and it shares no memory that can be written to.
 func TestSnapshot(t *testing.T) {
 	s, d := everything(), declared()
 	now := s.Maintenance.Until.Add(-10 * time.Minute)

@@ -66,7 +66,7 @@ func MakeSequelBase(runs [][]Entry, has SequelReader) SequelBase {
 }
 
 // text writes a base: the keys as a signature has them, all releases as the signed list has them while they are offered to
-// everybody, in its order, and the head.
+// all players, in its order, and the head.
 func (h SequelReader) text() []byte {
 	paths := map[string]Entry{}
 	for _, e := range h.List {

@@ -41,7 +41,7 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{cert, key}, err
 }
 
-// PEM is the authority's own certificate, for those who shall trust it.
+// PEM is the authority's own certificate, for clients that trust it.
 func (a *Authority) PEM() []byte { return block("CERTIFICATE", a.cert.Raw) }
 
 // Spec says what a certificate is for. The zero value is for 127.0.0.1, ::1 and localhost, for a day around now.

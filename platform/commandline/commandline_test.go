@@ -93,7 +93,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestComplete answers a shell, and nobody else.
+// TestComplete answers a shell, and no other program.
 func TestComplete(t *testing.T) {
 	var out bytes.Buffer
 	if !commandline.Complete(parser(t, &out), []string{"--complete=gr", "tool"}) || out.String() != "grind\tGrind it.\n" {

@@ -119,7 +119,7 @@ func FuzzParsePoint(f *testing.F) {
 	})
 }
 
-// TestLastTry: a PIN that nobody types is never the one that locks a token.
+// TestLastTry: a PIN that is not typed is never the one that locks a token.
 func TestLastTry(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pin")

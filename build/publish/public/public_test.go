@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 		{"a missing object", on("objects/bb", status(http.StatusNotFound)), []string{"objects/bb/small|is missing|publish there again"}},
 		{"an old timestamp", on("metadata/timestamp", func(r *http.Response) { answer(r, 200, `{"signed":{"version":7}}`) }),
 			[]string{"metadata/timestamp.json|is old: players see version 7, and the folder has 9|empty the cache"}},
-		{"the timestamp of somebody else", on("metadata/timestamp", func(r *http.Response) { answer(r, 200, `{"signed":{"version":12}}`) }),
+		{"the timestamp of another game", on("metadata/timestamp", func(r *http.Response) { answer(r, 200, `{"signed":{"version":12}}`) }),
 			[]string{"metadata/timestamp.json|is another one: version 12, and the folder has 9|bring the folders together"}},
 		{"a cache that keeps the timestamp", on("metadata/timestamp", header("Age", "3600")), []string{"metadata/timestamp.json|comes from a cache that has had it for 3600 s|half a minute"}},
 		{"a cache that may keep it", on("metadata/timestamp", header("Cache-Control", "public, MAX-AGE=86400")), []string{"metadata/timestamp.json|may be kept by caches for 86400 s|half a minute"}},

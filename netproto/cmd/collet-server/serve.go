@@ -285,8 +285,8 @@ func (r *running) listen(ctx context.Context) error {
 	return nil
 }
 
-// guardUpdatePorts refuses to hand out a private release folder to everybody by the update ports, which have no tokens: they have to be on
-// this machine only.
+// guardUpdatePorts refuses a private release folder on public update ports: these have no tokens, so they have to be on this machine
+// only.
 func guardUpdatePorts(at config.Addresses, inherited server.Sockets, tokens string) error {
 	if tokens == "" {
 		return nil

@@ -108,7 +108,7 @@ func (v *visitors) another(ts *testscript.TestScript) {
 	select {
 	case <-arrived:
 	case <-ctx.Done():
-		ts.Fatalf("nobody comes to %s", v.to)
+		ts.Fatalf("no process comes to %s", v.to)
 	}
 }
 

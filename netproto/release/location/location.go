@@ -60,8 +60,8 @@ func onDemand(pattern string) func() *regexp.Regexp {
 // maxRepository is the longest accepted name of a repository in bytes.
 const maxRepository = 255
 
-// Parse parses an address. Errors do not repeat it, because it may contain a password. A query is refused: a list that everybody can read would
-// tell everybody the signature in it, and other queries select a page, which is no folder.
+// Parse parses an address. Errors do not repeat it, because it may contain a password. A query is refused: a public list would
+// publish the signature in it, and other queries select a page, which is no folder.
 func Parse(address string) (Location, error) { return parse(address, maxText, false) }
 
 // ParsePrivate is Parse for an address that a person gave to this program alone. That of a web server may have a query, which each

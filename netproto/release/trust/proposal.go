@@ -187,7 +187,7 @@ func mayFollow(before, next *targetsMeta, now time.Time) (same bool, err error) 
 		return false, err
 	}
 	if !bytes.Equal(want, got) {
-		return unfit("it has more than releases, which nobody would see who signs it")
+		return unfit("it has more than releases, which its signers would not see")
 	}
 	return false, nil
 }

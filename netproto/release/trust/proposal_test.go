@@ -61,7 +61,7 @@ func TestProposal(t *testing.T) {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	one := s.signed(draft, targets[0], targets[0])
-	for what, proposal := range map[string][]byte{"nobody's": draft, "one person's, twice": one} {
+	for what, proposal := range map[string][]byte{"unsigned": draft, "one person's, twice": one} {
 		var fault *trust.Error
 		if err := s.repo.InstallProposal(proposal, s.onlineOnly()); !errors.As(err, &fault) || fault.Fault != trust.FaultUnsigned {
 			t.Errorf("%s: %v", what, err)
@@ -95,7 +95,7 @@ func TestProposalsDoNotOverwrite(t *testing.T) {
 	if err := s.repo.InstallProposal(proposal, s.onlineOnly()); !errors.Is(err, trust.ErrOutdatedProposal) {
 		t.Errorf("%v", err)
 	}
-	// A proposal of an interrupted installation, or of nobody, lies under its name without being referred to.
+	// A proposal of an interrupted installation, or an unsigned one, lies under its name without being referred to.
 	s.must(s.folder.Save("metadata/4.targets.json", []byte("left")))
 	s.must(s.repo.InstallProposal(s.signed(s.propose(s.entry(4)), targets[:2]...), s.onlineOnly()))
 	s.wants(4)
@@ -205,7 +205,7 @@ func TestRootWithoutTheTargetsKey(t *testing.T) {
 	}
 }
 
-// TestProposalHoldsReleasesOnly: what a proposal may not hold is found before anybody signs it, and not installed with all signatures.
+// TestProposalHoldsReleasesOnly: what a proposal may not hold is found before it is signed, and not installed with all signatures.
 func TestProposalHoldsReleasesOnly(t *testing.T) {
 	s := newStageOfThree(t)
 	s.publish(1)

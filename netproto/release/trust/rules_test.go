@@ -215,7 +215,7 @@ func TestRulesMixAndMatchAttack(t *testing.T) {
 	}
 }
 
-// TestForgedRules: without the timestamp's key nobody states rules, and with other keys of the game neither.
+// TestForgedRules: only the timestamp's key states rules, and no other key of the game.
 func TestForgedRules(t *testing.T) {
 	t.Parallel()
 	for _, role := range []trust.KeyRole{trust.RoleTargets, trust.RoleSnapshot, ""} {

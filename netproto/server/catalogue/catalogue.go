@@ -62,14 +62,14 @@ type Catalogue struct {
 	held           holders
 	folder         *Folder // nil: no release folder is offered
 	editions       []edition
-	withheld       []string // targets of the channel of which no release is for everybody, sorted
+	withheld       []string // targets of the channel of which no release is for all players, sorted
 	declared       declaration
 	snapshot       *compat.Snapshot  // judges clients without an operator
 	idle           bool              // no file was read, and none is served
 	resourceOffers map[string]*Offer // by target: the files except native modules, if the server has logic versions
 }
 
-// Compatibility is the compatibility version that the files belong to. It is empty where no release is for everybody.
+// Compatibility is the compatibility version that the files belong to. It is empty where no release is for all players.
 func (c *Catalogue) Compatibility() string { return c.compatibility }
 
 // Metadata is the metadata version for G2b clients, empty if unknown.

@@ -300,7 +300,7 @@ func warnExpiry(ctx context.Context, f *Folder, c *Catalogue, log zerolog.Logger
 
 const expirySoon = "The signatures of the release folder end soon; sign the metadata anew with collet release refresh"
 
-// warnListExpiry is warnExpiry where no release is for everybody.
+// warnListExpiry is warnExpiry where no release is for all players.
 func warnListExpiry(l Lists, log zerolog.Logger) {
 	expires := slices.MinFunc(slices.Collect(maps.Values(l.Expires)), time.Time.Compare)
 	switch left := time.Until(expires); {

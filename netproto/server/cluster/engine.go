@@ -149,8 +149,8 @@ func connect(c Config, e *engine, problem func(error), log zerolog.Logger) (*nat
 	return conn, nil
 }
 
-// engineLog writes what the engine says to the server's log. Its notices about itself are logged at debug level. Whoever reaches its
-// ports can make it warn, so warnings of a kind are limited.
+// engineLog writes what the engine says to the server's log. Its notices about itself are logged at debug level. Any peer that
+// reaches its ports can make it warn, so warnings of a kind are limited.
 type engineLog struct {
 	log     zerolog.Logger
 	folder  string      // of the engine's files
@@ -173,7 +173,7 @@ const (
 	warnPeriod  = time.Minute
 )
 
-// warn begins a warning, or a line for those who look for a fault if there were enough.
+// warn begins a warning, or a line at debug level if there were enough.
 func (l *engineLog) warn(kind string, now time.Time) *zerolog.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()

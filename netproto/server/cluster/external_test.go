@@ -105,7 +105,7 @@ func written(t testing.TB, text string) string {
 	return path
 }
 
-// oldServer speaks like a server of NATS of an earlier version that nobody asks anything.
+// oldServer speaks like a server of NATS of an earlier version, and answers no request.
 func oldServer(t testing.TB, version string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

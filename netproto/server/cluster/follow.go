@@ -77,7 +77,7 @@ func (s *Store) followStream(h hints, catchUp func(context.Context) (uint64, err
 	}
 }
 
-// isSilence reports whether an error only says that nobody answered, which listen reports.
+// isSilence reports whether an error only says that no node answered, which listen reports.
 func isSilence(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrNoResponders) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, errSilent)

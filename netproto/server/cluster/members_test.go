@@ -105,7 +105,7 @@ func open(ctx context.Context, t *testing.T, set config.Settings, token string) 
 }
 
 // TestMembers runs three members and a further node over TLS: floors come to all of them, wait where there is no majority, and are
-// delivered later. Nobody joins with another token or a certificate of another authority.
+// delivered later. No node joins with another token or a certificate of another authority.
 func TestMembers(t *testing.T) {
 	testlevel.Lab(t)
 	const token = "0123456789abcdef"

@@ -65,7 +65,7 @@ type entry struct {
 	Document []byte            `json:"document,omitempty"`
 	Revision uint64            `json:"revision,omitempty"`
 	Tokens   *[]operator.Token `json:"tokens,omitempty"`
-	Until    uint64            `json:"until,omitempty"` // number of the last one of a history that is being brought in: until then nobody joins
+	Until    uint64            `json:"until,omitempty"` // number of the last one of a history that is being brought in: until then no node joins
 }
 
 // begin starts the engine and the connection of a node; follow starts the rest.

@@ -111,11 +111,11 @@ func fetch(ctx context.Context, conn *nats.Conn, stream, subjects string, from u
 		if err != nil {
 			return got, err
 		}
-		const end, none, nobody = "204", "404", "503"
+		const end, noMessage, noResponder = "204", "404", "503"
 		switch status := m.Header.Get("Status"); {
-		case status == end, status == none:
+		case status == end, status == noMessage:
 			return got, nil
-		case status == nobody:
+		case status == noResponder:
 			return got, nats.ErrNoResponders
 		case status != "":
 			return got, fmt.Errorf("stream %s: %s %s", stream, status, m.Header.Get("Description"))

@@ -30,7 +30,7 @@ type Release struct {
 	// HTTPPrefix is the path of the folder's files over HTTP; it begins and ends with a slash. Empty: they are not served over
 	// HTTP.
 	HTTPPrefix string
-	// TokensFile is a file with the bearer tokens of those who get the folder's files over HTTP. Empty: everybody gets them.
+	// TokensFile is a file with the bearer tokens that requests for the folder's files over HTTP need. Empty: they need none.
 	TokensFile string
 }
 

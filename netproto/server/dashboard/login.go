@@ -159,7 +159,7 @@ func (d *request) setCookie(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: d.browser.id, Path: root, HttpOnly: true, SameSite: site, Secure: byTLS(r)})
 }
 
-// begin logs the browser in under a new cookie, so that nobody else knows it.
+// begin logs the browser in under a new cookie, which no other browser knows.
 func (d *request) begin(w http.ResponseWriter, r *http.Request, as login) {
 	d.logins.logOut(d.browser.id)
 	d.browser = d.logins.newBrowser()

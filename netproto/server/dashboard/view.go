@@ -47,7 +47,7 @@ func (p homePage) Warned() (all []operator.BootState) {
 	return all
 }
 
-// Shut reports whether nobody but developers may play.
+// Shut reports whether only developers may play.
 func (p homePage) Shut() bool {
 	return p.Now.Settings.Maintenance.Enabled && len(p.Now.Settings.Maintenance.Targets) == 0
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Floors are kept in FloorSets sets, by the hash of the account: a few large values take less memory, disk and time than one for
-// each player, and a cluster replicates a set as one message. The hash is no secret, so a set has a largest size: whoever invents
-// accounts that fall into one set fills that set only.
+// each player, and a cluster replicates a set as one message. The hash is no secret, so a set has a largest size: a client that
+// invents accounts of one set fills that set only.
 
 const (
 	// FloorSets is the number of sets: with MaxFloors accounts each has about 150.

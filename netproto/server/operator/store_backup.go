@@ -138,7 +138,7 @@ type Summary struct {
 	Floors   int    `json:"floors"` // accounts with a floor
 }
 
-// Inspect reads all of the store in a file, which nobody has open, and verifies its chain. It changes nothing.
+// Inspect reads all of the store in a file, which no process has open, and verifies its chain. It changes nothing.
 func Inspect(path string) (sum Summary, err error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return sum, &StoreError{Path: path, Err: errors.Join(err, errors.New("is no store"))}

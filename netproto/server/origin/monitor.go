@@ -61,7 +61,7 @@ const (
 // The zero value is ready to use.
 type Monitor struct {
 	server  atomic.Pointer[server.Server]
-	readers atomic.Pointer[readers] // of a private release folder; nil: everybody reads it
+	readers atomic.Pointer[readers] // of a private release folder; nil: it is public
 	pages   []page
 
 	// Set by Configure, then fixed.
@@ -245,7 +245,7 @@ func writeReadiness(w http.ResponseWriter, s *server.Server) {
 	}
 }
 
-// writeReady says what is offered. A server that offers everybody nothing is ready, too: it serves the signed lists that say so.
+// writeReady says what is offered. A server that offers no client anything is ready, too: it serves the signed lists that say so.
 func writeReady(w io.Writer, c *catalogue.Catalogue) {
 	offered := fmt.Sprintf("%d files for compatibility version %s", c.Len(), c.Compatibility())
 	if c.Len() == 0 && len(c.Withheld()) > 0 {

@@ -28,7 +28,7 @@ const (
 // should be told to sign in, and not that the server is busy.
 const causeReader limits.Cause = "reader"
 
-// readers are the SHA-256 of the tokens of those who get the files of a private release folder.
+// readers are the SHA-256 of the tokens that give access to the files of a private release folder.
 type readers [][sha256.Size]byte
 
 // readReaders reads the file of a setting: a token on each line, which white space and a note may follow. Empty lines and those that begin with # do

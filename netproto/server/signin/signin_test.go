@@ -146,7 +146,7 @@ func TestProviderIsDown(t *testing.T) {
 	at := signintest.New(t)
 	p := signin.New(settings(at), signintest.Secret)
 	if at.Asked != 0 {
-		t.Error("asked before anybody signed in")
+		t.Error("asked before the first sign-in")
 	}
 	var unreachable *signin.UnreachableError
 	for name, answer := range map[string]func(w http.ResponseWriter){

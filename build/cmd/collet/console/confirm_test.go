@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestConfirm: only a clear yes is one, and Ctrl-C ends a question that nobody answers.
+// TestConfirm: only a clear yes is one, and Ctrl-C ends a question without an answer.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bool{"y\n": true, " YES\r\n": true, "yes": true, "": false, "\n": false, "n\n": false, "yesterday\n": false, strings.Repeat("y", 1000): false} {
