@@ -12,7 +12,7 @@ const (
 // Numbers are the highest release numbers that an install has seen, with the keys that signed the list with them.
 type Numbers struct {
 	Signers []string // key ids, sorted
-	Floors  []Entry  // product, channel, target and number, sorted
+	Seen    []Entry  // product, channel, target and number, sorted
 }
 
 // ParseNumbers reads the result of Encode. Any form but the canonical one is a *FormatError.
@@ -29,7 +29,7 @@ func (n Numbers) Encode() ([]byte, error) { return writeDocument("numbers", MaxN
 
 func (n *Numbers) code(c *canon) {
 	c.literal(`{"numbers":`)
-	codeList(c, "numbers", &n.Floors, maxTracks, func(c *canon, e *Entry) {
+	codeList(c, "numbers", &n.Seen, maxTracks, func(c *canon, e *Entry) {
 		c.literal(`{"channel":`)
 		c.text("channel", &e.Channel, maxName, nameFault)
 		c.literal(`,"number":`)

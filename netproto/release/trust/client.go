@@ -44,7 +44,7 @@ type trustState struct {
 	snapshot  document[metadata.SnapshotType]
 	targets   document[metadata.TargetsType]
 	entries   []release.Entry // the releases of targets
-	floors    floors
+	numbers   seenNumbers
 	asked     time.Time // when there was no newer root; zero if never
 }
 
@@ -87,7 +87,7 @@ func Open(embedded []byte, store Store, now func() time.Time) (*Client, error) {
 		if err != nil {
 			c.ignore(numbersFile)
 		}
-		c.state.floors = floors(n)
+		c.state.numbers = seenNumbers(n)
 	}
 	c.state = c.state.authenticatedBy(c.state.root, c.ignore)
 	return c, nil
@@ -150,8 +150,8 @@ func (k trustState) authenticatedBy(root *rootMeta, ignore func(string)) trustSt
 	if !okTimestamp || !okSnapshot || !okTargets {
 		k.timestamp, k.snapshot = document[metadata.TimestampType]{}, document[metadata.SnapshotType]{}
 	}
-	if !k.floors.signedUnder(root) {
-		k.floors = floors{}
+	if !k.numbers.signedUnder(root) {
+		k.numbers = seenNumbers{}
 	}
 	return k
 }
@@ -229,27 +229,27 @@ func (c *Client) Refresh(ctx context.Context, f Fetcher, q release.Query) (Curre
 	if q.Product == "" {
 		q.Product = release.OnlyProduct(k.entries, q.Channel, q.Target)
 	}
-	if err := c.saveFloors(k, q, k.targets.meta != before); err != nil {
+	if err := c.saveSeenNumbers(k, q, k.targets.meta != before); err != nil {
 		return Current{}, err
 	}
 	return k.choose(q, c.now())
 }
 
-// saveFloors stores the highest number offered for the query's track, with the keys that signed the list.
-func (c *Client) saveFloors(k trustState, q release.Query, changed bool) error {
+// saveSeenNumbers stores the highest number offered for the query's track, with the keys that signed the list.
+func (c *Client) saveSeenNumbers(k trustState, q release.Query, changed bool) error {
 	top, found := release.Highest(k.entries, func(e release.Entry) bool { return e.Track() == q.Track() })
-	if !found || !changed && k.floors.hasNumber(top) {
+	if !found || !changed && k.numbers.hasNumber(top) {
 		return nil
 	}
-	next := k.floors.withSeen(top, signersOf(k.root, RoleTargets, k.targets.meta))
-	if next.equal(k.floors) {
+	next := k.numbers.withSeen(top, signersOf(k.root, RoleTargets, k.targets.meta))
+	if next.equal(k.numbers) {
 		return nil
 	}
 	data, err := release.Numbers(next).Encode()
 	if err != nil {
 		return err
 	}
-	k.floors = next
+	k.numbers = next
 	return c.saveState(k, numbersFile, data)
 }
 

@@ -235,7 +235,7 @@ func (k trustState) checkRollback(name string, next *targetsMeta) error {
 		return &Error{Document: name, Fault: FaultRolledBack, Err: fmt.Errorf("version %d after %d", next.Signed.Version, k.targets.meta.Signed.Version)}
 	}
 	entries := mustEntries(next)
-	for _, seen := range k.floors.Floors {
+	for _, seen := range k.numbers.Seen {
 		top, _ := release.Highest(entries, func(e release.Entry) bool { return e.Track() == seen.Track() })
 		if top.Number < seen.Number {
 			return &Error{Document: name, Fault: FaultRolledBack, Err: fmt.Errorf("release %s was seen, and the highest is %d", seen.Path(), top.Number)}

@@ -14,40 +14,40 @@ const (
 	maxRoleKeys = release.MaxSigners
 )
 
-// floors are the highest release numbers seen, with the keys that signed the list. They are valid while the root lets
+// seenNumbers are the highest release numbers seen, with the keys that signed the list. They are valid while the root lets
 // enough of these keys sign releases. After the theft of a key with which the numbers were raised, a new root without
 // that key removes them.
-type floors release.Numbers
+type seenNumbers release.Numbers
 
 // signedUnder reports whether enough of the keys behind the numbers may still sign releases.
-func (n floors) signedUnder(root *rootMeta) bool {
+func (n seenNumbers) signedUnder(root *rootMeta) bool {
 	role, valid := root.Signed.Roles[string(RoleTargets)], 0
 	for _, id := range n.Signers {
 		if slices.Contains(role.KeyIDs, id) {
 			valid++
 		}
 	}
-	return len(n.Floors) == 0 || valid >= role.Threshold
+	return len(n.Seen) == 0 || valid >= role.Threshold
 }
 
 // withSeen returns n after e was seen in a list signed by signers. That list had no lower number than n on any track, or it
 // would have been rejected, so signers stand for all of n.
-func (n floors) withSeen(e release.Entry, signers []string) floors {
-	next := floors{Signers: signers, Floors: slices.Clone(n.Floors)}
+func (n seenNumbers) withSeen(e release.Entry, signers []string) seenNumbers {
+	next := seenNumbers{Signers: signers, Seen: slices.Clone(n.Seen)}
 	seen := release.Entry{Product: e.Product, Channel: e.Channel, Target: e.Target, Number: e.Number}
-	next.Floors = slices.DeleteFunc(next.Floors, func(f release.Entry) bool { return f.Track() == e.Track() })
-	next.Floors = append(next.Floors, seen)
-	slices.SortFunc(next.Floors, release.CompareEntries)
+	next.Seen = slices.DeleteFunc(next.Seen, func(f release.Entry) bool { return f.Track() == e.Track() })
+	next.Seen = append(next.Seen, seen)
+	slices.SortFunc(next.Seen, release.CompareEntries)
 	return next
 }
 
 // hasNumber reports whether exactly this number is stored.
-func (n floors) hasNumber(e release.Entry) bool {
-	return slices.ContainsFunc(n.Floors, func(f release.Entry) bool { return f.Track() == e.Track() && f.Number == e.Number })
+func (n seenNumbers) hasNumber(e release.Entry) bool {
+	return slices.ContainsFunc(n.Seen, func(f release.Entry) bool { return f.Track() == e.Track() && f.Number == e.Number })
 }
 
-func (n floors) equal(o floors) bool {
-	return slices.Equal(n.Signers, o.Signers) && slices.Equal(n.Floors, o.Floors)
+func (n seenNumbers) equal(o seenNumbers) bool {
+	return slices.Equal(n.Signers, o.Signers) && slices.Equal(n.Seen, o.Seen)
 }
 
 // signersOf lists the keys of a role whose own signature on m is valid. The list of signatures itself is not signed, so
