@@ -97,7 +97,7 @@ func (q *sequel) read(ctx context.Context, mirror download.Mirror, entry release
 	}
 	body, r, table, err := q.open(ctx, mirror, first)
 	missing := errors.Is(err, fs.ErrNotExist)
-	if relative && (missing || errors.Is(err, release.ErrOtherBase)) {
+	if relative && (missing || errors.Is(err, release.ErrOtherKnownData)) {
 		patience.Stop()
 		if missing {
 			if err := q.awaitNeed(ctx); err != nil {

@@ -72,7 +72,7 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	empty, err := release.PackSequel(nil, release.SequelBase{})
+	empty, err := release.PackSequel(nil, release.KnownData{})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *sequelFiles) encodeAll(ctx context.Context) (map[string][]byte, error) 
 		}
 		parts, err := s.collectFirst(t.newest, lists)
 		if err == nil && parts != nil {
-			data, packErr := release.PackSequel(parts, release.SequelBase{})
+			data, packErr := release.PackSequel(parts, release.KnownData{})
 			for _, none := range t.none {
 				wanted[none.PackedSequelPath()], err = data, packErr
 			}
@@ -171,28 +171,28 @@ func (s *sequelFiles) recent(most int) (names, outdated []string) {
 	return names, outdated
 }
 
-// addSequels adds a sequel in all forms, the relative one without a base.
+// addSequels adds a sequel in all forms, the relative one without known data.
 func addSequels(wanted map[string][]byte, from release.Entry, parts []release.SequelPart) (err error) {
 	if wanted[from.SequelPath()], err = release.EncodeSequel(parts); err != nil {
 		return err
 	}
-	packed, err := release.PackSequel(parts, release.SequelBase{})
+	packed, err := release.PackSequel(parts, release.KnownData{})
 	wanted[from.PackedSequelPath()], wanted[from.RelativeSequelPath()] = packed, packed
 	return err
 }
 
 // packRelative packs a sequel relative to what clients of a release have. first is the version of the first list with each release.
 func (s *sequelFiles) packRelative(from release.Entry, parts []release.SequelPart, first map[string]int64) ([]byte, error) {
-	var base release.SequelBase
+	var known release.KnownData
 	if first[from.Path()] > 0 {
 		head, err := platform.ReadFile(s.releases.fs, from.Head.HeadPath(), release.MaxHead)
 		if err != nil {
 			return nil, err
 		}
 		repo := s.releases.repo
-		base = release.MakeSequelBase(surelyKnown(from, repo.Entries(), first), release.SequelReader{Head: head, Keys: repo.RootInfo().ListKeys()})
+		known = release.MakeKnownData(surelyKnown(from, repo.Entries(), first), release.SequelReader{Head: head, Keys: repo.RootInfo().ListKeys()})
 	}
-	return release.PackSequel(parts, base)
+	return release.PackSequel(parts, known)
 }
 
 // surelyKnown are the listed releases that every client of a release knows, because they were in the first list that had it. A run has no

@@ -74,7 +74,7 @@ func partNameFault(name string) string {
 }
 
 // ReadSequelTable reads the names and sizes at the beginning of a sequel, plain, packed or relative. The bytes of the parts
-// without Data follow in r, in the same order. has is called for a relative sequel; ErrOtherBase says that this leaves out
+// without Data follow in r, in the same order. has is called for a relative sequel; ErrOtherKnownData says that this leaves out
 // something else. A malformed table is a *FormatError; errors of r are returned.
 func ReadSequelTable(r *bufio.Reader, has func() SequelReader) ([]SequelPart, error) {
 	begin := make([]byte, len(sequelBegin))
@@ -86,11 +86,11 @@ func ReadSequelTable(r *bufio.Reader, has func() SequelReader) ([]SequelPart, er
 	case packedBegin:
 		return readPackedTable(r, nil)
 	case relativeBegin:
-		base, err := readBase(r, has)
+		known, err := readKnownData(r, has)
 		if err != nil {
 			return nil, err
 		}
-		return readPackedTable(r, base)
+		return readPackedTable(r, known)
 	default:
 		return nil, sequelFault("begins with %q", begin)
 	}

@@ -3,5 +3,5 @@ package release
 // SequelDictionary is sequelDictionary.
 const SequelDictionary = sequelDictionary
 
-// Text is the text of a base.
-func (b SequelBase) Text() string { return string(b.text) }
+// Text is the text of known data.
+func (k KnownData) Text() string { return string(k.text) }

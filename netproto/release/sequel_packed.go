@@ -54,9 +54,9 @@ func (e Entry) PackedSequelPath() string {
 	return "sequels/" + sumOf([]byte(e.Path()+"/packed")).Hex() + ".sequel"
 }
 
-// PackSequel is EncodeSequel for a packed sequel, or with a base for a relative one. Parts before the first object are
+// PackSequel is EncodeSequel for a packed sequel, or with known data for a relative one. Parts before the first object are
 // compressed. zstd's best level would take 70 MB of tables for each sequel, and a tenth of a second, for three bytes less.
-func PackSequel(parts []SequelPart, base SequelBase) ([]byte, error) {
+func PackSequel(parts []SequelPart, known KnownData) ([]byte, error) {
 	if _, err := EncodeSequel(parts); err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func PackSequel(parts []SequelPart, base SequelBase) ([]byte, error) {
 			front.Write(p.Data)
 		}
 	}
-	text, sums, ok := cutSums(front.Bytes(), sumsOf(base.text))
+	text, sums, ok := cutSums(front.Bytes(), sumsOf(known.text))
 	if !ok {
 		return nil, fmt.Errorf("a packed sequel can't have the control characters of its documents")
 	}
-	dictionary := dictionaryWith(base.text)
+	dictionary := dictionaryWith(known.text)
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(windowFor(len(dictionary)+len(text))),
 		zstd.WithSingleSegment(true), zstd.WithEncoderDictRaw(dictionaryNumber, dictionary))
 	if err != nil {
@@ -86,15 +86,15 @@ func PackSequel(parts []SequelPart, base SequelBase) ([]byte, error) {
 	if err := enc.Close(); err != nil {
 		return nil, err
 	}
-	out := base.begin()
+	out := known.begin()
 	for _, n := range []int{len(text), len(coded), len(sums) / sumSize} {
 		out = binary.AppendUvarint(out, uint64(n))
 	}
 	return append(append(append(out, coded...), sums...), rest.Bytes()...), nil
 }
 
-// dictionaryWith is the dictionary of a sequel with a base, which may be empty.
-func dictionaryWith(base []byte) []byte { return append([]byte(sequelDictionary), base...) }
+// dictionaryWith is the dictionary of a sequel with known data, which may be empty.
+func dictionaryWith(known []byte) []byte { return append([]byte(sequelDictionary), known...) }
 
 // cutSums replaces the digests in a front, but for known ones. ok is false if it has the bytes that stand for them.
 func cutSums(front []byte, known map[string]bool) (text, sums []byte, ok bool) {
@@ -141,7 +141,7 @@ func hexRun(b []byte) int {
 
 // readPackedTable reads the front of a packed sequel behind what comes before the size of the text. The parts in the front have
 // their data.
-func readPackedTable(r *bufio.Reader, base []byte) ([]SequelPart, error) {
+func readPackedTable(r *bufio.Reader, known []byte) ([]SequelPart, error) {
 	var sizes [3]int64
 	for i, what := range []string{"size of the text", "size of its frame", "count of sums"} {
 		n, err := sequelNumber(r, what, []int64{MaxSequel, MaxSequel, MaxSequel / sumSize}[i])
@@ -159,7 +159,7 @@ func readPackedTable(r *bufio.Reader, base []byte) ([]SequelPart, error) {
 		return nil, err
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderDictRaw(dictionaryNumber, dictionaryWith(base)))
+		zstd.WithDecoderDictRaw(dictionaryNumber, dictionaryWith(known)))
 	if err != nil {
 		return nil, err
 	}

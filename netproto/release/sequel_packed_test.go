@@ -48,11 +48,11 @@ func realParts(n int) []release.SequelPart {
 	}
 }
 
-// noBase is what a reader has that has nothing.
-func noBase() release.SequelReader { return release.SequelReader{} }
+// nothingKnown is what a reader has that has nothing.
+func nothingKnown() release.SequelReader { return release.SequelReader{} }
 
 // readSequel reads a whole sequel, for a reader that has nothing.
-func readSequel(data []byte) ([]release.SequelPart, error) { return readRelative(data, noBase()) }
+func readSequel(data []byte) ([]release.SequelPart, error) { return readRelative(data, nothingKnown()) }
 
 // readRelative reads a whole sequel, for a reader that has something.
 func readRelative(data []byte, has release.SequelReader) ([]release.SequelPart, error) {
@@ -89,7 +89,7 @@ func samePartsAs(t *testing.T, got, want []release.SequelPart) {
 
 func TestPackedSequelVector(t *testing.T) {
 	t.Parallel()
-	data, err := release.PackSequel(packedParts(), release.SequelBase{})
+	data, err := release.PackSequel(packedParts(), release.KnownData{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestPackedSequelSizes(t *testing.T) {
 	for releases, most := range map[int]int{1: 620, 3: 900, 10: 1800, 300: 33_000} {
 		parts := realParts(releases)
 		for _, parts := range [][]release.SequelPart{parts, parts[:3], nil} {
-			data, err := release.PackSequel(parts, release.SequelBase{})
+			data, err := release.PackSequel(parts, release.KnownData{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,11 +144,11 @@ func TestPackedSequelsThatAreNone(t *testing.T) {
 		"another one":         {Name: "releases/a", Data: []byte("\x02")},
 		"a name outside":      {Name: "release.toml", Data: []byte("a")},
 	} {
-		if _, err := release.PackSequel([]release.SequelPart{part}, release.SequelBase{}); err == nil {
+		if _, err := release.PackSequel([]release.SequelPart{part}, release.KnownData{}); err == nil {
 			t.Errorf("%s was written", what)
 		}
 	}
-	good, err := release.PackSequel(packedParts(), release.SequelBase{})
+	good, err := release.PackSequel(packedParts(), release.KnownData{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +175,14 @@ func TestPackedSequelsThatAreNone(t *testing.T) {
 // FuzzPackedSequel: damaged input is an error or gives parts within the caps.
 func FuzzPackedSequel(f *testing.F) {
 	for _, parts := range [][]release.SequelPart{packedParts(), realParts(2), nil} {
-		data, err := release.PackSequel(parts, release.SequelBase{})
+		data, err := release.PackSequel(parts, release.KnownData{})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data[3:])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte("CQ\x02"), data...))), noBase)
+		parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte("CQ\x02"), data...))), nothingKnown)
 		if err != nil {
 			var fault *release.FormatError
 			if !errors.As(err, &fault) {

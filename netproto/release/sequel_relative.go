@@ -13,26 +13,26 @@ import (
 )
 
 // A relative sequel is a packed sequel from which the publisher leaves out what a client of its release has: releases of the
-// signed list, the head of its own release, and the ids of the keys that sign lists. Both sides write these down as one text, the base, which goes on the
-// dictionary, and digests that are in the base stay in the text. So its size does not grow with the number of releases. It
-// has a name of its own, beside the packed sequel, which is for clients that lack the base.
+// signed list, the head of its own release, and the ids of the keys that sign lists. Both sides write these down as one text, the known data. It
+// extends the dictionary, and digests that are in it are not cut from the sequel's text. So the size does not grow with the number of releases. A
+// relative sequel has a name of its own, beside the packed sequel, which is for clients that lack the known data.
 //
 //	"CQ" 3 · mark · uvarint runs · runs × (4 bytes · uvarint count) · then as version 2 behind its magic number
 //
 // A run is releases of one product, channel and target: that whose head's digest begins with these bytes, and the count − 1
 // before it, by number, in the client's list. So a release that has left the publisher's list since, or has joined it, changes
-// nothing for a client with an older list. The mark is the first bytes of the SHA-256 of the base.
+// nothing for a client with an older list. The mark is the first bytes of the SHA-256 of the known data.
 const (
 	// relativeBegin is the magic number; its last byte is the version.
 	relativeBegin = "CQ\x03"
-	// markSize is how many bytes of the SHA-256 of a base are its mark. It only saves time: each part is verified.
+	// markSize is how many bytes of the SHA-256 of the known data are its mark. It only saves time: each part is verified.
 	markSize = 4
 	// runSize is how many bytes of a head's digest begin a run. If two releases of a list share them, the mark is wrong.
 	runSize = 4
 )
 
-// ErrOtherBase says that a relative sequel leaves out something that this client does not have.
-var ErrOtherBase = errors.New("the sequel leaves out what this client does not have")
+// ErrOtherKnownData says that a relative sequel leaves out something that this client does not have.
+var ErrOtherKnownData = errors.New("the sequel leaves out what this client does not have")
 
 // RelativeSequelPath is the path of the relative sequel to an entry: sequels/<64 hex>.sequel, the SHA-256 of the entry's path
 // in the signed list and "/relative".
@@ -40,8 +40,8 @@ func (e Entry) RelativeSequelPath() string {
 	return "sequels/" + sumOf([]byte(e.Path()+"/relative")).Hex() + ".sequel"
 }
 
-// SequelBase is what a relative sequel leaves out. The zero value is nothing.
-type SequelBase struct {
+// KnownData is what a relative sequel leaves out, because its reader has it. The zero value is nothing.
+type KnownData struct {
 	runs []byte // count and runs, as in the file
 	text []byte
 }
@@ -53,19 +53,19 @@ type SequelReader struct {
 	Keys []string // ids of the keys that may sign snapshots and lists by its newest root, sorted
 }
 
-// MakeSequelBase makes a base of runs, and of the head and the keys that a reader has. A run is releases of one product, channel
+// MakeKnownData makes the known data of runs, and of the head and the keys that a reader has. A run is releases of one product, channel
 // and target in rising order, with no others between them in any list that has the sequel's release.
-func MakeSequelBase(runs [][]Entry, has SequelReader) SequelBase {
+func MakeKnownData(runs [][]Entry, has SequelReader) KnownData {
 	coded := binary.AppendUvarint(nil, uint64(len(runs)))
 	for _, run := range runs {
 		sum, _ := run[len(run)-1].Head.Sum.SHA256()
 		coded = binary.AppendUvarint(append(coded, sum[:runSize]...), uint64(len(run)))
 	}
 	has.List = slices.Concat(runs...)
-	return SequelBase{coded, has.text()}
+	return KnownData{coded, has.text()}
 }
 
-// text writes a base: the keys as a signature has them, all releases as the signed list has them while they are offered to
+// text writes known data: the keys as a signature has them, all releases as the signed list has them while they are offered to
 // all players, in its order, and the head.
 func (h SequelReader) text() []byte {
 	paths := map[string]Entry{}
@@ -85,22 +85,22 @@ func (h SequelReader) text() []byte {
 }
 
 // begin is what stands before the packed form.
-func (b SequelBase) begin() []byte {
-	if b.runs == nil {
+func (k KnownData) begin() []byte {
+	if k.runs == nil {
 		return []byte(packedBegin)
 	}
-	return slices.Concat([]byte(relativeBegin), markOf(b.text), b.runs)
+	return slices.Concat([]byte(relativeBegin), markOf(k.text), k.runs)
 }
 
-// markOf is the mark of a base.
+// markOf is the mark of known data.
 func markOf(text []byte) []byte {
 	sum := sha256.Sum256(text)
 	return sum[:markSize]
 }
 
-// readBase reads what stands between the magic number and the packed form, and makes the base from what the reader has. A base
-// that the reader can't make is ErrOtherBase.
-func readBase(r *bufio.Reader, has func() SequelReader) ([]byte, error) {
+// readKnownData reads what stands between the magic number and the packed form, and makes the known data from what the reader
+// has. Known data that the reader can't make are ErrOtherKnownData.
+func readKnownData(r *bufio.Reader, has func() SequelReader) ([]byte, error) {
 	mark := make([]byte, markSize)
 	if _, err := io.ReadFull(r, mark); err != nil {
 		return nil, tableError(err)
@@ -109,26 +109,26 @@ func readBase(r *bufio.Reader, has func() SequelReader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := has()
-	list := slices.SortedFunc(slices.Values(base.List), CompareEntries)
-	base.List = nil
+	known := has()
+	list := slices.SortedFunc(slices.Values(known.List), CompareEntries)
+	known.List = nil
 	lacks := false
 	for range count {
 		var first [runSize]byte
 		if _, err := io.ReadFull(r, first[:]); err != nil {
 			return nil, tableError(err)
 		}
-		n, err := sequelNumber(r, "size of a run", int64(MaxEntries-len(base.List)))
+		n, err := sequelNumber(r, "size of a run", int64(MaxEntries-len(known.List)))
 		if err != nil {
 			return nil, err
 		}
 		run := findRun(list, first, int(n))
 		lacks = lacks || run == nil
-		base.List = append(base.List, run...)
+		known.List = append(known.List, run...)
 	}
-	text := base.text()
+	text := known.text()
 	if lacks || !bytes.Equal(mark, markOf(text)) {
-		return nil, ErrOtherBase
+		return nil, ErrOtherKnownData
 	}
 	return text, nil
 }
@@ -136,8 +136,8 @@ func readBase(r *bufio.Reader, has func() SequelReader) ([]byte, error) {
 // findRun finds a run in a list that is sorted by track and number; nil if it has none.
 func findRun(list []Entry, first [runSize]byte, n int) []Entry {
 	last := slices.IndexFunc(list, func(e Entry) bool {
-		sum, known := e.Head.Sum.SHA256()
-		return known && [runSize]byte(sum[:runSize]) == first
+		sum, is := e.Head.Sum.SHA256()
+		return is && [runSize]byte(sum[:runSize]) == first
 	})
 	if begin := last - n + 1; last >= 0 && n > 0 && begin >= 0 && list[begin].Track() == list[last].Track() {
 		return list[begin : last+1]

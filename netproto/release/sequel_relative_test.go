@@ -14,9 +14,9 @@ import (
 )
 
 // relativeVector is packedParts for a reader that has release 1 of realList, a head that is their digest, and a key, as
-// docs/RELEASE-FORMAT.md describes it. baseVector is the base of it.
+// docs/RELEASE-FORMAT.md describes it. knownVector is its known data.
 const (
-	baseVector     = `{"keyid":"00","sig":"` + `"lathe/stable/Linux-x64/1":{"custom":{"hold":false,"killed":false,"number":1,"percent":100},"hashes":{"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},"length":901},` + headVector
+	knownVector    = `{"keyid":"00","sig":"` + `"lathe/stable/Linux-x64/1":{"custom":{"hold":false,"killed":false,"number":1,"percent":100},"hashes":{"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},"length":901},` + headVector
 	headVector     = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	relativeVector = "435103c8f032a1016b86b27301d801360128b52ffd2101d86501006037310a61622f01203522317d0a00efbb49d590f0b10860906f3934135c206f311581ae10a1b930ee392882abababababababababababababababababababababababababababababababab7061746368"
 )
@@ -33,11 +33,11 @@ func realList(n int) (list []release.Entry) {
 func TestRelativeSequelVector(t *testing.T) {
 	t.Parallel()
 	has := release.SequelReader{List: realList(1), Head: []byte(headVector), Keys: []string{"00"}}
-	base := release.MakeSequelBase([][]release.Entry{has.List}, has)
-	if got := base.Text(); got != baseVector {
-		t.Errorf("%s\nwant %s", got, baseVector)
+	known := release.MakeKnownData([][]release.Entry{has.List}, has)
+	if got := known.Text(); got != knownVector {
+		t.Errorf("%s\nwant %s", got, knownVector)
 	}
-	data, err := release.PackSequel(packedParts(), base)
+	data, err := release.PackSequel(packedParts(), known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestRelativeSequels(t *testing.T) {
 		head := parts[2].Data
 		known := list[1 : releases-1] // the first has been dropped, and the last is new
 		has := release.SequelReader{List: list[:releases-1], Head: head, Keys: []string{release.ObjectOf([]byte("300")).Sum.Hex()}}
-		data, err := release.PackSequel(parts, release.MakeSequelBase([][]release.Entry{known}, has))
+		data, err := release.PackSequel(parts, release.MakeKnownData([][]release.Entry{known}, has))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestRelativeSequels(t *testing.T) {
 			"other keys":        {List: has.List, Head: head},
 			"another channel":   {List: others, Head: head, Keys: has.Keys},
 		} {
-			if _, err := readRelative(data, reader); !errors.Is(err, release.ErrOtherBase) {
+			if _, err := readRelative(data, reader); !errors.Is(err, release.ErrOtherKnownData) {
 				t.Errorf("%d releases, %s: %v", releases, what, err)
 			}
 		}
@@ -144,7 +144,7 @@ func TestRelativeSequelsThatAreNone(t *testing.T) {
 		"an unknown run":      "\x01\x6b\x86\xb2\x74\x01",
 		"more than there are": "\x01\x6b\x86\xb2\x73\x02",
 	} {
-		if _, err := readRelative([]byte("CQ\x03mark"+data), has); !errors.Is(err, release.ErrOtherBase) {
+		if _, err := readRelative([]byte("CQ\x03mark"+data), has); !errors.Is(err, release.ErrOtherKnownData) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestRelativeSequelsThatAreNone(t *testing.T) {
 // FuzzRelativeSequel: damaged input is an error, or gives parts within the caps.
 func FuzzRelativeSequel(f *testing.F) {
 	has := release.SequelReader{List: realList(3), Head: []byte("head"), Keys: []string{strings.Repeat("ab", 32)}}
-	data, err := release.PackSequel(realParts(4), release.MakeSequelBase([][]release.Entry{has.List[:1], has.List[1:]}, has))
+	data, err := release.PackSequel(realParts(4), release.MakeKnownData([][]release.Entry{has.List[:1], has.List[1:]}, has))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func FuzzRelativeSequel(f *testing.F) {
 		parts, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(append([]byte("CQ\x03"), data...))), func() release.SequelReader { return has })
 		if err != nil {
 			var fault *release.FormatError
-			if !errors.As(err, &fault) && !errors.Is(err, release.ErrOtherBase) {
+			if !errors.As(err, &fault) && !errors.Is(err, release.ErrOtherKnownData) {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return

@@ -32,7 +32,7 @@ func TestSequelVector(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, sequelVector)
 	}
 	r := bufio.NewReader(bytes.NewReader(data))
-	table, err := release.ReadSequelTable(r, noBase)
+	table, err := release.ReadSequelTable(r, nothingKnown)
 	if err != nil || len(table) != 2 {
 		t.Fatalf("%v, %v", table, err)
 	}
@@ -91,14 +91,14 @@ func TestSequelsThatAreNone(t *testing.T) {
 		"cut in the table":       good[:30],
 		"cut behind a name":      good[:29],
 	} {
-		_, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(data)), noBase)
+		_, err := release.ReadSequelTable(bufio.NewReader(bytes.NewReader(data)), nothingKnown)
 		var fault *release.FormatError
 		if !errors.As(err, &fault) || fault.Document != "sequel" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := release.ReadSequelTable(bufio.NewReader(io.MultiReader(bytes.NewReader(good[:20]), failing{broken})), noBase); !errors.Is(err, broken) {
+	if _, err := release.ReadSequelTable(bufio.NewReader(io.MultiReader(bytes.NewReader(good[:20]), failing{broken})), nothingKnown); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -118,10 +118,10 @@ func FuzzSequel(f *testing.F) {
 	f.Add([]byte("CQ\x01\x01\x09objects/a\x80\x80\x60"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bufio.NewReader(bytes.NewReader(data))
-		table, err := release.ReadSequelTable(r, noBase)
+		table, err := release.ReadSequelTable(r, nothingKnown)
 		if err != nil {
 			var fault *release.FormatError
-			if !errors.As(err, &fault) && !errors.Is(err, release.ErrOtherBase) {
+			if !errors.As(err, &fault) && !errors.Is(err, release.ErrOtherKnownData) {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return

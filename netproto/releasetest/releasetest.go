@@ -138,7 +138,7 @@ func (f *Folder) writeSequel(from, to release.Entry) error {
 	if err != nil {
 		return err
 	}
-	packed, err := release.PackSequel(parts, release.SequelBase{})
+	packed, err := release.PackSequel(parts, release.KnownData{})
 	if err != nil {
 		return err
 	}
