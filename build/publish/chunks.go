@@ -21,8 +21,8 @@ type indexed struct {
 	index   *chunk.Index
 }
 
-// place locates a blob's chunk index: an entry in a set of indexes.
-type place struct {
+// indexPlace locates a blob's chunk index: an entry in a set of indexes.
+type indexPlace struct {
 	set   release.Object
 	entry uint32
 }
@@ -39,7 +39,7 @@ type chunker struct {
 
 // cut cuts blobs that are large enough. New chunks go into packs, and the indexes into sets. grains holds the grain of blobs that
 // have an earlier version, so that a file keeps its grain. It returns the places of the indexes.
-func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]place, error) {
+func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]indexPlace, error) {
 	var total int64
 	var list []indexed
 	for _, sum := range wanted {
@@ -52,7 +52,7 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 			total += n
 		}
 	}
-	places := map[release.Digest]place{}
+	places := map[release.Digest]indexPlace{}
 	if len(list) == 0 {
 		return places, nil
 	}
@@ -89,7 +89,7 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 }
 
 // putIndexes writes sets of indexes, each well below the client's limit, and enters them into the ledger.
-func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Digest]place) error {
+func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Digest]indexPlace) error {
 	n := 0
 	for ; len(list) > 0; n++ {
 		var set []*chunk.Index
@@ -111,7 +111,7 @@ func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Dige
 			return err
 		}
 		for i, sum := range sums {
-			places[sum] = place{o, uint32(i)}
+			places[sum] = indexPlace{o, uint32(i)}
 		}
 	}
 	return k.ledger.EndObjects(cut, n)

@@ -19,7 +19,7 @@
 // An unchanged file costs one stat: path, size, both times and inode stand for the digest that was computed once. Objects of blobs that an
 // earlier release has are reused. Hashing and packing use all cores.
 //
-// An Output, such as a bucket, is updated in the same order: objects, heads, signed lists, timestamp.json. It is as atomic as the folder.
+// A place, such as a bucket, is updated in the same order: objects, heads, signed lists, timestamp.json. It is as atomic as the folder.
 //
 // # Parts
 //
@@ -27,7 +27,7 @@
 // (blobs of earlier releases). For writing, in the order of a publication: digester (digests and their cache), objectStore (files that never
 // change; the only writer of objects and heads), packer, chunker, patchMaker, solidMaker and headWriter, which make these files, trust.Repo (the signed
 // lists), then sequelFiles and plainFiles, which follow from the lists. The ledger is written when a packer's or patchMaker's object has its
-// name. Each Mirror has a state of its own.
+// name. Each UpdatePlaces has a state of its own.
 //
 // A Folder is not safe for concurrent use. One process at a time works on a folder.
 package publish

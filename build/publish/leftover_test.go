@@ -248,8 +248,8 @@ func TestLeftoversAreSwept(t *testing.T) {
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	web := openDir(t, t.TempDir())
-	out := publish.FolderOutput(web)
-	s.mirror(out, false)
+	out := publish.FolderPlace(web)
+	s.updatePlace(out, false)
 	half := []byte("half of one")
 	must(t, s.fs.MkdirAll("sequels", 0o755))
 	must(t, platform.WriteFile(s.fs, "metadata/7.snapshot.json.new", half))
@@ -259,7 +259,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 		must(t, platform.WriteFile(web, name, half))
 	}
 	s.publish(game(t, small(2)), publish.Request{})
-	if sum := s.mirror(out, false); sum.Removed != 5 {
+	if sum := s.updatePlace(out, false); sum.Removed != 5 {
 		t.Errorf("%+v", sum)
 	}
 	for _, fsys := range []platform.FS{s.fs, web} {

@@ -120,7 +120,7 @@ func (s *objectStore) nameFiles(due []waiting) error {
 			err = e
 		}
 		if err == nil {
-			err = s.place(w.file.name, w.name)
+			err = s.rename(w.file.name, w.name)
 		}
 		if err != nil {
 			_ = s.fs.Remove(w.file.name)
@@ -141,8 +141,8 @@ func room(err error) string {
 	return ""
 }
 
-// place renames a finished file.
-func (s *objectStore) place(from, to string) error {
+// rename gives a finished file its name.
+func (s *objectStore) rename(from, to string) error {
 	if err := s.makeFolder(path.Dir(to)); err != nil {
 		return err
 	}

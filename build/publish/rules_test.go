@@ -52,7 +52,7 @@ func TestSetRules(t *testing.T) {
 			}
 			return nil
 		})
-		s.mirror(publish.FolderOutput(web), true)
+		s.updatePlace(publish.FolderPlace(web), true)
 		if got := platform.Size(web, name) > 0; got != want {
 			t.Errorf("%s: at the other place: %v, want %v", what, got, want)
 		}
@@ -76,7 +76,7 @@ func TestSetRules(t *testing.T) {
 	s.ruleIn("stable", nil)
 	has("the third, withdrawn", three, true)
 	must(t, errors.Join(s.fs.Remove(three), web.Remove(three))) // as an earlier program's gc does
-	s.mirror(publish.FolderOutput(web), true)
+	s.updatePlace(publish.FolderPlace(web), true)
 	s.with(func(f *publish.Folder) error {
 		findings, _, err := f.Verify(context.Background())
 		if len(findings) > 0 {

@@ -332,14 +332,14 @@ func TestSequelsAreMirrored(t *testing.T) {
 	s.publish(game(t, small(1)), publish.Request{})
 	s.publish(game(t, small(2)), publish.Request{})
 	to := memory(t)
-	mirror := func() (sum places.Place) {
+	update := func() (sum places.Result) {
 		s.with(func(f *publish.Folder) (err error) {
-			sum, err = mirrorTo(context.Background(), f, publish.FolderOutput(to), true)
+			sum, err = updatePlaceOf(context.Background(), f, publish.FolderPlace(to), true)
 			return err
 		})
 		return sum
 	}
-	mirror()
+	update()
 	same := func() {
 		t.Helper()
 		for _, fsys := range []platform.FS{s.fs, to} {
@@ -357,11 +357,11 @@ func TestSequelsAreMirrored(t *testing.T) {
 		}
 	}
 	same()
-	if sum := mirror(); sum.Files != 0 {
+	if sum := update(); sum.Files != 0 {
 		t.Errorf("nothing has changed: %+v", sum)
 	}
 	s.publish(game(t, small(3)), publish.Request{})
-	mirror()
+	update()
 	same()
 	if _, err := to.Lstat("sequels"); err != nil || isEmpty(to, "sequels") {
 		t.Errorf("no sequels: %v", err)

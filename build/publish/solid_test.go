@@ -126,7 +126,7 @@ func TestSolid(t *testing.T) {
 
 	// Everything that walks over a release knows the parts.
 	web := memory(t)
-	s.mirror(publish.FolderOutput(web), false)
+	s.updatePlace(publish.FolderPlace(web), false)
 	for _, name := range append(parts(first), parts(second)...) {
 		if _, err := web.Lstat(name); err != nil {
 			t.Error(err)

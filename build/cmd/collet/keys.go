@@ -337,7 +337,7 @@ func (k keysRotateCommand) rotate(ctx context.Context, c console.Console) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, others.close()) }()
-	return w.mirror(ctx, others, false)
+	return w.updatePlaces(ctx, others, false)
 }
 
 // draft makes, signs and keeps a draft.

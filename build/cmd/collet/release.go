@@ -287,7 +287,7 @@ func changingWith(ctx context.Context, c console.Console, f folderFlags, a allow
 	if err := work(w, keys); err != nil {
 		return interrupted(ctx, err)
 	}
-	return w.mirror(ctx, others, false)
+	return w.updatePlaces(ctx, others, false)
 }
 
 // unsigned opens a folder and does some work that signs nothing.

@@ -284,5 +284,5 @@ func (r releaseGCCommand) Run(ctx context.Context, c console.Console) (err error
 	if err := w.Collect(ctx, p, keys); err != nil {
 		return interrupted(ctx, err)
 	}
-	return interrupted(ctx, w.mirror(ctx, others, true))
+	return interrupted(ctx, w.updatePlaces(ctx, others, true))
 }

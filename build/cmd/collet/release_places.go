@@ -22,7 +22,7 @@ type outputFlags struct {
 
 // otherPlaces are the places that a command brings up to date.
 type otherPlaces struct {
-	outs    []places.Output
+	opened  []places.Place
 	names   []string // as flags or settings name them
 	flagged bool     // flags name them
 	quorum  int
@@ -64,18 +64,18 @@ func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
 	var lost error
 	left := len(o.names)
 	for _, name := range o.names {
-		out, closer, err := w.openPlace(name)
+		place, closer, err := w.openPlace(name)
 		if err != nil {
 			lost, left = errors.Join(lost, err), left-1
-			out, closer = places.Closed(name, err), io.NopCloser(nil)
+			place, closer = places.Closed(name, err), io.NopCloser(nil)
 		}
 		o.closers = append(o.closers, closer)
-		for _, other := range o.outs {
-			if other.String() == out.String() {
-				return o, console.Usage(fmt.Errorf("%v is named twice; name each place once", out))
+		for _, other := range o.opened {
+			if other.String() == place.String() {
+				return o, console.Usage(fmt.Errorf("%v is named twice; name each place once", place))
 			}
 		}
-		o.outs = append(o.outs, out)
+		o.opened = append(o.opened, place)
 	}
 	if lost != nil && left < places.NeedOf(o.quorum, len(o.names)) {
 		return o, lost
@@ -84,35 +84,35 @@ func (w *workshop) openPlaces(f outputFlags) (o otherPlaces, err error) {
 }
 
 // openPlace opens one place.
-func (w *workshop) openPlace(name string) (places.Output, io.Closer, error) {
-	return publish.OpenOutput(name, os.Getenv, func(notice string) {
+func (w *workshop) openPlace(name string) (places.Place, io.Closer, error) {
+	return publish.OpenPlace(name, os.Getenv, func(notice string) {
 		w.shows.ClearLine()
 		fmt.Fprintln(w.console.Err, notice)
 	})
 }
 
-// errMirrorInterrupted is what mirror says after Ctrl-C. The list is signed by then, so publish would find that nothing has changed.
-var errMirrorInterrupted = errors.New("interrupted: the list is signed, and nothing half done is visible; collet release sync goes on, with the same --to")
+// errUpdateInterrupted is what updatePlaces says after Ctrl-C. The list is signed by then, so publish would find that nothing has changed.
+var errUpdateInterrupted = errors.New("interrupted: the list is signed, and nothing half done is visible; collet release sync goes on, with the same --to")
 
-// mirror brings the places up to date, and tells about each of them.
-func (w *workshop) mirror(ctx context.Context, o otherPlaces, remove bool) error {
-	if len(o.outs) == 0 {
+// updatePlaces brings the places up to date, and tells about each of them.
+func (w *workshop) updatePlaces(ctx context.Context, o otherPlaces, remove bool) error {
+	if len(o.opened) == 0 {
 		return nil
 	}
-	report, err := w.Folder.Mirror(ctx, o.outs, places.Options{Quorum: o.quorum, Remove: remove})
+	report, err := w.UpdatePlaces(ctx, o.opened, places.Options{Quorum: o.quorum, Remove: remove})
 	w.others = report
 	w.shows.ClearLine()
 	for i, p := range report.Places {
 		switch {
 		case p.Err == nil && p.Shown:
 			fmt.Fprintf(w.console.Err, "%s is up to date: %d files written (%s), %d removed\n", p.Name, p.Files, text.Bytes(p.Bytes), p.Removed)
-		case ctx.Err() == nil && len(o.outs) > 1:
+		case ctx.Err() == nil && len(o.opened) > 1:
 			fmt.Fprintln(w.console.Err, leftBehind(report, p))
 			fmt.Fprintf(w.console.Err, "  bring it up to date with: %s\n", w.syncLine(o, i))
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		return errMirrorInterrupted
+		return errUpdateInterrupted
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func placeRows(r places.Report) (rows []placeRow) {
 }
 
 // leftBehind tells what became of a place that is not up to date.
-func leftBehind(r places.Report, p places.Place) string {
+func leftBehind(r places.Report, p places.Result) string {
 	why := "it waits for the others"
 	if p.Err != nil {
 		why = fmt.Sprintf("%s failed: %v", p.Failed, p.Err)
@@ -156,7 +156,7 @@ func leftBehind(r places.Report, p places.Place) string {
 }
 
 // seenAt says what players see at a place that is not up to date.
-func seenAt(r places.Report, p places.Place) string {
+func seenAt(r places.Report, p places.Result) string {
 	switch {
 	case p.Shown:
 		return fmt.Sprintf("its players see version %d of the list, the new one", r.Version)
@@ -172,7 +172,7 @@ func seenAt(r places.Report, p places.Place) string {
 }
 
 // listBefore names the list that a place had.
-func listBefore(p places.Place) string {
+func listBefore(p places.Result) string {
 	if p.Before == 0 {
 		return "no list"
 	}
@@ -211,12 +211,12 @@ func (w *workshop) foreseeOne(ctx context.Context, name string, made publish.Sum
 			return fmt.Sprintf("%s does not exist yet: it would get all files", name), nil
 		}
 	}
-	out, closer, err := w.openPlace(name)
+	place, closer, err := w.openPlace(name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
-	d, err := w.Compare(ctx, out, made.Releases)
+	d, err := w.Compare(ctx, place, made.Releases)
 	if err != nil {
 		return "", err
 	}
@@ -224,7 +224,7 @@ func (w *workshop) foreseeOne(ctx context.Context, name string, made publish.Sum
 	if d.Before > 0 {
 		has = fmt.Sprintf("has version %d of the list, and the folder has %d", d.Before, d.Version)
 	}
-	return fmt.Sprintf("%v %s; it would get %d files (%s) and the new lists", out, has, d.Files, text.Bytes(d.Bytes)), nil
+	return fmt.Sprintf("%v %s; it would get %d files (%s) and the new lists", place, has, d.Files, text.Bytes(d.Bytes)), nil
 }
 
 // releaseSyncCommand is `collet release sync`.
@@ -258,8 +258,8 @@ func (r releaseSyncCommand) Run(ctx context.Context, c console.Console) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, others.close()) }()
-	if len(others.outs) == 0 {
+	if len(others.opened) == 0 {
 		return console.Usage(fmt.Errorf("there is no place to bring up to date: name it with --to, or set Output or Outputs in %s", publish.SettingsFile))
 	}
-	return interrupted(ctx, w.mirror(ctx, others, false))
+	return interrupted(ctx, w.updatePlaces(ctx, others, false))
 }

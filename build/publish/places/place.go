@@ -40,11 +40,11 @@ func afterWrite(err error) string {
 	}
 }
 
-// place is the state of one place in an Update.
-type place struct {
+// placeUpdate is the state of one place in an Update.
+type placeUpdate struct {
 	folder  Folder
-	out     Output
-	result  Place
+	place   Place
+	result  Result
 	stamp   []byte           // its Timestamp before; nil without one
 	there   map[string]int64 // sizes of its files
 	missing []string         // what the present step writes
@@ -54,14 +54,14 @@ type place struct {
 }
 
 // fail records the failure of a step.
-func (p *place) fail(step Step, err error) {
+func (p *placeUpdate) fail(step Step, err error) {
 	if err != nil {
 		p.result.Failed, p.result.Err = step, err
 	}
 }
 
 // look reads the state of the place, and removes unfinished files of killed publishers.
-func (p *place) look(ctx context.Context, version int64) error {
+func (p *placeUpdate) look(ctx context.Context, version int64) error {
 	if err := p.read(ctx, version); err != nil {
 		return err
 	}
@@ -78,15 +78,15 @@ func (p *place) look(ctx context.Context, version int64) error {
 }
 
 // read reads the state of the place.
-func (p *place) read(ctx context.Context, version int64) error {
+func (p *placeUpdate) read(ctx context.Context, version int64) error {
 	if err := p.refuseNewer(ctx, version); err != nil {
 		return err
 	}
 	p.there = map[string]int64{}
 	for _, folder := range folders() {
-		list, err := p.out.List(ctx, folder)
+		list, err := p.place.List(ctx, folder)
 		if err != nil {
-			return advice.Because(err, "", "list %s of %v", folder, p.out)
+			return advice.Because(err, "", "list %s of %v", folder, p.place)
 		}
 		maps.Copy(p.there, list)
 	}
@@ -105,30 +105,30 @@ func (e *NewerError) Error() string {
 }
 
 // refuseNewer reads the place's timestamp and compares it with the folder's.
-func (p *place) refuseNewer(ctx context.Context, version int64) error {
-	data, err := p.out.Get(ctx, Timestamp, trust.MaxTimestamp)
+func (p *placeUpdate) refuseNewer(ctx context.Context, version int64) error {
+	data, err := p.place.Get(ctx, Timestamp, trust.MaxTimestamp)
 	if errors.Is(err, fs.ErrNotExist) {
 		p.result.Known = true
 		return nil
 	}
 	if err != nil {
-		return advice.Because(err, "", "read the signed list of %v", p.out)
+		return advice.Because(err, "", "read the signed list of %v", p.place)
 	}
 	theirs, err := versionOf(data)
 	if err != nil {
-		return advice.Because(err, "remove it if it is not in use", "%s of %v", Timestamp, p.out)
+		return advice.Because(err, "remove it if it is not in use", "%s of %v", Timestamp, p.place)
 	}
 	p.stamp, p.result.Known, p.result.Before = data, true, theirs
 	if theirs > version {
-		return &NewerError{Place: p.out.String(), Theirs: theirs, Ours: version}
+		return &NewerError{Place: p.place.String(), Theirs: theirs, Ours: version}
 	}
 	return nil
 }
 
 // checkLimits reports files for which the place has no room, before anything is written. Those that it has stay until the end.
-func (p *place) checkLimits(wanted ...[]string) error {
+func (p *placeUpdate) checkLimits(wanted ...[]string) error {
 	const others = "a bucket (s3://) and a registry (oci://) have no such limit"
-	limits, files := limitsOf(p.out), len(p.there)
+	limits, files := limitsOf(p.place), len(p.there)
 	if limits.FileSize == 0 && limits.Files == 0 {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p *place) checkLimits(wanted ...[]string) error {
 		for _, name := range names {
 			if n := platform.Size(p.folder.FS, name); limits.FileSize > 0 && n > limits.FileSize {
 				return advice.Wrong("split that file of the game; "+others, "%s has %s, and %v takes at most %s a file",
-					name, text.Bytes(n), p.out, text.Bytes(limits.FileSize))
+					name, text.Bytes(n), p.place, text.Bytes(limits.FileSize))
 			}
 			if _, found := p.there[name]; !found {
 				files++
@@ -148,13 +148,13 @@ func (p *place) checkLimits(wanted ...[]string) error {
 	}
 	if limits.Files > 0 && files > limits.Files {
 		return advice.Wrong("remove old releases with collet release gc --apply, set a lower Patches, or put small files into packs; "+others,
-			"%v takes at most %d files, and the releases have %d", p.out, limits.Files, files)
+			"%v takes at most %d files, and the releases have %d", p.place, limits.Files, files)
 	}
 	return nil
 }
 
 // plan notes which files the place lacks, and returns their bytes.
-func (p *place) plan(names []string) (total int64) {
+func (p *placeUpdate) plan(names []string) (total int64) {
 	p.missing = nil
 	for _, name := range names {
 		n := platform.Size(p.folder.FS, name)
@@ -167,11 +167,11 @@ func (p *place) plan(names []string) (total int64) {
 }
 
 // sendPlanned writes the missing files, several at a time, and makes them durable. named says that the progress names the place.
-func (p *place) sendPlanned(ctx context.Context, named bool) error {
+func (p *placeUpdate) sendPlanned(ctx context.Context, named bool) error {
 	if len(p.missing) == 0 {
 		return nil
 	}
-	workers := cmp.Or(limitsOf(p.out).Uploads, max(atOnce, p.folder.Workers))
+	workers := cmp.Or(limitsOf(p.place).Uploads, max(atOnce, p.folder.Workers))
 	err := parallel.Each(ctx, workers, len(p.missing), func(ctx context.Context, i int) error {
 		name := p.missing[i]
 		err := p.sendOne(ctx, name, true)
@@ -190,15 +190,15 @@ func (p *place) sendPlanned(ctx context.Context, named bool) error {
 }
 
 // sendOne writes one file.
-func (p *place) sendOne(ctx context.Context, name string, lasting bool) error {
+func (p *placeUpdate) sendOne(ctx context.Context, name string, lasting bool) error {
 	in, err := p.folder.FS.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return advice.Because(err, "", "read %s", name)
 	}
 	defer in.Close()
 	n := platform.Size(p.folder.FS, name)
-	if err := p.out.Put(ctx, name, in, n, lasting); err != nil {
-		return advice.Because(err, afterWrite(err), "write %s to %v", name, p.out)
+	if err := p.place.Put(ctx, name, in, n, lasting); err != nil {
+		return advice.Because(err, afterWrite(err), "write %s to %v", name, p.place)
 	}
 	p.files.Add(1)
 	p.bytes.Add(n)
@@ -206,16 +206,16 @@ func (p *place) sendOne(ctx context.Context, name string, lasting bool) error {
 }
 
 // sync makes written files durable.
-func (p *place) sync(ctx context.Context) error {
-	err := p.out.Sync(ctx)
+func (p *placeUpdate) sync(ctx context.Context) error {
+	err := p.place.Sync(ctx)
 	if err == nil {
 		return nil
 	}
-	return advice.Because(err, afterWrite(err), "finish %v", p.out)
+	return advice.Because(err, afterWrite(err), "finish %v", p.place)
 }
 
 // sendTimestamp makes the release visible.
-func (p *place) sendTimestamp(ctx context.Context) error {
+func (p *placeUpdate) sendTimestamp(ctx context.Context) error {
 	if err := p.sendOne(ctx, Timestamp, false); err != nil {
 		return err
 	}
@@ -224,8 +224,8 @@ func (p *place) sendTimestamp(ctx context.Context) error {
 
 // sendSequels writes changed sequels, last of all: they are useless without the new timestamp. Those that don't fit into the place's limits
 // are left out: they only save round trips.
-func (p *place) sendSequels(ctx context.Context) error {
-	limits := limitsOf(p.out)
+func (p *placeUpdate) sendSequels(ctx context.Context) error {
+	limits := limitsOf(p.place)
 	if limits.Sequels > 0 {
 		return p.sendRecentSequels(ctx, limits)
 	}
@@ -251,7 +251,7 @@ func (p *place) sendSequels(ctx context.Context) error {
 }
 
 // sendRecentSequels is sendSequels for a place that keeps the sequels to the last releases only. It removes those before them.
-func (p *place) sendRecentSequels(ctx context.Context, limits upload.Limits) error {
+func (p *placeUpdate) sendRecentSequels(ctx context.Context, limits upload.Limits) error {
 	names, outdated := p.folder.RecentSequels(limits.Sequels)
 	files := p.files.Load() + int64(len(p.there))
 	for _, name := range names {
@@ -276,15 +276,15 @@ func (p *place) sendRecentSequels(ctx context.Context, limits upload.Limits) err
 		}
 	}
 	for _, name := range outdated {
-		if err := p.out.Remove(ctx, name); err != nil {
-			return advice.Because(err, "", "remove %s from %v", name, p.out)
+		if err := p.place.Remove(ctx, name); err != nil {
+			return advice.Because(err, "", "remove %s from %v", name, p.place)
 		}
 	}
 	return nil
 }
 
 // isSame compares a file with the place's copy.
-func (p *place) isSame(ctx context.Context, name string) (bool, error) {
+func (p *placeUpdate) isSame(ctx context.Context, name string) (bool, error) {
 	if n, found := p.there[name]; !found || n != platform.Size(p.folder.FS, name) {
 		return false, nil
 	}
@@ -292,13 +292,13 @@ func (p *place) isSame(ctx context.Context, name string) (bool, error) {
 }
 
 // hasSame is isSame for a file that may not be listed.
-func (p *place) hasSame(ctx context.Context, name string) (bool, error) {
-	theirs, err := p.out.Get(ctx, name, release.MaxSequel)
+func (p *placeUpdate) hasSame(ctx context.Context, name string) (bool, error) {
+	theirs, err := p.place.Get(ctx, name, release.MaxSequel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, advice.Because(err, "", "read %s of %v", name, p.out)
+		return false, advice.Because(err, "", "read %s of %v", name, p.place)
 	}
 	ours, err := platform.ReadFile(p.folder.FS, name, release.MaxSequel)
 	if err != nil {
@@ -308,16 +308,16 @@ func (p *place) hasSame(ctx context.Context, name string) (bool, error) {
 }
 
 // remove removes a file.
-func (p *place) remove(ctx context.Context, name string) error {
-	if err := p.out.Remove(ctx, name); err != nil {
-		return advice.Because(err, "", "remove %s from %v", name, p.out)
+func (p *placeUpdate) remove(ctx context.Context, name string) error {
+	if err := p.place.Remove(ctx, name); err != nil {
+		return advice.Because(err, "", "remove %s from %v", name, p.place)
 	}
 	p.result.Removed++
 	return nil
 }
 
 // removeOthers removes the files that were there before and are not wanted.
-func (p *place) removeOthers(ctx context.Context, wanted ...[]string) error {
+func (p *placeUpdate) removeOthers(ctx context.Context, wanted ...[]string) error {
 	wants := setOf(wanted...)
 	for _, name := range sorted(p.there) {
 		if wants[name] || !IsPublic(name) {

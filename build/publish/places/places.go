@@ -51,9 +51,9 @@ const (
 	UnfinishedExt = ".new"
 )
 
-// Output is a place for a publication, such as a web server's folder or a bucket. Names are those of the release folder. Put and Remove may
+// Place is where a publication is written to beside the release folder: a web server's folder, a bucket, a GitHub release or a registry. Names are those of the release folder. Put and Remove may
 // be called from several goroutines.
-type Output interface {
+type Place interface {
 	// String returns the location, without secrets.
 	String() string
 	// List returns the sizes of all files below a folder.
@@ -68,12 +68,12 @@ type Output interface {
 	Sync(ctx context.Context) error
 }
 
-// limited is an Output with limits. They are complete after a List.
+// limited is a Place with limits. They are complete after a List.
 type limited interface{ Limits() upload.Limits }
 
-// limitsOf returns the limits of an output; none for one without.
-func limitsOf(out Output) upload.Limits {
-	if l, is := out.(limited); is {
+// limitsOf returns the limits of a place; none for one without.
+func limitsOf(p Place) upload.Limits {
+	if l, is := p.(limited); is {
 		return l.Limits()
 	}
 	return upload.Limits{}
@@ -118,8 +118,8 @@ const (
 	StepRemoval   Step = "removing files"
 )
 
-// Place is what became of one place.
-type Place struct {
+// Result is what became of one place.
+type Result struct {
 	Name    string
 	Files   int   // written
 	Bytes   int64 // written
@@ -136,15 +136,15 @@ type Place struct {
 type Report struct {
 	Version int64 // of the folder's signed list
 	Need    int   // how many places had to be brought up to date
-	Places  []Place
+	Places  []Result
 }
 
 // Update brings places up to date with the folder. The error is ctx's, or says that fewer places than needed are up to date; errors.As finds
 // the causes of the places in it. The report tells about each place in both cases.
-func Update(ctx context.Context, f Folder, outs []Output, o Options) (Report, error) {
-	u := &updater{folder: f, need: NeedOf(o.Quorum, len(outs))}
-	for _, out := range outs {
-		u.places = append(u.places, &place{folder: f, out: out, result: Place{Name: out.String()}})
+func Update(ctx context.Context, f Folder, all []Place, o Options) (Report, error) {
+	u := &updater{folder: f, need: NeedOf(o.Quorum, len(all))}
+	for _, one := range all {
+		u.places = append(u.places, &placeUpdate{folder: f, place: one, result: Result{Name: one.String()}})
 	}
 	err := u.update(ctx, o.Remove)
 	r := Report{Version: u.version, Need: u.need}
@@ -162,17 +162,17 @@ type updater struct {
 	version int64 // of the folder's list
 	stamp   []byte
 	lists   []string // names of the signed lists but Timestamp
-	places  []*place
+	places  []*placeUpdate
 }
 
 func (u *updater) update(ctx context.Context, remove bool) error {
 	if err := u.readFolder(); err != nil {
 		return err
 	}
-	if err := u.each(ctx, StepLook, func(ctx context.Context, p *place) error { return p.look(ctx, u.version) }); err != nil {
+	if err := u.each(ctx, StepLook, func(ctx context.Context, p *placeUpdate) error { return p.look(ctx, u.version) }); err != nil {
 		return err
 	}
-	if err := u.each(ctx, StepLook, func(_ context.Context, p *place) error {
+	if err := u.each(ctx, StepLook, func(_ context.Context, p *placeUpdate) error {
 		return p.checkLimits(u.folder.Objects, u.folder.Heads, u.lists)
 	}); err != nil {
 		return err
@@ -188,10 +188,10 @@ func (u *updater) update(ctx context.Context, remove bool) error {
 	if err := u.sendTimestamps(ctx); err != nil {
 		return err
 	}
-	if err := u.each(ctx, StepSequels, func(ctx context.Context, p *place) error { return p.sendSequels(ctx) }); err != nil || !remove {
+	if err := u.each(ctx, StepSequels, func(ctx context.Context, p *placeUpdate) error { return p.sendSequels(ctx) }); err != nil || !remove {
 		return err
 	}
-	return u.each(ctx, StepRemoval, func(ctx context.Context, p *place) error {
+	return u.each(ctx, StepRemoval, func(ctx context.Context, p *placeUpdate) error {
 		return p.removeOthers(ctx, u.folder.Objects, u.folder.Heads, u.lists, []string{Timestamp}, p.sequels)
 	})
 }
@@ -224,12 +224,12 @@ func versionOf(data []byte) (int64, error) {
 }
 
 // living are the places that have not failed.
-func (u *updater) living() []*place {
-	return slices.DeleteFunc(slices.Clone(u.places), func(p *place) bool { return p.result.Err != nil })
+func (u *updater) living() []*placeUpdate {
+	return slices.DeleteFunc(slices.Clone(u.places), func(p *placeUpdate) bool { return p.result.Err != nil })
 }
 
 // each takes a step at all living places at once, and judges the quorum.
-func (u *updater) each(ctx context.Context, step Step, work func(context.Context, *place) error) error {
+func (u *updater) each(ctx context.Context, step Step, work func(context.Context, *placeUpdate) error) error {
 	var wait sync.WaitGroup
 	for _, p := range u.living() {
 		wait.Go(func() { p.fail(step, work(ctx, p)) })
@@ -288,7 +288,7 @@ func (u *updater) send(ctx context.Context, step Step, names []string) error {
 	if total > 0 {
 		u.folder.Start(total)
 	}
-	return u.each(ctx, step, func(ctx context.Context, p *place) error {
+	return u.each(ctx, step, func(ctx context.Context, p *placeUpdate) error {
 		return p.sendPlanned(ctx, len(u.places) > 1)
 	})
 }
@@ -315,12 +315,12 @@ type Difference struct {
 }
 
 // Compare compares a place with the folder and changes nothing.
-func Compare(ctx context.Context, f Folder, out Output) (d Difference, err error) {
+func Compare(ctx context.Context, f Folder, to Place) (d Difference, err error) {
 	u := &updater{folder: f}
 	if err := u.readFolder(); err != nil {
 		return d, err
 	}
-	p := &place{folder: f, out: out}
+	p := &placeUpdate{folder: f, place: to}
 	if err := p.read(ctx, u.version); err != nil {
 		return d, err
 	}

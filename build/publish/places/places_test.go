@@ -193,7 +193,7 @@ func TestUpdateFailures(t *testing.T) {
 						t.Parallel()
 						f := folder(t, files(2))
 						var all []*store
-						var outs []places.Output
+						var outs []places.Place
 						for i := range 3 {
 							one := &store{name: fmt.Sprintf("place %d", i), files: map[string]string{}}
 							if filled {
@@ -219,7 +219,7 @@ func TestUpdateFailures(t *testing.T) {
 							one.fail = nil
 						}
 						r, err = places.Update(t.Context(), f, outs, places.Options{Quorum: quorum, Remove: true})
-						if err != nil || slices.ContainsFunc(r.Places, func(p places.Place) bool { return p.Err != nil }) || len(r.Places) != 3 {
+						if err != nil || slices.ContainsFunc(r.Places, func(p places.Result) bool { return p.Err != nil }) || len(r.Places) != 3 {
 							t.Fatalf("again: %+v, %v", r, err)
 						}
 						for _, one := range all {
@@ -267,7 +267,7 @@ func judge(t *testing.T, step places.Step, met bool, broken int, filled bool, al
 func TestUpdateTimestamps(t *testing.T) {
 	t.Parallel()
 	good, bad := &store{name: "good", files: files(1)}, &store{name: "bad", files: files(1), fail: one("put", places.Timestamp, 0)}
-	r, err := places.Update(t.Context(), folder(t, files(2)), []places.Output{good, bad}, places.Options{})
+	r, err := places.Update(t.Context(), folder(t, files(2)), []places.Place{good, bad}, places.Options{})
 	if err == nil || !strings.Contains(err.Error(), "collet release sync") || good.version() != 2 || bad.version() != 1 || !r.Places[0].Shown || r.Places[1].Shown || r.Places[1].Failed != places.StepTimestamp {
 		t.Errorf("%d, %d: %+v, %v", good.version(), bad.version(), r, err)
 	}
@@ -278,7 +278,7 @@ func TestUpdateOrder(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var order []string
-	var outs []places.Output
+	var outs []places.Place
 	for i := range 3 {
 		outs = append(outs, &store{name: fmt.Sprint(i), files: map[string]string{}, fail: func(operation, name string) bool {
 			mu.Lock()
@@ -307,7 +307,7 @@ func TestUpdateOrder(t *testing.T) {
 func TestUpdateRefusesNewer(t *testing.T) {
 	t.Parallel()
 	old, newer := &store{name: "old", files: files(1)}, &store{name: "newer", files: files(3)}
-	_, err := places.Update(t.Context(), folder(t, files(2)), []places.Output{old, newer}, places.Options{Quorum: 1})
+	_, err := places.Update(t.Context(), folder(t, files(2)), []places.Place{old, newer}, places.Options{Quorum: 1})
 	var found *places.NewerError
 	if !errors.As(err, &found) || found.Place != "newer" || found.Theirs != 3 || len(old.puts)+len(newer.puts) > 0 {
 		t.Errorf("%v; %v, %v", err, old.puts, newer.puts)
@@ -324,7 +324,7 @@ func TestUpdateCanceled(t *testing.T) {
 		}
 		return false
 	}}
-	if _, err := places.Update(ctx, folder(t, files(2)), []places.Output{one}, places.Options{}); !errors.Is(err, context.Canceled) || one.version() != 1 {
+	if _, err := places.Update(ctx, folder(t, files(2)), []places.Place{one}, places.Options{}); !errors.Is(err, context.Canceled) || one.version() != 1 {
 		t.Errorf("%v; list %d", err, one.version())
 	}
 }

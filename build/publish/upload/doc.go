@@ -1,5 +1,5 @@
 // Package upload writes files of a release folder to services: an S3 bucket, the assets of a GitHub release, an OCI registry. Their types have
-// the methods of publish.Output, which says what these promise. Package location says where services keep the files.
+// the methods of places.Place, which says what these promise. Package location says where services keep the files.
 //
 // # Old or new, never both
 //

@@ -123,7 +123,7 @@ func (o *GitHub) load(ctx context.Context) error {
 	return nil
 }
 
-// List implements publish.Output. An asset whose upload was interrupted has the size -1.
+// List implements places.Place. An asset whose upload was interrupted has the size -1.
 func (o *GitHub) List(ctx context.Context, folder string) (map[string]int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,7 +142,7 @@ func (o *GitHub) List(ctx context.Context, folder string) (map[string]int64, err
 	return list, nil
 }
 
-// Get implements publish.Output.
+// Get implements places.Place.
 func (o *GitHub) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
 	a, found, err := o.find(ctx, name)
 	if err != nil {
@@ -167,7 +167,7 @@ func (o *GitHub) find(ctx context.Context, name string) (a gitHubAsset, found bo
 	return a, found, err
 }
 
-// Put implements publish.Output.
+// Put implements places.Place.
 func (o *GitHub) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
 	if err := o.create(ctx); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (o *GitHub) upload(ctx context.Context, name string, data io.ReaderAt, size
 	return nil
 }
 
-// Remove implements publish.Output.
+// Remove implements places.Place.
 func (o *GitHub) Remove(ctx context.Context, name string) error {
 	a, found, err := o.find(ctx, name)
 	if err != nil || !found {
@@ -284,7 +284,7 @@ func (o *GitHub) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// Sync implements publish.Output. An uploaded asset is durable.
+// Sync implements places.Place. An uploaded asset is durable.
 func (o *GitHub) Sync(context.Context) error { return nil }
 
 // jsonBody is the body of a request; nil for none.

@@ -146,7 +146,7 @@ func (o *Registry) manifest(ctx context.Context, tag string) ([]byte, error) {
 	return data, o.fault(err)
 }
 
-// List implements publish.Output. Sequels are not listed: each has a tag of its own.
+// List implements places.Place. Sequels are not listed: each has a tag of its own.
 func (o *Registry) List(ctx context.Context, folder string) (map[string]int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,7 +162,7 @@ func (o *Registry) List(ctx context.Context, folder string) (map[string]int64, e
 	return list, nil
 }
 
-// Get implements publish.Output.
+// Get implements places.Place.
 func (o *Registry) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
 	f, err := o.find(ctx, name)
 	switch {
@@ -215,7 +215,7 @@ func blob(sum string, size int64) v1.Descriptor {
 	return v1.Descriptor{MediaType: "application/octet-stream", Digest: digest.NewDigestFromEncoded(digest.SHA256, sum), Size: size}
 }
 
-// Put implements publish.Output. Readers find the file after the next Sync, and a sequel at once.
+// Put implements places.Place. Readers find the file after the next Sync, and a sequel at once.
 func (o *Registry) Put(ctx context.Context, name string, data io.ReaderAt, size int64, _ bool) error {
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(data, 0, size)); err != nil {
@@ -256,7 +256,7 @@ func (o *Registry) push(ctx context.Context, d v1.Descriptor, data io.Reader) er
 	return o.fault(err)
 }
 
-// Remove implements publish.Output. The registry's own garbage collection removes the blob after the next Sync. The tag of a sequel stays, and
+// Remove implements places.Place. The registry's own garbage collection removes the blob after the next Sync. The tag of a sequel stays, and
 // names no file.
 func (o *Registry) Remove(ctx context.Context, name string) error {
 	if tag := o.at.SequelTag(name); tag != "" {
@@ -273,7 +273,7 @@ func (o *Registry) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// Sync implements publish.Output. It writes the manifests that changed: that of readers last, so that no reader learns of an object that the
+// Sync implements places.Place. It writes the manifests that changed: that of readers last, so that no reader learns of an object that the
 // registry may remove.
 func (o *Registry) Sync(ctx context.Context) error {
 	o.mu.Lock()

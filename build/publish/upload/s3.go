@@ -68,7 +68,7 @@ func OpenS3(address string, getenv func(string) string) (*Bucket, error) {
 
 func (o *Bucket) String() string { return o.shown }
 
-// List implements Output.
+// List implements places.Place.
 func (o *Bucket) List(ctx context.Context, folder string) (map[string]int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends the lister if an error ends the loop
@@ -82,7 +82,7 @@ func (o *Bucket) List(ctx context.Context, folder string) (map[string]int64, err
 	return list, ctx.Err()
 }
 
-// Get implements Output.
+// Get implements places.Place.
 func (o *Bucket) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
 	object, err := o.client.GetObject(ctx, o.bucket, o.prefix+name, minio.GetObjectOptions{})
 	if err != nil {
@@ -99,7 +99,7 @@ func (o *Bucket) Get(ctx context.Context, name string, limit int64) ([]byte, err
 	return data, nil
 }
 
-// Put implements Output.
+// Put implements places.Place.
 func (o *Bucket) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", CacheControl: cacheShort, PartSize: s3Part}
 	if lasting {
@@ -112,12 +112,12 @@ func (o *Bucket) Put(ctx context.Context, name string, data io.ReaderAt, size in
 	return o.fault(err)
 }
 
-// Remove implements Output.
+// Remove implements places.Place.
 func (o *Bucket) Remove(ctx context.Context, name string) error {
 	return o.fault(o.client.RemoveObject(ctx, o.bucket, o.prefix+name, minio.RemoveObjectOptions{}))
 }
 
-// Sync implements Output.
+// Sync implements places.Place.
 func (o *Bucket) Sync(context.Context) error { return nil }
 
 // fault translates a store's error into one of this package.

@@ -27,9 +27,9 @@ import (
 var gitHubToken = map[string]string{"GH_TOKEN": "token"}
 
 // openService opens an output of a service, which is closed at the test's end.
-func openService(t *testing.T, address string, env map[string]string, notice func(string)) places.Output {
+func openService(t *testing.T, address string, env map[string]string, notice func(string)) places.Place {
 	t.Helper()
-	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] }, notice)
+	out, closer, err := publish.OpenPlace(address, func(name string) string { return env[name] }, notice)
 	must(t, err)
 	t.Cleanup(func() { must(t, closer.Close()) })
 	return out
@@ -119,7 +119,7 @@ func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	out := openService(t, f.address(), gitHubToken, unnoticed(t))
-	s.mirror(out, false)
+	s.updatePlace(out, false)
 	f.mu.Lock()
 	f.assets = append(f.assets, fakeAsset{ID: 999, Name: "Lathe-setup.exe", State: "uploaded"})
 	f.fail = func(r *http.Request) int {
@@ -131,7 +131,7 @@ func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 	f.mu.Unlock()
 	s.publish(game(t, small(2)), publish.Request{})
 	folder := s.open()
-	_, err := mirrorTo(context.Background(), folder, out, false)
+	_, err := updatePlaceOf(context.Background(), folder, out, false)
 	must(t, folder.Close())
 	if err == nil || !strings.Contains(err.Error(), "the test says so") || slices.Contains(f.names(), "metadata.timestamp.json") {
 		t.Fatalf("%v, %q", err, f.names())
@@ -139,7 +139,7 @@ func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 	f.fail = nil
 	s.readable(t, f.address()) // a client finds the new timestamp.json meanwhile
 	again := openService(t, f.address(), gitHubToken, unnoticed(t))
-	s.mirror(again, true)
+	s.updatePlace(again, true)
 	s.readable(t, f.address())
 	r, err := s.read(downloaded(t, again), query("stable", linux, 0))
 	if names := f.names(); err != nil || r.Number != 2 || slices.Contains(names, "metadata.timestamp.json.new") || !slices.Contains(names, "Lathe-setup.exe") {
@@ -208,10 +208,10 @@ func TestServicesStopAnywhere(t *testing.T) {
 				do()
 			}
 			s := newStage(t)
-			open := func() places.Output { return openService(t, service.address, gitHubToken, unnoticed(t)) }
+			open := func() places.Place { return openService(t, service.address, gitHubToken, unnoticed(t)) }
 			locked(func() { service.limit(-1) })
 			s.publish(game(t, small(1)), publish.Request{})
-			s.mirror(open(), false)
+			s.updatePlace(open(), false)
 			var restore func()
 			locked(func() { restore = service.save() })
 			s.publish(game(t, small(2)), publish.Request{})
@@ -222,7 +222,7 @@ func TestServicesStopAnywhere(t *testing.T) {
 					service.limit(writes)
 				})
 				folder := s.open()
-				_, stopped := mirrorTo(t.Context(), folder, open(), true)
+				_, stopped := updatePlaceOf(t.Context(), folder, open(), true)
 				must(t, folder.Close())
 				locked(func() { service.limit(-1) })
 				client := s.seen(t, service.address)
@@ -233,7 +233,7 @@ func TestServicesStopAnywhere(t *testing.T) {
 				if r.Number == 2 {
 					news++
 				}
-				s.mirror(open(), true)
+				s.updatePlace(open(), true)
 				if r, err := s.read(s.seen(t, service.address), query("stable", linux, 0)); err != nil || r.Number != 2 {
 					t.Errorf("after %d writes and a second run: release %d, %v", writes, r.Number, err)
 				}
@@ -259,7 +259,7 @@ func TestGitHubLimits(t *testing.T) {
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	folder := s.open()
-	_, err := mirrorTo(context.Background(), folder, openService(t, f.address(), gitHubToken, unnoticed(t)), false)
+	_, err := updatePlaceOf(context.Background(), folder, openService(t, f.address(), gitHubToken, unnoticed(t)), false)
 	must(t, folder.Close())
 	if err == nil || !strings.Contains(err.Error(), "takes at most 9 files") || !strings.Contains(err.Error(), "collet release gc --apply") || len(f.log) != 0 {
 		t.Errorf("%v; %q", err, f.log)
@@ -274,9 +274,9 @@ func TestGitHubFaultsAreNamed(t *testing.T) {
 		{f.address(), "", "set GITHUB_TOKEN"},
 		{f.address(), "other", "Bad credentials; the token in GITHUB_TOKEN needs the permission contents: write"},
 		{"github://team/other?endpoint=" + f.url, "token", "check the name of the repository"},
-		{"gitlab://team/lathe", "token", "is no place for a copy; want a folder"},
+		{"gitlab://team/lathe", "token", "is no place for a publication; want a folder"},
 	} {
-		out, closer, err := publish.OpenOutput(c.address, func(name string) string { return map[string]string{"GITHUB_TOKEN": c.token}[name] }, unnoticed(t))
+		out, closer, err := publish.OpenPlace(c.address, func(name string) string { return map[string]string{"GITHUB_TOKEN": c.token}[name] }, unnoticed(t))
 		if err == nil {
 			err = out.Put(t.Context(), "metadata/1.root.json", bytes.NewReader([]byte("x")), 1, true)
 			must(t, closer.Close())
@@ -322,7 +322,7 @@ func TestServicesHaveSequels(t *testing.T) {
 			const last = 8
 			for n := range last {
 				s.publish(game(t, small(n+1)), publish.Request{})
-				s.mirror(openService(t, address, gitHubToken, unnoticed(t)), false)
+				s.updatePlace(openService(t, address, gitHubToken, unnoticed(t)), false)
 			}
 			mirror, err := download.NewHTTPMirror(address, download.HTTPOptions{})
 			must(t, err)
@@ -397,7 +397,7 @@ func TestRegistryForgets(t *testing.T) {
 	f.blobs["sha256:"+strings.Repeat("a", 64)] = []byte("a")
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
-	if sum := s.mirror(openService(t, f.address(), nil, unnoticed(t)), true); sum.Removed != 1 {
+	if sum := s.updatePlace(openService(t, f.address(), nil, unnoticed(t)), true); sum.Removed != 1 {
 		t.Errorf("%+v", sum)
 	}
 	s.readable(t, f.address())
@@ -423,7 +423,7 @@ func TestRegistryFaultsAreNamed(t *testing.T) {
 	if _, err := openService(t, f.address(), nil, unnoticed(t)).List(t.Context(), "metadata"); err == nil || !strings.Contains(err.Error(), "is in use for something else") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := publish.OpenOutput("oci://h/R", nil, nil); err == nil || !strings.Contains(err.Error(), "lower-case") {
+	if _, _, err := publish.OpenPlace("oci://h/R", nil, nil); err == nil || !strings.Contains(err.Error(), "lower-case") {
 		t.Errorf("%v", err)
 	}
 	if _, err := out.Get(t.Context(), "metadata/2.root.json", 10); errors.Is(err, nil) {

@@ -21,33 +21,33 @@ import (
 	"collet/platform/testwait"
 )
 
-// mirror brings an output up to date.
-func (s *stage) mirror(out places.Output, remove bool) (sum places.Place) {
+// updatePlace brings one place up to date with the stage's folder.
+func (s *stage) updatePlace(to places.Place, remove bool) (sum places.Result) {
 	s.t.Helper()
 	s.with(func(f *publish.Folder) (err error) {
-		sum, err = mirrorTo(context.Background(), f, out, remove)
+		sum, err = updatePlaceOf(context.Background(), f, to, remove)
 		return err
 	})
 	return sum
 }
 
-// mirrorTo brings one place up to date.
-func mirrorTo(ctx context.Context, f *publish.Folder, out places.Output, remove bool) (places.Place, error) {
-	r, err := f.Mirror(ctx, []places.Output{out}, places.Options{Remove: remove})
+// updatePlaceOf brings one place up to date.
+func updatePlaceOf(ctx context.Context, f *publish.Folder, to places.Place, remove bool) (places.Result, error) {
+	r, err := f.UpdatePlaces(ctx, []places.Place{to}, places.Options{Remove: remove})
 	if err != nil {
-		return places.Place{}, err
+		return places.Result{}, err
 	}
 	return r.Places[0], nil
 }
 
-func TestMirrorToAFolder(t *testing.T) {
+func TestUpdateAFolder(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.set("Keep = 10", "Keep = 1")
 	s.publish(game(t, small(1)), publish.Request{})
 	web := openDir(t, t.TempDir())
-	out := publish.FolderOutput(web)
-	if sum := s.mirror(out, false); sum.Files == 0 {
+	out := publish.FolderPlace(web)
+	if sum := s.updatePlace(out, false); sum.Files == 0 {
 		t.Errorf("%+v", sum)
 	}
 	readWeb := func(n int) {
@@ -58,7 +58,7 @@ func TestMirrorToAFolder(t *testing.T) {
 		must(t, errors.Join(err, same(got, small(n).setOf(linux))))
 	}
 	readWeb(1)
-	if sum := s.mirror(out, false); sum.Files != 0 {
+	if sum := s.updatePlace(out, false); sum.Files != 0 {
 		t.Errorf("again: %+v", sum)
 	}
 	for _, name := range []string{publish.SettingsFile, ".collet", "Resources"} {
@@ -67,7 +67,7 @@ func TestMirrorToAFolder(t *testing.T) {
 		}
 	}
 	s.publish(game(t, small(2)), publish.Request{})
-	s.mirror(out, false)
+	s.updatePlace(out, false)
 	readWeb(2)
 	s.with(func(f *publish.Folder) error {
 		plan, err := f.PlanCollect(context.Background(), 0)
@@ -76,7 +76,7 @@ func TestMirrorToAFolder(t *testing.T) {
 		}
 		return f.Collect(context.Background(), plan, s.keys.online())
 	})
-	if sum := s.mirror(out, true); sum.Removed == 0 {
+	if sum := s.updatePlace(out, true); sum.Removed == 0 {
 		t.Errorf("after gc: %+v", sum)
 	}
 	readWeb(2)
@@ -84,7 +84,7 @@ func TestMirrorToAFolder(t *testing.T) {
 	other := newStage(t) // another publisher's folder, with fewer versions
 	f := other.open()
 	defer f.Close()
-	if _, err := mirrorTo(context.Background(), f, out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {
+	if _, err := updatePlaceOf(context.Background(), f, out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {
 		t.Errorf("over a newer one: %v", err)
 	}
 }
@@ -93,8 +93,8 @@ func TestMirrorOrder(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.publish(game(t, small(1)), publish.Request{})
-	log := &loggedOutput{Output: publish.FolderOutput(memory(t))}
-	s.mirror(log, false)
+	log := &loggedPlace{Place: publish.FolderPlace(memory(t))}
+	s.updatePlace(log, false)
 	stage := 0
 	for _, name := range log.names {
 		now := map[string]int{"objects": 0, "releases": 1, "metadata": 2, "sequels": 4}[strings.Split(name, "/")[0]]
@@ -112,9 +112,9 @@ func TestMirrorOrder(t *testing.T) {
 	// It stops anywhere: readers of the other place see nothing, or all of it.
 	for k := range len(log.names) {
 		web := memory(t)
-		broken := &loggedOutput{Output: publish.FolderOutput(web), fail: k + 1}
+		broken := &loggedPlace{Place: publish.FolderPlace(web), fail: k + 1}
 		f := s.open()
-		if _, err := mirrorTo(context.Background(), f, broken, false); !errors.Is(err, errCut) {
+		if _, err := updatePlaceOf(context.Background(), f, broken, false); !errors.Is(err, errCut) {
 			t.Errorf("cut at %d: %v", k, err)
 		}
 		must(t, f.Close())
@@ -122,7 +122,7 @@ func TestMirrorOrder(t *testing.T) {
 		if r, err := s.read(web, query("stable", linux, 0)); (err == nil) != visible {
 			t.Errorf("cut at %d: a reader sees release %d", k, r.Number)
 		}
-		s.mirror(publish.FolderOutput(web), false)
+		s.updatePlace(publish.FolderPlace(web), false)
 		if _, err := s.read(web, query("stable", linux, 0)); err != nil {
 			t.Errorf("cut at %d and done again: %v", k, err)
 		}
@@ -131,16 +131,16 @@ func TestMirrorOrder(t *testing.T) {
 
 var errCut = errors.New("the line was cut")
 
-// loggedOutput notes what is written, and fails from one write on.
-type loggedOutput struct {
-	places.Output
+// loggedPlace notes what is written, and fails from one write on.
+type loggedPlace struct {
+	places.Place
 	mu      sync.Mutex
 	names   []string
 	settled int
 	fail    int
 }
 
-func (l *loggedOutput) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
+func (l *loggedPlace) Put(ctx context.Context, name string, data io.ReaderAt, size int64, lasting bool) error {
 	l.mu.Lock()
 	l.names = append(l.names, name)
 	cut := l.fail > 0 && len(l.names) >= l.fail
@@ -148,16 +148,16 @@ func (l *loggedOutput) Put(ctx context.Context, name string, data io.ReaderAt, s
 	if cut {
 		return errCut
 	}
-	return l.Output.Put(ctx, name, data, size, lasting)
+	return l.Place.Put(ctx, name, data, size, lasting)
 }
 
-func (l *loggedOutput) Sync(ctx context.Context) error {
+func (l *loggedPlace) Sync(ctx context.Context) error {
 	l.settled++
-	return l.Output.Sync(ctx)
+	return l.Place.Sync(ctx)
 }
 
 // downloaded copies a bucket to a folder, so that a reader can be let loose on it.
-func downloaded(t *testing.T, out places.Output) platform.FS {
+func downloaded(t *testing.T, out places.Place) platform.FS {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"objects", "releases", "metadata"} {
@@ -176,14 +176,14 @@ func downloaded(t *testing.T, out places.Output) platform.FS {
 func (s *stage) holds(address string, env map[string]string) {
 	t := s.t.(*testing.T)
 	t.Helper()
-	out, closer, err := publish.OpenOutput(address, func(name string) string { return env[name] }, unnoticed(t))
+	out, closer, err := publish.OpenPlace(address, func(name string) string { return env[name] }, unnoticed(t))
 	must(t, err)
 	defer closer.Close()
 	big := noise(1, 1_000_000)
 	for n := 1; n <= 2; n++ {
 		g := small(n).with(tree{"Resources/Big.zip": big[n:]})
 		s.publish(game(t, g), publish.Request{})
-		sum := s.mirror(out, n == 2)
+		sum := s.updatePlace(out, n == 2)
 		if sum.Files == 0 {
 			t.Errorf("%+v", sum)
 		}
@@ -193,7 +193,7 @@ func (s *stage) holds(address string, env map[string]string) {
 		got, err := r.files(web)
 		must(t, errors.Join(err, same(got, g.setOf(linux))))
 	}
-	if sum := s.mirror(out, true); sum.Files+sum.Removed != 0 {
+	if sum := s.updatePlace(out, true); sum.Files+sum.Removed != 0 {
 		t.Errorf("again: %+v", sum)
 	}
 	if err := out.Remove(context.Background(), "metadata/timestamp.json"); err != nil {
@@ -232,15 +232,15 @@ func TestBucketFaultsAreNamed(t *testing.T) {
 		"s3://u:p@games/x":         "no address of a bucket",
 		"s3://games/?endpoint=a b": "open",
 	} {
-		if _, _, err := publish.OpenOutput(address, func(name string) string { return env[name] }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := publish.OpenPlace(address, func(name string) string { return env[name] }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	address := "s3://nowhere/?insecure=true&region=us-east-1&endpoint=" + fake.Host
-	if _, _, err := publish.OpenOutput(address, func(string) string { return "" }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
+	if _, _, err := publish.OpenPlace(address, func(string) string { return "" }, unnoticed(t)); err == nil || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID") {
 		t.Errorf("no credentials: %v", err)
 	}
-	out, _, err := publish.OpenOutput(address, func(name string) string { return env[name] }, unnoticed(t))
+	out, _, err := publish.OpenPlace(address, func(name string) string { return env[name] }, unnoticed(t))
 	must(t, err)
 	if _, err := out.List(context.Background(), "objects"); err == nil || !strings.Contains(err.Error(), "make the bucket first") {
 		t.Errorf("no bucket: %v", err)

@@ -9,18 +9,18 @@ import (
 	"collet/netproto/release"
 )
 
-// Mirror brings places up to date with the folder, see package places. A quorum of 0 is more than half of them. If remove is set, files that
+// UpdatePlaces brings places up to date with the folder, see package places. A quorum of 0 is more than half of them. If remove is set, files that
 // the folder lacks are removed last.
-func (f *Folder) Mirror(ctx context.Context, outs []places.Output, o places.Options) (places.Report, error) {
+func (f *Folder) UpdatePlaces(ctx context.Context, all []places.Place, o places.Options) (places.Report, error) {
 	p, err := f.published(ctx, f.repo.Entries())
 	if err != nil {
 		return places.Report{}, err
 	}
-	return places.Update(ctx, p, outs, o)
+	return places.Update(ctx, p, all, o)
 }
 
-// Compare tells what Mirror would do at a place once these releases are in the list, too.
-func (f *Folder) Compare(ctx context.Context, out places.Output, more []ReleaseSummary) (places.Difference, error) {
+// Compare tells what UpdatePlaces would do at a place once these releases are in the list, too.
+func (f *Folder) Compare(ctx context.Context, to places.Place, more []ReleaseSummary) (places.Difference, error) {
 	entries := slices.Clone(f.repo.Entries())
 	for _, r := range more {
 		if !r.Already {
@@ -31,7 +31,7 @@ func (f *Folder) Compare(ctx context.Context, out places.Output, more []ReleaseS
 	if err != nil {
 		return places.Difference{}, err
 	}
-	return places.Compare(ctx, p, out)
+	return places.Compare(ctx, p, to)
 }
 
 // published is what places should have for a list of releases.
