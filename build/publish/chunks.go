@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
-	"collet/build/publish/memory"
+	"collet/build/publish/cache"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 )
@@ -30,7 +30,7 @@ type indexPlace struct {
 // chunker cuts blobs into chunks, and writes packs of them and their indexes.
 type chunker struct {
 	store   *objectStore
-	ledger  *memory.Ledger
+	ledger  *cache.Ledger
 	meter   *meter
 	workers int
 	minimum int64 // size in bytes of a blob that is cut
@@ -106,8 +106,8 @@ func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Dige
 		if err != nil {
 			return advice.Because(err, "", "indexes of chunks")
 		}
-		o, key := release.ObjectOf(data), memory.RowKey(cut, n)
-		if err := k.store.putAs(data, o, o.Path(), func() error { return k.ledger.AddResult(key, memory.Result{Object: o}) }); err != nil {
+		o, key := release.ObjectOf(data), cache.RowKey(cut, n)
+		if err := k.store.putAs(data, o, o.Path(), func() error { return k.ledger.AddResult(key, cache.Result{Object: o}) }); err != nil {
 			return err
 		}
 		for i, sum := range sums {

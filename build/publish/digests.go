@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/cache"
 	"collet/build/publish/game"
-	"collet/build/publish/memory"
 	"collet/build/publish/parallel"
 	"collet/netproto/release"
 	"collet/platform"
@@ -32,11 +32,11 @@ type digester struct {
 
 // addDigests computes the digest of every file of a folder. Unchanged files come from the cache.
 func (d *digester) addDigests(ctx context.Context, fsys platform.FS, folder string, files []*game.File) error {
-	cache := memory.LoadDigests(d.fs, fsys.Path(folder))
+	digests := cache.LoadDigests(d.fs, fsys.Path(folder))
 	var missing []*game.File
 	total := int64(0)
 	for _, file := range files {
-		sum, known := cache.Find(fsys.Path(file.Name), file.Info)
+		sum, known := digests.Find(fsys.Path(file.Name), file.Info)
 		if file.Sum = sum; !known {
 			missing = append(missing, file)
 			total += file.Info.Size()
@@ -52,14 +52,14 @@ func (d *digester) addDigests(ctx context.Context, fsys platform.FS, folder stri
 		mu.Lock()
 		defer mu.Unlock()
 		if missing[i].Sum = sum; err == nil {
-			cache.Add(fsys.Path(missing[i].Name), missing[i].Info, sum, now)
+			digests.Add(fsys.Path(missing[i].Name), missing[i].Info, sum, now)
 		}
 		return err
 	})
 	if len(missing) == 0 {
 		return err
 	}
-	return errors.Join(err, cache.Save(d.fs))
+	return errors.Join(err, digests.Save(d.fs))
 }
 
 func (d *digester) digestOf(ctx context.Context, fsys platform.FS, file *game.File) (release.Digest, error) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"collet/build/advice"
-	"collet/build/publish/memory"
+	"collet/build/publish/cache"
 	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
@@ -55,7 +55,7 @@ type Folder struct {
 	proposed bool // a proposal was written
 	meter    *meter
 	workers  int
-	ledger   *memory.Ledger // nil if the folder is read only
+	ledger   *cache.Ledger // nil if the folder is read only
 
 	// Reading.
 	releases *releases
@@ -133,7 +133,7 @@ func (f *Folder) openFolder() (err error) {
 	if err != nil {
 		return err
 	}
-	f.ledger, err = memory.OpenLedger(f.fs)
+	f.ledger, err = cache.OpenLedger(f.fs)
 	f.packer.ledger, f.chunker.ledger, f.patches.ledger, f.solids.ledger = f.ledger, f.ledger, f.ledger, f.ledger
 	return err
 }

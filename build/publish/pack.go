@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"collet/build/advice"
-	"collet/build/publish/memory"
+	"collet/build/publish/cache"
 	"collet/netproto/chunk"
 	"collet/netproto/release"
 	"collet/platform"
@@ -17,26 +17,26 @@ import (
 // packer makes whole objects of blobs. It is safe for concurrent use.
 type packer struct {
 	store     *objectStore
-	ledger    *memory.Ledger
+	ledger    *cache.Ledger
 	maxBrotli int64 // as chunk.PackObjectOptions takes it
 	effort    chunk.Effort
 	pool      sync.Pool // of *chunk.ObjectPacker
 }
 
 // packWhole makes the whole object of a blob with a number of workers, unless the ledger has it and it exists.
-func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest, workers int) (memory.Result, error) {
-	if m, known := p.ledger.FindResult(memory.WholeKey(sum)); known && p.store.has(m.Object) {
+func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest, workers int) (cache.Result, error) {
+	if m, known := p.ledger.FindResult(cache.WholeKey(sum)); known && p.store.has(m.Object) {
 		p.store.touch(m.Object)
 		return m, nil
 	}
 	in, err := b.openBlob(ctx, sum)
 	if err != nil {
-		return memory.Result{}, err
+		return cache.Result{}, err
 	}
 	defer in.Close()
 	out, err := p.store.create()
 	if err != nil {
-		return memory.Result{}, err
+		return cache.Result{}, err
 	}
 	length := b.size(sum)
 	packer, _ := p.pool.Get().(*chunk.ObjectPacker)
@@ -47,18 +47,18 @@ func (p *packer) packWhole(ctx context.Context, b *blobs, sum release.Digest, wo
 	encoding, packed, err := packer.Pack(ctx, out, in, length, chunk.PackObjectOptions{MaxBrotli: p.maxBrotli, Workers: workers, Effort: p.effort})
 	if err != nil {
 		out.drop()
-		return memory.Result{}, advice.Because(err, room(err), "pack %s", b.name(sum))
+		return cache.Result{}, advice.Because(err, room(err), "pack %s", b.name(sum))
 	}
-	m := memory.Result{Encoding: release.Encoding(encoding.String())}
+	m := cache.Result{Encoding: release.Encoding(encoding.String())}
 	if m.Object, err = sumFile(out, packed); err != nil {
 		out.drop()
-		return memory.Result{}, advice.Because(err, "", "read back the object of %s", b.name(sum))
+		return cache.Result{}, advice.Because(err, "", "read back the object of %s", b.name(sum))
 	}
 	if encoding == chunk.Stored && m.Object.Sum != sum {
 		out.drop()
-		return memory.Result{}, advice.Wrong("publish when nothing writes there", "%s changed while it was packed", b.name(sum))
+		return cache.Result{}, advice.Wrong("publish when nothing writes there", "%s changed while it was packed", b.name(sum))
 	}
-	return m, p.store.finish(out, m.Object, func() error { return p.ledger.AddResult(memory.WholeKey(sum), m) })
+	return m, p.store.finish(out, m.Object, func() error { return p.ledger.AddResult(cache.WholeKey(sum), m) })
 }
 
 // unpacker decodes whole objects of earlier releases into temporary files, each once. It is safe for concurrent use.

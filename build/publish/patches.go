@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"collet/build/advice"
-	"collet/build/publish/memory"
+	"collet/build/publish/cache"
 	"collet/netproto/delta"
 	"collet/netproto/release"
 )
@@ -40,7 +40,7 @@ type PatchSummary struct {
 // patchMaker makes set patches. The ledger says which were made before.
 type patchMaker struct {
 	store   *objectStore
-	ledger  *memory.Ledger
+	ledger  *cache.Ledger
 	meter   *meter
 	workers int
 	memory  int64 // in bytes, at most
@@ -122,7 +122,7 @@ func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) 
 	s.Whole = bytesWithoutPatch(old, fresh)
 	var made bool
 	ref.Object, made, err = pm.makeObject(old, fresh, patchJob{
-		key: memory.PatchKey(old.sum, fresh.sum), name: "patch",
+		key: cache.PatchKey(old.sum, fresh.sum), name: "patch",
 		make: func(out io.Writer) (int64, error) {
 			stats, err := delta.MakeSetPatch(ctx, out, b.side(ctx, old.listing), b.side(ctx, fresh.listing), delta.SetPatchOptions{
 				Workers: pm.workers, MaxMemory: pm.memory, MaxBytes: max(s.Whole, 1), Progress: pm.meter.setBytes,
@@ -171,7 +171,7 @@ func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Obj
 	n, err := job.make(out)
 	if errors.Is(err, delta.ErrPatchTooLarge) {
 		out.drop()
-		return o, false, pm.ledger.AddResult(job.key, memory.Result{})
+		return o, false, pm.ledger.AddResult(job.key, cache.Result{})
 	}
 	if err == nil {
 		o, err = sumFile(out, n)
@@ -187,7 +187,7 @@ func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Obj
 		out.drop()
 		return o, false, advice.Because(err, "report this; publish with --patches 0 until then", "the %s from release %d to %d for %s does not apply", job.name, old.entry.Number, fresh.entry.Number, fresh.entry.Target)
 	}
-	return o, true, pm.store.finish(out, o, func() error { return pm.ledger.AddResult(job.key, memory.Result{Object: o}) })
+	return o, true, pm.store.finish(out, o, func() error { return pm.ledger.AddResult(job.key, cache.Result{Object: o}) })
 }
 
 const tooLarge = "it would save too little"

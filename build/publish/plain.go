@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"collet/build/advice"
+	"collet/build/publish/cache"
 	"collet/build/publish/game"
-	"collet/build/publish/memory"
 	"collet/build/publish/parallel"
 	"collet/netproto/product"
 	"collet/netproto/release"
@@ -108,13 +108,13 @@ func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]re
 	if err := errors.Join(p.store.sync(), p.sweep()); err != nil {
 		return err
 	}
-	cache := memory.LoadDigests(p.fs, p.fs.Path(release.PlainFolder))
+	digests := cache.LoadDigests(p.fs, p.fs.Path(release.PlainFolder))
 	for _, file := range linked {
 		if info, err := p.fs.Lstat(file.Name); err == nil {
-			cache.Carry(p.fs.Path(file.Name), file.Info, info, file.Sum, began)
+			digests.Carry(p.fs.Path(file.Name), file.Info, info, file.Sum, began)
 		}
 	}
-	return cache.Save(p.fs)
+	return digests.Save(p.fs)
 }
 
 // unusedName returns a free folder name for unused plain files.

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"collet/build/advice"
-	"collet/build/publish/memory"
+	"collet/build/publish/cache"
 	"collet/build/publish/parallel"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
@@ -35,7 +35,7 @@ const (
 type solidMaker struct {
 	store    *objectStore
 	releases *releases
-	ledger   *memory.Ledger
+	ledger   *cache.Ledger
 	meter    *meter
 	workers  int
 	memory   int64 // in bytes, at most, beside one group
@@ -245,7 +245,7 @@ func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.C
 	var list []release.Object
 	for i, part := range parts {
 		o := release.ObjectOf(part)
-		if err := m.store.putAs(part, o, o.Path(), func() error { return m.ledger.AddResult(memory.RowKey(key, i), memory.Result{Object: o}) }); err != nil {
+		if err := m.store.putAs(part, o, o.Path(), func() error { return m.ledger.AddResult(cache.RowKey(key, i), cache.Result{Object: o}) }); err != nil {
 			return nil, err
 		}
 		list = append(list, o)

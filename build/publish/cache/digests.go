@@ -1,6 +1,7 @@
-// Package memory has what a release folder remembers between publications, so that the next one repeats nothing: the digests of the game's
-// files, and the objects that were made of contents. It is in the folder's private part. Without it a publication only takes longer.
-package memory
+// Package cache keeps the results of earlier work on a release folder, so that the next publication repeats nothing: the digests of the game's
+// files (Digests), and which objects were made of which contents (Ledger). Its files are in the folder's private part. Without them a publication
+// only takes longer.
+package cache
 
 import (
 	"bufio"
