@@ -158,7 +158,7 @@ func putPromoted(ctx context.Context, f *Folder, e, line release.Entry, percent 
 	if err != nil {
 		return s, err
 	}
-	fresh, err := f.releases.readOrigin(e)
+	fresh, err := f.releases.readLists(e)
 	if err != nil {
 		return s, err
 	}
@@ -167,7 +167,7 @@ func putPromoted(ctx context.Context, f *Folder, e, line release.Entry, percent 
 	if err := b.addSet(fresh.listing, fresh.sources); err != nil {
 		return s, advice.Because(err, "run collet release verify", "release %s", e.Path())
 	}
-	from, passed, err := f.releases.origins(line, f.settings.Patches, nil)
+	from, skipped, err := f.releases.selectEarlier(line, f.settings.Patches, nil)
 	if err != nil {
 		return s, err
 	}
@@ -182,7 +182,7 @@ func putPromoted(ctx context.Context, f *Folder, e, line release.Entry, percent 
 	if h.Patches, s.Patches, err = f.patches.makeAll(ctx, b, fresh, from); err != nil {
 		return s, err
 	}
-	s.Patches = append(s.Patches, passed...)
+	s.Patches = append(s.Patches, skipped...)
 	for _, p := range old { // players may come over from the first channel, too
 		if _, there := h.PatchFrom(p.From); !there && len(h.Patches) < release.MaxPatches {
 			h.Patches = append(h.Patches, p)

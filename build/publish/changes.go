@@ -19,7 +19,7 @@ const (
 
 // changeSteps compares a release with the previous one that has another set, and takes over that one's own steps. It stops at a release that
 // can't be read. last is the newest release with another set, or nil.
-func (r *releases) changeSteps(to origin) (last *origin, steps []delta.ChangeStep) {
+func (r *releases) changeSteps(to releaseLists) (last *releaseLists, steps []delta.ChangeStep) {
 	next := to
 	for i, e := range r.earlier(to.entry) {
 		if i == maxCompared {
@@ -35,7 +35,7 @@ func (r *releases) changeSteps(to origin) (last *origin, steps []delta.ChangeSte
 				break
 			}
 			steps = append(steps, delta.ChangeStep{From: delta.MarkOf(h.Listing.Sum), Paths: delta.ChangedPaths(listing, next.listing)})
-			next = origin{entry: e, listing: listing, sum: h.Listing.Sum}
+			next = releaseLists{entry: e, listing: listing, sum: h.Listing.Sum}
 			if last == nil {
 				before := next
 				last = &before
@@ -65,7 +65,7 @@ func (r *releases) deltaIndex(h release.Head) (table *delta.Changes, data []byte
 }
 
 // readDeltaIndex reads the delta index of a published release.
-func (o *origin) readDeltaIndex(r *releases, h release.Head) (err error) {
+func (o *releaseLists) readDeltaIndex(r *releases, h release.Head) (err error) {
 	o.object = h.Changes
 	if o.changes, _, err = r.deltaIndex(h); err != nil {
 		return advice.Because(err, "run collet release verify", "changes of release %s", o.entry.Path())
@@ -74,7 +74,7 @@ func (o *origin) readDeltaIndex(r *releases, h release.Head) (err error) {
 }
 
 // reach returns how many bytes of the delta index a client with the given set needs; 0 if the index does not cover it.
-func (o origin) reach(from release.Digest) int64 {
+func (o releaseLists) reach(from release.Digest) int64 {
 	if o.changes == nil {
 		return 0
 	}
@@ -82,13 +82,13 @@ func (o origin) reach(from release.Digest) int64 {
 }
 
 // listsCost is what a client with an older set and without a patch fetches to obtain the new listing and sources.
-func (o origin) listsCost(old release.Digest) acquire.Cost {
+func (o releaseLists) listsCost(old release.Digest) acquire.Cost {
 	reach := o.reach(old)
 	cost := acquire.AskChanges(o.object.Size, reach)
-	if reach > 0 && cost.Bytes < o.lists {
+	if reach > 0 && cost.Bytes < o.packed {
 		return cost
 	}
-	cost.Bytes += o.lists
+	cost.Bytes += o.packed
 	cost.RoundTrips += 2
 	return cost
 }

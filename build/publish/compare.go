@@ -37,7 +37,7 @@ type Change struct {
 // values that clients assume before they have measured their link.
 func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acquire.Link) (Update, error) {
 	u := Update{Entry: e}
-	fresh, err := f.releases.readOrigin(e)
+	fresh, err := f.releases.readLists(e)
 	if err != nil {
 		return u, err
 	}
@@ -47,7 +47,7 @@ func (f *Folder) Update(ctx context.Context, e release.Entry, last int, line acq
 			break
 		}
 		if i == 0 {
-			o, err := f.releases.readOrigin(before)
+			o, err := f.releases.readLists(before)
 			if err != nil {
 				return u, err
 			}

@@ -57,11 +57,11 @@ func (f *Folder) Estimate(ctx context.Context, channel, target string, old, fres
 // estimate is Estimate for one target. Without chunks that way is not planned, which takes most of the time.
 func (r *releases) estimate(ctx context.Context, from, to release.Entry, line acquire.Link, chunks bool) (Estimate, error) {
 	e := Estimate{Target: to.Target, Old: from.Number, New: to.Number, Patch: Way{Bytes: -1}, Expanded: Way{Bytes: -1}, Chunks: Way{Bytes: -1}}
-	old, err := r.readOrigin(from)
+	old, err := r.readLists(from)
 	if err != nil {
 		return e, err
 	}
-	fresh, err := r.readOrigin(to)
+	fresh, err := r.readLists(to)
 	if err != nil {
 		return e, err
 	}
@@ -107,7 +107,7 @@ func (r *releases) estimate(ctx context.Context, from, to release.Entry, line ac
 }
 
 // estimateFirst says what a client without any file of the game fetches. Only the client's choice is filled in.
-func (r *releases) estimateFirst(to release.Entry, fresh origin, line acquire.Link) (Estimate, error) {
+func (r *releases) estimateFirst(to release.Entry, fresh releaseLists, line acquire.Link) (Estimate, error) {
 	e := Estimate{Target: to.Target, New: to.Number, Files: len(fresh.listing)}
 	h, err := r.head(to)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *releases) estimateFirst(to release.Entry, fresh origin, line acquire.Li
 }
 
 // chunkWay plans like a client that has the old set. A blob without an index is fetched whole.
-func (r *releases) chunkWay(ctx context.Context, old, fresh origin, lacking []release.Source, line acquire.Link) (w Way, err error) {
+func (r *releases) chunkWay(ctx context.Context, old, fresh releaseLists, lacking []release.Source, line acquire.Link) (w Way, err error) {
 	lists := fresh.listsCost(old.sum)
 	w = Way{Bytes: lists.Bytes, Asked: lists.RoundTrips}
 	var files []*chunk.Index

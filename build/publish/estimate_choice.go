@@ -20,7 +20,7 @@ import (
 type chooser struct {
 	releases   *releases
 	line       acquire.Link
-	old, fresh origin
+	old, fresh releaseLists
 	head       release.Head
 	indexes    [2]indexes // of the old and of the new release
 
@@ -148,7 +148,7 @@ func (c *chooser) addHead() {
 		c.now.Patch = patch.Size
 	}
 	cost := c.fresh.listsCost(c.old.sum)
-	near := c.fresh.reach(c.old.sum) > 0 && cost.Bytes < c.fresh.lists
+	near := c.fresh.reach(c.old.sum) > 0 && cost.Bytes < c.fresh.packed
 	switch {
 	case c.old.sum == c.fresh.sum:
 	case near && !found: // listing and sources at once

@@ -26,7 +26,7 @@ func expandedKey(from, to release.Digest) string {
 
 // makeExpanded makes one expanded set patch, or reuses an existing one. patch is the size of the set patch, 0 without one, and whole what
 // it replaces, in bytes. The result is zero if it would save too little.
-func (pm *patchMaker) makeExpanded(ctx context.Context, b *blobs, old, fresh origin, patch, whole int64) (release.Object, error) {
+func (pm *patchMaker) makeExpanded(ctx context.Context, b *blobs, old, fresh releaseLists, patch, whole int64) (release.Object, error) {
 	if patch == 0 {
 		patch = whole
 	}
@@ -51,7 +51,7 @@ func (pm *patchMaker) makeExpanded(ctx context.Context, b *blobs, old, fresh ori
 }
 
 // verifyExpanded applies an expanded set patch like a client, so that a wrong one is never published.
-func (pm *patchMaker) verifyExpanded(ctx context.Context, b *blobs, patch io.Reader, old, fresh origin) error {
+func (pm *patchMaker) verifyExpanded(ctx context.Context, b *blobs, patch io.Reader, old, fresh releaseLists) error {
 	p, err := deflate.OpenPatch(patch, old.listing, fresh.sum)
 	if err != nil {
 		return err

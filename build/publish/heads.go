@@ -16,7 +16,7 @@ type headWriter struct {
 }
 
 // putLists writes the objects that every head names.
-func (w *headWriter) putLists(h *release.Head, to *origin, notes map[string][]byte) error {
+func (w *headWriter) putLists(h *release.Head, to *releaseLists, notes map[string][]byte) error {
 	packed, ref, err := to.listing.Pack()
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (w *headWriter) putLists(h *release.Head, to *origin, notes map[string][]by
 	if _, err := w.store.putObject(packed); err != nil {
 		return err
 	}
-	to.sum, to.lists = ref.Sum, ref.Object.Size+h.Sources.Size
+	to.sum, to.packed = ref.Sum, ref.Object.Size+h.Sources.Size
 	if err := w.putDeltaIndex(h, to); err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ func (w *headWriter) putLists(h *release.Head, to *origin, notes map[string][]by
 }
 
 // putDeltaIndex writes the delta index of a release against earlier ones of its channel and target, where the lists are large.
-func (w *headWriter) putDeltaIndex(h *release.Head, to *origin) error {
+func (w *headWriter) putDeltaIndex(h *release.Head, to *releaseLists) error {
 	h.Changes, to.changes, to.object = release.Object{}, nil, release.Object{}
-	if to.lists < minChangedLists {
+	if to.packed < minChangedLists {
 		return nil
 	}
 	last, steps := w.releases.changeSteps(*to)
-	data, err := delta.EncodeChanges(steps, to.listing, to.sources, to.lists*changesShare/100)
+	data, err := delta.EncodeChanges(steps, to.listing, to.sources, to.packed*changesShare/100)
 	if err != nil {
 		return advice.Because(err, "run collet release verify", "what changed in the release for %s", h.Target)
 	}

@@ -46,8 +46,8 @@ type patchMaker struct {
 	memory  int64 // in bytes, at most
 }
 
-// makeAll makes the patches of one release from its origins. Origins with the same set share one.
-func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to origin, from []origin) (refs []release.PatchRef, list []PatchSummary, err error) {
+// makeAll makes the patches to one release from earlier ones. Earlier releases with the same set share one.
+func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to releaseLists, from []releaseLists) (refs []release.PatchRef, list []PatchSummary, err error) {
 	for _, o := range from {
 		if err := b.addSet(o.listing, o.sources); err != nil {
 			return nil, nil, advice.Because(err, "run collet release verify", "release %s", o.entry.Path())
@@ -91,7 +91,7 @@ func (pm *patchMaker) makeAll(ctx context.Context, b *blobs, to origin, from []o
 const reservedPatches = 1
 
 // bytesWithoutPatch is how many bytes a client with the old set fetches without a patch: lists and whole objects.
-func bytesWithoutPatch(old, fresh origin) (sum int64) {
+func bytesWithoutPatch(old, fresh releaseLists) (sum int64) {
 	sum = fresh.listsCost(old.sum).Bytes
 	have := map[release.Digest]bool{}
 	for _, f := range old.listing {
@@ -107,7 +107,7 @@ func bytesWithoutPatch(old, fresh origin) (sum int64) {
 }
 
 // wholeBytes is the size of the whole objects of some contents.
-func (o origin) wholeBytes(contents []release.Digest) (sum int64) {
+func (o releaseLists) wholeBytes(contents []release.Digest) (sum int64) {
 	for _, content := range contents {
 		if s, found := o.sources.Find(content); found {
 			sum += s.Whole.Size
@@ -117,7 +117,7 @@ func (o origin) wholeBytes(contents []release.Digest) (sum int64) {
 }
 
 // makeOne makes one set patch, or reuses an existing one.
-func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh origin) (ref release.PatchRef, s PatchSummary, err error) {
+func (pm *patchMaker) makeOne(ctx context.Context, b *blobs, old, fresh releaseLists) (ref release.PatchRef, s PatchSummary, err error) {
 	ref.From = old.sum
 	s.Whole = bytesWithoutPatch(old, fresh)
 	var made bool
@@ -156,7 +156,7 @@ type patchJob struct {
 }
 
 // makeObject makes a patch and verifies it, unless the ledger knows it. The object is zero if it would save too little.
-func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Object, made bool, err error) {
+func (pm *patchMaker) makeObject(old, fresh releaseLists, job patchJob) (o release.Object, made bool, err error) {
 	if m, known := pm.ledger.FindResult(job.key); known && (m.Object.IsZero() || pm.store.has(m.Object)) {
 		if !m.Object.IsZero() {
 			pm.store.touch(m.Object)
@@ -193,7 +193,7 @@ func (pm *patchMaker) makeObject(old, fresh origin, job patchJob) (o release.Obj
 const tooLarge = "it would save too little"
 
 // verifyPatch applies a patch like a client, so that a wrong patch is never published.
-func verifyPatch(ctx context.Context, b *blobs, patch io.Reader, old, fresh origin) error {
+func verifyPatch(ctx context.Context, b *blobs, patch io.Reader, old, fresh releaseLists) error {
 	p, err := delta.OpenSetPatch(patch, old.listing, fresh.sum)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (p *plainFiles) update(ctx context.Context) error {
 		if e.Number != number {
 			continue // its binaries would not fit the resources of the newest release
 		}
-		o, err := p.releases.readOrigin(e)
+		o, err := p.releases.readLists(e)
 		if err == nil && describesProgram(o.listing) {
 			continue // an engine's client can't run it, and would verify code by a checksum only
 		}

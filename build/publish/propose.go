@@ -221,7 +221,7 @@ func (t *taking) takeAll(ctx context.Context) ([]Finding, error) {
 	if err := t.folder.store.sync(); err != nil { // the files have their names from here on
 		return nil, err
 	}
-	heads, origins := make([]release.Head, len(t.entries)), make([]origin, len(t.entries))
+	heads, lists := make([]release.Head, len(t.entries)), make([]releaseLists, len(t.entries))
 	for _, step := range []func(i int) ([]release.Object, error){
 		func(i int) (_ []release.Object, err error) {
 			delete(releases.heads, t.entries[i].Head)
@@ -229,12 +229,12 @@ func (t *taking) takeAll(ctx context.Context) ([]Finding, error) {
 			return listsOf(heads[i]), err
 		},
 		func(i int) (_ []release.Object, err error) {
-			if origins[i], err = releases.readOrigin(t.entries[i]); err != nil {
+			if lists[i], err = releases.readLists(t.entries[i]); err != nil {
 				return nil, err
 			}
-			return releases.contentsOf(heads[i], origins[i])
+			return releases.contentsOf(heads[i], lists[i])
 		},
-		func(i int) ([]release.Object, error) { return releases.packsOf(origins[i].sources) },
+		func(i int) ([]release.Object, error) { return releases.packsOf(lists[i].sources) },
 	} {
 		if err := t.takeStep(ctx, step); err != nil {
 			return nil, err

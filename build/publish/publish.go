@@ -71,9 +71,9 @@ type publication struct {
 	request  Request
 	game     *game.Folder
 	blobs    *blobs
-	origins  map[string][]origin // by target
-	passed   map[string][]PatchSummary
-	before   map[string]origin // the release before, by target
+	earlier  map[string][]releaseLists // releases from which patches are made, by target
+	skipped  map[string][]PatchSummary // those that are damaged, by target
+	before   map[string]releaseLists   // the release before, by target
 	listings map[string]release.Listing
 	known    map[release.Digest]release.Source // of earlier releases
 	summary  Summary
@@ -108,8 +108,8 @@ func (f *Folder) Publish(ctx context.Context, gameFolder platform.FS, r Request,
 		return Summary{}, err
 	}
 	p := &publication{
-		Folder: f, request: r, game: g, blobs: newBlobs(f.unpacker), origins: map[string][]origin{},
-		passed: map[string][]PatchSummary{}, before: map[string]origin{},
+		Folder: f, request: r, game: g, blobs: newBlobs(f.unpacker), earlier: map[string][]releaseLists{},
+		skipped: map[string][]PatchSummary{}, before: map[string]releaseLists{},
 		listings: map[string]release.Listing{}, known: map[release.Digest]release.Source{},
 	}
 	if err := p.publishAll(ctx, keys); err != nil {
@@ -217,7 +217,7 @@ func (p *publication) selectTargets() (targets []string, err error) {
 		}
 		targets = append(targets, t)
 		// The newest release is read even without a patch from it: its objects are reused.
-		from, passed, err := p.releases.origins(p.entryFor(t), max(last, 1), p.request.PatchFrom)
+		from, skipped, err := p.releases.selectEarlier(p.entryFor(t), max(last, 1), p.request.PatchFrom)
 		if err != nil {
 			return nil, err
 		}
@@ -226,10 +226,10 @@ func (p *publication) selectTargets() (targets []string, err error) {
 				p.known[s.Content] = s
 			}
 		}
-		p.origins[t], p.passed[t] = from, passed
+		p.earlier[t], p.skipped[t] = from, skipped
 		p.noteBefore(t, from)
 		if last == 0 && len(p.request.PatchFrom) == 0 {
-			p.origins[t] = nil
+			p.earlier[t] = nil
 		}
 	}
 	return targets, nil
@@ -340,7 +340,7 @@ func (p *publication) cutChunks(ctx context.Context, fresh []release.Digest, sou
 			byBlob[s.Content] = ix.Grain
 		}
 	}
-	for t, list := range p.origins { // a file keeps its grain
+	for t, list := range p.earlier { // a file keeps its grain
 		for _, f := range p.listings[t] {
 			for _, o := range list {
 				old, found := o.listing.Find(f.Path)
@@ -361,7 +361,7 @@ func (p *publication) cutChunks(ctx context.Context, fresh []release.Digest, sou
 
 // publishTarget writes the missing objects of one target's release and returns its entry for the signed list.
 func (p *publication) publishTarget(ctx context.Context, target string, all map[release.Digest]release.Source) (release.Entry, error) {
-	to := origin{entry: p.entryFor(target), listing: p.listings[target]}
+	to := releaseLists{entry: p.entryFor(target), listing: p.listings[target]}
 	var list []release.Source
 	for sum := range setSums(to.listing) {
 		list = append(list, all[sum])
@@ -375,10 +375,10 @@ func (p *publication) publishTarget(ctx context.Context, target string, all map[
 	for _, s := range to.sources {
 		summary.Whole += s.Whole.Size
 	}
-	if h.Patches, summary.Patches, err = p.patches.makeAll(ctx, p.blobs, to, p.origins[target]); err != nil {
+	if h.Patches, summary.Patches, err = p.patches.makeAll(ctx, p.blobs, to, p.earlier[target]); err != nil {
 		return release.Entry{}, err
 	}
-	summary.Patches = append(summary.Patches, p.passed[target]...)
+	summary.Patches = append(summary.Patches, p.skipped[target]...)
 	if summary.Solid, err = p.solids.announce(ctx, p.blobs, &h, to); err != nil {
 		return release.Entry{}, err
 	}
@@ -394,7 +394,7 @@ func (p *publication) publishTarget(ctx context.Context, target string, all map[
 }
 
 // newHead writes listing, sources and notes, and returns a head without patches.
-func (p *publication) newHead(to *origin) (release.Head, error) {
+func (p *publication) newHead(to *releaseLists) (release.Head, error) {
 	s, r := p.settings, p.request
 	h := release.Head{
 		Product: to.entry.Product, Channel: to.entry.Channel, Target: to.entry.Target, Number: to.entry.Number,

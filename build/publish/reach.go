@@ -42,7 +42,7 @@ func (r *releases) reachable(ctx context.Context, entries []release.Entry) (*rea
 		if err != nil {
 			return nil, err
 		}
-		o, err := r.readOrigin(e)
+		o, err := r.readLists(e)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func listsOf(h release.Head) []release.Object {
 }
 
 // contentsOf are the objects that the lists of a release name: whole objects, indexes, and the parts of the solid form.
-func (r *releases) contentsOf(h release.Head, o origin) (objects []release.Object, err error) {
+func (r *releases) contentsOf(h release.Head, o releaseLists) (objects []release.Object, err error) {
 	for _, s := range o.sources {
 		objects = append(objects, s.Whole, s.Index)
 	}

@@ -16,9 +16,9 @@ type releases struct {
 	fs       platform.FS
 	repo     *trust.Repo
 	settings Settings
-	heads    map[release.Object]release.Head // that were read
-	lists    map[[2]release.Object]origin    // listings and sources that were read last, by their objects; at most keptLists
-	first    map[string]int64                // what firstListed returned for the signed list of version firstOf
+	heads    map[release.Object]release.Head    // that were read
+	lists    map[[2]release.Object]releaseLists // listings and sources that were read last, by their objects; at most keptLists
+	first    map[string]int64                   // what firstListed returned for the signed list of version firstOf
 	firstOf  int64
 }
 
@@ -180,26 +180,26 @@ func (r *releases) signedLists() (list []release.SequelPart, err error) {
 	return list, nil
 }
 
-// origin is an earlier release that players may have.
-type origin struct {
+// releaseLists are the lists of a release: of an earlier one that players may have, or of the one that is being published.
+type releaseLists struct {
 	entry   release.Entry
 	listing release.Listing
 	sum     release.Digest
 	sources release.Sources
-	lists   int64          // bytes of the packed listing and sources, which a patch saves, too
+	packed  int64          // bytes of the packed listing and sources, which a patch saves, too
 	changes *delta.Changes // delta index; nil if it has none or is not needed
 	object  release.Object // the object of changes
 }
 
-// readOrigin reads the lists of an earlier release.
-func (r *releases) readOrigin(e release.Entry) (o origin, err error) {
+// readLists reads the lists of a release.
+func (r *releases) readLists(e release.Entry) (o releaseLists, err error) {
 	h, err := r.head(e)
 	if err != nil {
 		return o, err
 	}
 	key := [2]release.Object{h.Listing.Object, h.Sources}
 	o, known := r.lists[key]
-	o.entry, o.sum, o.lists = e, h.Listing.Sum, h.Listing.Object.Size+h.Sources.Size
+	o.entry, o.sum, o.packed = e, h.Listing.Sum, h.Listing.Object.Size+h.Sources.Size
 	if known {
 		return o, nil
 	}
@@ -210,15 +210,15 @@ func (r *releases) readOrigin(e release.Entry) (o origin, err error) {
 		return o, advice.Because(err, "", "release %s", e.Path())
 	}
 	if len(r.lists) >= keptLists || r.lists == nil {
-		r.lists = map[[2]release.Object]origin{}
+		r.lists = map[[2]release.Object]releaseLists{}
 	}
 	r.lists[key] = o
 	return o, nil
 }
 
-// origins selects the releases from which patches are made: the last few of a channel and target, and the named ones. A release whose lists
+// selectEarlier selects the releases from which patches are made: the last few of a channel and target, and the named ones. A release whose lists
 // can't be read is skipped, unless it is named, so that a damaged old release does not block a new one.
-func (r *releases) origins(line release.Entry, last int, named []uint64) (chosen []origin, passed []PatchSummary, err error) {
+func (r *releases) selectEarlier(line release.Entry, last int, named []uint64) (chosen []releaseLists, skipped []PatchSummary, err error) {
 	list := r.earlier(line)
 	for _, n := range named {
 		if !slices.ContainsFunc(list, func(e release.Entry) bool { return e.Number == n }) {
@@ -229,15 +229,15 @@ func (r *releases) origins(line release.Entry, last int, named []uint64) (chosen
 		if i >= last && !slices.Contains(named, e.Number) {
 			continue
 		}
-		o, err := r.readOrigin(e)
+		o, err := r.readLists(e)
 		switch {
 		case err == nil:
 			chosen = append(chosen, o)
 		case slices.Contains(named, e.Number):
 			return nil, nil, err
 		default:
-			passed = append(passed, PatchSummary{From: e.Number, Why: "that release is damaged: see collet release verify"})
+			skipped = append(skipped, PatchSummary{From: e.Number, Why: "that release is damaged: see collet release verify"})
 		}
 	}
-	return chosen, passed, nil
+	return chosen, skipped, nil
 }

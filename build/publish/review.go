@@ -60,7 +60,7 @@ func (p *publication) addHistory(r *check.Release) {
 }
 
 // noteBefore keeps the release before the one to publish, unless it is damaged.
-func (p *publication) noteBefore(target string, from []origin) {
+func (p *publication) noteBefore(target string, from []releaseLists) {
 	earlier := p.releases.earlier(p.entryFor(target))
 	if len(from) > 0 && from[0].entry == earlier[0] {
 		p.before[target] = from[0]

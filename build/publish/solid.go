@@ -59,7 +59,7 @@ type SolidSummary struct {
 }
 
 // announce makes the solid form of a release and names it in the head, if it is worth it.
-func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to origin) (s SolidSummary, err error) {
+func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to releaseLists) (s SolidSummary, err error) {
 	contents := solid.Contents(to.listing)
 	total, whole := int64(0), int64(0)
 	for _, c := range contents {
@@ -97,7 +97,7 @@ func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to
 }
 
 // plan plans the groups. The forms of an earlier release are known.
-func (m *solidMaker) plan(ctx context.Context, b *blobs, contents []solid.Content, to origin) ([]solid.Group, error) {
+func (m *solidMaker) plan(ctx context.Context, b *blobs, contents []solid.Content, to releaseLists) ([]solid.Group, error) {
 	earlier := m.earlier(to.entry)
 	for _, g := range earlier.Groups {
 		for _, member := range g.Members {
