@@ -14,7 +14,7 @@
 // Readers see the previous release or the new one. Every object and head is written under a temporary name, synced and renamed; then their
 // folders are synced. Only then the signed lists change, timestamp.json last. After a crash, a full disk or Ctrl-C unreferenced files
 // remain. The next run reuses the complete ones, because names are digests and the ledger maps each blob to its object, each pair of sets to
-// its patch, and each cut to its indexes. Collect removes the rest.
+// its patch, and each cut to its indexes. Collect (collet release gc) removes the rest.
 //
 // An unchanged file costs one stat: path, size, both times and inode stand for the digest that was computed once. Objects of blobs that an
 // earlier release has are reused. Hashing and packing use all cores.

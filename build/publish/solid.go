@@ -21,7 +21,8 @@ const (
 	// a few requests as whole objects.
 	solidContents = 12
 	solidBytes    = 1 << 20
-	// singleSolid is the smallest set of one content in bytes that gets a solid form: brotli's window, which a whole object has, too.
+	// singleSolid is the smallest set of one content in bytes that gets a solid form. In a smaller content brotli finds all repetitions: its window,
+	// also that of a whole object, is as large.
 	singleSolid = 16 << 20
 	// maxSolidShare is the size of a solid form, in percent of the whole objects, from which on it is dropped. Above 100 it saves requests.
 	maxSolidShare = 110

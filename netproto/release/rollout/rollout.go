@@ -3,7 +3,7 @@
 // An install that starts a release for the first time tells at most once that the game did not get ready, and at most once that it did. The package
 // compares the share of failures with that of the release before:
 //
-//	Judge    what the counts of one target say: Good, Bad or Open
+//	Judge    what the counts of one target say: Good, Bad or Undecided
 //	Plan     the steps of a rollout, and Next, what to do now with one target
 //
 // # The test
@@ -93,9 +93,9 @@ type Verdict string
 
 // The verdicts. Their texts are shown and recorded.
 const (
-	Open Verdict = "open" // too little is known
-	Good Verdict = "good"
-	Bad  Verdict = "bad"
+	Undecided Verdict = "open" // too little is known
+	Good      Verdict = "good"
+	Bad       Verdict = "bad"
 )
 
 // Finding is a verdict and the numbers behind it.
@@ -130,7 +130,7 @@ func (f *Finding) conclude() {
 	case f.ForGood >= 1:
 		f.Verdict = Good
 	default:
-		f.Verdict = Open
+		f.Verdict = Undecided
 	}
 }
 
@@ -230,12 +230,12 @@ type Decision struct {
 // Next decides for all targets of a release, in their order. A target that is Bad is held. One that is Good is widened to the next step when
 // it has been long enough at this one.
 //
-// The evidence of all targets together is the product of their likelihood ratios, so that targets with other shares of failures, or in other
-// mixtures, are not confused. If that is bad, all targets are held that are not Good by themselves. A target with too few players to be judged
-// follows if it is good, as long as its own starts do not speak against it. Such a target is widened without evidence of its own: what bounds
-// the harm there is that it is still judged, and held.
+// The verdict of all targets together multiplies their likelihood ratios. Counts are not pooled: pooled counts mislead when targets have different
+// failure rates or different shares of the players (Simpson's paradox). If this combined verdict is Bad, all targets are held that are not Good by
+// themselves. If it is Good, a target with too few starts for a verdict of its own is widened, too, unless its own evidence points to Bad
+// (Finding.ForBad above 0). Such a target has no evidence of its own; it is still judged, and held once it is Bad.
 //
-// There is one test for each target and one for all together, so each has its part of the chances.
+// There is one test for each target and one for all together, and each has an equal part of the chances.
 func (p Plan) Next(targets []Target) []Decision {
 	part := p.Chances.among(len(targets) + 1)
 	own := make([]Finding, len(targets))

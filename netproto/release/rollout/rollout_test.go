@@ -20,19 +20,19 @@ func TestJudge(t *testing.T) {
 		before, now rollout.Starts
 		want        rollout.Verdict
 	}{
-		{"nothing", rollout.Starts{}, rollout.Starts{}, rollout.Open},
-		{"no start yet", known, rollout.Starts{}, rollout.Open},
-		{"a few good ones", known, rollout.Starts{Confirmed: 500}, rollout.Open},
+		{"nothing", rollout.Starts{}, rollout.Starts{}, rollout.Undecided},
+		{"no start yet", known, rollout.Starts{}, rollout.Undecided},
+		{"a few good ones", known, rollout.Starts{Confirmed: 500}, rollout.Undecided},
 		{"many good ones", known, rollout.Starts{Confirmed: 5000, Failed: 5}, rollout.Good},
 		{"all fail", known, rollout.Starts{Failed: 4}, rollout.Bad},
-		{"one fails", known, rollout.Starts{Failed: 1}, rollout.Open},
+		{"one fails", known, rollout.Starts{Failed: 1}, rollout.Undecided},
 		{"0.6 %", known, rollout.Starts{Confirmed: 1988, Failed: 12}, rollout.Bad},
 		{"0.1 % for ever", known, rollout.Starts{Confirmed: 999_000_000, Failed: 1_000_000}, rollout.Good},
 		{"better", known, rollout.Starts{Confirmed: 4000}, rollout.Good},
-		{"a good one after nothing", rollout.Starts{}, rollout.Starts{Confirmed: 1_000_000}, rollout.Open},
-		{"all fail after nothing", rollout.Starts{}, rollout.Starts{Failed: 1000}, rollout.Open},
-		{"too little is known of the release before", rollout.Starts{Confirmed: 999, Failed: 1}, rollout.Starts{Confirmed: 100_000, Failed: 100}, rollout.Open},
-		{"the release before failed always", rollout.Starts{Failed: 1000}, rollout.Starts{Confirmed: 1000, Failed: 1000}, rollout.Open},
+		{"a good one after nothing", rollout.Starts{}, rollout.Starts{Confirmed: 1_000_000}, rollout.Undecided},
+		{"all fail after nothing", rollout.Starts{}, rollout.Starts{Failed: 1000}, rollout.Undecided},
+		{"too little is known of the release before", rollout.Starts{Confirmed: 999, Failed: 1}, rollout.Starts{Confirmed: 100_000, Failed: 100}, rollout.Undecided},
+		{"the release before failed always", rollout.Starts{Failed: 1000}, rollout.Starts{Confirmed: 1000, Failed: 1000}, rollout.Undecided},
 	} {
 		f := rollout.Judge(c.before, c.now, chances)
 		if f.Verdict != c.want || math.IsNaN(f.ForBad) || math.IsNaN(f.ForGood) || f.Low > c.before.Rate()+1e-6 || f.High < c.before.Rate()-1e-6 {
@@ -58,8 +58,8 @@ func TestChances(t *testing.T) {
 				rate += c.Worse
 			}
 			var now rollout.Starts
-			verdict := rollout.Open
-			for i := 0; i < starts && verdict == rollout.Open; i++ {
+			verdict := rollout.Undecided
+			for i := 0; i < starts && verdict == rollout.Undecided; i++ {
 				now = draw(rng, now, rate)
 				if i%20 == 0 || now.Failed > 0 {
 					verdict = rollout.Judge(before, now, c).Verdict
