@@ -168,7 +168,7 @@ var imports = map[string]row{
 	"build/publish/upload":            {ours: []string{"build/advice", "netproto/release/location", "platform/interrupt", "platform/text"}, others: []string{minio, oras, "github.com/opencontainers"}},
 	"build/publish/upload/uploadtest": {},
 	"build/publish/check":             {ours: []string{"build/advice", "netproto/product", "netproto/release"}},
-	"build/publish/game":              {ours: []string{"build/advice", "netproto/product", "netproto/release", "platform", "runtime/program"}},
+	"build/publish/game":              {ours: []string{"build/advice", "netproto/product", "netproto/release", "platform", "platform/text", "runtime/program"}},
 	"build/publish/public":            {ours: []string{"app/download", "netproto/release", "netproto/release/location", "netproto/release/trust", "platform"}, others: []string{group}},
 	"build/publish/places":            {ours: []string{"build/publish/parallel", "build/advice", "build/publish/upload", "netproto/release", "netproto/release/trust", "platform", "platform/text"}},
 	"build/publish/cache":             {ours: []string{"build/advice", "netproto/release", "platform"}},

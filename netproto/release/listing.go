@@ -12,7 +12,7 @@ import (
 const (
 	// MaxListing is the size of the largest listing in bytes: MaxSet files with paths of 120 bytes. It is held in memory.
 	MaxListing = 64 << 20
-	// MaxFile is the size in bytes of the largest file of a set: 1 TiB, more than any file system for games holds.
+	// MaxFile is the size in bytes of the largest file that a listing may name: 1 TiB. A publisher takes files up to MaxObject.
 	MaxFile = 1 << 40
 	// PlainMode and ProgramMode are the permission bits that a file of a set may have. A release can't set any other
 	// bit, such as set-user-id.

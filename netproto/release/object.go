@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// MaxObject is the size in bytes of the largest object: 64 GiB, more than any pack of a game that is fetched as one file.
+	// MaxObject is the size in bytes of the largest object: 64 GiB. A publisher refuses larger files of a game, although a listing may name
+	// them (MaxFile): their whole objects may be larger than this.
 	MaxObject = 64 << 30
 	// packWindow is the compression window of a packed document in bytes. It bounds the memory for unpacking.
 	packWindow = 4 << 20

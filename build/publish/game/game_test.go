@@ -2,8 +2,10 @@ package game_test
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -298,6 +300,59 @@ func TestProgramFaults(t *testing.T) {
 		change(files)
 		if _, _, err := read(t, files, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// enlarged is a folder in which one file seems to have another size.
+type enlarged struct {
+	platform.FS
+	name string
+	size int64
+}
+
+func (e enlarged) ReadDir(folder string) ([]fs.DirEntry, error) {
+	list, err := e.FS.ReadDir(folder)
+	for i, entry := range list {
+		if path.Join(folder, entry.Name()) == e.name {
+			list[i] = enlargedEntry{entry, e.size}
+		}
+	}
+	return list, err
+}
+
+type enlargedEntry struct {
+	fs.DirEntry
+	size int64
+}
+
+func (e enlargedEntry) Info() (fs.FileInfo, error) {
+	info, err := e.DirEntry.Info()
+	return enlargedInfo{info, e.size}, err
+}
+
+type enlargedInfo struct {
+	fs.FileInfo
+	size int64
+}
+
+func (e enlargedInfo) Size() int64 { return e.size }
+
+// TestTooLarge: a file that may not fit into an object is refused before anything is made of it, in all layouts.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, target := range map[string]string{"Resources/A.zip": "", "PlatformBinaries/" + linux + "/Lathe.so": "", "Lathe.so": linux} {
+		module := "PlatformBinaries/" + linux + "/Lathe.so"
+		if target != "" {
+			module = "Lathe.so"
+		}
+		folder := write(t, tree{"Resources/A.zip": "a", module: "m"})
+		if _, err := game.Read(enlarged{folder, name, release.MaxObject}, target); err != nil {
+			t.Errorf("%s, the largest: %v", name, err)
+		}
+		_, err := game.Read(enlarged{folder, name, release.MaxObject + 1}, target)
+		if err == nil || !strings.Contains(err.Error(), filepath.FromSlash(name)+" can't be in a release") || !strings.Contains(err.Error(), "split it") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"collet/netproto/product"
 	"collet/netproto/release"
 	"collet/platform"
+	"collet/platform/text"
 	"collet/runtime/program"
 )
 
@@ -115,10 +116,24 @@ func Read(fsys platform.FS, target string) (*Folder, error) {
 			return nil, err
 		}
 	}
+	if err := g.checkSizes(); err != nil {
+		return nil, err
+	}
 	if err := g.markExecutables(); err != nil {
 		return nil, err
 	}
 	return g, g.readNotes()
+}
+
+// checkSizes returns an error that names the files that may not fit into an object. It comes before hours of hashing and packing.
+func (g *Folder) checkSizes() error {
+	for _, f := range g.All() {
+		if f.Info.Size() > release.MaxObject {
+			g.unfit = append(g.unfit, advice.Wrong("split it into several files", "%s can't be in a release: it has %s, and a file may have at most %s",
+				g.FS.Path(f.Name), text.Bytes(f.Info.Size()), text.Bytes(release.MaxObject)))
+		}
+	}
+	return g.unfitError()
 }
 
 // Plain lists the plain files of a release folder. fsys stays the caller's.
@@ -262,11 +277,11 @@ func (g *Folder) readNotes() error {
 			g.Ignored = append(g.Ignored, name)
 			return nil
 		}
-		text, err := platform.ReadFile(g.FS, name, release.MaxNote)
+		note, err := platform.ReadFile(g.FS, name, release.MaxNote)
 		if err != nil {
 			return advice.Because(err, "", "read the release notes %s", g.FS.Path(name))
 		}
-		g.Notes[language] = text
+		g.Notes[language] = note
 		return nil
 	})
 }
