@@ -24,17 +24,17 @@ type releaseRolloutCommand struct {
 	Percent *int   `arg:"" optional:"" placeholder:"PERCENT" help:"Percentage of players who are offered it, 0 to 100."`
 	changeFlags
 
-	Auto        bool          `group:"auto" help:"Widen it by the first starts that players' clients report, and hold it if too many fail."`
-	Steps       []int         `group:"auto" default:"1,5,25,100" placeholder:"PERCENT" help:"Percentages, one after the other (default: ${default})."`
-	Stay        time.Duration `group:"auto" default:"2h" placeholder:"TIME" help:"At least so long at each of them (default: ${default})."`
-	Patience    time.Duration `group:"auto" default:"0" placeholder:"TIME" help:"Widen after so long without enough evidence, if nothing speaks against it: for small games (default: wait for evidence)."`
-	After       time.Duration `group:"auto" default:"24h" placeholder:"TIME" help:"Go on judging for so long when all players are offered it (default: ${default})."`
-	Every       time.Duration `group:"auto" default:"1m" placeholder:"TIME" help:"Time between two looks at the figures, 1 s or more (default: ${default})."`
-	Worse       float64       `group:"auto" default:"0.4" placeholder:"PERCENT" help:"How many more first starts in a hundred must fail for the release to be bad (default: ${default})."`
-	ChanceHold  float64       `group:"auto" default:"0.5" placeholder:"PERCENT" help:"Chance of holding a release that fails no more often than the one before (default: ${default})."`
-	ChanceWiden float64       `group:"auto" default:"0.1" placeholder:"PERCENT" help:"Chance of widening one that is bad (default: ${default})."`
-	Usual       *float64      `group:"auto" placeholder:"PERCENT" help:"First starts in a hundred that usually fail, where the server knows none of the release before."`
-	ProposeKill string        `group:"auto" placeholder:"FOLDER" help:"When the release is held, write a proposal here that takes it back from the players who have it."`
+	Auto        bool           `group:"auto" help:"Widen it by the first starts that players' clients report, and hold it if too many fail."`
+	Steps       []int          `group:"auto" default:"1,5,25,100" placeholder:"PERCENT" help:"Percentages, one after the other (default: ${default})."`
+	Stay        console.Period `group:"auto" default:"2h" placeholder:"TIME" help:"At least so long at each of them, such as 90m or 1d (default: ${default})."`
+	Patience    console.Period `group:"auto" default:"0" placeholder:"TIME" help:"Widen after so long without enough evidence, if nothing speaks against it: for small games (default: wait for evidence)."`
+	After       console.Period `group:"auto" default:"24h" placeholder:"TIME" help:"Go on judging for so long when all players are offered it (default: ${default})."`
+	Every       time.Duration  `group:"auto" default:"1m" placeholder:"TIME" help:"Time between two looks at the figures, 1 s or more (default: ${default})."`
+	Worse       float64        `group:"auto" default:"0.4" placeholder:"PERCENT" help:"How many more first starts in a hundred must fail for the release to be bad (default: ${default})."`
+	ChanceHold  float64        `group:"auto" default:"0.5" placeholder:"PERCENT" help:"Chance of holding a release that fails no more often than the one before (default: ${default})."`
+	ChanceWiden float64        `group:"auto" default:"0.1" placeholder:"PERCENT" help:"Chance of widening one that is bad (default: ${default})."`
+	Usual       *float64       `group:"auto" placeholder:"PERCENT" help:"First starts in a hundred that usually fail, where the server knows none of the release before."`
+	ProposeKill string         `group:"auto" placeholder:"FOLDER" help:"When the release is held, write a proposal here that takes it back from the players who have it."`
 	compat.FiguresFlags
 }
 
@@ -84,14 +84,14 @@ func (r releaseRolloutCommand) Run(ctx context.Context, c console.Console) error
 
 // plan is how the flags want the rollout to go.
 func (r releaseRolloutCommand) plan() rollout.Plan {
-	return rollout.Plan{Steps: r.Steps, Stay: r.Stay, Patience: r.Patience,
+	return rollout.Plan{Steps: r.Steps, Stay: r.Stay.Duration(), Patience: r.Patience.Duration(),
 		Chances: rollout.Chances{Hold: r.ChanceHold / 100, Widen: r.ChanceWiden / 100, Worse: r.Worse / 100}}
 }
 
 // drive lets the rollout drive itself.
 func (r releaseRolloutCommand) drive(ctx context.Context, c console.Console) error {
 	d := rolling.Driver{
-		Plan: r.plan(), Every: r.Every, After: r.After, Number: r.Number,
+		Plan: r.plan(), Every: r.Every, After: r.After.Duration(), Number: r.Number,
 		Entries: func(context.Context) ([]release.Entry, error) { return r.entries(c) },
 		Figures: r.firstStarts,
 		Reload:  r.FiguresFlags.Reload,

@@ -32,7 +32,7 @@ func (r releaseRulesCommand) Run(ctx context.Context, c console.Console) error {
 	return changingWith(ctx, c, r.folderFlags, r.allowFlags, r.outputFlags, func(w *workshop) ([]*trust.PrivateKey, error) {
 		return w.signers(r.keyFlags, trust.RoleTimestamp)
 	}, func(w *workshop, keys []*trust.PrivateKey) error {
-		if err := w.SetRules(ctx, r.Channel, rules, r.Valid, keys); err != nil {
+		if err := w.SetRules(ctx, r.Channel, rules, r.Valid.Duration(), keys); err != nil {
 			return err
 		}
 		return compat.PrintRules(c.Out, w.Rules())

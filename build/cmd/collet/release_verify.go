@@ -27,10 +27,10 @@ type releaseVerifyCommand struct {
 	folderFlags
 	console.JSONFlags
 	readFlags
-	Public      string        `group:"what" placeholder:"URL" help:"Read a published place in place of the folder, as players do: http://, https://, github:// or oci://. The address may be signed."`
-	TrustedRoot string        `group:"what" placeholder:"FILE" help:"With --public: read the signed lists alone, which takes four small requests, and verify them from this root. Needs no release folder."`
-	ValidFor    time.Duration `group:"what" default:"288h" placeholder:"TIME" help:"With --trusted-root: for how long each list must still be valid (default: ${default}, 12 days; the timestamp is signed every day for 14 days)."`
-	TokenFile   string        `group:"what" env:"COLLET_RELEASE_TOKEN_FILE" placeholder:"FILE" help:"With --public: file with the bearer token for a private place (default: $$COLLET_RELEASE_TOKEN, or none)."`
+	Public      string         `group:"what" placeholder:"URL" help:"Read a published place in place of the folder, as players do: http://, https://, github:// or oci://. The address may be signed."`
+	TrustedRoot string         `group:"what" placeholder:"FILE" help:"With --public: read the signed lists alone, which takes four small requests, and verify them from this root. Needs no release folder."`
+	ValidFor    console.Period `group:"what" default:"12d" placeholder:"TIME" help:"With --trusted-root: for how long each list must still be valid, such as 36h or 12d (default: ${default}; the timestamp is signed every day for 14 days)."`
+	TokenFile   string         `group:"what" env:"COLLET_RELEASE_TOKEN_FILE" placeholder:"FILE" help:"With --public: file with the bearer token for a private place (default: $$COLLET_RELEASE_TOKEN, or none)."`
 }
 
 // Help is what --help adds to the flags.
@@ -114,7 +114,7 @@ func (r releaseVerifyCommand) readPublic(ctx context.Context, c console.Console)
 		if root, err = readSmall(r.TrustedRoot, "trusted root", "check --trusted-root", trust.MaxRoot); err != nil {
 			return err
 		}
-		result, err = public.CheckLists(ctx, r.Public, root, time.Now(), r.ValidFor, with)
+		result, err = public.CheckLists(ctx, r.Public, root, time.Now(), r.ValidFor.Duration(), with)
 		err = r.unread(err)
 	} else {
 		err = reading(c, r.folderFlags, func(w *workshop) (err error) {

@@ -57,11 +57,11 @@ func (f apiFlags) rulesOfServer(ctx context.Context) (document []byte, err error
 
 // RulesFlags say which rules a release folder gets. Embed it.
 type RulesFlags struct {
-	File    string        `group:"rules" placeholder:"FILE" help:"Rules from collet compat rules; - is standard input (default: those of the server)."`
-	Channel string        `group:"rules" placeholder:"NAME" help:"Channel whose clients get them; it has releases (default: the one in the settings)."`
-	Off     bool          `group:"rules" help:"Withdraw the rules of the channel."`
-	Show    bool          `group:"rules" help:"List the rules in force. Signs nothing."`
-	Valid   time.Duration `group:"rules" default:"48h" placeholder:"TIME" help:"How long clients use them, 1m to 720h, which is 30 days (default: ${default})."`
+	File    string         `group:"rules" placeholder:"FILE" help:"Rules from collet compat rules; - is standard input (default: those of the server)."`
+	Channel string         `group:"rules" placeholder:"NAME" help:"Channel whose clients get them; it has releases (default: the one in the settings)."`
+	Off     bool           `group:"rules" help:"Withdraw the rules of the channel."`
+	Show    bool           `group:"rules" help:"List the rules in force. Signs nothing."`
+	Valid   console.Period `group:"rules" default:"48h" placeholder:"TIME" help:"How long clients use them, such as 12h or 7d: 1m to 30d (default: ${default})."`
 	apiFlags
 }
 
@@ -70,8 +70,8 @@ func (f RulesFlags) Check() error {
 	switch {
 	case f.Off && f.Show || (f.Off || f.Show) && f.File != "":
 		return console.Usage(errors.New("--file, --off and --show: use one of them"))
-	case f.Valid < time.Minute || f.Valid > trust.MaxTimestampTime:
-		return console.Usage(fmt.Errorf("--valid %v: want 1m to %.0fh", f.Valid, trust.MaxTimestampTime.Hours()))
+	case f.Valid.Duration() < time.Minute || f.Valid.Duration() > trust.MaxTimestampTime:
+		return console.Usage(fmt.Errorf("--valid %v: want 1m to %.0fd", f.Valid, trust.MaxTimestampTime.Hours()/24))
 	}
 	return nil
 }
