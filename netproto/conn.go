@@ -102,7 +102,7 @@ func (c *Conn) Close() error { return c.rw.Close() }
 // errNoGeneration is the caller's fault: the layouts are unknown.
 var errNoGeneration = errors.New("the generation is not known yet")
 
-// sendable is the error for a message that this side does not send in its generation.
+// sendable returns an error for a message that this side does not send in its generation.
 func (c *Conn) sendable(g Generation, m Message) error {
 	if _, free := m.(*Unknown); free {
 		return nil

@@ -94,7 +94,7 @@ func ParseGeneration(name string) (Generation, error) {
 	return 0, fmt.Errorf("generation %q is unknown; there are G1, G2a, G2b and C1", name)
 }
 
-// Check is the error for an unsupported generation.
+// Check returns an error for an unsupported generation.
 func (g Generation) Check() error {
 	if g.Spoken() {
 		return nil

@@ -163,7 +163,7 @@ func (t HelloTags) Empty() bool {
 	return t == HelloTags{Build: compat.Build{Logic: compat.NoLogic}}
 }
 
-// Check is the error for values that can't be encoded.
+// Check returns an error for values that can't be encoded.
 func (t HelloTags) Check() error {
 	if err := t.code(&tagCoder{}); err != nil {
 		return fmt.Errorf("what the client says of itself: %w", err)

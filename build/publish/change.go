@@ -53,7 +53,7 @@ func (f *Folder) Show(w Which) ([]Listed, error) {
 	return list, nil
 }
 
-// Beside lists the entries of all numbers in the channel of a release, for its targets. It is an error if there is no such release.
+// Beside lists the entries of all numbers in the channel of a release, for its targets. It returns an error if there is no such release.
 func (f *Folder) Beside(w Which) ([]release.Entry, error) {
 	if _, err := f.releases.findEntries(w); err != nil {
 		return nil, err

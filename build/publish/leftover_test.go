@@ -269,7 +269,7 @@ func TestLeftoversAreSwept(t *testing.T) {
 	}
 }
 
-// leftovers is an error for a temporary name below a folder.
+// leftovers returns an error for a temporary name below a folder.
 func leftovers(fsys platform.FS, folder string) error {
 	entries, err := fsys.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

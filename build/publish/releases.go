@@ -43,7 +43,7 @@ func (r *releases) isBeside(e release.Entry, w Which) bool {
 	return e.Product == r.settings.Product && e.Channel == r.channel(w.Channel) && (w.Target == "" || e.Target == w.Target)
 }
 
-// findEntries lists the selected entries. It is an error if no entry matches.
+// findEntries lists the selected entries. It returns an error if no entry matches.
 func (r *releases) findEntries(w Which) ([]release.Entry, error) {
 	var list []release.Entry
 	for _, e := range r.repo.Entries() {

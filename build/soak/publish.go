@@ -243,7 +243,7 @@ func (c *checked) checkPart(i int, data []byte) error {
 	return nil
 }
 
-// whole is an error if not everything came.
+// whole returns an error unless everything came.
 func (c *checked) whole() error {
 	for i, v := range c.files {
 		if c.at[i] != len(v.data) {

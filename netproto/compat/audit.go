@@ -150,7 +150,7 @@ func nextAudit(last *Audit, line []byte, err error) (record *Audit, why string) 
 	return &a, ""
 }
 
-// Follows is an error unless the record is as it was written and the one after last, nil for none.
+// Follows returns an error unless the record is as it was written, and comes right after last, which is nil for the first one.
 func (a Audit) Follows(last *Audit) error {
 	switch {
 	case a.Seq != last.seq()+1:

@@ -176,7 +176,7 @@ func (c *Client) List(ctx context.Context) ([]Offer, error) {
 // maintenance if the server allows prefetching.
 func (c *Client) Transfers() bool { return c.transfers }
 
-// mayTransfer is the error of calls that the verdict forbids.
+// mayTransfer returns an error if the verdict forbids transfers.
 func (c *Client) mayTransfer() error {
 	if !c.Transfers() {
 		return fmt.Errorf("the server's verdict %v allows no transfer", c.judgement.Verdict)

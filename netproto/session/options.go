@@ -154,7 +154,7 @@ func (o Options) completeIdentity() Options {
 	return o
 }
 
-// checkIdentity is the error for an identity that can't be encoded or is inconsistent: a manifest that is incomplete or of another build.
+// checkIdentity returns an error for an identity that can't be encoded or is inconsistent: a manifest that is incomplete or of another build.
 func (o Options) checkIdentity() error {
 	if o.Identity == nil {
 		return nil

@@ -234,7 +234,7 @@ func newDigestCache() *digestCache {
 	return &digestCache{known: map[[32]byte]verifiedFile{}, reading: map[[32]byte]chan struct{}{}, slots: make(chan struct{}, maxVerifying)}
 }
 
-// verifyDigest is nil if b has the digest sum. It reads an unknown file, once for all concurrent callers.
+// verifyDigest returns an error unless b has the digest sum. It reads an unknown file, once for all concurrent callers.
 func (p *digestCache) verifyDigest(sum [32]byte, b Blob) error {
 	for {
 		p.mu.Lock()

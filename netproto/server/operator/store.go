@@ -44,7 +44,7 @@ type Store interface {
 	Accounts(q AccountQuery) (accounts []AccountFloor, next string, err error)
 	// Changed has a value after another server has changed something. It is nil if the store is not shared.
 	Changed() <-chan struct{}
-	// Writable is a *ReadOnlyError while nothing can be changed.
+	// Writable returns a *ReadOnlyError while nothing can be changed.
 	Writable() error
 	// Backup writes the whole store as a file that OpenStore opens, as it is at this moment.
 	Backup(io.Writer) error

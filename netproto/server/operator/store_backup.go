@@ -31,7 +31,7 @@ const snapshotSuffix = ".snapshot"
 // Backup is the path of the copy of a store.
 func Backup(path string) string { return path + copySuffix }
 
-// Exists is nil if a store or its copy exists, and a *StoreError otherwise. Opening reports damage.
+// Exists returns nil if a store or its copy exists, and a *StoreError otherwise. Opening reports damage.
 func Exists(path string) error {
 	if _, err := os.Stat(path); err == nil || hasBackup(path) {
 		return nil

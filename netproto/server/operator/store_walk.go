@@ -43,7 +43,7 @@ type walker struct {
 	seen  map[uint64]bool
 }
 
-// walkFile is nil for a file that bbolt can read, and for a missing or empty one.
+// walkFile returns an error for a file that bbolt can't read. A missing or empty one is no error.
 func walkFile(path string) error {
 	in, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -105,7 +105,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("a game on the field %+v: it has no room for its player, or not 1 to %d pieces", e.Field, MaxPieces)
 }
 
-// checkField is nil or a *FieldError.
+// checkField returns nil or a *FieldError.
 func (f Field) checkField() error {
 	wide, high := int(f.Right)-int(f.Left), int(f.Bottom)-int(f.Top)
 	fits := int(f.PlayerWidth) <= wide && int(f.PlayerHeight) <= high && int(f.PieceWidth) <= wide && int(f.PieceHeight) <= high
