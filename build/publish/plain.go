@@ -98,7 +98,7 @@ func (p *plainFiles) replace(ctx context.Context, b *blobs, wanted map[string]re
 		return nil
 	}
 	next := p.unusedName()
-	linked, err := p.stage(ctx, b, next, wanted, stay)
+	linked, err := p.writeNext(ctx, b, next, wanted, stay)
 	if err != nil {
 		return errors.Join(err, p.sweep())
 	}
@@ -127,9 +127,9 @@ func (p *plainFiles) unusedName() string {
 	}
 }
 
-// stage creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
-// all others are written. Everything is durable when stage returns.
-func (p *plainFiles) stage(ctx context.Context, b *blobs, next string, wanted map[string]release.ListedFile, stay map[string]*game.File) (linked []*game.File, err error) {
+// writeNext creates the folder next. Unchanged files become hard links to the previous ones, which are not read again here or by a server;
+// all others are written. Everything is durable when writeNext returns.
+func (p *plainFiles) writeNext(ctx context.Context, b *blobs, next string, wanted map[string]release.ListedFile, stay map[string]*game.File) (linked []*game.File, err error) {
 	if err := p.store.makeFolder(next); err != nil {
 		return nil, advice.Because(err, room(err), "make the folder %s", next)
 	}
