@@ -6,27 +6,22 @@ import "sync"
 type Valve struct {
 	mu     sync.Mutex
 	source *Source
-	paused bool
 	cap    int64
 }
 
-// SetSource sets the current source; nil for none.
+// SetSource sets the current source; nil for none. A pause ends with its source.
 func (v *Valve) SetSource(s *Source) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.source = s
-	if s == nil {
-		v.paused = false // a pause ends with its source
-		return
+	if v.source = s; s != nil {
+		s.SetCap(v.cap)
 	}
-	s.SetCap(v.cap)
 }
 
 // Pause implements splash.Valve.
 func (v *Valve) Pause(paused bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.paused = paused
 	switch {
 	case v.source == nil:
 	case paused:
