@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -99,12 +97,16 @@ func userDirs(getenv func(string) string) (list []string) {
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`")
 
 // Writable returns nil if files can be created in a folder, else the error. It creates and removes an empty file with a random name
-// that begins with ".collet-", because permissions, access control lists, mounts and virtual folders can't be checked otherwise. A
-// crash in between leaves that file.
+// that begins with ".collet-", because permissions, access control lists, mounts and virtual folders can't be checked otherwise. It waits
+// for a virus scanner that has the file open. A crash in between leaves that file.
 func Writable(dir string) error {
-	return probe(filepath.Join(dir, probeName()), os.Remove, func(name string, flag int, perm fs.FileMode) (io.Closer, error) {
-		return os.OpenFile(name, flag, perm)
-	})
+	name := filepath.Join(dir, fmt.Sprintf(".collet-%016x", rand.Uint64()))
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	closed := f.Close()
+	return errors.Join(closed, RetryWhileLocked(context.Background(), func() error { return os.Remove(name) }))
 }
 
 // MakeWritable creates a folder with access for this user only, as in the XDG Base Directory Specification, unless it exists. It returns
@@ -114,25 +116,6 @@ func MakeWritable(dir string) error {
 		return err
 	}
 	return Writable(dir)
-}
-
-// WritableIn is Writable for a folder below an FS.
-func WritableIn(fsys FS, folder string) error {
-	return probe(path.Join(folder, probeName()), fsys.Remove, func(name string, flag int, perm fs.FileMode) (io.Closer, error) {
-		return fsys.OpenFile(name, flag, perm)
-	})
-}
-
-func probeName() string { return fmt.Sprintf(".collet-%016x", rand.Uint64()) }
-
-// probe creates a file and removes it again. It waits for a virus scanner that has the file open.
-func probe(name string, remove func(string) error, open func(string, int, fs.FileMode) (io.Closer, error)) error {
-	f, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	closed := f.Close()
-	return errors.Join(closed, RetryWhileLocked(context.Background(), func() error { return remove(name) }))
 }
 
 // Below is the path of name relative to folder, with slashes. inside reports whether name is the folder or lies in it, by the names

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"collet/platform"
-	"collet/platform/faultfs"
 )
 
 // TestWritableLeavesNothing asks about folders that can be written, and looks into them.
@@ -49,42 +48,6 @@ func TestWritableSaysWhyNot(t *testing.T) {
 		}
 	}
 }
-
-// TestWritableInFaults asks about folders whose disk answers in many ways. What the disk says is told, and nothing is left
-// that can be taken away.
-func TestWritableInFaults(t *testing.T) {
-	for name, c := range map[string]struct {
-		rule faultfs.Rule
-		is   func(error) bool
-		left int
-	}{
-		"read-only volume":  {faultfs.Rule{Verb: faultfs.Create, Err: faultfs.EROFS}, platform.IsReadOnly, 0},
-		"no permission":     {faultfs.Rule{Verb: faultfs.Create, Err: faultfs.EACCES}, isPermission, 0},
-		"full":              {faultfs.Rule{Verb: faultfs.Create, Err: faultfs.ENOSPC}, platform.IsDiskFull, 0},
-		"held for a moment": {faultfs.Rule{Verb: faultfs.Remove, Times: 2, Err: faultfs.ErrorSharingViolation}, isNil, 0},
-		"denied, held":      {faultfs.Rule{Verb: faultfs.Remove, Times: 1, Err: faultfs.ErrorAccessDenied}, isNil, 0},
-		"bad close":         {faultfs.Rule{Verb: faultfs.Close, Err: faultfs.EIO}, isEIO, 0},
-		"bad removal":       {faultfs.Rule{Verb: faultfs.Remove, Err: faultfs.EIO}, isEIO, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fsys := faultfs.New(faultfs.Config{}).Open(faultfs.Options{})
-			if err := fsys.MkdirAll("d/e", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			fsys.Inject(c.rule)
-			if err := platform.WritableIn(fsys, "d/e"); !c.is(err) {
-				t.Errorf("got %v", err)
-			}
-			if entries, err := fsys.ReadDir("d/e"); err != nil || len(entries) != c.left {
-				t.Errorf("left %v, %v", entries, err)
-			}
-		})
-	}
-}
-
-func isPermission(err error) bool { return errors.Is(err, fs.ErrPermission) }
-func isEIO(err error) bool        { return errors.Is(err, faultfs.EIO) }
-func isNil(err error) bool        { return err == nil }
 
 // TestDataFolder asks this system.
 func TestDataFolder(t *testing.T) {

@@ -123,7 +123,7 @@ func TestErrorsAreSorted(t *testing.T) {
 		{"read-only", platform.IsReadOnly, []error{faultfs.EROFS, faultfs.ErrorWriteProtect}},
 		{"cross device", platform.IsCrossDevice, []error{faultfs.EXDEV}},
 		{"unreadable", platform.IsUnreadable, []error{faultfs.EIO}},
-		{"permission", isPermission, []error{faultfs.EACCES, faultfs.ErrorAccessDenied}},
+		{"permission", func(err error) bool { return errors.Is(err, fs.ErrPermission) }, []error{faultfs.EACCES, faultfs.ErrorAccessDenied}},
 	}
 	all := []error{faultfs.ENOSPC, faultfs.EDQUOT, faultfs.EIO, faultfs.EACCES, faultfs.EBUSY, faultfs.ETXTBSY, faultfs.EXDEV, faultfs.EROFS,
 		faultfs.ErrorAccessDenied, faultfs.ErrorWriteProtect, faultfs.ErrorSharingViolation, faultfs.ErrorLockViolation,
