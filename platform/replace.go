@@ -53,7 +53,7 @@ func replace(fsys FS, name string, data []byte, last func(File) error) error {
 // unsupported joins the system's error with errors.ErrUnsupported.
 func unsupported(err error) error { return errors.Join(errors.ErrUnsupported, err) }
 
-// RemoveIfThere removes a file. A missing file is not an error.
+// RemoveIfThere removes a file or an empty folder. A missing one is not an error.
 func RemoveIfThere(fsys FS, name string) error {
 	if err := fsys.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -144,7 +144,7 @@ func (e *Elsewhere) move(p Plan) error {
 	if e.Above == nil {
 		return errOtherVolume
 	}
-	if err := e.Root.Remove(p.Resources); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
+	if err := platform.RemoveIfThere(e.Root, p.Resources); err != nil { // it is empty
 		return err
 	}
 	err := e.Above.Rename(e.Game, path.Join(e.Own, p.Resources))
@@ -166,7 +166,7 @@ func (e *Elsewhere) copy(ctx context.Context, p Plan) error {
 	if err := platform.CopyTree(ctx, e.Parent, p.Name, e.Root, part); err != nil {
 		return err
 	}
-	if err := e.Root.Remove(p.Resources); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
+	if err := platform.RemoveIfThere(e.Root, p.Resources); err != nil { // it is empty
 		return err
 	}
 	return e.Root.Rename(part, p.Resources)

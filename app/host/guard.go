@@ -79,7 +79,7 @@ func (d *disk) dropGuard() {
 	if d.fs == nil {
 		return
 	}
-	if err := d.fs.Remove(d.guardName()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := platform.RemoveIfThere(d.fs, d.guardName()); err != nil {
 		d.log.Debug().Err(err).Msg("record of the last update not removed")
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path"
@@ -65,7 +64,7 @@ func listenForInstances(fsys platform.FS, forward func() bool) (*instanceSocket,
 
 // announce writes the file anew. It removes an existing one first: a link, or the file of a host that was killed.
 func (s *instanceSocket) announce(text []byte) error {
-	if err := s.fs.Remove(instanceFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := platform.RemoveIfThere(s.fs, instanceFile()); err != nil {
 		return err
 	}
 	f, err := s.fs.OpenFile(instanceFile(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

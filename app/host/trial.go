@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -106,7 +105,7 @@ func (r *renewal) proveTrial(ctx context.Context) {
 
 // dropOldSymbols removes the debug symbols of the old program, which don't fit the new one.
 func (r *renewal) dropOldSymbols() {
-	if err := r.fs.Remove(r.base + ".pdb"); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := platform.RemoveIfThere(r.fs, r.base+".pdb"); err != nil {
 		r.log.Debug().Err(err).Msg("old symbols not removed")
 	}
 }

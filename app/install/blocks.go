@@ -168,7 +168,7 @@ func (s *blockStore) save(digest release.Digest, size int64, sums blockSums) {
 
 // drop removes checksums that turned out to be wrong.
 func (s *blockStore) drop(digest release.Digest) {
-	if err := removeIfThere(s.fs, s.name(digest)); err != nil {
+	if err := platform.RemoveIfThere(s.fs, s.name(digest)); err != nil {
 		s.log.Debug().Err(err).Msg("sums of blocks not removed")
 	}
 }
@@ -192,7 +192,7 @@ func (s *blockStore) prune(l lists) {
 	entries, err := s.fs.ReadDir(s.folder)
 	for _, e := range entries {
 		if name := path.Join(s.folder, e.Name()); !needed[name] {
-			err = errors.Join(err, removeIfThere(s.fs, name))
+			err = errors.Join(err, platform.RemoveIfThere(s.fs, name))
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -172,7 +172,7 @@ func (d *Dir) Close() error {
 	}
 	if d.unclean && d.hash.verify {
 		d.log.Info().Msg("the files were not checked after the unclean end; the next start will")
-	} else if removeErr := removeIfThere(d.fs, path.Join(StateDir, OpenFile)); removeErr != nil {
+	} else if removeErr := platform.RemoveIfThere(d.fs, path.Join(StateDir, OpenFile)); removeErr != nil {
 		d.log.Warn().Err(removeErr).Msg("the next start will take this end for an unclean one")
 	}
 	return errors.Join(err, d.tx.locks.release())

@@ -22,14 +22,6 @@ func exists(fsys platform.FS, name string) (bool, error) {
 	return err == nil, err
 }
 
-// removeIfThere removes a file; a missing one is no error.
-func removeIfThere(fsys platform.FS, name string) error {
-	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // retryWhileLocked retries for a moment while another program, such as a virus scanner, holds a file.
 func retryWhileLocked(try func() error) error {
 	return platform.RetryWhileLocked(context.Background(), try)
@@ -52,15 +44,15 @@ func moveFile(fsys platform.FS, from, to string) error {
 	}
 	copied := copyOf(to)
 	if err := copyFile(fsys, from, copied); err != nil {
-		return errors.Join(err, removeIfThere(fsys, copied))
+		return errors.Join(err, platform.RemoveIfThere(fsys, copied))
 	}
 	if err := fsys.Rename(copied, to); err != nil {
-		return errors.Join(err, removeIfThere(fsys, copied))
+		return errors.Join(err, platform.RemoveIfThere(fsys, copied))
 	}
 	if err := fsys.SyncDir(path.Dir(to)); err != nil {
 		return err
 	}
-	return removeIfThere(fsys, from)
+	return platform.RemoveIfThere(fsys, from)
 }
 
 // copySuffix marks a file that is being copied to another volume.

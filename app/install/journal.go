@@ -214,7 +214,7 @@ func (j *Journal) beginTransaction(fsys platform.FS, build release.Digest, l lis
 	}
 	if err != nil {
 		// The next records go to the old slot, so the new slot must not remain the newer one.
-		return errors.Join(err, removeIfThere(fsys, slotName(next.slot)), fsys.SyncDir(StateDir))
+		return errors.Join(err, platform.RemoveIfThere(fsys, slotName(next.slot)), fsys.SyncDir(StateDir))
 	}
 	*j = next
 	return nil

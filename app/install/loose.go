@@ -81,7 +81,7 @@ func (w *transfer) syncLoose() error {
 // discardParts deletes finished parts.
 func (w *transfer) discardParts(items []int) (err error) {
 	for n, name := range w.parts(items) {
-		err = errors.Join(err, removeIfThere(w.fs, name))
+		err = errors.Join(err, platform.RemoveIfThere(w.fs, name))
 		w.items[items[n]].offset = 0
 		w.hash.forget(name)
 	}

@@ -26,7 +26,7 @@ var errOtherContent = fmt.Errorf("another content: %w", fs.ErrNotExist)
 func (w *transfer) restart(i int) error {
 	c, err := w.item(i)
 	if err == nil {
-		err = errors.Join(w.closePart(), removeIfThere(w.fs, c.entry.part()))
+		err = errors.Join(w.closePart(), platform.RemoveIfThere(w.fs, c.entry.part()))
 	}
 	if err != nil {
 		return err

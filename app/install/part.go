@@ -225,7 +225,7 @@ func isExecutable(f io.ReaderAt) bool {
 // discard deletes the open part: its bad bytes can't be told from good ones.
 func (w *transfer) discard(c candidate) error {
 	i := w.open.index
-	err := errors.Join(w.closePart(), removeIfThere(w.fs, c.entry.part()))
+	err := errors.Join(w.closePart(), platform.RemoveIfThere(w.fs, c.entry.part()))
 	w.items[i].offset = 0
 	return err
 }

@@ -71,7 +71,7 @@ func (m *mover) performOne(b *batch, s Step) error {
 		return clearFolder(m.fs, s.From)
 	case Drop:
 		b.used(s.From)
-		return retryWhileLocked(func() error { return removeIfThere(m.fs, s.From) })
+		return retryWhileLocked(func() error { return platform.RemoveIfThere(m.fs, s.From) })
 	default:
 		return errors.New("install: internal error: step " + string(s.Do))
 	}
@@ -105,7 +105,7 @@ func (m *mover) removeObstacles(b *batch, to string) error {
 		case at == to && info.IsDir():
 			return m.recycleAll(b, at)
 		case at != to && !info.IsDir() && strings.HasPrefix(at, parts):
-			return removeIfThere(m.fs, at)
+			return platform.RemoveIfThere(m.fs, at)
 		case at != to && !info.IsDir():
 			return m.recycle(b, at, "")
 		}

@@ -118,7 +118,7 @@ func (p *preparation) resume(ctx context.Context, e, bound entry) (int64, error)
 			return info.Size(), err
 		}
 	}
-	return 0, removeIfThere(p.fs, e.part())
+	return 0, platform.RemoveIfThere(p.fs, e.part())
 }
 
 // isWorthKeeping reports whether a part is worth keeping after an unclean end. All but large parts are synced only with the whole set, so a
@@ -247,7 +247,7 @@ func (p *preparation) writePacks() error {
 		if slices.Contains([]string{packsName(p.build), packsName(p.journal.lists.Is), packsName(p.journal.lists.Was)}, name) {
 			continue
 		}
-		if err := removeIfThere(p.fs, name); err != nil {
+		if err := platform.RemoveIfThere(p.fs, name); err != nil {
 			p.log.Warn().Err(err).Msg("list of an old set not removed")
 		}
 	}

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -223,7 +222,7 @@ func (f *Folder) Collect(ctx context.Context, p CollectPlan, keys []*trust.Priva
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := f.fs.Remove(r.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := platform.RemoveIfThere(f.fs, r.Name); err != nil {
 			return advice.Because(err, "", "remove %s", r.Name)
 		}
 	}

@@ -185,7 +185,7 @@ func (f *fault) readPut(words []string) error {
 
 func (f *fault) readLink(words []string) error {
 	f.change = func(v *volume) error {
-		if err := v.fsys.Remove(words[0]); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := platform.RemoveIfThere(v.fsys, words[0]); err != nil {
 			return err
 		}
 		return v.writeFile(words[0], file{link: words[1]})

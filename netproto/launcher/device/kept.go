@@ -14,6 +14,7 @@ import (
 
 	"collet/netproto/launcher/tree"
 	"collet/netproto/launcher/wire"
+	"collet/platform"
 	"collet/platform/span"
 )
 
@@ -65,7 +66,7 @@ func (d *disk) sweep() error {
 		return err
 	}
 	for _, name := range rest {
-		if err := d.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := platform.RemoveIfThere(d.fsys, name); err != nil {
 			return err
 		}
 	}
@@ -96,7 +97,7 @@ func (p *part) resume(ctx context.Context, hash wire.Hash, start uint64) error {
 			return err
 		}
 		flag |= os.O_CREATE | os.O_EXCL
-		if err := p.disk.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := platform.RemoveIfThere(p.disk.fsys, name); err != nil {
 			return err
 		}
 	}
