@@ -9,14 +9,12 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
 	"collet"
 	"collet/app/supervise"
 	"collet/netproto/product"
 	"collet/platform"
-	"collet/platform/interrupt"
 	"collet/runtime/abi"
 )
 
@@ -114,7 +112,7 @@ var errNoAnswer = errors.New("it gave no answer")
 
 // probe starts a program as a probe.
 func probe(ctx context.Context, exe, live string) probed {
-	p, err := startUnwritten(ctx, platform.Command{Exe: exe, Args: []string{"--role=probe", "--trial=" + live}})
+	p, err := startWritten(ctx, platform.Command{Exe: exe, Args: []string{"--role=probe", "--trial=" + live}})
 	if err != nil {
 		return probed{err: fmt.Errorf("start %s: %w", exe, err), sure: platform.IsNotProgram(err)}
 	}
@@ -157,23 +155,13 @@ func probe(ctx context.Context, exe, live string) probed {
 	return r
 }
 
-// busyTries is how often a start is tried while the program file seems to be open for writing; busyPause is the pause in between. A
-// child that is started at the same time briefly has a copy of every open file.
-const (
-	busyTries = 20
-	busyPause = 25 * time.Millisecond
-)
-
-// startUnwritten is StartProcess for a program that was just written.
-func startUnwritten(ctx context.Context, c platform.Command) (p *platform.Process, err error) {
-	for range busyTries {
-		if p, err = platform.StartProcess(c); !errors.Is(err, syscall.ETXTBSY) && !platform.IsLocked(err) {
-			return p, err
-		}
-		if err := interrupt.Sleep(ctx, busyPause); err != nil {
-			return nil, err
-		}
-	}
+// startWritten starts a program that was just written. A child that another goroutine starts at the same time has a copy of every open
+// file for a moment, so the file may still be open for writing; on Windows a virus scanner may have it open.
+func startWritten(ctx context.Context, c platform.Command) (p *platform.Process, err error) {
+	err = platform.RetryWhileLocked(ctx, func() error {
+		p, err = platform.StartProcess(c)
+		return err
+	})
 	return p, err
 }
 

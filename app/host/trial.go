@@ -195,7 +195,7 @@ func trialArgs(opt Options, live string) []string {
 
 // watchTrial runs a trial until it ends, and kills it if it does not show itself within wait.
 func (r *renewal) watchTrial(ctx context.Context, c platform.Command, wait time.Duration) (e trialEnd) {
-	p, err := startUnwritten(ctx, c)
+	p, err := startWritten(ctx, c)
 	if err != nil {
 		return trialEnd{start: err}
 	}
