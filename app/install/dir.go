@@ -118,9 +118,10 @@ func (d *Dir) recover(ctx context.Context) error {
 		return err
 	}
 	syncEarlier := func(context.Context) error { return d.tx.syncEarlierChanges(d.unclean) }
+	read := func(context.Context) error { return d.tx.locks.startReading() }
 	repair := &moduleRepair{d.tx}
 	for _, step := range []func(context.Context) error{
-		syncEarlier, d.resume, d.Health.rollBackFailing, repair.restoreMissing, d.tx.cleanIfPossible, d.tx.locks.startReading, d.tx.locks.shareBase,
+		syncEarlier, d.resume, d.Health.rollBackFailing, repair.restoreMissing, d.tx.cleanIfPossible, read, d.tx.locks.shareBase,
 	} {
 		if err := step(ctx); err != nil {
 			return err

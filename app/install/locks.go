@@ -60,12 +60,12 @@ func (l *locks) exclusively(ctx context.Context, f func() error) error {
 	if err := l.stopReading(); err != nil {
 		return err
 	}
-	alone, err := l.waitForUsers(ctx)
+	alone, err := l.wait(ctx, l.fs.Lock, path.Join(StateDir, ReadersFile), "the swap waits until the old set is unused")
 	if err == nil {
 		err = l.whileSole(alone, f)
 	}
 	if shared {
-		err = errors.Join(err, l.startReading(ctx))
+		err = errors.Join(err, l.startReading())
 	}
 	return err
 }
@@ -78,18 +78,18 @@ func (l *locks) whileSole(alone io.Closer, f func() error) error {
 	return errors.Join(err, alone.Close())
 }
 
-// readersPoll is the polling interval of a swap for the readers' lock. The system has no blocking call that can be
-// cancelled.
+// readersPoll is the polling interval for a lock. The system has no blocking call that can be cancelled.
 const readersPoll = 200 * time.Millisecond
 
-func (l *locks) waitForUsers(ctx context.Context) (io.Closer, error) {
+// wait calls lock until no other process has the lock. It says so once, with message.
+func (l *locks) wait(ctx context.Context, lock func(name string) (io.Closer, error), name, message string) (io.Closer, error) {
 	for told := false; ; told = true {
-		alone, err := l.fs.Lock(path.Join(StateDir, ReadersFile))
+		got, err := lock(name)
 		if !errors.Is(err, platform.ErrLocked) {
-			return alone, err
+			return got, err
 		}
 		if !told {
-			l.log.Info().Msg("the swap waits until the old set is unused")
+			l.log.Info().Msg(message)
 			l.onWait()
 		}
 		if err := interrupt.Sleep(ctx, readersPoll+rand.N(readersPoll/4)); err != nil {
@@ -99,7 +99,7 @@ func (l *locks) waitForUsers(ctx context.Context) (io.Closer, error) {
 }
 
 // startReading takes the shared readers' lock, which prevents swaps by other processes.
-func (l *locks) startReading(context.Context) (err error) {
+func (l *locks) startReading() (err error) {
 	l.reading, err = l.fs.LockShared(path.Join(StateDir, ReadersFile))
 	if errors.Is(err, fs.ErrPermission) {
 		l.reading, err = nil, nil // another user's install: its swaps do not wait for this process
@@ -126,24 +126,13 @@ func (l *locks) shareBase(ctx context.Context) error {
 	if _, err := l.base.Lstat(name); err != nil {
 		return nil
 	}
-	for told := false; ; told = true {
-		shared, err := l.base.LockShared(name)
-		if !errors.Is(err, platform.ErrLocked) {
-			if err != nil {
-				l.log.Debug().Err(err).Msg("an update of the installation will not wait for this start")
-				return nil
-			}
-			l.shared = shared
-			return nil
-		}
-		if !told {
-			l.log.Info().Msg("the installation is being updated")
-			l.onWait()
-		}
-		if err := interrupt.Sleep(ctx, readersPoll+rand.N(readersPoll/4)); err != nil {
-			return err
-		}
+	shared, err := l.wait(ctx, l.base.LockShared, name, "the installation is being updated")
+	if err != nil && ctx.Err() == nil {
+		l.log.Debug().Err(err).Msg("an update of the installation will not wait for this start")
+		return nil
 	}
+	l.shared = shared
+	return err
 }
 
 // release releases all locks.
