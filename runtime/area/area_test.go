@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -196,34 +193,6 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-func TestPatchFile(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "game")
-	if err := os.WriteFile(name, program(), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := area.PatchFile(name, contents()); err != nil {
-		t.Fatal(err)
-	}
-	want := program()
-	if err := area.Patch(want, contents()); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(name)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("the file is not what Patch makes of the program: %v", err)
-	}
-	if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o755 {
-		t.Errorf("permissions are %v, %v", info.Mode(), err)
-	}
-	err = area.PatchFile(name, contents())
-	if !errors.Is(err, area.ErrPackaged) || !strings.Contains(err.Error(), name) {
-		t.Errorf("a second time: %v", err)
-	}
-	if err := area.PatchFile(name+".none", contents()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
-	}
-}
-
 // TestPackaged: Packaged finds the name and settings of a filled program, and rejects similar text.
 func TestPackaged(t *testing.T) {
 	filled := program()
@@ -257,21 +226,6 @@ func TestPackaged(t *testing.T) {
 		if name != test.name || config != test.config || packaged != (test.name != "") {
 			t.Errorf("%s: %q, %q, %v", title, name, config, packaged)
 		}
-	}
-}
-
-// TestPatchFileTooLarge needs no disk space: the file is a hole.
-func TestPatchFileTooLarge(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "game")
-	f, err := os.Create(name)
-	if err == nil {
-		err = errors.Join(f.Truncate(area.MaxProgram+1), f.Close())
-	}
-	if err != nil {
-		t.Skip("no sparse files:", err)
-	}
-	if err := area.PatchFile(name, contents()); err == nil || !strings.Contains(err.Error(), "1073741824") {
-		t.Errorf("got %v", err)
 	}
 }
 

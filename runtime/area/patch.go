@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,47 +40,6 @@ func Patch(program []byte, c Contents) error {
 		copy(program[w.offset:], w.bytes)
 	}
 	return err
-}
-
-// PatchFile is Patch for a file. It writes only the areas, after all of them were found; size and permissions of the file stay. After an
-// error of the disk the file may be unusable.
-func PatchFile(name string, c Contents) (err error) {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			err = fmt.Errorf("package %s: %w", name, err)
-		}
-	}()
-	program, err := readProgram(f)
-	if err != nil {
-		return err
-	}
-	writes, err := planWrites(program, c)
-	if err != nil {
-		return err
-	}
-	for _, w := range writes {
-		if _, err := f.WriteAt(w.bytes, int64(w.offset)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readProgram(f *os.File) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > MaxProgram {
-		return nil, fmt.Errorf("has %d bytes; programs of more than %d are not packaged", info.Size(), MaxProgram)
-	}
-	program := make([]byte, info.Size())
-	_, err = io.ReadFull(f, program)
-	return program, err
 }
 
 // write is bytes to write at an offset.

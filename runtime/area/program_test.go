@@ -68,9 +68,7 @@ func fillAndCheck(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	where := holdsOneSet(t, before)
-	if err := area.PatchFile(name, contents()); err != nil {
-		t.Fatal(err)
-	}
+	fillFile(t, name)
 	after, err := os.ReadFile(name)
 	if err != nil || len(after) != len(before) {
 		t.Fatalf("%d bytes became %d, %v", len(before), len(after), err)
@@ -78,6 +76,21 @@ func fillAndCheck(t *testing.T, name string) {
 	want := contents()
 	if got := readBack(t, after, where); got.Config != want.Config || got.Name != want.Name || !bytes.Equal(got.Resources, want.Resources) {
 		t.Errorf("read back %+v", got)
+	}
+}
+
+// fillFile fills a program's file, as packaging does.
+func fillFile(t *testing.T, name string) {
+	t.Helper()
+	program, err := os.ReadFile(name)
+	if err == nil {
+		err = area.Patch(program, contents())
+	}
+	if err == nil {
+		err = os.WriteFile(name, program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -194,15 +207,11 @@ func TestUniversal(t *testing.T) {
 		lipo = "llvm-lipo-14"
 	}
 	perform(t, tool(t, lipo, "-create", "-output", both, one, other))
-	if err := area.PatchFile(both, contents()); err != nil {
-		t.Fatal(err)
-	}
+	fillFile(t, both)
 	for _, processor := range []string{"arm64", "x86_64"} {
 		thin, alone := filepath.Join(folder, processor+".thin"), filepath.Join(folder, processor)
 		perform(t, tool(t, lipo, "-thin", processor, "-output", thin, both))
-		if err := area.PatchFile(alone, contents()); err != nil {
-			t.Fatal(err)
-		}
+		fillFile(t, alone)
 		got, errGot := os.ReadFile(thin)
 		want, errWant := os.ReadFile(alone)
 		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {

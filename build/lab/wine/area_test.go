@@ -1,6 +1,7 @@
 package wine_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,7 +39,14 @@ func TestAreasOfPrograms(t *testing.T) {
 			}
 			says(before)
 			contents := area.Contents{Config: "ClientNetwork.ServerHost = \"play.example\"\n", Name: "Lathe_OpenGL", Resources: []byte("PK a zip")}
-			if err := area.PatchFile(output, contents); err != nil {
+			program, err := os.ReadFile(output)
+			if err == nil {
+				err = area.Patch(program, contents)
+			}
+			if err == nil {
+				err = os.WriteFile(output, program, 0o755)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			says(after)
