@@ -1,7 +1,6 @@
 // Package screen gives programs under test a private display: a virtual X server (Xvfb) on a free display number.
 //
-// A Screen takes screenshots, lists windows, presses keys and clicks. ReadXWD reads the picture format of the server's framebuffer. A Band
-// detects changes in some lines, a thousand times a second.
+// A Screen takes screenshots, lists windows, presses keys and clicks. ReadXWD reads the picture format of the server's framebuffer.
 //
 // The server listens on a local socket only. It has ended when Close returns, and it also ends when the process that started it is killed.
 // Xvfb and xdotool are not part of this project; ErrNoScreen and ErrNoDriver say that they are missing.

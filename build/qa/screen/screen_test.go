@@ -180,40 +180,6 @@ func TestScreenClicks(t *testing.T) {
 	}
 }
 
-func TestBandSeesChangesInItsLinesOnly(t *testing.T) {
-	s := newScreen(t, 320, 200)
-	bands := map[string]*screen.Band{}
-	for name, lines := range map[string][2]int{"above": {0, 30}, "window": {30, 90}, "below": {121, 79}} {
-		b, err := s.WatchBand(lines[0], lines[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		bands[name] = b
-	}
-	p := message(t, s, "band") // covers the lines from 30 on
-	waitColours(t, s, wait(t, s, "band").Bounds)
-	for name, want := range map[string]bool{"above": false, "window": true, "below": false} {
-		if got, err := bands[name].Changed(); got != want || err != nil {
-			t.Errorf("%s: changed %v, %v; want %v", name, got, err, want)
-		}
-	}
-	p.Stop(0)
-	testwait.Until(t, func() bool {
-		changed, err := bands["window"].Changed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return !changed
-	}, "the band is as before when the window is gone")
-	for _, lines := range [][2]int{{-1, 1}, {0, 0}, {0, 201}, {200, 1}} {
-		if b, err := s.WatchBand(lines[0], lines[1]); err == nil {
-			b.Close()
-			t.Errorf("lines %v were taken", lines)
-		}
-	}
-}
-
 func TestScreenWithoutWindows(t *testing.T) {
 	s := newScreen(t, 64, 64)
 	windows, err := s.Windows(t.Context())
