@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"collet/app/diskfault"
 	"collet/app/download"
 	"collet/netproto/delta"
 	"collet/netproto/release"
@@ -115,7 +116,7 @@ func (c *connecting) compute(ctx context.Context, p *delta.SetPatch, size int64)
 	if err := c.dropScratch(); err != nil {
 		return nil, &localError{err}
 	}
-	list, room := p.Contents(), int64(download.SpareRoom)
+	list, room := p.Contents(), int64(diskfault.Reserve)
 	for _, content := range list {
 		room += 2 * content.Size // in the scratch file, and as parts in the install
 	}

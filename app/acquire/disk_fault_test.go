@@ -40,9 +40,9 @@ func TestFaultsOfTheDiskNameIt(t *testing.T) {
 		cause   update.Cause
 		subject string
 	}{
-		{&fs.PathError{Op: "write", Path: dir.Path("a/b"), Err: syscall.ENOSPC}, update.DiskFull, dir.Path("a/b")},
-		{&fs.PathError{Op: "openat", Path: "a/b", Err: syscall.EDQUOT}, update.DiskFull, dir.Path("a/b")},
-		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.ENOSPC}, update.DiskFull, dir.Path("b")},
+		{&fs.PathError{Op: "write", Path: dir.Path("a/b"), Err: syscall.ENOSPC}, update.DiskFull, dir.Path(".")},
+		{&fs.PathError{Op: "openat", Path: "a/b", Err: syscall.EDQUOT}, update.DiskFull, dir.Path(".")},
+		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.ENOSPC}, update.DiskFull, dir.Path(".")},
 		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EACCES}, update.NoPermission, dir.Path("b")},
 		{&fs.PathError{Op: "mkdirat", Path: "Cache/release", Err: syscall.ENOTDIR}, update.DiskFault, dir.Path("Cache")},
 		{&fs.PathError{Op: "read", Path: "a", Err: syscall.EIO}, update.DiskFault, dir.Path("a")},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"collet/app/diskfault"
 	"collet/app/download"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
@@ -70,7 +71,7 @@ func (p *planning) addGroups(s *Situation) {
 		}
 	}
 	free, err := p.o.FS.Free()
-	need := int64(download.SpareRoom)
+	need := int64(diskfault.Reserve)
 	for _, b := range p.blobs {
 		need += p.lacks(b)
 	}

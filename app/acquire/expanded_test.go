@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"collet/app/acquire"
+	"collet/app/diskfault"
 	"collet/app/download"
 	"collet/app/update"
 	"collet/build/publish"
@@ -238,7 +239,7 @@ func TestExpandedRoom(t *testing.T) {
 	for _, room := range []bool{false, true} {
 		mirror := p.mirror()
 		c := newClient(t, p, mirror).at(1)
-		free := parts + o.Size + download.SpareRoom + 100_000
+		free := parts + o.Size + diskfault.Reserve + 100_000
 		if room {
 			free += 2_000_000
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"collet/app/diskfault"
 	"collet/app/download"
 	"collet/netproto/release"
 )
@@ -64,7 +65,7 @@ func (p *planning) checkRoom() {
 	if err != nil {
 		return // assumed to be enough, as elsewhere
 	}
-	need := int64(download.SpareRoom)
+	need := int64(diskfault.Reserve)
 	for _, w := range p.wants {
 		need += w.File.Size - w.Have()
 	}

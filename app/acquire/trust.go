@@ -8,10 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"collet/app/diskfault"
 	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/chunk"
@@ -155,8 +155,8 @@ func (s *Source) faultOf(err error) error {
 		return &update.Fault{Cause: update.Untrusted, Subject: rejected.Document, Err: err}
 	}
 	cause, transient := blame(err)
-	if name, local := localName(s.o.FS, err); local && cause == update.DiskFault {
-		return download.DiskFault(s.o.FS, name, -1, err)
+	if name, local := diskfault.NameOf(s.o.FS, err); local && cause == update.DiskFault {
+		return diskfault.Of(s.o.FS, name, -1, err)
 	}
 	if cause == update.Interrupted && !s.progress.hasMet() {
 		cause = update.Unreachable
@@ -198,22 +198,4 @@ func blame(err error) (cause update.Cause, transient bool) {
 	default:
 		return update.Interrupted, true
 	}
-}
-
-// localName is the file of a disk error, relative to fsys; ok is false for other errors.
-func localName(fsys platform.FS, err error) (name string, ok bool) {
-	var one *fs.PathError
-	var two *os.LinkError
-	switch {
-	case errors.As(err, &one):
-		name = one.Path
-	case errors.As(err, &two):
-		name = two.New
-	default:
-		return "", false
-	}
-	if root := fsys.Path("."); filepath.IsAbs(name) {
-		name = strings.TrimPrefix(strings.TrimPrefix(name, root), string(filepath.Separator))
-	}
-	return filepath.ToSlash(name), true
 }

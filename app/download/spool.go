@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/diskfault"
 	"collet/netproto/release"
 	"collet/platform"
 	"collet/platform/interrupt"
@@ -75,6 +76,11 @@ func OpenSpool(fsys platform.FS, folder string, o SpoolOptions) (*Spool, error) 
 		return nil, s.fault(folder, -1, err)
 	}
 	return s, nil
+}
+
+// fault is diskfault.Of for this spool.
+func (s *Spool) fault(name string, need int64, err error) error {
+	return diskfault.Of(s.fs, name, need, err)
 }
 
 // makeFolder creates the folder and its parents and makes them durable, because records would be lost with them. Existing folders are

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"collet/app/diskfault"
 	"collet/app/download"
 	"collet/app/update"
 	"collet/netproto/release"
@@ -157,7 +158,7 @@ func TestDiskFull(t *testing.T) {
 	disk.SetFree(300_000)
 	_, err := fetchInto(t, s, object(data), remembering("a", data))
 	var fault *update.Fault
-	var space *download.SpaceError
+	var space *diskfault.SpaceError
 	if !errors.As(err, &fault) || fault.Cause != update.DiskFull || !errors.As(err, &space) {
 		t.Fatalf("got %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"collet"
-	"collet/app/download"
+	"collet/app/diskfault"
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/update"
@@ -29,19 +29,16 @@ func (h *host) endInfo(e outcome) splash.EndInfo {
 	if e.fault == nil {
 		return info
 	}
-	var space *install.SpaceError
-	var spool *download.SpaceError
-	var inUse *install.InUseError
-	var vanished *install.VanishedError
+	var space *diskfault.SpaceError
+	var inUse *diskfault.InUseError
+	var vanished *diskfault.VanishedError
 	var way *platform.ObstacleError
 	var untrusted *dial.TLSError
 	var unproven *install.UnprovenError
 	var proxy *dial.ProxyError
 	switch {
 	case errors.As(e.fault.Err, &space):
-		info.Needed, info.Free, info.Volume, info.NoNames = space.Need, space.Free, space.Volume, space.NoNames()
-	case errors.As(e.fault.Err, &spool):
-		info.Needed, info.Free, info.Volume, info.NoNames = max(spool.Need, 0), spool.Free, spool.Volume, spool.NoNames()
+		info.Needed, info.Free, info.Volume, info.NoNames = max(space.Need, 0), space.Free, space.Volume, space.NoNames()
 	case errors.As(e.fault.Err, &inUse):
 		info.Holders = inUse.Names()
 	case errors.As(e.fault.Err, &way):

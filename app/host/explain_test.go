@@ -5,14 +5,13 @@ import (
 	"syscall"
 	"testing"
 
-	"collet/app/download"
-	"collet/app/install"
+	"collet/app/diskfault"
 	"collet/app/update"
 	"collet/assets"
 	"collet/platform"
 )
 
-// TestFullDiskIsExplained: a full disk, in the install or in the spool, is explained with the needed and the free bytes and a remedy.
+// TestFullDiskIsExplained: a full disk is explained with the needed and the free bytes and a remedy.
 func TestFullDiskIsExplained(t *testing.T) {
 	const gb = 1_000_000_000
 	h := hostWith(setup{texts: assets.TextsFor("en")})
@@ -21,13 +20,11 @@ func TestFullDiskIsExplained(t *testing.T) {
 		err  error
 		says []string
 	}{
-		{"install", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
-		{"spool", &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
-		{"install, free unknown", &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
-		{"spool, free unknown", &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
-		{"install, no inodes", &install.SpaceError{Volume: "/games", Need: gb, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
-		{"spool, no inodes", &download.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
-		{"spool, size unknown", &download.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"known", &diskfault.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb, Err: syscall.ENOSPC}, []string{"3.0 GB", "1.0 GB", "2.0 GB", "/games"}},
+		{"free unknown", &diskfault.SpaceError{Volume: "/games", Need: 3 * gb, Free: -1, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
+		{"no inodes", &diskfault.SpaceError{Volume: "/games", Need: gb, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
+		{"no inodes, size unknown", &diskfault.SpaceError{Volume: "/games", Need: -1, Free: 3 * gb, Err: syscall.ENOSPC}, []string{"No room for more files", "inodes", "removing files"}},
+		{"size unknown", &diskfault.SpaceError{Volume: "/games", Need: -1, Free: 1000, Err: syscall.ENOSPC}, []string{"Not enough disk space", "/games/Lathe", "Free some space"}},
 	} {
 		text := h.explain(outcomeOf(&update.Fault{Cause: update.DiskFull, Subject: "/games/Lathe", Err: test.err}))
 		for _, want := range test.says {
@@ -38,11 +35,6 @@ func TestFullDiskIsExplained(t *testing.T) {
 		if strings.Contains(text, "-1") || strings.Contains(text, "no space left on device") {
 			t.Errorf("%s: not for a player:\n%s", test.name, text)
 		}
-	}
-	installs := h.explain(outcomeOf(&update.Fault{Cause: update.DiskFull, Err: &install.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
-	spools := h.explain(outcomeOf(&update.Fault{Cause: update.DiskFull, Err: &download.SpaceError{Volume: "/games", Need: 3 * gb, Free: gb}}))
-	if installs != spools {
-		t.Errorf("two texts for one thing:\n%s\n%s", installs, spools)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"collet/app/diskfault"
 	"collet/app/install"
 	"collet/app/splash"
 	"collet/app/update"
@@ -40,7 +41,7 @@ func (e outcome) reason() string {
 // outcomeOf maps an error to an outcome.
 func outcomeOf(err error) outcome {
 	var known *update.Fault
-	var inUse *install.InUseError
+	var inUse *diskfault.InUseError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return outcome{outcome: update.Cancelled}

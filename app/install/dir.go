@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/diskfault"
 	"collet/platform"
 )
 
@@ -67,7 +68,7 @@ func newDir(cfg Config, cache *hashCache) *Dir {
 
 // Open locks the install, reads the journal and finishes the work of an earlier process. That includes the swap of a
 // prepared set, unless another process still uses the old one. If another process holds the install, errors.Is(err,
-// platform.ErrLocked) holds and the error is a *InUseError that names it. A user without write permission can't lock the
+// platform.ErrLocked) holds and the error is a *diskfault.InUseError that names it. A user without write permission can't lock the
 // install and needs no lock: nothing is changed then. Other errors are *update.Fault, or those of ctx.
 //
 // After an error the files are unchanged, or the set is incomplete: the files on disk must not be started then.
@@ -86,7 +87,7 @@ func Open(ctx context.Context, cfg Config) (*Dir, error) {
 	err = d.lockAndRecover(ctx)
 	if errors.Is(err, platform.ErrLocked) {
 		name := d.fs.Path(path.Join(StateDir, LockFile))
-		return nil, &InUseError{Path: name, Holders: platform.Holders(name), Err: err}
+		return nil, &diskfault.InUseError{Path: name, Holders: platform.Holders(name), Err: err}
 	}
 	if err != nil {
 		return nil, d.fault(err)

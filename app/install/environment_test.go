@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/diskfault"
 	"collet/app/install"
 	"collet/app/install/inspect"
 	"collet/app/update"
@@ -119,7 +120,7 @@ func TestNoRoom(t *testing.T) {
 				return
 			}
 			fault := wantFault(t, "plan", err, update.DiskFull)
-			space, ok := errors.AsType[*install.SpaceError](err)
+			space, ok := errors.AsType[*diskfault.SpaceError](err)
 			if !ok || space.Need != test.need || space.Free != int64(test.free) || space.Volume != platform.VolumeOf(f.dir) || fault.Transient {
 				t.Errorf("says %+v, %+v", fault, space)
 			}
@@ -177,7 +178,7 @@ func TestDiskFillsUp(t *testing.T) {
 	}
 	_, err := s.on(t, watch(f.open(), full))
 	fault := wantFault(t, "full", err, update.DiskFull)
-	space, _ := errors.AsType[*install.SpaceError](err)
+	space, _ := errors.AsType[*diskfault.SpaceError](err)
 	if fault.Transient || fault.Subject != f.dir || space == nil || space.Need != 16<<20+4 {
 		t.Errorf("fault %+v", fault)
 	}
@@ -506,7 +507,7 @@ func TestNoInodes(t *testing.T) {
 	w.free = func() (uint64, error) { return 1 << 30, nil }
 	_, err := start{blobs: packs("Core.zip", "core")}.on(t, w)
 	wantFault(t, "no inodes", err, update.DiskFull)
-	if space, _ := errors.AsType[*install.SpaceError](err); space == nil || !space.NoNames() || !strings.Contains(space.Error(), "inodes") {
+	if space, _ := errors.AsType[*diskfault.SpaceError](err); space == nil || !space.NoNames() || !strings.Contains(space.Error(), "inodes") {
 		t.Errorf("says %v", err)
 	}
 }

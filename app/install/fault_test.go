@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"collet/app/diskfault"
 	"collet/app/install"
 	"collet/app/update"
 	"collet/platform"
@@ -29,7 +30,7 @@ func TestHeldFile(t *testing.T) {
 			fsys.Inject(faultfs.Rule{Verb: faultfs.Rename, Name: "Resources/A.zip", Err: err})
 			_, got := s.on(t, fsys)
 			fault := wantFault(t, err.Name, got, update.LockedFile)
-			var inUse *install.InUseError
+			var inUse *diskfault.InUseError
 			if !fault.Transient || fault.Subject != fsys.Path("Resources/A.zip") || !errors.As(got, &inUse) {
 				t.Errorf("%s: %+v", err.Name, fault)
 			}
@@ -38,17 +39,6 @@ func TestHeldFile(t *testing.T) {
 				t.Errorf("later: %v", err)
 			}
 		})
-	}
-}
-
-func TestHoldersAreNamed(t *testing.T) {
-	inUse := &install.InUseError{Path: "x", Err: faultfs.EBUSY}
-	if text := inUse.Error(); text != faultfs.EBUSY.Error() {
-		t.Errorf("no holder known: %q", text)
-	}
-	inUse.Holders = []platform.Holder{{PID: 7, Name: "scand"}, {PID: 12, Name: "Lathe"}}
-	if want := "scand (process 7), Lathe (process 12)"; inUse.Names() != want || !strings.HasSuffix(inUse.Error(), "it is used by "+want) {
-		t.Errorf("%q, %q", inUse.Names(), inUse.Error())
 	}
 }
 
@@ -103,7 +93,7 @@ func (f folder) stopShortOfCommit(s start, d *install.Dir) {
 func (f folder) wantVanished(when string, err error) {
 	f.t.Helper()
 	fault := wantFault(f.t, when, err, update.DiskFault)
-	var vanished *install.VanishedError
+	var vanished *diskfault.VanishedError
 	if !errors.As(err, &vanished) || fault.Transient || !strings.Contains(err.Error(), "virus scanner") {
 		f.t.Errorf("%s: %v", when, err)
 	}
@@ -125,7 +115,7 @@ func TestFullAtEveryByte(t *testing.T) {
 		_, err := s.on(t, fsys)
 		when := fmt.Sprintf("room for %d bytes", room)
 		fault := wantFault(t, when, err, update.DiskFull)
-		var space *install.SpaceError
+		var space *diskfault.SpaceError
 		if !errors.As(err, &space) || space.Need <= 0 || space.Volume == "" || fault.Transient {
 			t.Errorf("%s: %+v", when, fault)
 		}

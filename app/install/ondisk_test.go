@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"collet/app/diskfault"
 	"collet/netproto/release"
 )
 
@@ -151,7 +152,7 @@ func TestDocumentedLimits(t *testing.T) {
 		{"lists", fmt.Sprintf("%d MiB", maxLists>>20)},
 		{"hash cache", fmt.Sprintf("%d MiB", maxCache>>20)},
 		{"lines of the hash cache", fmt.Sprint(maxLines)},
-		{"free space beside a download", fmt.Sprintf("%d MiB", Reserve>>20)},
+		{"free space beside a download", fmt.Sprintf("%d MiB", diskfault.Reserve>>20)},
 		{"age of a believed time", coarse.String()},
 		{"age with an inode", tick.String()},
 		{"failed starts of a pending set", fmt.Sprint(MaxFailed)},

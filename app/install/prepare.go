@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"collet/app/diskfault"
 	"collet/platform"
 )
 
@@ -33,7 +34,7 @@ func (p *preparation) prepare(ctx context.Context) (err error) {
 		}
 		c.missing, c.resumed = c.lacks(), c.offset > 0
 		delete(bound, c.entry.Live)
-		missing += min(c.file.Size-c.offset, math.MaxInt64-Reserve-missing)
+		missing += min(c.file.Size-c.offset, math.MaxInt64-diskfault.Reserve-missing)
 	}
 	kept, err := p.removeObsoleteParts(bound)
 	if err != nil {
@@ -190,11 +191,11 @@ func (p *preparation) checkRoom(missing int64) error {
 		p.log.Warn().Err(err).Msg("free space unknown")
 		return nil
 	}
-	need := missing + Reserve
+	need := missing + diskfault.Reserve
 	if missing == 0 || free >= uint64(need) {
 		return nil
 	}
-	return fullFault(p.fs, missing, nil)
+	return diskfault.Full(p.fs, need, nil)
 }
 
 // makeFolders creates the folders of the parts and syncs every folder on the way to them and the parent of StateDir.

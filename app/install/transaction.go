@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"collet/app/diskfault"
 	"collet/netproto/release"
 	"collet/platform"
 )
@@ -243,7 +244,7 @@ func (t *transaction) orLoss(err error) error {
 	if err != nil || lost == "" {
 		return err
 	}
-	return vanishedFault(t.fs.Path(lost), nil)
+	return diskfault.Vanished(t.fs.Path(lost), nil)
 }
 
 // rollBack rolls back the live set of this host. It records nothing before all backups are verified.

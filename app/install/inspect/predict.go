@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"collet/app/diskfault"
 	"collet/app/install"
 	"collet/app/update"
 	"collet/netproto/release"
@@ -109,7 +110,7 @@ func endings(ctx context.Context, e Ending, err error) ([]Ending, error) {
 	}
 	end := update.EndOf(update.Failed, fault.Cause)
 	var way *platform.ObstacleError
-	var space *install.SpaceError
+	var space *diskfault.SpaceError
 	switch {
 	case fault.Cause == update.DiskFault && errors.As(fault.Err, &way):
 		end.Key = update.KeyInTheWay
@@ -152,7 +153,7 @@ func (p *predictor) updates(ctx context.Context, disk *overlay) ([]Ending, error
 	}
 	good := Ending{When: Updated, Files: -1, Bytes: -1}
 	if free := disk.room.bytes; free != noLimit {
-		good.Bytes = max(0, free-install.Reserve)
+		good.Bytes = max(0, free-diskfault.Reserve)
 	}
 	err := try(1, 0)
 	if err != nil || disk.room.files > maxSearched {
