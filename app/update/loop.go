@@ -91,7 +91,7 @@ func (l *loop) finish() Status {
 	last := l.status()
 	l.logOutcome(last)
 	l.updater.publish(last)
-	l.updater.watchers.closeAll()
+	l.updater.watchers.Close()
 	return last
 }
 

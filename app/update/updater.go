@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"collet/platform/notify"
 )
 
 // Config holds the dependencies and options of an Updater. Source and Destination are required; the zero value of every other
@@ -37,7 +39,7 @@ type Updater struct {
 	cfg      Config
 	ran      atomic.Bool
 	status   atomic.Pointer[Status]
-	watchers watchers
+	watchers notify.Watchers
 }
 
 // New checks cfg and returns an idle Updater. It holds no resources.
@@ -89,7 +91,7 @@ func (u *Updater) Status() Status { return *u.status.Load() }
 
 // Watch returns a channel that receives a tick at once and after each change of the Status. The channel holds one tick: a
 // slow reader sees the newest Status, not every one. It is closed after the last tick of the update, or when ctx ends.
-func (u *Updater) Watch(ctx context.Context) <-chan struct{} { return u.watchers.addWatcher(ctx) }
+func (u *Updater) Watch(ctx context.Context) <-chan struct{} { return u.watchers.Add(ctx) }
 
 // publish makes s the current snapshot if it differs from the last one.
 func (u *Updater) publish(s Status) {
@@ -97,5 +99,5 @@ func (u *Updater) publish(s Status) {
 		return
 	}
 	u.status.Store(&s)
-	u.watchers.tick()
+	u.watchers.Notify()
 }

@@ -132,7 +132,7 @@ func (d *Device) Run(ctx context.Context, dial func(ctx context.Context) (Conn, 
 		d.o.Log.Warn().Err(err).Msg("the cache of hashes was not saved")
 	}
 	d.board.enter(ConnectionStopped, "")
-	d.board.close()
+	d.board.watchers.Close()
 	return ctx.Err()
 }
 
@@ -165,7 +165,7 @@ func (d *Device) Status() Status {
 
 // Watch returns a channel that sends a tick when the Status has changed, the first one at once. It buffers one tick: a
 // slow reader misses ticks and reads a newer Status. It is closed when ctx ends or Run returns.
-func (d *Device) Watch(ctx context.Context) <-chan struct{} { return d.board.watch(ctx) }
+func (d *Device) Watch(ctx context.Context) <-chan struct{} { return d.board.watchers.Add(ctx) }
 
 // Say adds a line of the host to the log: to Status, and to the desk once one is connected. It does not block.
 func (d *Device) Say(line Line) {

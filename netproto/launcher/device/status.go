@@ -1,9 +1,10 @@
 package device
 
 import (
-	"context"
 	"sync"
 	"time"
+
+	"collet/platform/notify"
 )
 
 // ConnectionPhase is the phase of the connection to the desk.
@@ -58,16 +59,13 @@ type Status struct {
 type statusBoard struct {
 	now func() time.Time
 
-	mu     sync.Mutex
-	status Status
-	stops  map[chan struct{}]func() bool
-	closed bool
+	mu       sync.Mutex
+	status   Status
+	watchers notify.Watchers
 }
 
 func newStatusBoard(now func() time.Time) *statusBoard {
-	b := &statusBoard{now: now, stops: map[chan struct{}]func() bool{}}
-	b.status = Status{Connection: ConnectionStopped, Run: PhaseStopped, Since: now()}
-	return b
+	return &statusBoard{now: now, status: Status{Connection: ConnectionStopped, Run: PhaseStopped, Since: now()}}
 }
 
 // get is a snapshot without the log.
@@ -82,9 +80,7 @@ func (b *statusBoard) change(do func(s *Status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	do(&b.status)
-	for ticks := range b.stops {
-		signal(ticks)
-	}
+	b.watchers.Notify()
 }
 
 // enter changes the phase of the connection.
@@ -98,36 +94,4 @@ func (b *statusBoard) enter(phase ConnectionPhase, problem string) {
 		}
 		s.Activity, s.File = ActivityNone, ""
 	})
-}
-
-// watch returns a channel with one tick in it. Each change adds a tick if the channel is empty. It is closed when ctx ends.
-func (b *statusBoard) watch(ctx context.Context) <-chan struct{} {
-	ticks := make(chan struct{}, 1)
-	ticks <- struct{}{}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		close(ticks)
-		return ticks
-	}
-	b.stops[ticks] = context.AfterFunc(ctx, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if _, there := b.stops[ticks]; there {
-			delete(b.stops, ticks)
-			close(ticks)
-		}
-	})
-	return ticks
-}
-
-// close closes the channels of all watchers. A buffered tick can still be read.
-func (b *statusBoard) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for ticks, stop := range b.stops {
-		stop()
-		close(ticks)
-	}
-	b.stops, b.closed = nil, true
 }

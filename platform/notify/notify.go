@@ -1,20 +1,20 @@
-package update
+// Package notify tells watchers that something has changed, without waiting for them.
+package notify
 
 import (
 	"context"
 	"sync"
 )
 
-// watchers are the channels that receive a tick after a change of the Status. The zero value is ready; it is safe for
-// concurrent use.
-type watchers struct {
+// Watchers are channels that receive a tick after a change. The zero value is ready; it is safe for concurrent use.
+type Watchers struct {
 	mu     sync.Mutex
 	stops  map[chan struct{}]func() bool // detaches a channel from its context
 	closed bool
 }
 
-// addWatcher returns a channel with one tick in it. It is closed when ctx ends or close is called.
-func (w *watchers) addWatcher(ctx context.Context) <-chan struct{} {
+// Add returns a channel with one tick in it. It is closed when ctx ends or Close is called.
+func (w *Watchers) Add(ctx context.Context) <-chan struct{} {
 	ticks := make(chan struct{}, 1)
 	ticks <- struct{}{}
 	w.mu.Lock()
@@ -30,7 +30,7 @@ func (w *watchers) addWatcher(ctx context.Context) <-chan struct{} {
 	return ticks
 }
 
-func (w *watchers) remove(ticks chan struct{}) {
+func (w *Watchers) remove(ticks chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, there := w.stops[ticks]; there {
@@ -39,8 +39,8 @@ func (w *watchers) remove(ticks chan struct{}) {
 	}
 }
 
-// tick notifies every channel and never blocks: a channel that still holds a tick needs no second one.
-func (w *watchers) tick() {
+// Notify ticks every channel and never blocks: a channel that still holds a tick needs no second one.
+func (w *Watchers) Notify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ticks := range w.stops {
@@ -51,8 +51,8 @@ func (w *watchers) tick() {
 	}
 }
 
-// closeAll closes all channels, including those of later calls of addWatcher. A tick that a channel still holds stays in it.
-func (w *watchers) closeAll() {
+// Close closes all channels, including those of later calls of Add. A tick that a channel still holds stays in it.
+func (w *Watchers) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ticks, stop := range w.stops {
