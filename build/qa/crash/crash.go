@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"collet/app/install"
@@ -177,33 +176,19 @@ func (o Options) eachStory(ctx context.Context, runs []*storyRun, do func(*story
 	return o.eachInOrder(ctx, runs, do, func(*storyRun) {})
 }
 
-// eachInOrder is each with a call of done after each run, in the order of the runs, also after an error.
-func (o Options) eachInOrder(ctx context.Context, runs []*storyRun, do func(*storyRun) error, done func(*storyRun)) error {
-	results := make([]chan error, len(runs))
-	for i := range results {
-		results[i] = make(chan error, 1)
-	}
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(o.Jobs, len(runs)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(runs)); i = next.Add(1) - 1 {
-				err := ctx.Err()
-				if err == nil {
-					err = do(runs[i])
-				}
-				results[i] <- err
-			}
-		})
-	}
-	var first error
-	for i, r := range runs {
-		if err := <-results[i]; err != nil && first == nil {
+// eachInOrder is eachStory with a call of done after each run, in the order of the runs, also after an error.
+func (o Options) eachInOrder(ctx context.Context, runs []*storyRun, do func(*storyRun) error, done func(*storyRun)) (first error) {
+	report.InOrder(o.Jobs, len(runs), func(i int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return do(runs[i])
+	}, func(i int, err error) {
+		if first == nil {
 			first = err
 		}
-		done(r)
-	}
-	workers.Wait()
+		done(runs[i])
+	})
 	return first
 }
 

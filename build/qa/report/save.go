@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"collet/netproto/product"
 )
@@ -62,48 +63,40 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 // ended; cases after an unstarted one are not passed on. A failed case that was running when ctx ended counts as not run, because the
 // interruption may be the cause.
 func Spread(ctx context.Context, jobs, n int, do func(ctx context.Context, i int) Case, done func(i int, c Case)) {
-	ready := make([]chan Case, n)
-	for i := range ready {
-		ready[i] = make(chan Case, 1)
+	stopped := false
+	InOrder(jobs, n, func(i int) *Case {
+		if ctx.Err() != nil {
+			return nil
+		}
+		c := do(ctx, i)
+		if ctx.Err() != nil && c.State != OK {
+			c.State, c.Detail = Skipped, "not run: interrupted while it was under way"
+		}
+		return &c
+	}, func(i int, c *Case) {
+		if stopped = stopped || c == nil; !stopped {
+			done(i, *c)
+		}
+	})
+}
+
+// InOrder calls do for 0 … n−1, jobs at a time, and done with each result, in order and one at a time.
+func InOrder[T any](jobs, n int, do func(i int) T, done func(i int, result T)) {
+	results := make([]chan T, n)
+	for i := range results {
+		results[i] = make(chan T, 1)
 	}
-	numbers := make(chan int)
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(max(jobs, 1), n) {
 		workers.Go(func() {
-			for i := range numbers {
-				c := do(ctx, i)
-				if ctx.Err() != nil && c.State != OK {
-					c.State, c.Detail = Skipped, "not run: interrupted while it was under way"
-				}
-				ready[i] <- c
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				results[i] <- do(i)
 			}
 		})
 	}
-	workers.Go(func() { feed(ctx, numbers, ready) })
-	for i, c := range ready {
-		if found, there := <-c; there {
-			done(i, found)
-		}
+	for i, result := range results {
+		done(i, <-result)
 	}
 	workers.Wait()
-}
-
-// feed sends the numbers until ctx ends, and closes the channels of unsent ones.
-func feed(ctx context.Context, numbers chan<- int, ready []chan Case) {
-	defer close(numbers)
-	for i := range ready {
-		select {
-		case <-ctx.Done():
-		default:
-			select {
-			case numbers <- i:
-				continue
-			case <-ctx.Done():
-			}
-		}
-		for _, c := range ready[i:] {
-			close(c)
-		}
-		return
-	}
 }
