@@ -41,6 +41,7 @@ const (
 	prom   = "github.com/prometheus/client_golang/prometheus"
 	zstd   = "github.com/klauspost/compress"
 	group  = "golang.org/x/sync/errgroup"
+	weight = "golang.org/x/sync/semaphore"
 	brotli = "github.com/andybalholm/brotli"
 	bolt   = "go.etcd.io/bbolt"
 	minio  = "github.com/minio/minio-go/v7"
@@ -122,7 +123,7 @@ var imports = map[string]row{
 	"app/update":                      {ours: []string{"netproto/release", "netproto/compat", "platform/notify", "platform/span"}},
 	"app/diskfault":                   {ours: []string{"app/update", "platform"}},
 	"app/install":                     {ours: []string{"app/diskfault", "app/update", "netproto/delta", "netproto/product", "netproto/release", "platform", "platform/interrupt", "platform/span"}},
-	"app/download":                    {ours: []string{"app/diskfault", "app/update", "netproto", "netproto/dial", "netproto/release", "netproto/release/location", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy}},
+	"app/download":                    {ours: []string{"app/diskfault", "app/update", "netproto", "netproto/dial", "netproto/release", "netproto/release/location", "netproto/session", "platform", "platform/interrupt", "platform/span", "platform/text"}, others: []string{proxy, weight}},
 	"app/acquire":                     {ours: []string{"app/diskfault", "app/download", "app/update", "netproto/chunk", "netproto/deflate", "netproto/delta", "netproto/compat", "netproto/release", "netproto/release/trust", "netproto/solid", "platform", "platform/interrupt", "platform/span"}, others: []string{group}},
 	"app/adopt":                       {ours: []string{"app/install", "platform", "runtime/program"}},
 	"app/token":                       {ours: []string{"netproto/release/location"}},
@@ -187,7 +188,7 @@ var imports = map[string]row{
 	"build/wrap":                      {ours: []string{"build/pack", "build/pack/icon", "build/pack/pe", "build/publish/check", "netproto/product", "platform/text"}},
 	"build/pack/bundle":               {ours: []string{"netproto/product", "netproto/release", "platform"}},
 	"build/pack/pe":                   {others: []string{"github.com/tc-hib/winres"}},
-	"build/pack/sign":                 {ours: []string{"build/advice", "build/pack/pe", "platform/text"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
+	"build/pack/sign":                 {ours: []string{"build/advice", "build/pack/pe", "platform/interrupt", "platform/text"}, others: []string{sha, "github.com/ProtonMail/go-crypto/openpgp"}},
 	"build/pack/archive":              {ours: []string{"build/pack/bundle", "netproto/deflate"}, others: []string{zstd}},
 	"build/pack/verify":               {ours: []string{"platform/interrupt"}, others: []string{zstd}},
 	"build/pack/windows":              {ours: []string{"app/install", "assets", "build/pack/bundle", "build/pack/pe", "netproto/product", "netproto/release"}, others: []string{image}},

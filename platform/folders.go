@@ -35,15 +35,15 @@ func dataFolder(goos string, getenv func(string) string) (string, error) {
 		asked, folders = "XDG_DATA_HOME or HOME", []string{getenv("XDG_DATA_HOME"), home("/.local/share")}
 	}
 	for _, folder := range folders {
-		if absolute(goos, folder) {
+		if IsAbsOn(goos, folder) {
 			return folder, nil
 		}
 	}
 	return "", fmt.Errorf("folder for the data of this user is unknown; set %s to an absolute path", asked)
 }
 
-// absolute is filepath.IsAbs for any system.
-func absolute(goos, name string) bool {
+// IsAbsOn is filepath.IsAbs for any system.
+func IsAbsOn(goos, name string) bool {
 	if goos != "windows" {
 		return strings.HasPrefix(name, "/")
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"collet/netproto/release/location"
 )
 
@@ -24,29 +26,17 @@ const (
 // registry is what a mirror in an OCI registry knows: the list of metadata files, and a token for readers without an account. Each has a
 // lock, so that requests at the same time get them once.
 type registry struct {
-	listing lock
+	listing *semaphore.Weighted
 	files   map[string]location.File
 	read    time.Time // of files
 
-	renewing lock
+	renewing *semaphore.Weighted
 	token    string
 }
 
-func newRegistry() *registry { return &registry{listing: make(lock, 1), renewing: make(lock, 1)} }
-
-// lock is a mutex. Waiting for it ends with a context.
-type lock chan struct{}
-
-func (l lock) acquire(ctx context.Context) error {
-	select {
-	case l <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+func newRegistry() *registry {
+	return &registry{listing: semaphore.NewWeighted(1), renewing: semaphore.NewWeighted(1)}
 }
-
-func (l lock) release() { <-l }
 
 // findListed finds a file that has no URL of its own in the list of metadata files.
 func (w *HTTPMirror) findListed(ctx context.Context, q question) (location.File, error) {
@@ -71,10 +61,10 @@ func (w *HTTPMirror) findListed(ctx context.Context, q question) (location.File,
 // listFiles returns the list of metadata files, which it requests if the last one is too old.
 func (w *HTTPMirror) listFiles(ctx context.Context, q question) (map[string]location.File, error) {
 	r := w.registry
-	if err := r.listing.acquire(ctx); err != nil {
+	if err := r.listing.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer r.listing.release()
+	defer r.listing.Release(1)
 	if r.files != nil && time.Since(r.read) < listAge {
 		return r.files, nil
 	}
@@ -159,20 +149,20 @@ func (w *HTTPMirror) sendWithToken(ctx context.Context, q question, request *htt
 }
 
 func (w *HTTPMirror) currentToken(ctx context.Context) (string, error) {
-	if err := w.registry.renewing.acquire(ctx); err != nil {
+	if err := w.registry.renewing.Acquire(ctx, 1); err != nil {
 		return "", err
 	}
-	defer w.registry.renewing.release()
+	defer w.registry.renewing.Release(1)
 	return w.registry.token, nil
 }
 
 // renewToken gets a token in place of the used one, unless another request has done so meanwhile.
 func (w *HTTPMirror) renewToken(ctx context.Context, q question, used, challenge string) (string, error) {
 	r := w.registry
-	if err := r.renewing.acquire(ctx); err != nil {
+	if err := r.renewing.Acquire(ctx, 1); err != nil {
 		return "", err
 	}
-	defer r.renewing.release()
+	defer r.renewing.Release(1)
 	if r.token != used {
 		return r.token, nil
 	}

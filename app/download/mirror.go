@@ -95,22 +95,17 @@ func better(now time.Time) func(a, b *rankedMirror) int {
 		}
 		return m.rate
 	}
-	return func(a, b *rankedMirror) int {
-		return cmp.Or(
-			compareBool(a.whole, b.whole), compareBool(a.failing(now), b.failing(now)),
-			cmp.Compare(worth(b), worth(a)), cmp.Compare(a.index, b.index))
+	class := func(m *rankedMirror) (n int) {
+		if m.whole {
+			n += 2
+		}
+		if m.failing(now) {
+			n++
+		}
+		return n
 	}
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	default:
-		return -1
+	return func(a, b *rankedMirror) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(worth(b), worth(a)), cmp.Compare(a.index, b.index))
 	}
 }
 

@@ -47,7 +47,7 @@ func (q pathsQuery) writable() (string, error) {
 		return q.install, nil
 	case q.asked == "" || q.asked == perUser:
 		return q.ofUser()
-	case hasRoot(q.goos, q.asked):
+	case platform.IsAbsOn(q.goos, q.asked):
 		return q.checked(q.asked)
 	case q.goos == "windows" && (strings.HasPrefix(q.asked, `\`) || strings.HasPrefix(q.asked, "/") || strings.Contains(q.asked, ":")):
 		return "", fmt.Errorf("%q depends on the current drive; want a path with a drive, one relative to the install folder, or %s", q.asked, perUser)
@@ -80,14 +80,6 @@ func (q pathsQuery) checked(data string) (string, error) {
 		return "", fmt.Errorf("%q lies among the packs of the install folder", data)
 	}
 	return data, nil
-}
-
-// hasRoot is filepath.IsAbs for any system.
-func hasRoot(goos, name string) bool {
-	if goos != "windows" {
-		return strings.HasPrefix(name, "/")
-	}
-	return strings.HasPrefix(name, `\\`) || len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/')
 }
 
 // join is filepath.Join for any system.

@@ -13,6 +13,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"collet/build/advice"
+	"collet/platform/interrupt"
 )
 
 const (
@@ -193,7 +194,7 @@ func (d *Detached) writeSignature(ctx context.Context, file, signature string) e
 	defer f.Close()
 	var b bytes.Buffer
 	config := &packet.Config{Time: d.when, NonDeterministicSignaturesViaNotation: new(bool)} // false: no salt
-	if err := openpgp.ArmoredDetachSign(&b, d.entity, reader{ctx, f}, config); err != nil {
+	if err := openpgp.ArmoredDetachSign(&b, d.entity, interrupt.Reader(ctx, f), config); err != nil {
 		return err
 	}
 	b.WriteByte('\n')

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/minio/sha256-simd"
+
+	"collet/platform/interrupt"
 )
 
 // digest reads a file to its end, as long as the context lasts.
@@ -19,23 +21,10 @@ func digest(ctx context.Context, name string) (sum [32]byte, err error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, reader{ctx, f}); err != nil {
+	if _, err := io.Copy(h, interrupt.Reader(ctx, f)); err != nil {
 		return sum, err
 	}
 	return [32]byte(h.Sum(nil)), nil
-}
-
-// reader ends with its context.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.r.Read(p)
 }
 
 // replacing has make write a file in a folder beside name, under the same name, and puts it in the place of name when all is well.
@@ -72,6 +61,6 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, reader{ctx, in})
+	_, err = io.Copy(out, interrupt.Reader(ctx, in))
 	return err
 }
