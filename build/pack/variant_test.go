@@ -33,9 +33,10 @@ func everyVariant(t *testing.T) *pack.Project {
 	for _, target := range targets {
 		fmt.Fprintf(&b, "[[target]]\nname = %q\nhost = \"host\"\n%s\n", target, modules[target])
 	}
-	for v := range product.VariantsOf("Windows-win64", "Steam", "Epic") {
-		if v == (product.Variant{}) {
-			continue
+	for i := 1; i < 3*12; i++ { // 0 is the plain one
+		v := product.Variant{
+			Headless: i&1 != 0, OpenGL: i&2 != 0, Postfix: []string{"", "Steam", "Epic"}[i/12],
+			Profiling: []product.Profiling{product.NoProfiling, product.TotalProfiling, product.OnDemandProfiling}[i/4%3],
 		}
 		fmt.Fprintf(&b, "[[variant]]\nheadless = %t\nprofiling = %q\nopengl = %t\npostfix = %q\n", v.Headless, v.Profiling, v.OpenGL, v.Postfix)
 		for _, target := range targets {

@@ -2,7 +2,6 @@ package product
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 )
 
@@ -157,24 +156,6 @@ func (v Variant) String() string {
 		return "plain"
 	}
 	return strings.Join(words, ", ")
-}
-
-// VariantsOf yields every variant that exists on a target, with each of the postfixes and without one, plain first.
-func VariantsOf(t Target, postfixes ...string) iter.Seq[Variant] {
-	return func(yield func(Variant) bool) {
-		for _, postfix := range append([]string{""}, postfixes...) {
-			for _, headless := range []bool{false, true} {
-				for _, profiling := range []Profiling{NoProfiling, TotalProfiling, OnDemandProfiling} {
-					for _, opengl := range []bool{false, true} {
-						v := Variant{headless, profiling, opengl, postfix}
-						if v.On(t) == nil && !yield(v) {
-							return
-						}
-					}
-				}
-			}
-		}
-	}
 }
 
 // PayloadBase is the base name for a file of a target's binaries: "Lathe_OpenGL" for the module "Lathe_OpenGL.dll", for

@@ -62,7 +62,10 @@ type maker func(context.Context, bundle.Tree, string, archive.Options) error
 
 // makers are all formats, by extension.
 var makers = map[string]maker{
-	"zip": archive.Zip, "tar": archive.Tar, "tar.gz": archive.TarGz, "tar.zst": archive.TarZst,
+	"zip": archive.Zip, "tar.gz": archive.TarGz, "tar.zst": archive.TarZst,
+	"tar": func(ctx context.Context, t bundle.Tree, out string, o archive.Options) error {
+		return archive.File(ctx, out, func(f *os.File) error { return archive.EncodeTar(ctx, t, f, o) })
+	},
 	"deflated.zip": func(ctx context.Context, t bundle.Tree, out string, o archive.Options) error {
 		o.Deflate = true
 		return archive.Zip(ctx, t, out, o)

@@ -18,11 +18,6 @@ import (
 // linkMode is what links have in a tar; systems ignore it.
 const linkMode = 0o777
 
-// Tar writes a tree into the file out, uncompressed.
-func Tar(ctx context.Context, tree bundle.Tree, out string, o Options) error {
-	return compressed(ctx, tree, out, o, func(w io.Writer) (io.WriteCloser, error) { return kept{w}, nil })
-}
-
 // TarGz writes a tree into the file out, compressed by gzip
 func TarGz(ctx context.Context, tree bundle.Tree, out string, o Options) error {
 	return compressed(ctx, tree, out, o, func(w io.Writer) (io.WriteCloser, error) {
@@ -37,12 +32,6 @@ func TarZst(ctx context.Context, tree bundle.Tree, out string, o Options) error 
 		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
 	})
 }
-
-// kept is a writer whose end is not the end of what is below.
-type kept struct{ io.Writer }
-
-// Close does nothing.
-func (kept) Close() error { return nil }
 
 func compressed(ctx context.Context, tree bundle.Tree, out string, o Options, by func(io.Writer) (io.WriteCloser, error)) error {
 	return File(ctx, out, func(f *os.File) error {

@@ -323,6 +323,3 @@ func (r *Repo) Root() []byte { return slices.Clone(r.rootData) }
 
 // RootInfo describes the newest root.
 func (r *Repo) RootInfo() RootInfo { return infoOf(r.root) }
-
-// Unfinished reports whether a rotation of keys was interrupted, see ErrUnfinished.
-func (r *Repo) Unfinished() bool { return r.pending }
