@@ -32,3 +32,29 @@ func Walk(fsys FS, folder string, visit func(name string, e fs.DirEntry) error, 
 	}
 	return nil
 }
+
+// RemoveFolder removes a folder with everything in it. It follows no links. file removes or moves away one file; nil removes it. A missing
+// folder is not an error. The error is the first one, after which the rest stays.
+func RemoveFolder(fsys FS, folder string, file func(name string) error) error {
+	entries, err := fsys.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if file == nil {
+		file = fsys.Remove
+	}
+	for _, e := range entries {
+		if name := path.Join(folder, e.Name()); e.IsDir() {
+			err = RemoveFolder(fsys, name, file)
+		} else {
+			err = file(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fsys.Remove(folder)
+}

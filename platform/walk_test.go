@@ -11,7 +11,7 @@ import (
 	"collet/platform"
 )
 
-// TestWalk visits plain files by name, shows links apart, and ends with the first error.
+// TestWalk visits plain files by name, shows links apart, and ends with the first error. Then it removes the folders.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,5 +48,16 @@ func TestWalk(t *testing.T) {
 	err = platform.Walk(fsys, "a", func(string, fs.DirEntry) error { calls++; return wrong }, nil)
 	if !errors.Is(err, wrong) || calls != 1 {
 		t.Errorf("%d calls, %v", calls, err)
+	}
+	var moved []string
+	err = platform.RemoveFolder(fsys, "a/b", func(name string) error { moved = append(moved, name); return fsys.Remove(name) })
+	if err != nil || !slices.Equal(moved, []string{"a/b/a", "a/b/c"}) {
+		t.Errorf("removed %q, %v", moved, err)
+	}
+	if err := errors.Join(platform.RemoveFolder(fsys, "a", nil), platform.RemoveFolder(fsys, "none", nil)); err != nil {
+		t.Error(err)
+	}
+	if entries, err := fsys.ReadDir("."); err != nil || len(entries) != 1 || entries[0].Name() != "other" {
+		t.Errorf("left %v, %v", entries, err)
 	}
 }

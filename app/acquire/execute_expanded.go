@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"runtime"
@@ -138,7 +137,7 @@ func (s *patchSink) applyExpanded(ctx context.Context, patch *download.Spooled) 
 		return err
 	}
 	err = s.end(ctx, p.ApplySome(ctx, s.oldSet(ctx), forms, s, s.wish(ctx)))
-	if removed := clearForms(forms.fs, forms.folder); err == nil {
+	if removed := platform.RemoveFolder(forms.fs, forms.folder, nil); err == nil {
 		err = removed
 	}
 	return err
@@ -189,21 +188,4 @@ func (f *formFile) ReadAt(b []byte, at int64) (int, error) { return f.file.ReadA
 // Close removes the file.
 func (f *formFile) Close() error {
 	return errors.Join(f.file.Close(), platform.RemoveIfThere(f.fs, f.name))
-}
-
-// clearForms removes the folder of forms.
-func clearForms(fsys platform.FS, folder string) error {
-	entries, err := fsys.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if err == nil {
-			err = platform.RemoveIfThere(fsys, path.Join(folder, e.Name()))
-		}
-	}
-	if err == nil {
-		err = platform.RemoveIfThere(fsys, folder)
-	}
-	return err
 }

@@ -14,6 +14,7 @@ import (
 	"collet/netproto/deflate"
 	"collet/netproto/release"
 	"collet/netproto/solid"
+	"collet/platform"
 )
 
 // solidForm is the solid form of the offered release, as far as it is known.
@@ -294,7 +295,7 @@ func (f *solidFetch) createOlder(size int64) (older solid.Scratch, drop func() e
 	if err != nil {
 		return nil, nil, err
 	}
-	return form.file, func() error { return errors.Join(form.Close(), clearForms(forms.fs, forms.folder)) }, nil
+	return form.file, func() error { return errors.Join(form.Close(), platform.RemoveFolder(forms.fs, forms.folder, nil)) }, nil
 }
 
 // arrivingPart is a part of a group that is read while it arrives. It implements io.ReaderAt. One goroutine calls arrive and finish, and

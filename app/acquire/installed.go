@@ -75,7 +75,7 @@ func (m *rememberedSets) load() {
 		return
 	}
 	m.loaded = true
-	m.complain(errors.Join(platform.RemoveIfThere(m.fs, m.name(scratchFileName)), clearForms(m.fs, m.name(formFolder))))
+	m.complain(errors.Join(platform.RemoveIfThere(m.fs, m.name(scratchFileName)), platform.RemoveFolder(m.fs, m.name(formFolder), nil)))
 	data, err := platform.ReadFile(m.fs, m.name(setsFile), maxSetsFile)
 	if err != nil {
 		return

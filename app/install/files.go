@@ -73,29 +73,6 @@ func copyFile(fsys platform.FS, from, to string) error {
 	return platform.WriteFrom(fsys, to, in, 0o644)
 }
 
-// removeAll removes one of the install's own folders with everything in it. It follows no links.
-func removeAll(fsys platform.FS, folder string) error { return emptyFolder(fsys, folder, fsys.Remove) }
-
-// emptyFolder calls file for every file below a folder, which must remove or move it, and then removes the folder.
-func emptyFolder(fsys platform.FS, folder string, file func(name string) error) error {
-	entries, err := fsys.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(folder, e.Name())
-		if e.IsDir() {
-			err = emptyFolder(fsys, name, file)
-		} else {
-			err = file(name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return fsys.Remove(folder)
-}
-
 // errNotEmpty tells the player what to do about a folder that is in the way.
 var errNotEmpty = errors.New("a folder with other files stands where a file of the game belongs; move it away")
 

@@ -101,7 +101,7 @@ func (m *mover) removeObstacles(b *batch, to string) error {
 		case err != nil:
 			return err
 		case at == to && info.IsDir() && strings.HasPrefix(at, parts):
-			return removeAll(m.fs, at)
+			return platform.RemoveFolder(m.fs, at, nil)
 		case at == to && info.IsDir():
 			return m.recycleAll(b, at)
 		case at != to && !info.IsDir() && strings.HasPrefix(at, parts):
@@ -166,7 +166,7 @@ func (m *mover) recycled(why recycleReason) string {
 
 // recycleAll moves all files below a folder into the recycler and removes the folder.
 func (m *mover) recycleAll(b *batch, folder string) error {
-	return emptyFolder(m.fs, folder, func(name string) error { return m.recycle(b, name, "") })
+	return platform.RemoveFolder(m.fs, folder, func(name string) error { return m.recycle(b, name, "") })
 }
 
 // keptRecycled is the number of transactions whose dropped files stay in the recycler.
@@ -186,7 +186,7 @@ func (m *mover) purge() {
 	}
 	slices.Sort(numbers)
 	for _, n := range numbers[:max(0, len(numbers)-keptRecycled)] {
-		if err := removeAll(m.fs, path.Join(Recycler, strconv.FormatUint(n, 10))); err != nil {
+		if err := platform.RemoveFolder(m.fs, path.Join(Recycler, strconv.FormatUint(n, 10)), nil); err != nil {
 			m.log.Warn().Err(err).Msg("recycler not purged")
 		}
 	}

@@ -255,25 +255,9 @@ func (p *plainFiles) sweep() error {
 		return advice.Because(err, "", "remove plain files that are not in use")
 	}
 	for _, name := range unused {
-		_ = removeTree(p.fs, name)
+		_ = platform.RemoveFolder(p.fs, name, nil)
 	}
 	return nil
-}
-
-// removeTree removes a folder with its content. It follows no links.
-func removeTree(fsys platform.FS, name string) error {
-	info, err := fsys.Lstat(name)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		entries, e := fsys.ReadDir(name)
-		err = e
-		for _, e := range entries {
-			err = errors.Join(err, removeTree(fsys, path.Join(name, e.Name())))
-		}
-	}
-	return errors.Join(err, fsys.Remove(name))
 }
 
 // describesProgram reports whether a set is that of a program.
