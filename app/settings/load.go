@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
+
+	"collet/platform/tomllines"
 )
 
 // Layer is the text of one source.
@@ -49,7 +49,7 @@ func Load(layers ...Layer) (Settings, error) {
 	said := map[string]*Error{} // for each setting, its last occurrence
 	for _, layer := range layers {
 		faults = append(faults, s.lay(layer)...)
-		for key, line := range linesOf(layer.Text) {
+		for key, line := range tomllines.Of([]byte(layer.Text), func(table, name string) string { return strings.TrimPrefix(table+"."+name, ".") }) {
 			said[strings.ToLower(key)] = &Error{Place: layer.Name, Line: line, Key: key}
 		}
 	}
@@ -183,31 +183,4 @@ func isName(key string) bool {
 		}
 	}
 	return key != ""
-}
-
-// linesOf maps each setting to its line, as far as the text can be parsed.
-func linesOf(text string) map[string]int {
-	lines, table := map[string]int{}, ""
-	data := []byte(text)
-	p := unstable.Parser{}
-	p.Reset(data)
-	for p.NextExpression() {
-		e := p.Expression()
-		var parts []string
-		offset := -1
-		for it := e.Key(); it.Next(); {
-			if offset < 0 {
-				offset = int(it.Node().Raw.Offset)
-			}
-			parts = append(parts, string(it.Node().Data))
-		}
-		key := strings.Join(parts, ".")
-		switch e.Kind {
-		case unstable.Table:
-			table = key + "."
-		case unstable.KeyValue:
-			lines[table+key] = 1 + bytes.Count(data[:offset], []byte("\n"))
-		}
-	}
-	return lines
 }

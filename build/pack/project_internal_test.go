@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"collet/platform/tomllines"
 )
 
 // TestPlaces finds the line of every key, however it is written.
@@ -45,7 +47,7 @@ func TestPlaces(t *testing.T) {
 		"many[1]": 18, "many[1].deep": 19, "many[1].deep[0]": 19, "many[1].deep[1]": 20, "many[1].deep[1].y": 21,
 		"many[1].deep[1].rows": 22, "many[1].deep[1].rows[0].a": 22, "many[1].deep[1].rows[1].a": 23,
 	}
-	got := placesOf([]byte(text))
+	got := places(tomllines.Of([]byte(text), join))
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if got[key] != want[key] {
 			t.Errorf("%s stands on line %d, want %d", key, got[key], want[key])

@@ -13,6 +13,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"collet/platform/tomllines"
 )
 
 // DescriptionFile is the default name of a description.
@@ -128,7 +130,7 @@ func parse(file string, data []byte) (d Description, l *ledger) {
 			Want: "keep it in a file outside of the project, and name the variable with its path in a field of [signing] that ends in -env; this one is no secret any more"}}
 		return d, l
 	}
-	l.lines = placesOf(data)
+	l.lines = tomllines.Of(data, join)
 	shaper{l}.fillStruct(reflect.ValueOf(&d).Elem(), tree, "")
 	return d, l
 }

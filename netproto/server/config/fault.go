@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
+
+	"collet/platform/tomllines"
 )
 
 // Descriptions of the types of values.
@@ -196,45 +197,9 @@ type places map[string]int
 // lineOf is the line of a name; 0 if the file does not have it.
 func (p places) lineOf(name string) int { return p[strings.ToLower(name)] }
 
-// placesOf parses a document that the decoder has accepted.
+// placesOf finds the settings of a document.
 func placesOf(data []byte) places {
-	found := places{}
-	var parser unstable.Parser
-	parser.Reset(data)
-	table := ""
-	for parser.NextExpression() {
-		node := parser.Expression()
-		if node.Kind == unstable.Table {
-			name, line := keyOf(&parser, node)
-			table, found[name] = name+".", line
-			continue
-		}
-		found.addKeys(&parser, node, table)
-	}
-	return found
-}
-
-// addKeys adds a key and, for an inline table, the keys in it.
-func (p places) addKeys(parser *unstable.Parser, node *unstable.Node, table string) {
-	name, line := keyOf(parser, node)
-	p[table+name] = line
-	value := node.Value()
-	if value.Kind != unstable.InlineTable {
-		return
-	}
-	for children := value.Children(); children.Next(); {
-		p.addKeys(parser, children.Node(), table+name+".")
-	}
-}
-
-// keyOf is the folded dotted name of a node and the line on which it begins.
-func keyOf(parser *unstable.Parser, node *unstable.Node) (name string, line int) {
-	var parts []string
-	for key := node.Key(); key.Next(); {
-		if line == 0 {
-			line = parser.Shape(key.Node().Raw).Start.Line
-		}
-		parts = append(parts, string(key.Node().Data))
-	}
-	return strings.ToLower(strings.Join(parts, ".")), line
+	return tomllines.Of(data, func(table, name string) string {
+		return strings.ToLower(strings.TrimPrefix(table+"."+name, "."))
+	})
 }
