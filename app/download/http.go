@@ -144,11 +144,7 @@ func (w *HTTPMirror) newTransport(o HTTPOptions) *http.Transport {
 
 // dial connects within dial.ConnectTimeout and registers the connection, so that Close can end it.
 func (w *HTTPMirror) dial(d *dial.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	w.warm.dial = d.DialContext
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if conn := w.warm.takeConnection(ctx, addr); conn != nil {
-			return w.watch(conn)
-		}
 		limited, cancel := context.WithTimeout(ctx, dial.ConnectTimeout)
 		defer cancel()
 		conn, err := d.DialContext(limited, network, addr)

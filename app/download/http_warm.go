@@ -4,20 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"sync"
 	"time"
-
-	"collet/netproto/dial"
 )
 
-// firstConnections is how many requests a start makes at once: the next root, the timestamp, and the sequel. Without HTTP/2 each needs
-// a connection.
-const firstConnections = 3
-
-// warmAge is how long a connection waits for its first request. Servers close silent connections after 10 s or more.
+// warmAge is how long an early answer counts.
 const warmAge = 5 * time.Second
 
 // First is a file that will be fetched whole, with its largest size in bytes.
@@ -26,46 +17,19 @@ type First struct {
 	Limit int64
 }
 
-// Warm opens connections and requests files in advance, for a start that has other work to do first. It may be called once, before the
-// first Get. The first Get of each of these files gets the early answer; a failed request is made again. It does nothing
-// if HTTPOptions.PlainProxy has a proxy for the mirror.
+// Warm requests files in advance, for a start that has other work to do first. It may be called once, before the first Get. The first Get
+// of each of these files gets the early answer; a failed request is made again.
 func (w *HTTPMirror) Warm(ctx context.Context, files ...First) {
-	if w.transport.Proxy != nil {
-		if proxy, err := w.transport.Proxy(&http.Request{URL: w.base}); proxy != nil || err != nil {
-			return
-		}
-	}
-	n := firstConnections
-	if w.base.Scheme == "https" {
-		n = 1 // HTTP/2 has one connection for all requests
-	}
-	w.warm.openConnections(ctx, addressOf(w.base), n)
+	w.warm.begun = time.Now()
 	for _, f := range files {
-		w.warm.requestFile(f.Name, func(ctx context.Context) (io.ReadCloser, error) { return w.request(ctx, f.Name, 0, openEnd, f.Limit) })
+		w.warm.requestFile(ctx, f.Name, func(ctx context.Context) (io.ReadCloser, error) { return w.request(ctx, f.Name, 0, openEnd, f.Limit) })
 	}
 }
 
-// addressOf is the HOST:PORT of a URL.
-func addressOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// warmth has the connections and requests that were made in advance. The zero value is empty.
+// warmth has the requests that were made in advance. The zero value is empty.
 type warmth struct {
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-
-	addr   string
-	begun  time.Time
-	cancel context.CancelFunc
-	run    sync.WaitGroup
-	made   chan net.Conn // nil for a failed attempt
-
+	begun time.Time
 	mu    sync.Mutex
-	left  int // connections not taken yet
 	asked map[string]*eager
 }
 
@@ -77,9 +41,9 @@ type eager struct {
 	err    error
 }
 
-// requestFile makes a request in advance.
-func (w *warmth) requestFile(name string, get func(ctx context.Context) (io.ReadCloser, error)) {
-	ctx, cancel := context.WithCancel(context.Background()) // answer and close end it
+// requestFile makes a request in advance. takeAnswer or close waits for its end.
+func (w *warmth) requestFile(ctx context.Context, name string, get func(ctx context.Context) (io.ReadCloser, error)) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &eager{cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,10 +51,10 @@ func (w *warmth) requestFile(name string, get func(ctx context.Context) (io.Read
 		w.asked = map[string]*eager{}
 	}
 	w.asked[name] = e
-	w.run.Go(func() {
+	go func() {
 		e.body, e.err = get(ctx)
 		close(e.done)
-	})
+	}()
 }
 
 // takeAnswer returns the early answer for a file, once. is is false if the file was not requested, the answer is too old, or the request
@@ -151,60 +115,13 @@ func (b *eagerBody) Total() int64 {
 	return -1
 }
 
-// openConnections opens n connections in the background.
-func (w *warmth) openConnections(ctx context.Context, addr string, n int) {
-	ctx, w.cancel = context.WithTimeout(context.WithoutCancel(ctx), dial.ConnectTimeout)
-	w.addr, w.begun, w.made, w.left = addr, time.Now(), make(chan net.Conn, n), n
-	for range n {
-		w.run.Go(func() {
-			conn, err := w.dial(ctx, "tcp", addr)
-			if err != nil {
-				conn = nil
-			}
-			w.made <- conn
-		})
-	}
-}
-
-// takeConnection waits for the next connection. It returns nil if no connection is left for this address, or if the attempt failed.
-func (w *warmth) takeConnection(ctx context.Context, addr string) net.Conn {
-	w.mu.Lock()
-	if w.left == 0 || addr != w.addr || time.Since(w.begun) > warmAge {
-		w.mu.Unlock()
-		return nil
-	}
-	w.left--
-	w.mu.Unlock()
-	select {
-	case conn := <-w.made:
-		return conn
-	case <-ctx.Done():
-		return nil // close closes the connection
-	}
-}
-
-// close ends unused connections and requests.
+// close ends unused requests.
 func (w *warmth) close() {
-	if w.cancel == nil {
-		return
-	}
-	w.cancel()
 	w.mu.Lock()
 	asked := w.asked
 	w.asked = nil
 	w.mu.Unlock()
 	for _, e := range asked {
 		e.drop()
-	}
-	w.run.Wait()
-	for {
-		select {
-		case conn := <-w.made:
-			if conn != nil {
-				_ = conn.Close() // no data was sent
-			}
-		default:
-			return
-		}
 	}
 }

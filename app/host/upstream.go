@@ -28,7 +28,7 @@ type upstream struct {
 	signed signed               // trust and mirrors of signed releases
 	before *redirect            // the state before a redirect; nil without one
 	valve  acquire.Valve        // pauses downloads and limits their rate
-	warm   *download.HTTPMirror // the mirror with a connection opened in advance; nil without one
+	warm   *download.HTTPMirror // the mirror that was asked in advance; nil without one
 }
 
 // findUpstream completes an upstream from its complete setup, and begins the log.
@@ -69,7 +69,7 @@ func (u *upstream) sourceName() string {
 	return at.Host
 }
 
-// openWarmMirror starts connecting to the first mirror while the install is opened.
+// openWarmMirror asks the first mirror for the files that come first, while the install is opened.
 func (u *upstream) openWarmMirror(ctx context.Context) {
 	if u.warm != nil || !u.signed.on() || len(u.signed.urls) == 0 {
 		return
