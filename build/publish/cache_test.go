@@ -57,7 +57,7 @@ func aged(t testing.TB, dir string) {
 
 func TestUnchangedFilesAreNotRead(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.clock = time.Now().Add(time.Hour) // the files were changed long ago
 	dir := t.TempDir()
 	writeTree(t, dir, small(1))
@@ -88,7 +88,7 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 
 func TestYoungFilesAreHashedAgain(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.clock = time.Now()
 	g := &counted{FS: game(t, small(1))}
 	s.publish(g, publish.Request{})
@@ -101,7 +101,7 @@ func TestYoungFilesAreHashedAgain(t *testing.T) {
 
 func TestADamagedCacheCostsTimeOnly(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.clock = time.Now().Add(time.Hour)
 	g := game(t, small(1))
 	s.publish(g, publish.Request{})
@@ -131,7 +131,7 @@ func TestPublishUnchangedBench(t *testing.T) {
 	}
 	writeTree(t, dir, files)
 	aged(t, dir)
-	s := newStageOn(t, openDir(t, t.TempDir()))
+	s := newFixtureOn(t, openDir(t, t.TempDir()))
 	s.set("Plain = true", "Plain = false")
 	s.clock = time.Now().Add(time.Hour)
 	g := openDir(t, dir)

@@ -15,7 +15,7 @@ import (
 )
 
 // change changes the lines of a release.
-func (s *stage) change(w publish.Which, do func(*release.Entry)) {
+func (s *fixture) change(w publish.Which, do func(*release.Entry)) {
 	s.t.Helper()
 	s.with(func(f *publish.Folder) error {
 		changed, err := f.Change(context.Background(), w, s.keys.online(), do)
@@ -27,7 +27,7 @@ func (s *stage) change(w publish.Which, do func(*release.Entry)) {
 }
 
 // offered is the number of the release that a client is given, or 0.
-func (s *stage) offered(q release.Query) uint64 {
+func (s *fixture) offered(q release.Query) uint64 {
 	s.t.Helper()
 	r, err := s.read(s.fs, q)
 	if errors.Is(err, release.ErrNoRelease) {
@@ -39,7 +39,7 @@ func (s *stage) offered(q release.Query) uint64 {
 
 func TestRolloutHoldKill(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	for n := 1; n <= 2; n++ {
 		s.publish(game(t, small(n)), publish.Request{})
 	}
@@ -93,7 +93,7 @@ func TestRolloutHoldKill(t *testing.T) {
 
 func TestPromote(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	old := s.wants(query("stable", linux, 0), 1, small(1).setOf(linux))
 	s.publish(game(t, small(5)), publish.Request{Channel: "beta", Number: 5, Version: "five"})
@@ -126,7 +126,7 @@ func TestPromote(t *testing.T) {
 
 func TestGC(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set("Keep = 10", "Keep = 2")
 	for n := 1; n <= 5; n++ {
 		s.publish(game(t, small(n)), publish.Request{})
@@ -178,7 +178,7 @@ func TestGC(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	s.clock = s.clock.Add(20 * 24 * time.Hour)
 	r, err := s.read(s.fs, query("stable", linux, 0))
@@ -198,10 +198,10 @@ func TestRefresh(t *testing.T) {
 }
 
 // plainFiles are those for engine generations.
-func (s *stage) plainFiles() tree { return s.filesBelow("plain") }
+func (s *fixture) plainFiles() tree { return s.filesBelow("plain") }
 
 // filesBelow are the files below a folder, by their names in it. A folder that is not there has none.
-func (s *stage) filesBelow(folder string) tree {
+func (s *fixture) filesBelow(folder string) tree {
 	s.t.Helper()
 	got := tree{}
 	var walk func(name string)
@@ -227,7 +227,7 @@ func (s *stage) filesBelow(folder string) tree {
 
 func TestPlainFilesFollowTheUsualChannel(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	plain := func(n int) tree { return small(n).with(nil, "notes/en.md") }
 	s.publish(game(t, small(1)), publish.Request{})
 	must(t, same(s.plainFiles(), plain(1)))
@@ -251,7 +251,7 @@ func TestPlainFilesFollowTheUsualChannel(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	f := s.open()
 	want := publish.DefaultSettings()
 	want.Product, want.Mirrors = "lathe", []string{}

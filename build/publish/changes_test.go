@@ -45,7 +45,7 @@ func (f tree) edited(from, to int, word string) tree {
 }
 
 // planted is a game folder on no disk. No two have files of the same time: the publisher would not look at them.
-func (s *stage) planted(files tree) platform.FS {
+func (s *fixture) planted(files tree) platform.FS {
 	s.t.Helper()
 	s.clock = s.clock.Add(time.Hour)
 	saved := s.clock
@@ -56,9 +56,9 @@ func (s *stage) planted(files tree) platform.FS {
 	return disk.Open(faultfs.Options{})
 }
 
-func newManyStage(t *testing.T, games ...tree) *stage {
+func newManyFixture(t *testing.T, games ...tree) *fixture {
 	t.Helper()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set("Patches = 5", "Patches = 0")
 	s.set("Brotli = 32", "Brotli = 0")
 	for _, g := range games {
@@ -68,7 +68,7 @@ func newManyStage(t *testing.T, games ...tree) *stage {
 }
 
 // comes checks that the changes of a release lead from one set to another, and gives how many bytes that takes.
-func (s *stage) comes(from, to uint64) int64 {
+func (s *fixture) comes(from, to uint64) int64 {
 	s.t.Helper()
 	h, old := s.headOf(to), s.headOf(from)
 	data, err := get(s.fs, h.Changes)
@@ -117,7 +117,7 @@ func TestChangesLeadFromEveryRelease(t *testing.T) {
 	two := one.edited(0, 40, "two")
 	three := two.edited(20, 60, "three").with(tree{"Resources/new.txt": "new"}, resource(350))
 	four := three.with(tree{resource(350): "back"})
-	s := newManyStage(t, one, two, three, three, four)
+	s := newManyFixture(t, one, two, three, three, four)
 	if h := s.headOf(1); !h.Changes.IsZero() {
 		t.Errorf("the first release has changes: %+v", h.Changes)
 	}
@@ -147,7 +147,7 @@ func TestChangesLeadFromEveryRelease(t *testing.T) {
 func TestChangesOfSmallLists(t *testing.T) {
 	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
-	s := newManyStage(t, many(170), many(190), many(370), many(370).edited(0, 9, "y"))
+	s := newManyFixture(t, many(170), many(190), many(370), many(370).edited(0, 9, "y"))
 	for n := uint64(1); n <= 2; n++ {
 		if h := s.headOf(n); !h.Changes.IsZero() {
 			t.Errorf("release %d has changes of %d bytes", n, h.Changes.Size)
@@ -168,7 +168,7 @@ func TestChangesEnd(t *testing.T) {
 	for i := range 400 {
 		all[resource(i)] = prose(uint64(i), 200)
 	}
-	s := newManyStage(t, many(400), many(400).with(all), many(400).with(all).edited(0, 9, "y"))
+	s := newManyFixture(t, many(400), many(400).with(all), many(400).with(all).edited(0, 9, "y"))
 	if h := s.headOf(2); !h.Changes.IsZero() {
 		t.Errorf("changes of %d bytes where everything is new", h.Changes.Size)
 	}
@@ -185,7 +185,7 @@ func TestChangesPassDamageBy(t *testing.T) {
 	for i := range 4 {
 		games = append(games, games[i].edited(10*i, 10*i+10, fmt.Sprint("release", i)))
 	}
-	s := newManyStage(t, games[:3]...)
+	s := newManyFixture(t, games[:3]...)
 	must(t, s.fs.Remove(s.headOf(3).Changes.Path()))
 	s.publish(s.planted(games[3]), publish.Request{})
 	if a, b := s.comes(3, 4), s.comes(1, 4); a == 0 || b == 0 { // the releases are compared one by one
@@ -213,7 +213,7 @@ func TestChangesPassDamageBy(t *testing.T) {
 }
 
 // headOfIn is headOf in a folder that is open.
-func (s *stage) headOfIn(f *publish.Folder, number uint64) release.Head {
+func (s *fixture) headOfIn(f *publish.Folder, number uint64) release.Head {
 	list, err := f.Show(publish.Which{Target: linux, Number: number})
 	must(s.t, err)
 	return list[0].Head
@@ -225,7 +225,7 @@ func TestChangesAreKeptAndCollected(t *testing.T) {
 	t.Parallel()
 	one := many(400)
 	two := one.edited(0, 10, "two")
-	s := newManyStage(t, one, two, two.edited(5, 20, "three"))
+	s := newManyFixture(t, one, two, two.edited(5, 20, "three"))
 	gone, stays, old := s.headOf(2).Changes, s.headOf(3).Changes, s.headOf(1)
 	s.with(func(f *publish.Folder) error {
 		plan, err := f.PlanCollect(context.Background(), 1)
@@ -250,7 +250,7 @@ func TestChangesOfAnotherChannel(t *testing.T) {
 	t.Parallel()
 	one := many(400)
 	two, three := one.edited(0, 10, "two"), one.edited(0, 15, "three")
-	s := newManyStage(t, one)
+	s := newManyFixture(t, one)
 	s.publish(s.planted(two), publish.Request{Channel: "beta"})
 	s.publish(s.planted(three), publish.Request{Channel: "beta"})
 	promote := func(to string) release.Head {
@@ -280,7 +280,7 @@ func TestSequelsWithChanges(t *testing.T) {
 	testlevel.Lab(t) // it packs a thousand files, as one that make test has does
 	t.Parallel()
 	one := many(400)
-	s := newManyStage(t, one, one.edited(0, 10, "two"), one.edited(0, 30, "three"))
+	s := newManyFixture(t, one, one.edited(0, 10, "two"), one.edited(0, 30, "three"))
 	for from := uint64(1); from <= 2; from++ {
 		s.wantSequel(t, from, s.following(3, s.headOf(3).Changes))
 	}
@@ -292,7 +292,7 @@ func TestEstimateCountsChanges(t *testing.T) {
 	t.Parallel()
 	one := many(400)
 	two := one.edited(0, 40, "two")
-	s := newManyStage(t, one, two)
+	s := newManyFixture(t, one, two)
 	h := s.headOf(2)
 	estimate := func() publish.Estimate {
 		var list []publish.Estimate

@@ -11,7 +11,7 @@ import (
 // TestUpdate compares a release with the one before, and estimates for the last few as Estimate does.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
-	s, files := newStage(t), tree{"PlatformBinaries/Linux-x64/Lathe.so": "m", "Resources/a": "1", "Resources/b": "2"}
+	s, files := newFixture(t), tree{"PlatformBinaries/Linux-x64/Lathe.so": "m", "Resources/a": "1", "Resources/b": "2"}
 	first := s.publish(game(t, files), publish.Request{})
 	files["Resources/a"] = "11"
 	s.publish(game(t, files), publish.Request{})

@@ -23,23 +23,23 @@ func tiny(n int) tree {
 	}
 }
 
-// crashStage is a disk with release 1 on it, and release 2 to publish.
-type crashStage struct {
-	*stage
+// crashFixture is a disk with release 1 on it, and release 2 to publish.
+type crashFixture struct {
+	*fixture
 	disk *faultfs.Disk
 	two  platform.FS
 }
 
-func newCrashStage(t *testing.T, config faultfs.Config) *crashStage {
+func newCrashFixture(t *testing.T, config faultfs.Config) *crashFixture {
 	disk := faultfs.New(config)
-	c := &crashStage{stage: newStageOn(t, disk.Open(faultfs.Options{})), disk: disk, two: game(t, tiny(2))}
+	c := &crashFixture{fixture: newFixtureOn(t, disk.Open(faultfs.Options{})), disk: disk, two: game(t, tiny(2))}
 	c.publish(game(t, tiny(1)), publish.Request{})
 	disk.Settle()
 	return c
 }
 
 // try publishes release 2 on a disk, as a process that may end at any moment.
-func (c *crashStage) try(ctx context.Context, fsys platform.FS, progress func(publish.Progress)) error {
+func (c *crashFixture) try(ctx context.Context, fsys platform.FS, progress func(publish.Progress)) error {
 	o := c.options()
 	o.Workers, o.Progress = 1, progress
 	f, err := publish.Open(fsys, o)
@@ -51,7 +51,7 @@ func (c *crashStage) try(ctx context.Context, fsys platform.FS, progress func(pu
 }
 
 // whole demands that a reader of the disk gets release 1 or release 2, all of it, and returns which.
-func (c *crashStage) whole(disk *faultfs.Disk, when string) uint64 {
+func (c *crashFixture) whole(disk *faultfs.Disk, when string) uint64 {
 	c.t.Helper()
 	fsys := disk.Open(faultfs.Options{})
 	defer fsys.Kill()
@@ -73,7 +73,7 @@ func (c *crashStage) whole(disk *faultfs.Disk, when string) uint64 {
 // release before or the new one, and the same command then makes the new one.
 func TestPublishStoppedAnywhere(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t, faultfs.Config{})
+	c := newCrashFixture(t, faultfs.Config{})
 	counter := c.disk.Clone().Open(faultfs.Options{})
 	must(t, c.try(context.Background(), counter, nil))
 	total := counter.Count()
@@ -119,7 +119,7 @@ func TestPublishStoppedAnywhere(t *testing.T) {
 }
 
 // again publishes once more, as after a power cut.
-func (c *crashStage) again(disk *faultfs.Disk, when string) {
+func (c *crashFixture) again(disk *faultfs.Disk, when string) {
 	c.t.Helper()
 	fsys := disk.Open(faultfs.Options{})
 	if err := c.try(context.Background(), fsys, nil); err != nil {
@@ -137,7 +137,7 @@ func (c *crashStage) again(disk *faultfs.Disk, when string) {
 // TestPublishOnAFullDisk fills the disk at every byte count up to what a publication writes.
 func TestPublishOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t, faultfs.Config{})
+	c := newCrashFixture(t, faultfs.Config{})
 	done, every := false, int64(testlevel.Stride(5, 20))
 	for free := int64(0); !done; free += 1997 * every {
 		disk := c.disk.Clone()
@@ -163,7 +163,7 @@ func TestPublishOnAFullDisk(t *testing.T) {
 // TestPublishInterrupted presses Ctrl-C at every report of progress.
 func TestPublishInterrupted(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t, faultfs.Config{})
+	c := newCrashFixture(t, faultfs.Config{})
 	more := testlevel.Stride(3, 6) - 1
 	for at := 0; ; at += 1 + at/4 + at*more {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -193,7 +193,7 @@ func TestPublishInterrupted(t *testing.T) {
 // TestPublishGoesOnWhereItStopped: objects of a run that was interrupted in any stage are not made again.
 func TestPublishGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t, faultfs.Config{})
+	c := newCrashFixture(t, faultfs.Config{})
 	for _, doing := range []string{"pack", "chunks", "patch from 1", "sign"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		disk, stages := c.disk.Clone(), []int{0}
@@ -232,7 +232,7 @@ func TestPublishGoesOnWhereItStopped(t *testing.T) {
 // TestAnUnfinishedRotationIsFinished stops the installation of a new root at every operation, or at every third one.
 func TestAnUnfinishedRotationIsFinished(t *testing.T) {
 	t.Parallel()
-	c := newCrashStage(t, faultfs.Config{})
+	c := newCrashFixture(t, faultfs.Config{})
 	fresh, err := trust.GenerateKey(false)
 	must(t, err)
 	online := append([]*trust.PrivateKey{fresh}, c.keys.online()[1:]...)

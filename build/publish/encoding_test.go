@@ -28,7 +28,7 @@ func babble(seed uint64, words int) string {
 // TestEveryEncoding publishes a content for which each encoding is the best, and reads the set back out of the objects.
 func TestEveryEncoding(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	set := small(1).with(tree{"Resources/Text.zip": babble(1, 8000), "Resources/Noise.zip": noise(1, 9000), "Resources/Same.zip": strings.Repeat("0", 50_000)})
 	s.publish(game(t, set), publish.Request{Effort: publish.EffortBest})
 	r := s.wants(query("stable", linux, 0), 1, set.setOf(linux))
@@ -52,7 +52,7 @@ func TestEfforts(t *testing.T) {
 	for _, effort := range []publish.Effort{publish.EffortBest, publish.EffortBalanced, publish.EffortFast} {
 		var objects []string
 		for _, workers := range []int{1, 3} {
-			s := newStage(t)
+			s := newFixture(t)
 			s.workers = workers
 			sum := s.publish(game(t, set), publish.Request{Effort: effort})
 			s.wants(query("stable", linux, 0), 1, set.setOf(linux))
@@ -68,7 +68,7 @@ func TestEfforts(t *testing.T) {
 	if bytes[0] >= bytes[1] || bytes[1] >= bytes[2] {
 		t.Errorf("best, balanced and fast take %d bytes", bytes)
 	}
-	s := newStage(t)
+	s := newFixture(t)
 	f := s.open()
 	defer f.Close()
 	if _, err := f.Publish(t.Context(), game(t, set), publish.Request{Effort: "most"}, s.keys.online()); err == nil || !strings.Contains(err.Error(), "effort") {

@@ -38,7 +38,7 @@ func deflatedPack(t *testing.T, edition uint64) string {
 // find theirs as ever.
 func TestExpandedPatches(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
 	two := one.with(tree{"Resources/Core.zip": deflatedPack(t, 2)})
 	three := one.with(tree{"Resources/Core.zip": deflatedPack(t, 3)})
@@ -66,7 +66,7 @@ func TestExpandedPatches(t *testing.T) {
 // TestExpandedLedger: the ledger keeps patches, and that there is nothing to expand.
 func TestExpandedLedger(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1), "Resources/Raw.bin": noise(1, 30_000)})
 	packed := one.with(tree{"Resources/Core.zip": deflatedPack(t, 2)})
 	raw := one.with(tree{"Resources/Raw.bin": noise(2, 15_000) + noise(1, 30_000)})
@@ -98,7 +98,7 @@ func TestExpandedReproducible(t *testing.T) {
 	t.Parallel()
 	var first release.Object
 	for _, workers := range []int{1, 3} {
-		s := newStage(t)
+		s := newFixture(t)
 		s.workers = workers
 		one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
 		s.publish(game(t, one), publish.Request{})

@@ -10,7 +10,7 @@ import (
 // TestHostsAreTold: a program beside a module of its name is the host, and nothing else is.
 func TestHostsAreTold(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	bin := func(target, name string) string { return "PlatformBinaries/" + target + "/" + name }
 	s.publish(game(t, tree{
 		"Resources/Core.zip": "core", "Resources/Lathe.bin": "a pack may have any name",

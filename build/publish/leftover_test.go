@@ -27,7 +27,7 @@ func TestPlainFilesAreNamedTogether(t *testing.T) {
 	for manner, config := range manners {
 		t.Run(manner, func(t *testing.T) {
 			const packs = 70 // more than are synced together
-			c, two := newCrashStage(t, config), tiny(2)
+			c, two := newCrashFixture(t, config), tiny(2)
 			for i := range packs {
 				two[fmt.Sprintf("Resources/Pack%d.zip", i)] = prose(uint64(i), 100)
 			}
@@ -69,13 +69,13 @@ func TestPlainFilesStoppedAnywhere(t *testing.T) {
 	for manner, config := range manners {
 		t.Run(manner, func(t *testing.T) {
 			t.Parallel()
-			c := newCrashStage(t, config)
+			c := newCrashFixture(t, config)
 			// look is which pair the readers of a disk see; 0 for none.
 			look := func(disk *faultfs.Disk, when string) int {
 				t.Helper()
 				fsys := disk.Open(faultfs.Options{})
 				defer fsys.Kill()
-				got := (&stage{t: t, fs: fsys}).plainFiles()
+				got := (&fixture{t: t, fs: fsys}).plainFiles()
 				for i, pair := range pairs {
 					if same(got, pair) == nil {
 						return i + 1
@@ -153,7 +153,7 @@ func TestUnchangedPlainFilesAreLinked(t *testing.T) {
 	disk := faultfs.New(faultfs.Config{})
 	fsys := disk.Open(faultfs.Options{Reads: true})
 	defer fsys.Kill()
-	s := newStageOn(t, fsys)
+	s := newFixtureOn(t, fsys)
 	const name = "plain/Resources/Same.zip"
 	var before platform.Identity
 	for n := 1; n <= 4; n++ {
@@ -185,7 +185,7 @@ func TestPlainFilesWithoutLinks(t *testing.T) {
 	fsys := faultfs.New(faultfs.Config{NoExchange: true, NoInodes: true}).Open(faultfs.Options{})
 	defer fsys.Kill()
 	fsys.Inject(faultfs.Rule{Verb: faultfs.Link, Err: errors.ErrUnsupported})
-	s := newStageOn(t, fsys)
+	s := newFixtureOn(t, fsys)
 	for n := 1; n <= 3; n++ {
 		s.publish(game(t, small(n)), publish.Request{})
 		must(t, same(s.plainFiles(), small(n).with(nil, "notes/en.md")))
@@ -200,7 +200,7 @@ func TestFormerPlainFilesThatStay(t *testing.T) {
 		t.Run(manner, func(t *testing.T) {
 			fsys := faultfs.New(config).Open(faultfs.Options{})
 			defer fsys.Kill()
-			s := newStageOn(t, fsys)
+			s := newFixtureOn(t, fsys)
 			s.publish(game(t, small(1)), publish.Request{})
 			fsys.Inject(faultfs.Rule{Verb: faultfs.Remove, Name: ".collet/plain-**", Err: faultfs.EBUSY})
 			for n := 2; n <= 4; n++ {
@@ -222,7 +222,7 @@ func TestFormerPlainFilesThatStay(t *testing.T) {
 // still read it there.
 func TestPlainFilesOfEarlierVersions(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set("Plain = true", "Plain = false")
 	s.publish(game(t, small(1)), publish.Request{})
 	s.set("Plain = false", "Plain = true")
@@ -245,7 +245,7 @@ func TestPlainFilesOfEarlierVersions(t *testing.T) {
 // on the web server.
 func TestLeftoversAreSwept(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	web := openDir(t, t.TempDir())
 	out := publish.FolderPlace(web)

@@ -23,7 +23,7 @@ func TestANewFileLeavesThePatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.publish(game(t, one), publish.Request{})
 			two := one.with(edits).with(more)
 			sum := s.publish(game(t, two), publish.Request{})
@@ -42,7 +42,7 @@ func TestANewFileLeavesThePatch(t *testing.T) {
 	}
 	t.Run("nothing but new bytes", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(t)
+		s := newFixture(t)
 		s.publish(game(t, one), publish.Request{})
 		two := tree{"PlatformBinaries/Linux-x64/Lathe.so": noise(6, 9_000), "Resources/Packed.zip": noise(7, random)}
 		if p := s.publish(game(t, two), publish.Request{}).Releases[0].Patches; len(p) != 1 || p[0].Bytes != 0 {

@@ -36,7 +36,7 @@ func openService(t *testing.T, address string, env map[string]string, notice fun
 }
 
 // readable compares what clients read at an address with the release folder.
-func (s *stage) readable(t *testing.T, address string) {
+func (s *fixture) readable(t *testing.T, address string) {
 	t.Helper()
 	mirror, err := download.NewHTTPMirror(address, download.HTTPOptions{})
 	must(t, err)
@@ -84,7 +84,7 @@ func TestMirrorToGitHub(t *testing.T) {
 	f := newFakeGitHub(t)
 	f.tag, f.next = "collet", 1
 	f.assets = []fakeAsset{{ID: 1, Name: "metadata.1.root.json", State: "starter"}} // its upload was interrupted
-	s := newStage(t)
+	s := newFixture(t)
 	s.holds(f.address(), gitHubToken)
 	for _, name := range f.names() {
 		if _, ours := location.AssetFile(name); !ours || strings.HasSuffix(name, ".new") {
@@ -116,7 +116,7 @@ func TestMirrorToGitHub(t *testing.T) {
 func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 	t.Parallel()
 	f := newFakeGitHub(t)
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	out := openService(t, f.address(), gitHubToken, unnoticed(t))
 	s.updatePlace(out, false)
@@ -148,7 +148,7 @@ func TestMirrorToGitHubEndsInTheGap(t *testing.T) {
 }
 
 // seen is what a client sees at an address of the files that the release folder has.
-func (s *stage) seen(t *testing.T, address string) platform.FS {
+func (s *fixture) seen(t *testing.T, address string) platform.FS {
 	t.Helper()
 	mirror, err := download.NewHTTPMirror(address, download.HTTPOptions{})
 	must(t, err)
@@ -207,7 +207,7 @@ func TestServicesStopAnywhere(t *testing.T) {
 				defer service.mu.Unlock()
 				do()
 			}
-			s := newStage(t)
+			s := newFixture(t)
 			open := func() places.Place { return openService(t, service.address, gitHubToken, unnoticed(t)) }
 			locked(func() { service.limit(-1) })
 			s.publish(game(t, small(1)), publish.Request{})
@@ -256,7 +256,7 @@ func TestGitHubLimits(t *testing.T) {
 		f.assets = append(f.assets, fakeAsset{ID: int64(n + 1), Name: "page-" + strconv.Itoa(n), State: "uploaded"})
 	}
 	f.next = 5000
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	folder := s.open()
 	_, err := updatePlaceOf(context.Background(), folder, openService(t, f.address(), gitHubToken, unnoticed(t)), false)
@@ -290,7 +290,7 @@ func TestGitHubFaultsAreNamed(t *testing.T) {
 func TestMirrorToARegistry(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	f := newFakeRegistry(t)
-	s := newStage(t)
+	s := newFixture(t)
 	s.holds(f.address(), nil)
 	// Blobs precede the manifests that name them; the manifest with the timestamp comes last, but for those of sequels.
 	tags := slices.DeleteFunc(slices.Clone(f.log), func(line string) bool {
@@ -318,7 +318,7 @@ func TestServicesHaveSequels(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	for name, address := range map[string]string{"registry": newFakeRegistry(t).address(), "GitHub": newFakeGitHub(t).address()} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			const last = 8
 			for n := range last {
 				s.publish(game(t, small(n+1)), publish.Request{})
@@ -395,7 +395,7 @@ func TestRegistryForgets(t *testing.T) {
 	f.tags["collet-objects-1"], _ = location.EncodeManifest([]location.File{{Name: "objects/aa/" + strings.Repeat("a", 64), Sum: strings.Repeat("a", 64), Size: 1}})
 	f.tags["collet-objects-0"] = f.tags["collet-objects-1"] // of a larger publication
 	f.blobs["sha256:"+strings.Repeat("a", 64)] = []byte("a")
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	if sum := s.updatePlace(openService(t, f.address(), nil, unnoticed(t)), true); sum.Removed != 1 {
 		t.Errorf("%+v", sum)

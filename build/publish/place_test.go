@@ -21,8 +21,8 @@ import (
 	"collet/platform/testwait"
 )
 
-// updatePlace brings one place up to date with the stage's folder.
-func (s *stage) updatePlace(to places.Place, remove bool) (sum places.Result) {
+// updatePlace brings one place up to date with the fixture's folder.
+func (s *fixture) updatePlace(to places.Place, remove bool) (sum places.Result) {
 	s.t.Helper()
 	s.with(func(f *publish.Folder) (err error) {
 		sum, err = updatePlaceOf(context.Background(), f, to, remove)
@@ -42,7 +42,7 @@ func updatePlaceOf(ctx context.Context, f *publish.Folder, to places.Place, remo
 
 func TestUpdateAFolder(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set("Keep = 10", "Keep = 1")
 	s.publish(game(t, small(1)), publish.Request{})
 	web := openDir(t, t.TempDir())
@@ -81,7 +81,7 @@ func TestUpdateAFolder(t *testing.T) {
 	}
 	readWeb(2)
 
-	other := newStage(t) // another publisher's folder, with fewer versions
+	other := newFixture(t) // another publisher's folder, with fewer versions
 	f := other.open()
 	defer f.Close()
 	if _, err := updatePlaceOf(context.Background(), f, out, false); err == nil || !strings.Contains(err.Error(), "another publisher writes there") {
@@ -91,7 +91,7 @@ func TestUpdateAFolder(t *testing.T) {
 
 func TestMirrorOrder(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	log := &loggedPlace{Place: publish.FolderPlace(memory(t))}
 	s.updatePlace(log, false)
@@ -173,7 +173,7 @@ func downloaded(t *testing.T, out places.Place) platform.FS {
 }
 
 // holds publishes to a bucket in steps, and reads it back.
-func (s *stage) holds(address string, env map[string]string) {
+func (s *fixture) holds(address string, env map[string]string) {
 	t := s.t.(*testing.T)
 	t.Helper()
 	out, closer, err := publish.OpenPlace(address, func(name string) string { return env[name] }, unnoticed(t))
@@ -207,7 +207,7 @@ func (s *stage) holds(address string, env map[string]string) {
 func TestMirrorToABucket(t *testing.T) {
 	t.Parallel()
 	fake := uploadtest.NewS3(t.Cleanup)
-	s := newStage(t)
+	s := newFixture(t)
 	address := "s3://games/lathe?insecure=true&region=us-east-1&endpoint=" + fake.Host
 	env := map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 	s.holds(address, env)
@@ -273,7 +273,7 @@ func TestMirrorToARealStore(t *testing.T) {
 		}
 	})
 	waitFor(t, "http://"+at)
-	s := newStage(t)
+	s := newFixture(t)
 	s.holds("s3://games/lathe?insecure=true&region=us-east-1&endpoint="+at, map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secretsecret"})
 }
 

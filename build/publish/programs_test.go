@@ -27,7 +27,7 @@ func described(t *testing.T, change func(*program.Description)) string {
 // TestDescribe adds what follows from the other files. Engine generations get no program.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
-	s, dir := newStage(t), t.TempDir()
+	s, dir := newFixture(t), t.TempDir()
 	writeTree(t, dir, tree{
 		"Resources/Core.zip": "core", "PlatformResources/Linux-x64/bin/lathe": "\x7fELF", "PlatformResources/Linux-x64/.keep/config/a.ini": "a",
 		"PlatformResources/Windows-win64/lathe.exe":    "MZ",

@@ -38,7 +38,7 @@ func copyTree(t testing.TB, to, from platform.FS, folder string) {
 }
 
 // role are the keys of some roles, in the order of newKeys.
-func (s *stage) role(roles ...trust.KeyRole) (keys []*trust.PrivateKey) {
+func (s *fixture) role(roles ...trust.KeyRole) (keys []*trust.PrivateKey) {
 	for _, role := range roles {
 		switch role {
 		case trust.RoleRoot:
@@ -55,7 +55,7 @@ func (s *stage) role(roles ...trust.KeyRole) (keys []*trust.PrivateKey) {
 }
 
 // author is another machine with a copy of the release folder.
-func (s *stage) author() *stage {
+func (s *fixture) author() *fixture {
 	s.t.Helper()
 	a := *s
 	a.fs = memory(s.t)
@@ -64,7 +64,7 @@ func (s *stage) author() *stage {
 }
 
 // proposes does something that changes the list, as a proposal in a new folder.
-func (s *stage) proposes(keys []*trust.PrivateKey, do func(*publish.Folder, []*trust.PrivateKey) error) platform.FS {
+func (s *fixture) proposes(keys []*trust.PrivateKey, do func(*publish.Folder, []*trust.PrivateKey) error) platform.FS {
 	s.t.Helper()
 	to := memory(s.t)
 	o := s.options()
@@ -76,7 +76,7 @@ func (s *stage) proposes(keys []*trust.PrivateKey, do func(*publish.Folder, []*t
 }
 
 // accepts accepts a proposal with the online keys.
-func (s *stage) accepts(from platform.FS) (publish.Accepted, error) {
+func (s *fixture) accepts(from platform.FS) (publish.Accepted, error) {
 	s.t.Helper()
 	keys := s.role(trust.RoleSnapshot, trust.RoleTimestamp)
 	f := s.open()
@@ -96,7 +96,7 @@ func publishes(game platform.FS) func(*publish.Folder, []*trust.PrivateKey) erro
 // TestProposals: a release that one machine makes, another signs, and a third makes public; then a change of its rollout.
 func TestProposals(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	author := s.author()
 	unsigned := author.proposes(nil, publishes(game(t, small(2))))
@@ -163,7 +163,7 @@ func TestProposals(t *testing.T) {
 }
 
 // mustRead reads all of a release for both targets.
-func (s *stage) mustRead(t *testing.T, number uint64) {
+func (s *fixture) mustRead(t *testing.T, number uint64) {
 	t.Helper()
 	r, err := s.read(s.fs, query("stable", linux, 0))
 	must(t, err)
@@ -182,7 +182,7 @@ func (s *stage) mustRead(t *testing.T, number uint64) {
 // TestPromotionOfTheServer: what the dashboard proposes is accepted, with the patches that are there.
 func TestPromotionOfTheServer(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	for n := 1; n <= 3; n++ {
 		s.publish(game(t, small(n)), publish.Request{Channel: "beta"})
 		if n == 1 {
@@ -232,7 +232,7 @@ func TestPromotionOfTheServer(t *testing.T) {
 // TestDamagedProposals: whatever is missing, changed or added, nothing becomes public, and nothing wrong stays under a name of an object.
 func TestDamagedProposals(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	good := s.author().proposes(s.role(trust.RoleTargets), publishes(game(t, small(1))))
 	object := "objects"
 	for range 2 { // objects/<2 hex>/<64 hex>
@@ -293,7 +293,7 @@ func TestDamagedProposals(t *testing.T) {
 // TestAcceptStops stops an acceptance at each operation. Players see the list before or after, and the next attempt ends it.
 func TestAcceptStops(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, tree{"Resources/A.txt": "one", "PlatformBinaries/Linux-x64/Lathe.so": "module"}), publish.Request{})
 	from := s.author().proposes(s.role(trust.RoleTargets), publishes(game(t, tree{"Resources/A.txt": "two", "PlatformBinaries/Linux-x64/Lathe.so": "module"})))
 	keys := s.role(trust.RoleSnapshot, trust.RoleTimestamp)

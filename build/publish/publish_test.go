@@ -21,7 +21,7 @@ const (
 
 func TestPublishTwoReleases(t *testing.T) {
 	t.Parallel()
-	s := newStageOn(t, openDir(t, t.TempDir()))
+	s := newFixtureOn(t, openDir(t, t.TempDir()))
 	one, two := small(1), small(2)
 	sum := s.publish(game(t, one), publish.Request{})
 	if len(sum.Releases) != 2 || sum.Releases[0].Entry.Number != 1 || sum.Releases[0].Files != 5 {
@@ -54,7 +54,7 @@ func TestPublishTwoReleases(t *testing.T) {
 
 func TestPublishAgainIsNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	g := game(t, small(1))
 	s.publish(g, publish.Request{Number: 7})
 	before, err := platform.ReadFile(s.fs, "metadata/timestamp.json", 1<<20)
@@ -73,7 +73,7 @@ func TestPublishAgainIsNothing(t *testing.T) {
 
 func TestPublishRefuses(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{Number: 5})
 	for _, test := range []struct {
 		what string
@@ -109,7 +109,7 @@ func TestPublishRefuses(t *testing.T) {
 
 func TestPatchesFromTheLastReleases(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set("Patches = 5", "Patches = 2")
 	var readers []reader
 	for n := 1; n <= 4; n++ {
@@ -136,7 +136,7 @@ func TestPatchesFromTheLastReleases(t *testing.T) {
 
 func TestAPatchThatSavesNothingIsNotPublished(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, tree{"PlatformBinaries/Linux-x64/a.so": noise(1, 50_000)}), publish.Request{})
 	sum := s.publish(game(t, tree{"PlatformBinaries/Linux-x64/a.so": noise(2, 50_000)}), publish.Request{})
 	if p := sum.Releases[0].Patches; len(p) != 1 || p[0].Bytes != 0 || !strings.Contains(p[0].Why, "too little") {
@@ -146,7 +146,7 @@ func TestAPatchThatSavesNothingIsNotPublished(t *testing.T) {
 
 func TestLargeFilesGetChunks(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set("ChunkMinimum = 1", "ChunkMinimum = 131072")
 	big := noise(1, 400_000)
 	one := small(1).with(tree{"Resources/Big.zip": big})
@@ -189,7 +189,7 @@ func TestLargeFilesGetChunks(t *testing.T) {
 
 func TestVerifyFindsDamage(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1).with(tree{"Resources/Big.zip": noise(1, 300_000)})), publish.Request{})
 	r := s.wants(query("stable", linux, 0), 1, small(1).with(tree{"Resources/Big.zip": noise(1, 300_000)}).setOf(linux))
 	for _, o := range []release.Object{r.sources[0].Whole, r.head.Sources, r.head.Notes["en"]} {
@@ -219,7 +219,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 
 func TestADamagedOldReleaseDoesNotStopANewOne(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	one := s.wants(query("stable", linux, 0), 1, small(1).setOf(linux))
 	must(t, s.fs.Remove(one.head.Sources.Path()))

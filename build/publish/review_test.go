@@ -18,7 +18,7 @@ import (
 // TestReviewReadsLittle: of an unchanged set only the beginnings of modules are read.
 func TestReviewReadsLittle(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.clock = time.Now().Add(time.Hour) // the files were changed long ago
 	dir := t.TempDir()
 	writeTree(t, dir, small(1))
@@ -48,7 +48,7 @@ func TestReviewReadsLittle(t *testing.T) {
 // TestRefusedReview: nothing is made of what is refused.
 func TestRefusedReview(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	refused := errors.New("refused")
 	f := s.open()
 	_, err := f.Publish(t.Context(), game(t, small(1)), publish.Request{Review: func(context.Context, publish.Review) error { return refused }}, s.keys.online())
@@ -61,7 +61,7 @@ func TestRefusedReview(t *testing.T) {
 // TestDryRun: no client sees a dry run, it says what the publication will cost, and the publication uses what it made.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	before, err := platform.ReadFile(s.fs, "metadata/timestamp.json", 1<<20)
 	must(t, err)

@@ -12,7 +12,7 @@ import (
 
 func TestRotateAndDrill(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	fresh, err := trust.GenerateKey(false)
 	must(t, err)

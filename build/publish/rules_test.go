@@ -15,7 +15,7 @@ import (
 )
 
 // ruleIn signs rules for a day; nil withdraws them. It returns their name in the folder.
-func (s *stage) ruleIn(channel string, document []byte) (name string) {
+func (s *fixture) ruleIn(channel string, document []byte) (name string) {
 	s.t.Helper()
 	s.with(func(f *publish.Folder) error {
 		err := f.SetRules(context.Background(), channel, document, 24*time.Hour, s.keys.online())
@@ -32,7 +32,7 @@ func (s *stage) ruleIn(channel string, document []byte) (name string) {
 // TestSetRules: rules stay in the folder and at its places while a signed list that is valid may name them, and are removed after that.
 func TestSetRules(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	web := openDir(t, t.TempDir())
 	has := func(what, name string, want bool) {
@@ -92,7 +92,7 @@ func TestSetRules(t *testing.T) {
 // TestRulesOf reads what is in force, and says so when it is not what was signed.
 func TestRulesOf(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	read := func() (rules trust.StatedRules, document []byte, err error) {
 		s.with(func(f *publish.Folder) error {
@@ -118,7 +118,7 @@ func TestRulesOf(t *testing.T) {
 // TestRulesOfAMistypedChannel: rules are for channels with releases, and are withdrawn where there are some.
 func TestRulesOfAMistypedChannel(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	refuse := func(channel string, document []byte, want string) {
 		t.Helper()
 		before, err := platform.ReadFile(s.fs, "metadata/timestamp.json", 1<<16)

@@ -20,7 +20,7 @@ import (
 )
 
 // sequel reads the sequel to a release, in all forms: the parts' names in order. Each part has to be the file of that name.
-func (s *stage) sequel(t *testing.T, number uint64) (names []string) {
+func (s *fixture) sequel(t *testing.T, number uint64) (names []string) {
 	t.Helper()
 	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
 	names = s.sequelAt(t, e.SequelPath(), e)
@@ -33,7 +33,7 @@ func (s *stage) sequel(t *testing.T, number uint64) (names []string) {
 }
 
 // listed are the releases of the signed list.
-func (s *stage) listed() (list []release.Entry) {
+func (s *fixture) listed() (list []release.Entry) {
 	s.with(func(f *publish.Folder) error {
 		all, err := f.List()
 		for _, l := range all {
@@ -45,7 +45,7 @@ func (s *stage) listed() (list []release.Entry) {
 }
 
 // listKeys are the keys that sign lists.
-func (s *stage) listKeys() (ids []string) {
+func (s *fixture) listKeys() (ids []string) {
 	s.with(func(f *publish.Folder) error {
 		_, info, err := f.Root()
 		ids = info.ListKeys()
@@ -55,7 +55,7 @@ func (s *stage) listKeys() (ids []string) {
 }
 
 // headBytes are the bytes of the head of a listed release; nil if it is not listed.
-func (s *stage) headBytes(t *testing.T, from release.Entry, list []release.Entry) []byte {
+func (s *fixture) headBytes(t *testing.T, from release.Entry, list []release.Entry) []byte {
 	t.Helper()
 	i := slices.IndexFunc(list, func(e release.Entry) bool { return e.Path() == from.Path() })
 	if i < 0 {
@@ -67,7 +67,7 @@ func (s *stage) headBytes(t *testing.T, from release.Entry, list []release.Entry
 }
 
 // sequelAt reads one sequel as a client of a release that knows the present list.
-func (s *stage) sequelAt(t *testing.T, name string, from release.Entry) (names []string) {
+func (s *fixture) sequelAt(t *testing.T, name string, from release.Entry) (names []string) {
 	t.Helper()
 	data, err := platform.ReadFile(s.fs, name, release.MaxSequel)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *stage) sequelAt(t *testing.T, name string, from release.Entry) (names [
 }
 
 // wantSequel checks which parts the sequel to a release has.
-func (s *stage) wantSequel(t *testing.T, number uint64, want []string) {
+func (s *fixture) wantSequel(t *testing.T, number uint64, want []string) {
 	t.Helper()
 	if got := s.sequel(t, number); !slices.Equal(got, want) {
 		t.Errorf("the sequel to %d has\n%s\nwant\n%s", number, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -108,7 +108,7 @@ func (s *stage) wantSequel(t *testing.T, number uint64, want []string) {
 }
 
 // wantEmpty checks that a release that nothing follows has a relative and a packed sequel without parts, which caches keep, and no plain one.
-func (s *stage) wantEmpty(t *testing.T, number uint64) {
+func (s *fixture) wantEmpty(t *testing.T, number uint64) {
 	t.Helper()
 	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: number}
 	if _, err := platform.ReadFile(s.fs, e.SequelPath(), release.MaxSequel); !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +125,7 @@ func (s *stage) wantEmpty(t *testing.T, number uint64) {
 }
 
 // following are the parts of a sequel that leads to a release: lists and head, and objects.
-func (s *stage) following(number uint64, objects ...release.Object) (names []string) {
+func (s *fixture) following(number uint64, objects ...release.Object) (names []string) {
 	s.with(func(f *publish.Folder) error {
 		list, err := f.Show(publish.Which{Target: linux, Number: number})
 		names = append(f.Lists(), list[0].Entry.Head.HeadPath())
@@ -137,7 +137,7 @@ func (s *stage) following(number uint64, objects ...release.Object) (names []str
 	return names
 }
 
-func (s *stage) headOf(number uint64) (h release.Head) {
+func (s *fixture) headOf(number uint64) (h release.Head) {
 	s.with(func(f *publish.Folder) error {
 		list, err := f.Show(publish.Which{Target: linux, Number: number})
 		h = list[0].Head
@@ -148,7 +148,7 @@ func (s *stage) headOf(number uint64) (h release.Head) {
 
 func TestSequelsFollowTheList(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.set(`Patches = 5`, `Patches = 1`)
 	s.publish(game(t, small(1)), publish.Request{})
 	s.wantEmpty(t, 1)
@@ -183,7 +183,7 @@ func TestSequelsFollowTheList(t *testing.T) {
 func TestRelativeSequels(t *testing.T) {
 	t.Parallel()
 	testlevel.Slow(t)
-	s := newStage(t)
+	s := newFixture(t)
 	s.set(`Patches = 5`, `Patches = 1`)
 	var lists [][]release.Entry // all that were signed
 	heads := map[string][]byte{}
@@ -254,7 +254,7 @@ func TestRelativeSequels(t *testing.T) {
 func TestSequelsStaySmall(t *testing.T) {
 	t.Parallel()
 	testlevel.Lab(t)
-	s := newStage(t)
+	s := newFixture(t)
 	g := small(1)
 	g["Resources/Noise.bin"] = noise(1, 3<<20)
 	s.publish(game(t, g), publish.Request{})
@@ -270,7 +270,7 @@ func TestSequelsStaySmall(t *testing.T) {
 // TestSequelsAreRenewed: refreshed signatures, and what was lost or damaged.
 func TestSequelsAreRenewed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	s.publish(game(t, small(2)), publish.Request{})
 	e := release.Entry{Product: "lathe", Channel: "stable", Target: linux, Number: 1}
@@ -309,7 +309,7 @@ func TestSequelsAreRenewed(t *testing.T) {
 // TestNewPlayersSequelOfTwoProducts: who doesn't name a product gets a sequel only while there is one product to mean.
 func TestNewPlayersSequelOfTwoProducts(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	exists := func(product string) bool {
 		_, err := platform.ReadFile(s.fs, release.Entry{Product: product, Channel: "stable", Target: linux}.PackedSequelPath(), 1<<20)
@@ -328,7 +328,7 @@ func TestNewPlayersSequelOfTwoProducts(t *testing.T) {
 // TestSequelsAreMirrored: an output has those of its list, and none that is old.
 func TestSequelsAreMirrored(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, small(1)), publish.Request{})
 	s.publish(game(t, small(2)), publish.Request{})
 	to := memory(t)

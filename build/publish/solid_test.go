@@ -29,7 +29,7 @@ func manyFiles(version int) tree {
 }
 
 // form reads the solid form of a release as a client does, and checks that its parts unpack to the set's contents.
-func (s *stage) form(t *testing.T, target string, number uint64) solid.Form {
+func (s *fixture) form(t *testing.T, target string, number uint64) solid.Form {
 	t.Helper()
 	var h release.Head
 	s.with(func(f *publish.Folder) error {
@@ -61,7 +61,7 @@ func (s *stage) form(t *testing.T, target string, number uint64) solid.Form {
 }
 
 // checkGroup unpacks a group and counts the contents that are right.
-func (s *stage) checkGroup(t *testing.T, form solid.Form, g solid.Group) (right int) {
+func (s *fixture) checkGroup(t *testing.T, form solid.Form, g solid.Group) (right int) {
 	t.Helper()
 	d, err := solid.NewDecoder(g.Size(), nil, nil)
 	must(t, err)
@@ -101,7 +101,7 @@ func parts(form solid.Form) (names []string) {
 
 func TestSolid(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	sum := s.publish(game(t, manyFiles(1)), publish.Request{Effort: publish.EffortBalanced})
 	for _, r := range sum.Releases {
 		if r.Solid.Bytes == 0 || r.Solid.Bytes > r.Whole || r.Solid.Groups != 2 || r.Solid.Parts != 2 {
@@ -164,7 +164,7 @@ func TestSolidIsReproducible(t *testing.T) {
 		}
 	}()
 	for _, workers := range []int{1, 3} {
-		s := newStage(t)
+		s := newFixture(t)
 		s.workers = workers
 		s.publish(game(t, manyFiles(1)), publish.Request{})
 		got := slices.Sorted(maps.Keys(s.filesBelow("objects")))
@@ -176,7 +176,7 @@ func TestSolidIsReproducible(t *testing.T) {
 		}
 	}
 	for at := 0; interrupted == at; at++ {
-		s := newStage(t)
+		s := newFixture(t)
 		s.workers = 1
 		if s.interrupt(game(t, manyFiles(1)), "pack together", at) {
 			interrupted++
@@ -189,7 +189,7 @@ func TestSolidIsReproducible(t *testing.T) {
 }
 
 // interrupt publishes, and is interrupted at a report of what it is doing. It reports whether it came so far.
-func (s *stage) interrupt(game platform.FS, doing string, at int) bool {
+func (s *fixture) interrupt(game platform.FS, doing string, at int) bool {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -223,7 +223,7 @@ func TestSolidIsWorthIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			sum := s.publish(game(t, files), publish.Request{Effort: publish.EffortFast})
 			if form := s.form(t, linux, 1); form.Groups != nil || sum.Releases[0].Solid.Bytes != 0 {
 				t.Errorf("%+v", sum.Releases[0].Solid)
@@ -235,7 +235,7 @@ func TestSolidIsWorthIt(t *testing.T) {
 // TestSolidIsPromoted: the release keeps its solid form in another channel.
 func TestSolidIsPromoted(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, manyFiles(1)), publish.Request{Channel: "beta"})
 	s.with(func(f *publish.Folder) error {
 		_, err := f.Promote(context.Background(), publish.Promotion{Which: publish.Which{Channel: "beta", Number: 1}, Into: "stable", Percent: 100}, s.keys.online())
@@ -247,7 +247,7 @@ func TestSolidIsPromoted(t *testing.T) {
 }
 
 // first reads the sequel for new players, which only has the packed form.
-func (s *stage) first(t *testing.T) []string {
+func (s *fixture) first(t *testing.T) []string {
 	t.Helper()
 	return s.sequelAt(t, release.Entry{Product: "lathe", Channel: "stable", Target: linux}.PackedSequelPath(), release.Entry{Product: "lathe", Channel: "stable", Target: linux})
 }
@@ -255,13 +255,13 @@ func (s *stage) first(t *testing.T) []string {
 // TestSequelForNewPlayers: lists, head, listing and the index of the solid form.
 func TestSequelForNewPlayers(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.publish(game(t, manyFiles(1)), publish.Request{})
 	names := s.first(t)
 	if len(names) != 5 || !strings.HasPrefix(names[2], "releases/") {
 		t.Fatalf("%q", names)
 	}
-	small := newStage(t)
+	small := newFixture(t)
 	small.publish(game(t, tiny(1)), publish.Request{})
 	if names := small.first(t); len(names) != 5 {
 		t.Errorf("without a solid form: %q", names)
@@ -280,7 +280,7 @@ func TestSolidForms(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for _, workers := range []int{1, 3} {
-		s := newStage(t)
+		s := newFixture(t)
 		s.workers = workers
 		game1 := manyFiles(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
 		s.publish(game(t, game1), publish.Request{})

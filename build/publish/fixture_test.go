@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// epoch is when every stage begins.
+// epoch is when every fixture begins.
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // keys are one of each role; root has three.
@@ -67,8 +67,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// stage is a release folder with its publisher and a reader.
-type stage struct {
+// fixture is a release folder with its publisher and a reader.
+type fixture struct {
 	t     testing.TB
 	keys  keys
 	fs    platform.FS
@@ -78,9 +78,9 @@ type stage struct {
 	workers int // of each publication; 0 means all cores
 }
 
-func newStage(t testing.TB) *stage {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	return newStageOn(t, memory(t))
+	return newFixtureOn(t, memory(t))
 }
 
 // memory is a folder on no disk, so that thousands of syncs cost nothing.
@@ -90,9 +90,9 @@ func memory(t testing.TB) platform.FS {
 	return fsys
 }
 
-func newStageOn(t testing.TB, fsys platform.FS) *stage {
+func newFixtureOn(t testing.TB, fsys platform.FS) *fixture {
 	t.Helper()
-	s := &stage{t: t, keys: newKeys(t), fs: fsys, clock: epoch}
+	s := &fixture{t: t, keys: newKeys(t), fs: fsys, clock: epoch}
 	must(t, publish.Init(fsys, "lathe", "", s.keys.plan, s.keys.all, s.options()))
 	f := s.open()
 	defer f.Close()
@@ -110,11 +110,11 @@ func openDir(t testing.TB, name string) platform.FS {
 	return d
 }
 
-func (s *stage) options() publish.Options {
+func (s *fixture) options() publish.Options {
 	return publish.Options{Now: func() time.Time { return s.clock }, Workers: s.workers}
 }
 
-func (s *stage) open() *publish.Folder {
+func (s *fixture) open() *publish.Folder {
 	s.t.Helper()
 	f, err := publish.Open(s.fs, s.options())
 	must(s.t, err)
@@ -122,7 +122,7 @@ func (s *stage) open() *publish.Folder {
 }
 
 // publish publishes a game folder, with the least effort unless the request names one.
-func (s *stage) publish(game platform.FS, r publish.Request) publish.Summary {
+func (s *fixture) publish(game platform.FS, r publish.Request) publish.Summary {
 	s.t.Helper()
 	r.Effort = cmp.Or(r.Effort, publish.EffortFast)
 	f := s.open()
@@ -133,7 +133,7 @@ func (s *stage) publish(game platform.FS, r publish.Request) publish.Summary {
 }
 
 // with opens the folder for something else.
-func (s *stage) with(do func(f *publish.Folder) error) {
+func (s *fixture) with(do func(f *publish.Folder) error) {
 	s.t.Helper()
 	f := s.open()
 	err := do(f)
@@ -141,7 +141,7 @@ func (s *stage) with(do func(f *publish.Folder) error) {
 }
 
 // set changes a setting.
-func (s *stage) set(old, now string) {
+func (s *fixture) set(old, now string) {
 	s.t.Helper()
 	text, err := platform.ReadFile(s.fs, publish.SettingsFile, 1<<20)
 	must(s.t, err)
@@ -239,7 +239,7 @@ func query(channel, target string, have uint64) release.Query {
 }
 
 // read follows the signed lists to a release and reads everything that it names; whatever is missing or wrong is an error.
-func (s *stage) read(fsys platform.FS, q release.Query) (r reader, err error) {
+func (s *fixture) read(fsys platform.FS, q release.Query) (r reader, err error) {
 	client, err := trust.Open(s.root, &trust.MemoryStore{}, func() time.Time { return s.clock })
 	if err != nil {
 		return r, err
@@ -355,7 +355,7 @@ func same(got, want tree) error {
 }
 
 // wants reads the newest release and compares it.
-func (s *stage) wants(q release.Query, number uint64, want tree) reader {
+func (s *fixture) wants(q release.Query, number uint64, want tree) reader {
 	s.t.Helper()
 	r, err := s.read(s.fs, q)
 	must(s.t, err)
@@ -369,7 +369,7 @@ func (s *stage) wants(q release.Query, number uint64, want tree) reader {
 }
 
 // patched applies the patch from old to r as a client does.
-func (s *stage) patched(old, r reader, have tree) tree {
+func (s *fixture) patched(old, r reader, have tree) tree {
 	s.t.Helper()
 	o, found := r.head.PatchFrom(old.head.Listing.Sum)
 	if !found {
