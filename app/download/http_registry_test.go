@@ -271,7 +271,7 @@ func TestRegistryFaults(t *testing.T) {
 	}
 }
 
-// TestRegistryForbidden: 403 for the list of files is a missing file of a registry that everybody may read, and a refusal of this reader where
+// TestRegistryForbidden: 403 for the list of files is a missing file of a public registry, and a refusal of this reader where
 // readers have a token.
 func TestRegistryForbidden(t *testing.T) {
 	t.Parallel()

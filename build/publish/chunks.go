@@ -21,8 +21,8 @@ type indexed struct {
 	index   *chunk.Index
 }
 
-// indexPlace locates a blob's chunk index: an entry in a set of indexes.
-type indexPlace struct {
+// indexRef locates a blob's chunk index: an entry in a set of indexes.
+type indexRef struct {
 	set   release.Object
 	entry uint32
 }
@@ -38,8 +38,8 @@ type chunker struct {
 }
 
 // cut cuts blobs that are large enough. New chunks go into packs, and the indexes into sets. grains holds the grain of blobs that
-// have an earlier version, so that a file keeps its grain. It returns the places of the indexes.
-func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]indexPlace, error) {
+// have an earlier version, so that a file keeps its grain. It returns where the indexes are.
+func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, known []*chunk.Index, grains map[release.Digest]chunk.Grain) (map[release.Digest]indexRef, error) {
 	var total int64
 	var list []indexed
 	for _, sum := range wanted {
@@ -52,9 +52,9 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 			total += n
 		}
 	}
-	places := map[release.Digest]indexPlace{}
+	located := map[release.Digest]indexRef{}
 	if len(list) == 0 {
-		return places, nil
+		return located, nil
 	}
 	k.meter.startStep("chunks", "", total)
 	cut := k.chunksKey(list, known)
@@ -85,11 +85,11 @@ func (k *chunker) cut(ctx context.Context, b *blobs, wanted []release.Digest, kn
 			return nil, err
 		}
 	}
-	return places, k.putIndexes(cut, list, places)
+	return located, k.putIndexes(cut, list, located)
 }
 
 // putIndexes writes sets of indexes, each well below the client's limit, and enters them into the ledger.
-func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Digest]indexPlace) error {
+func (k *chunker) putIndexes(cut string, list []indexed, refs map[release.Digest]indexRef) error {
 	n := 0
 	for ; len(list) > 0; n++ {
 		var set []*chunk.Index
@@ -111,7 +111,7 @@ func (k *chunker) putIndexes(cut string, list []indexed, places map[release.Dige
 			return err
 		}
 		for i, sum := range sums {
-			places[sum] = indexPlace{o, uint32(i)}
+			refs[sum] = indexRef{o, uint32(i)}
 		}
 	}
 	return k.ledger.EndObjects(cut, n)

@@ -25,12 +25,12 @@ func (k *chunker) chunksKey(list []indexed, known []*chunk.Index) string {
 
 // findCut looks up the sets of indexes of a cut that was finished before. It returns nil if the ledger lacks one, or if it or
 // one of its packs is gone or damaged.
-func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]indexPlace {
+func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]indexRef {
 	sets, complete := k.ledger.FindObjects(cut)
 	if !complete {
 		return nil
 	}
-	places, packs := map[release.Digest]indexPlace{}, map[chunk.PackRef]bool{}
+	refs, packs := map[release.Digest]indexRef{}, map[chunk.PackRef]bool{}
 	for _, o := range sets {
 		data, err := platform.ReadFile(k.store.fs, o.Path(), o.Size)
 		if err != nil || o.Verify(data) != nil {
@@ -54,7 +54,7 @@ func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]indexPl
 				}
 				packs[p] = true
 			}
-			places[list[0].sum] = indexPlace{o, entry}
+			refs[list[0].sum] = indexRef{o, entry}
 			list = list[1:]
 		}
 	}
@@ -64,5 +64,5 @@ func (k *chunker) findCut(cut string, list []indexed) map[release.Digest]indexPl
 	for p := range packs {
 		k.store.touch(packObject(p))
 	}
-	return places
+	return refs
 }

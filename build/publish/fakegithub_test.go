@@ -144,7 +144,7 @@ func (f *fakeGitHub) asset(w http.ResponseWriter, r *http.Request, at int) {
 	}
 }
 
-// download hands out what everybody may read, on another host for the API; credentials must not come here.
+// download hands out public files, on another host for the API; credentials must not come here.
 func (f *fakeGitHub) download(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/team/lathe/releases/download/"+f.tag+"/")
 	at := slices.IndexFunc(f.assets, func(a fakeAsset) bool { return a.Name == name && a.State == "uploaded" })

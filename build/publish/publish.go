@@ -350,8 +350,8 @@ func (p *publication) cutChunks(ctx context.Context, fresh []release.Digest, sou
 			}
 		}
 	}
-	places, err := p.chunker.cut(ctx, p.blobs, fresh, known, grains)
-	for sum, at := range places {
+	refs, err := p.chunker.cut(ctx, p.blobs, fresh, known, grains)
+	for sum, at := range refs {
 		s := sources[sum]
 		s.Index, s.Entry = at.set, at.entry
 		sources[sum] = s

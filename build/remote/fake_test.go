@@ -40,7 +40,7 @@ func newFake(t *testing.T, names ...string) (*Station, *fakeDesk) {
 	return &Station{desk: d, options: Options{Root: t.TempDir(), Address: "localhost:1"}, close: func() error { return nil }}, d
 }
 
-// change changes devices and tells everybody.
+// change changes devices and tells all watchers.
 func (d *fakeDesk) change(f func(infos []desk.DeviceInfo) []desk.DeviceInfo) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

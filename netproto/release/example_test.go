@@ -41,7 +41,7 @@ func ExampleNewListing() {
 	// Output: true
 }
 
-// Release 8 is rolled out to everyone, release 9 to no install yet, and release 7 was killed.
+// Release 8 is rolled out to all installs, release 9 to no install yet, and release 7 was killed.
 func ExampleChoose() {
 	entry := func(number uint64, percent uint8, killed bool) release.Entry {
 		return release.Entry{Product: "lathe", Channel: "stable", Target: "Linux-x64", Number: number, Percent: percent, Killed: killed}

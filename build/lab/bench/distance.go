@@ -96,7 +96,7 @@ func (b *bench) single(ctx context.Context, o *origin) (float64, error) {
 	return speed(part.End, time.Since(began)), err
 }
 
-// plain sends a file to everybody who connects.
+// plain sends a file to each connection.
 type plain struct {
 	listener net.Listener
 	work     sync.WaitGroup

@@ -179,7 +179,7 @@ func startServer(t *testing.T, f folder) (address, prefix string, stop func()) {
 	return "http://" + address, "/", start(t, cmd)
 }
 
-// startBucket publishes another release, into a bucket of versitygw that everybody may read.
+// startBucket publishes another release, into a public bucket of versitygw.
 func startBucket(t *testing.T, f folder) (address, prefix string, stop func()) {
 	exe, data := filepath.Join(f.dir, "versitygw"), filepath.Join(f.dir, "store")
 	build := exec.Command("go", "build", "-o", exe, "github.com/versity/versitygw/cmd/versitygw")

@@ -8,7 +8,7 @@ import (
 	"collet/netproto/server/config"
 )
 
-// TestGuardUpdatePorts: a private release folder is not given to everybody by another port.
+// TestGuardUpdatePorts: another port does not give away a private release folder.
 func TestGuardUpdatePorts(t *testing.T) {
 	for _, test := range []struct {
 		at     config.Addresses

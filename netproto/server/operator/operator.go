@@ -92,7 +92,7 @@ func (r Role) Current() Role {
 	return r
 }
 
-// May reports whether an actor of this role may do what another role is for. Everybody may view.
+// May reports whether an actor of this role may do what another role is for. Each role may view.
 func (r Role) May(what Role) bool {
 	return what == RoleView || r.Current() == RoleAdmin || r == what
 }

@@ -1,5 +1,5 @@
 // Package signintest is a provider of OpenID Connect on loopback, for tests. It checks what a client has to do: PKCE, the client's
-// secret, the redirect address, and that a code is used once. Everybody who comes is signed in at once. Only tests import it.
+// secret, the redirect address, and that a code is used once. Each browser is signed in at once. Only tests import it.
 package signintest
 
 import (
