@@ -46,14 +46,14 @@ var (
 // TestOutputsAgree: the table for Go, the header for C, the manifest and the lock say the same of each component, and the set hash in all
 // of them is that of what they list, in each logic version that the project goes through.
 func TestOutputsAgree(t *testing.T) {
+	t.Parallel()
 	dir := harbour(t)
 	for _, logic := range []int{7, 8} {
-		at(t, fmt.Sprint(1770000000+logic))
 		if logic == 8 {
 			put(t, dir, map[string]string{"components/Buoy.json": `{"Component": {"Name": "Buoy", "NetworkProperty": [{"Type": "bool", "Name": "Lit", "Since": 8}]}}`})
 			change(t, filepath.Join(dir, projectFile), `"logic": 7`, `"logic": 8`)
 		}
-		must(t, "gen", dir)
+		mustAt(t, epoch(fmt.Sprint(1770000000+logic)), "gen", dir)
 		m, err := compat.ParseManifest([]byte(readText(t, filepath.Join(dir, "manifest.json"))))
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestOutputsAgree(t *testing.T) {
 // TestOutputsDoNotDependOnThePlace: another folder, another order of files on disk and another name of the machine's temporary folder
 // give the same bytes.
 func TestOutputsDoNotDependOnThePlace(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	first := harbour(t)
 	must(t, "gen", first)
 	second := filepath.Join(t.TempDir(), "a folder with blanks", "ümlaut")
@@ -120,6 +120,7 @@ func TestOutputsDoNotDependOnThePlace(t *testing.T) {
 
 // TestHalfFiles: a declaration that was cut off anywhere, as by a full disk, is refused and never taken for a smaller one.
 func TestHalfFiles(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Boat.AutoComponent.xml", "Bridge.json"} {
 		whole := strings.TrimSpace(readText(t, filepath.Join("testdata", "project", "components", name)))
 		for n := range len(whole) {
@@ -145,6 +146,7 @@ func TestHalfFiles(t *testing.T) {
 
 // TestLockRemembers is the table of what a lock says of one component after a gen, by what it said before.
 func TestLockRemembers(t *testing.T) {
+	t.Parallel()
 	old := lockedPart{ID: 4, Hash: hexHash(compat.ComponentHash("form")), SinceLogic: 3, ChangedAt: 100, ChangedSeq: 10}
 	now := stamp{at: 900, seq: 90}
 	gone := old
@@ -187,6 +189,7 @@ func TestLockRemembers(t *testing.T) {
 
 // TestPlacesOfFaults: whatever is wrong with a number, a span or a type is told with the file, the line and the element.
 func TestPlacesOfFaults(t *testing.T) {
+	t.Parallel()
 	for want, row := range map[string][2]string{
 		`a.decl:1: Component: Since="0"`:                            {`<Component Name="A" Since="0"/>`},
 		`a.decl:1: Component: Until="soon"`:                         {`<Component Name="A" Until="soon"/>`},

@@ -17,7 +17,6 @@ import (
 // released is a copy of the harbour project whose logic versions 6 and 7 were released as they should be.
 func released(t *testing.T) string {
 	t.Helper()
-	at(t, "1770802200")
 	dir := harbour(t)
 	change(t, filepath.Join(dir, projectFile), `"logic": 7,`, `"logic": 6,`)
 	must(t, "gen", dir)
@@ -32,6 +31,7 @@ func released(t *testing.T) string {
 // TestT14Check is the table of what a build must not ship with: each edit of a released project, generated anew or not, and
 // what check says.
 func TestT14Check(t *testing.T) {
+	t.Parallel()
 	xml := func(name string) string { return "components/" + name + ".AutoComponent.xml" }
 	for name, row := range sampled(map[string]struct {
 		file, old, new string
@@ -87,6 +87,7 @@ func TestT14Check(t *testing.T) {
 
 // TestT14Missing checks that a released version that is supported needs its baseline, and one that is not does not.
 func TestT14Missing(t *testing.T) {
+	t.Parallel()
 	dir := released(t)
 	if err := os.Remove(filepath.Join(dir, "baselines", "6.json")); err != nil {
 		t.Fatal(err)
@@ -113,6 +114,7 @@ func TestT14Missing(t *testing.T) {
 // TestT14IDs checks that an id is never used again, that a component keeps the id it was given, also when it comes back, and that
 // a logic version never goes back.
 func TestT14IDs(t *testing.T) {
+	t.Parallel()
 	dir := released(t)
 	wind := filepath.Join(dir, "components", "Wind.AutoComponent.xml")
 	data, err := os.ReadFile(wind)
@@ -154,6 +156,7 @@ func TestT14IDs(t *testing.T) {
 
 // TestRelease checks what a baseline says, that nothing stale is released, and that a baseline is never written over.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	dir := released(t)
 	data, err := os.ReadFile(filepath.Join(dir, "baselines", "6.json"))
 	if err != nil {
@@ -177,6 +180,7 @@ func TestRelease(t *testing.T) {
 
 // TestLockFile checks what is refused of a lock.
 func TestLockFile(t *testing.T) {
+	t.Parallel()
 	dir := harbour(t)
 	for text, want := range map[string]string{`{"format": 2}`: "format 2 is not known", `{"format": 1, "extra": 1}`: "extra", `{`: "compat.lock"} {
 		put(t, dir, map[string]string{"compat.lock": text})
@@ -189,7 +193,7 @@ func TestLockFile(t *testing.T) {
 // TestHeaderCompiles has C compilers, and one of C++, read the header, and a program print what it fills in.
 func TestHeaderCompiles(t *testing.T) {
 	testlevel.Slow(t)
-	at(t, "1770802200")
+	t.Parallel()
 	dir := harbour(t)
 	must(t, "gen", dir)
 	empty := layOut(t, map[string]string{"a.xml": `<Component Name="A" Side="server"/>`, projectFile: `{"logic": 1, "declarations": ["*.xml"], "header": "components.h"}`})
@@ -246,6 +250,7 @@ int main(void) {
 
 // TestHeaderSymbols checks that two names which C can't tell apart are refused.
 func TestHeaderSymbols(t *testing.T) {
+	t.Parallel()
 	dir := layOut(t, map[string]string{
 		"a.xml": `<Component Name="A.B"/>`, "b.xml": `<Component Name="a_b"/>`,
 		projectFile: `{"logic": 1, "declarations": ["*.xml"], "header": "components.h"}`,
@@ -257,8 +262,8 @@ func TestHeaderSymbols(t *testing.T) {
 
 // TestGoTableCompiles has the Go compiler's checker read generated tables, as packages of this module that are nowhere on disk.
 func TestGoTableCompiles(t *testing.T) {
+	t.Parallel()
 	testlevel.Lab(t) // it checks the types of the standard library, too
-	at(t, "1770802200")
 	dir := harbour(t)
 	must(t, "gen", dir)
 	empty := layOut(t, map[string]string{"a.xml": `<Component Name="A" Side="server" Until="1"/>`, projectFile: `{"logic": 1, "declarations": ["*.xml"], "package": "none", "library": "collet/netproto/compat", "table_name": "Wire"}`})

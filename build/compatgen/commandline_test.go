@@ -11,6 +11,7 @@ import (
 
 // TestExamples: each command has an example in its help, and each example is a command line that is accepted.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	commandlinetest.Examples(t, func(more ...kong.Option) *kong.Kong {
 		parser, err := newParser(new(commands), t.Context(), out{io.Discard, io.Discard}, more...)
 		if err != nil {
@@ -22,6 +23,7 @@ func TestExamples(t *testing.T) {
 
 // TestManualPages writes a page for each command.
 func TestManualPages(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	parser, err := newParser(new(commands), t.Context(), out{io.Discard, io.Discard}, kong.Exit(func(code int) { panic(code) }))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 // TestRealDeclarations checks that the files of testdata are what the issue asks for: at least a dozen, with every element and
 // attribute of auto-components, each understood without a warning.
 func TestRealDeclarations(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "project", "components", "*.xml"))
 	if err != nil || len(files) < 12 {
 		t.Fatalf("%v: %d files", err, len(files))
@@ -57,6 +58,7 @@ func TestRealDeclarations(t *testing.T) {
 // TestT2XMLEdits is the table of edits of XML files: formatting, comments, line endings, documentation and the order of
 // attributes never change a hash; a nested type, an order that is on the wire, or a number always does, and is named.
 func TestT2XMLEdits(t *testing.T) {
+	t.Parallel()
 	before := hashes(t, harbour(t))
 	const cargo, boat, market = "Harbour.CargoComponent", "Harbour.BoatComponent", "Harbour.MarketComponent"
 	for name, row := range map[string]struct {
@@ -159,6 +161,7 @@ func swapped(two string) string {
 
 // TestT2NestedTypes checks that a change inside a declared type reaches every component that uses it, and no other.
 func TestT2NestedTypes(t *testing.T) {
+	t.Parallel()
 	before := hashes(t, harbour(t))
 	vector := []string{"Harbour.BoatComponent", "Harbour.CaptainComponent", "Harbour.CraneComponent", "Harbour.RopeComponent", "Harbour.WindComponent"}
 	crate := []string{"Harbour.CargoComponent", "Harbour.MarketComponent"}
@@ -198,6 +201,7 @@ func oneComponent(t *testing.T, declaration, types string) string {
 
 // TestJSONIsXML checks that both ways to write a declaration give the same form.
 func TestJSONIsXML(t *testing.T) {
+	t.Parallel()
 	x := oneComponent(t, `<Component Name="A" Namespace="N" Id="5"><NetworkProperty Type="bool" Name="P" Container="Array" Count="3" IsPublic="true"/>
 		<RemoteProcedure Name="R" IsReliable="true"><Param Type="float" Name="X"/><Param Type="float" Name="Y"/></RemoteProcedure></Component>`, "")
 	j := oneComponent(t, `{"Component": {"RemoteProcedure": {"Param": [{"Type": "float", "Name": "X"}, {"Name": "Y", "Type": "float"}], "IsReliable": true, "Name": "R"},
@@ -218,6 +222,7 @@ func TestJSONIsXML(t *testing.T) {
 
 // TestTypesOfC is the table of C++ types and their forms.
 func TestTypesOfC(t *testing.T) {
+	t.Parallel()
 	const types = `<Types><Type Name="V"><Field Type="float" Name="X"/></Type><Type Name="N::E" Is="uint8_t"/><Type Name="Known"/>
 		<Type Name="Tree"><Field Type="AZStd::vector&lt;Tree&gt;" Name="Children"/></Type></Types>`
 	for name, want := range map[string]string{
@@ -262,6 +267,7 @@ func TestTypesOfC(t *testing.T) {
 
 // TestDialectRefuses is the table of files that are refused, and what is said about them.
 func TestDialectRefuses(t *testing.T) {
+	t.Parallel()
 	inside := func(members string) string { return `<Component Name="A">` + members + `</Component>` }
 	for want, row := range map[string][2]string{
 		`attribute "Nam" is unknown`:                       {`<Component Nam="A"/>`},
@@ -313,6 +319,7 @@ func TestDialectRefuses(t *testing.T) {
 
 // TestUnknownTypes checks that an undeclared type causes a warning, and an error in a strict project.
 func TestUnknownTypes(t *testing.T) {
+	t.Parallel()
 	const source = `<Component Name="A"><NetworkProperty Type="Game::Secret" Name="P"/></Component>`
 	dir := oneComponent(t, source, "")
 	if _, notes, err := compatgen(t, "gen", dir); err != nil || !strings.Contains(notes, "type Game::Secret is not declared") {
@@ -326,6 +333,7 @@ func TestUnknownTypes(t *testing.T) {
 
 // TestServerSide checks that what clients never see does not count for them, under either name of it.
 func TestServerSide(t *testing.T) {
+	t.Parallel()
 	for _, attribute := range []string{` OmitFromClientServerVersionHandshake="true"`, ` Side="server"`} {
 		made, err := buildTable(oneComponent(t, `<Component Name="A"`+attribute+`/>`, ""), stamp{})
 		if err != nil || len(made.manifest.Entries) != 0 || made.manifest.Build.Components != 0x30cc2710ed48aa5c || made.lock.Components["A"].ID != 1 {

@@ -9,7 +9,7 @@ import (
 
 // TestOutputsInTheWay: where something else lies in the place of an output it is named, and left alone.
 func TestOutputsInTheWay(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	for _, output := range []string{"compat_gen.go", "components.h", "manifest.json", "compat.lock"} {
 		dir := harbour(t)
 		must(t, "gen", dir)
@@ -35,7 +35,7 @@ func TestOutputsInTheWay(t *testing.T) {
 
 // TestBaselinesInTheWay: a release never takes the place of another, and one that can't be read is no release.
 func TestBaselinesInTheWay(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	dir := harbour(t)
 	must(t, "gen", dir)
 	must(t, "release", dir)
@@ -56,6 +56,7 @@ func TestBaselinesInTheWay(t *testing.T) {
 
 // TestDeclarationsInTheWay names the file that can't be read, and the one of two that say the same.
 func TestDeclarationsInTheWay(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		files map[string]string
 		want  string

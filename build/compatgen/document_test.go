@@ -31,6 +31,7 @@ func block(t *testing.T, begin string) string {
 
 // TestGuideExample checks that the guide's Go source has the form and the hash that the guide shows.
 func TestGuideExample(t *testing.T) {
+	t.Parallel()
 	dir := goProject(t, block(t, "```go\npackage game"))
 	if said, want := must(t, "explain", "Camera", dir), block(t, "```\n(component")+"\n"; said != want {
 		t.Errorf("explained as\n%swhere the guide says\n%s", said, want)
@@ -39,6 +40,7 @@ func TestGuideExample(t *testing.T) {
 
 // TestGuideProject checks that the guide's project file is one, and that the guide names every key.
 func TestGuideProject(t *testing.T) {
+	t.Parallel()
 	dir := layOut(t, map[string]string{projectFile: block(t, "```json\n{\n")})
 	if p, err := openProject(dir); err != nil || p.Logic != 7 || p.SupportedMin != 6 {
 		t.Errorf("%v: %+v", err, p)
@@ -53,6 +55,7 @@ func TestGuideProject(t *testing.T) {
 
 // TestGuideTypes checks that the guide's types are understood.
 func TestGuideTypes(t *testing.T) {
+	t.Parallel()
 	d := &dialect{known: map[string]*typ{}, unknown: map[string]*typ{}}
 	if err := d.readTypes("guide", []byte(block(t, "```xml\n<Types>"))); err != nil {
 		t.Fatal(err)
@@ -64,6 +67,7 @@ func TestGuideTypes(t *testing.T) {
 
 // TestGuideAttributes checks that the guide says of every attribute whether it counts.
 func TestGuideAttributes(t *testing.T) {
+	t.Parallel()
 	text := guide(t)
 	for element, attributes := range vocabulary {
 		for attribute := range attributes {

@@ -60,6 +60,7 @@ func goProject(t *testing.T, source string) string {
 // TestT2GoVectors holds the Go front end to the forms and hashes of docs/COMPATIBILITY.md.
 func TestT2GoVectors(t *testing.T) {
 	testlevel.Slow(t)
+	t.Parallel()
 	dir := goProject(t, cameraSource)
 	made, err := buildTable(dir, stamp{})
 	if err != nil {
@@ -91,6 +92,7 @@ func TestT2GoVectors(t *testing.T) {
 // TestT2GoEdits is the table of edits: what is only text never changes a hash, what is on the wire always does, and in every
 // component that uses it.
 func TestT2GoEdits(t *testing.T) {
+	t.Parallel()
 	before := hashes(t, goProject(t, cameraSource))
 	wallet := cameraSource[strings.Index(cameraSource, "//compat:component name=Wallet"):strings.Index(cameraSource, "//compat:component id=3")]
 	for name, row := range sampled(map[string]struct {
@@ -148,6 +150,7 @@ func TestT2GoEdits(t *testing.T) {
 
 // TestGoTypes is the table of types and their forms.
 func TestGoTypes(t *testing.T) {
+	t.Parallel()
 	const before = `package game
 
 type Flag bool
@@ -191,6 +194,7 @@ type ID = uint16
 // TestGoRefuses is the table of sources that can't be on a wire, or whose marks are wrong, and what is said about them.
 func TestGoRefuses(t *testing.T) {
 	testlevel.Slow(t)
+	t.Parallel()
 	component := func(fields string) string {
 		return "package game\n\n//compat:component name=A id=1\ntype A struct {\n" + fields + "\n}\n"
 	}
@@ -237,6 +241,7 @@ func TestGoRefuses(t *testing.T) {
 
 // TestGoVersions checks what each version sees of a source: nothing that came later, everything that it had.
 func TestGoVersions(t *testing.T) {
+	t.Parallel()
 	source := strings.Replace(cameraSource, "FOV float32 `wire:\"2\"`", "FOV float32 `wire:\"2,until=3\"`\n\tZoom float32 `wire:\"3,since=3\"`", 1)
 	source = strings.Replace(source, "//compat:component id=3", "//compat:component id=3 since=2 until=4", 1)
 	source = strings.Replace(source, "to=client reliable", "to=client reliable since=4", 1)

@@ -49,6 +49,9 @@ type commands struct {
 // out are the outputs of commands.
 type out struct{ text, notes io.Writer }
 
+// epoch is the variable SOURCE_DATE_EPOCH: the time of a reproducible build, or empty.
+type epoch string
+
 type genCommand struct {
 	Dir string `arg:"" default:"." help:"Folder with the compatgen.json."`
 }
@@ -62,8 +65,8 @@ func (genCommand) Help() string {
 }
 
 // Run writes the outputs and lists those that changed.
-func (c *genCommand) Run(ctx context.Context, o out) error {
-	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir))
+func (c *genCommand) Run(ctx context.Context, o out, e epoch) error {
+	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir, e))
 	if err != nil {
 		return err
 	}
@@ -97,8 +100,8 @@ project in the folder it is 2.
 var errProblems = errors.New("the declarations can't be shipped like this")
 
 // Run prints one line for each problem.
-func (c *checkCommand) Run(ctx context.Context, o out) error {
-	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir))
+func (c *checkCommand) Run(ctx context.Context, o out, e epoch) error {
+	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir, e))
 	if err != nil {
 		return err
 	}
@@ -130,8 +133,8 @@ func (explainCommand) Help() string {
 }
 
 // Run prints the form in lines, and its hash.
-func (c *explainCommand) Run(ctx context.Context, o out) error {
-	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir))
+func (c *explainCommand) Run(ctx context.Context, o out, e epoch) error {
+	t, err := buildTable(c.Dir, commitOf(ctx, c.Dir, e))
 	if err != nil {
 		return err
 	}
@@ -180,8 +183,8 @@ func (releaseCommand) Help() string {
 }
 
 // Run writes the baseline.
-func (c *releaseCommand) Run(ctx context.Context, o out) error {
-	now := commitOf(ctx, c.Dir)
+func (c *releaseCommand) Run(ctx context.Context, o out, e epoch) error {
+	now := commitOf(ctx, c.Dir, e)
 	t, err := buildTable(c.Dir, now)
 	if err != nil {
 		return err
@@ -196,7 +199,7 @@ func (c *releaseCommand) Run(ctx context.Context, o out) error {
 
 // commitOf is the commit of a change. Its time is SOURCE_DATE_EPOCH, or else git's, or else unknown. In a shallow clone the number of
 // commits is unknown.
-func commitOf(ctx context.Context, dir string) (s stamp) {
+func commitOf(ctx context.Context, dir string, e epoch) (s stamp) {
 	git := func(args ...string) string {
 		said, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
 		if err != nil {
@@ -207,11 +210,15 @@ func commitOf(ctx context.Context, dir string) (s stamp) {
 	if git("rev-parse", "--is-shallow-repository") == "false" {
 		s.seq, _ = strconv.ParseUint(git("rev-list", "--count", "HEAD"), 10, 64)
 	}
-	for _, told := range []string{os.Getenv("SOURCE_DATE_EPOCH"), git("log", "-1", "--format=%ct")} {
-		if at, err := strconv.ParseInt(told, 10, 64); err == nil && at > 0 {
-			s.at = at
-			return s
+	parse := func(text string) int64 {
+		at, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0
 		}
+		return max(0, at)
+	}
+	if s.at = parse(string(e)); s.at == 0 {
+		s.at = parse(git("log", "-1", "--format=%ct"))
 	}
 	return s
 }
@@ -239,9 +246,9 @@ type usageError struct {
 func (e *usageError) Unwrap() error { return e.error }
 
 // runCommand is the program without its process.
-func runCommand(ctx context.Context, args []string, o out) error {
+func runCommand(ctx context.Context, args []string, o out, e epoch) error {
 	var c commands
-	parser, err := newParser(&c, ctx, o)
+	parser, err := newParser(&c, ctx, o, kong.Bind(e))
 	if err != nil {
 		return err
 	}
@@ -271,7 +278,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := runCommand(ctx, os.Args[1:], out{os.Stdout, os.Stderr})
+	err := runCommand(ctx, os.Args[1:], out{os.Stdout, os.Stderr}, epoch(os.Getenv("SOURCE_DATE_EPOCH")))
 	stop()
 	if err == nil {
 		return

@@ -86,18 +86,33 @@ func change(t *testing.T, path, old, new string) {
 	}
 }
 
+// built is when projects are built, as SOURCE_DATE_EPOCH has it.
+const built epoch = "1770802200"
+
 // compatgen runs the program.
 func compatgen(t *testing.T, args ...string) (said, notes string, err error) {
 	t.Helper()
+	return compatgenAt(t, built, args...)
+}
+
+// compatgenAt runs the program at another time.
+func compatgenAt(t *testing.T, e epoch, args ...string) (said, notes string, err error) {
+	t.Helper()
 	var text, second bytes.Buffer
-	err = runCommand(t.Context(), args, out{&text, &second})
+	err = runCommand(t.Context(), args, out{&text, &second}, e)
 	return text.String(), second.String(), err
 }
 
 // must runs the program, which has to succeed.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
-	said, _, err := compatgen(t, args...)
+	return mustAt(t, built, args...)
+}
+
+// mustAt runs the program at another time. It has to succeed.
+func mustAt(t *testing.T, e epoch, args ...string) string {
+	t.Helper()
+	said, _, err := compatgenAt(t, e, args...)
 	if err != nil {
 		t.Fatalf("%q: %v\n%s", args, err, said)
 	}
@@ -134,11 +149,9 @@ func differing(a, b map[string]uint64) (names []string) {
 	return names
 }
 
-func at(t *testing.T, epoch string) { t.Setenv("SOURCE_DATE_EPOCH", epoch) }
-
 // TestGolden compares the outputs byte by byte: a change of one changes what every project commits.
 func TestGolden(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	dir := harbour(t)
 	must(t, "gen", dir)
 	for _, name := range []string{"compat_gen.go", "components.h", "manifest.json", "compat.lock"} {
@@ -149,18 +162,18 @@ func TestGolden(t *testing.T) {
 // TestGenTouchesNothing checks that a second gen writes nothing, also years later, and that a stop in the middle of one, which
 // leaves a temporary file, is no harm.
 func TestGenTouchesNothing(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	dir := harbour(t)
 	if said := must(t, "gen", dir); strings.Count(said, "wrote ") != 4 {
 		t.Errorf("the first gen said %q", said)
 	}
-	at(t, "1870802200")
+	const later = "1870802200"
 	put(t, dir, map[string]string{".compatgen-123": "half"})
-	if said := must(t, "gen", dir); said != "" {
+	if said := mustAt(t, later, "gen", dir); said != "" {
 		t.Errorf("the second gen said %q", said)
 	}
 	change(t, filepath.Join(dir, "components", "Tide.AutoComponent.xml"), `Type="float" Name="Level"`, `Type="double" Name="Level"`)
-	must(t, "gen", dir)
+	mustAt(t, later, "gen", dir)
 	l, err := openLock(filepath.Join(dir, "compat.lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -178,11 +191,11 @@ func TestGenTouchesNothing(t *testing.T) {
 
 // TestDatesAreNotHashed checks that two machines at two times make the same hashes.
 func TestDatesAreNotHashed(t *testing.T) {
+	t.Parallel()
 	var sets []uint64
-	for _, epoch := range []string{"1", "1870802200"} {
-		at(t, epoch)
+	for _, e := range []epoch{"1", "1870802200"} {
 		dir := harbour(t)
-		must(t, "gen", dir)
+		mustAt(t, e, "gen", dir)
 		data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -200,6 +213,7 @@ func TestDatesAreNotHashed(t *testing.T) {
 
 // TestExplain checks that what is printed is the form in lines, and its hash.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	dir := harbour(t)
 	made, err := buildTable(dir, stamp{})
 	if err != nil {
@@ -227,6 +241,7 @@ func TestExplain(t *testing.T) {
 
 // TestCommittedProjects is the check that a change of this repository's own declarations has to pass.
 func TestCommittedProjects(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join("..", "..", "runtime", "sample", "protocol")
 	if said, _, err := compatgen(t, "check", dir); err != nil {
 		t.Errorf("%v:\n%s", err, said)
@@ -235,6 +250,7 @@ func TestCommittedProjects(t *testing.T) {
 
 // TestUnreadableProjects is the table of projects that are refused, and what is said about them.
 func TestUnreadableProjects(t *testing.T) {
+	t.Parallel()
 	const declares = `"declarations": ["*.xml"]`
 	for name, row := range map[string]struct{ json, want string }{
 		"no file":         {"", projectFile},
@@ -266,8 +282,8 @@ func TestUnreadableProjects(t *testing.T) {
 // TestCommitOf checks where dates come from: the environment, else the commit, else nowhere; and that a clone without history
 // does not count its commits.
 func TestCommitOf(t *testing.T) {
-	at(t, "")
-	if got := commitOf(t.Context(), t.TempDir()); got != (stamp{}) {
+	t.Parallel()
+	if got := commitOf(t.Context(), t.TempDir(), ""); got != (stamp{}) {
 		t.Errorf("outside of a repository: %+v", got)
 	}
 	if _, err := exec.LookPath("git"); err != nil {
@@ -288,12 +304,11 @@ func TestCommitOf(t *testing.T) {
 	}
 	git("clone", "-q", "--depth", "1", "file://"+filepath.ToSlash(origin), clone)
 	for dir, want := range map[string]stamp{origin: {1770802200, 3}, clone: {1770802200, 0}} {
-		if got := commitOf(t.Context(), dir); got != want {
+		if got := commitOf(t.Context(), dir, ""); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	at(t, "5")
-	if got := commitOf(t.Context(), origin); got != (stamp{5, 3}) {
+	if got := commitOf(t.Context(), origin, "5"); got != (stamp{5, 3}) {
 		t.Errorf("%+v", got)
 	}
 }

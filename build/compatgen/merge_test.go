@@ -31,15 +31,22 @@ func shapeOf(name, typ string, id int) string {
 	return fmt.Sprintf(`<Component Name=%q%s><NetworkProperty Type=%q Name="Value"/></Component>`, name, own, typ)
 }
 
+// When the projects of branches were built: before they branched, in ours, in theirs, and merged.
+const (
+	branched   epoch = "1770000000"
+	byUs       epoch = "1771000000"
+	byThem     epoch = "1772000000"
+	whenMerged epoch = "1773000000"
+)
+
 // branches are two checkouts of one project, as two people have them who begin with the same commit.
 func branches(t *testing.T) (ours, theirs string) {
 	t.Helper()
-	at(t, "1770000000")
 	base := layOut(t, map[string]string{
 		projectFile: `{"logic": 3, "supported_min": 2, "declarations": ["*.xml"], "header": "components.h", "package": "game", "library": "collet/netproto/compat"}`,
 		"boat.xml":  shapeOf("Boat", "float", 0), "crane.xml": shapeOf("Crane", "float", 0),
 	})
-	must(t, "gen", base)
+	mustAt(t, branched, "gen", base)
 	for _, dir := range []*string{&ours, &theirs} {
 		*dir = t.TempDir()
 		if err := os.CopyFS(*dir, os.DirFS(base)); err != nil {
@@ -80,20 +87,19 @@ func lockOf(t *testing.T, dir string) *lock {
 // TestMergeOfTwoBranches: two people each add a component, and merge. Both have been given the same id, which is told with both names;
 // with an id of its own for one of them everything is right, and nothing else has changed.
 func TestMergeOfTwoBranches(t *testing.T) {
+	t.Parallel()
 	ours, theirs := branches(t)
-	at(t, "1771000000")
 	put(t, ours, map[string]string{"ferry.xml": shapeOf("Ferry", "float", 0)})
-	must(t, "gen", ours)
-	at(t, "1772000000")
+	mustAt(t, byUs, "gen", ours)
 	put(t, theirs, map[string]string{"radio.xml": shapeOf("Radio", "double", 0)})
-	must(t, "gen", theirs)
+	mustAt(t, byThem, "gen", theirs)
 	put(t, ours, map[string]string{"radio.xml": shapeOf("Radio", "double", 0), "compat.lock": merged(t, ours, theirs)})
 	_, _, err := compatgen(t, "gen", ours)
 	if err == nil || !strings.Contains(err.Error(), "component Radio has the id 3 of Ferry") {
 		t.Fatalf("two components with one id: %v", err)
 	}
 	put(t, ours, map[string]string{"radio.xml": shapeOf("Radio", "double", 4)})
-	must(t, "gen", ours)
+	mustAt(t, byThem, "gen", ours)
 	must(t, "check", ours)
 	l := lockOf(t, ours)
 	for name, want := range map[string]struct {
@@ -109,13 +115,12 @@ func TestMergeOfTwoBranches(t *testing.T) {
 // TestMergeOfTwoChanges: both people change one component. Whichever lock the merge took, gen makes it that of the source. What
 // neither lock has is dated as a change of the merge.
 func TestMergeOfTwoChanges(t *testing.T) {
+	t.Parallel()
 	ours, theirs := branches(t)
-	at(t, "1771000000")
 	put(t, ours, map[string]string{"boat.xml": shapeOf("Boat", "double", 0)})
-	must(t, "gen", ours)
-	at(t, "1772000000")
+	mustAt(t, byUs, "gen", ours)
 	put(t, theirs, map[string]string{"boat.xml": shapeOf("Boat", "int32_t", 0)})
-	must(t, "gen", theirs)
+	mustAt(t, byThem, "gen", theirs)
 	for name, row := range map[string]struct {
 		lock, source string
 		date         int64
@@ -123,13 +128,12 @@ func TestMergeOfTwoChanges(t *testing.T) {
 		"all of ours": {ours, "double", 1771000000}, "their source, our lock": {ours, "int32_t", 1773000000},
 		"all of theirs": {theirs, "int32_t", 1772000000}, "a third one": {theirs, "uint8_t", 1773000000},
 	} {
-		at(t, "1773000000")
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(row.lock)); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, map[string]string{"boat.xml": shapeOf("Boat", row.source, 0)})
-		must(t, "gen", dir)
+		mustAt(t, whenMerged, "gen", dir)
 		must(t, "check", dir)
 		if got := lockOf(t, dir).Components; got["Boat"].ChangedAt != row.date || got["Crane"].ChangedAt != 1770000000 {
 			t.Errorf("%s: %+v", name, got)
@@ -139,6 +143,7 @@ func TestMergeOfTwoChanges(t *testing.T) {
 
 // TestConflictMarkers: a lock, a manifest and a table with the marks of a merge are not taken for anything else.
 func TestConflictMarkers(t *testing.T) {
+	t.Parallel()
 	ours, _ := branches(t)
 	lockText := readText(t, filepath.Join(ours, "compat.lock"))
 	put(t, ours, map[string]string{"compat.lock": "<<<<<<< ours\n" + lockText + "=======\n" + lockText + ">>>>>>> theirs\n"})
@@ -164,7 +169,7 @@ func TestConflictMarkers(t *testing.T) {
 // TestLostLock: without its lock a project whose components have no ids of their own numbers them anew, which the check against what was
 // released notices; with ids of their own nothing changes but dates.
 func TestLostLock(t *testing.T) {
-	at(t, "1770000000")
+	t.Parallel()
 	for name, ids := range map[string][2]int{"of the lock": {0, 0}, "of their own": {1, 2}} {
 		dir := layOut(t, map[string]string{
 			projectFile: `{"logic": 3, "declarations": ["*.xml"]}`,
@@ -188,6 +193,7 @@ func TestLostLock(t *testing.T) {
 // TestClassesOfEdits goes from an edit of a declaration through the generator to what both ends say of it, for each class and for each way
 // in which builds can stand to each other.
 func TestClassesOfEdits(t *testing.T) {
+	t.Parallel()
 	old := compat.Build{Time: 1770802200, Seq: 812, Branch: "main", ID: "old"}
 	young := compat.Build{Time: 1772460300, Seq: 841, Branch: "main", ID: "young"}
 	other := compat.Build{Branch: "mine"}
@@ -218,7 +224,6 @@ func TestClassesOfEdits(t *testing.T) {
 			change(t, filepath.Join(dir, projectFile), `"logic": 7`, `"logic": 8`)
 		}, "", "Buoy", [3]compat.Class{compat.ClassAdded, compat.ClassAdded, compat.ClassAdded}, "changed"},
 	} {
-		at(t, "1770802200")
 		dir := harbour(t)
 		must(t, "gen", dir)
 		for way, builds := range [3][2]compat.Build{{old, young}, {young, old}, {old, other}} {
@@ -227,8 +232,7 @@ func TestClassesOfEdits(t *testing.T) {
 				t.Fatal(err)
 			}
 			edit.change(t, changed)
-			at(t, "1772460300")
-			must(t, "gen", changed)
+			mustAt(t, "1772460300", "gen", changed)
 			kept, made := shipped(t, dir, builds[0]), shipped(t, changed, builds[1])
 			for _, server := range []*compat.Manifest{kept, made} {
 				client := made

@@ -21,6 +21,7 @@ var fileOfGuide = regexp.MustCompile("(?m)`([\\w/]+\\.(?:go|json|xml))`[^`\n]*:\
 // TestGuideOutside does in an empty folder outside of this repository what the guide says, with the files that it shows: it needs no
 // network and nothing of this repository but compatgen.
 func TestGuideOutside(t *testing.T) {
+	t.Parallel()
 	program := testprograms.Compatgen(t)
 	dir := t.TempDir()
 	var names []string
@@ -97,6 +98,7 @@ func compileHeader(t *testing.T, dir string) {
 
 // TestLibraryPath: the Go table imports the folder beside it by the path of the module that both are in.
 func TestLibraryPath(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		files map[string]string
 		table string

@@ -25,6 +25,7 @@ func fleet() map[string]string {
 
 // TestSeveralPackages: what belongs to a component may be declared anywhere, and what tests or other systems have is not in it.
 func TestSeveralPackages(t *testing.T) {
+	t.Parallel()
 	dir := layOut(t, fleet())
 	made, err := buildTable(dir, stamp{})
 	if err != nil {
@@ -40,6 +41,7 @@ func TestSeveralPackages(t *testing.T) {
 // TestMovesBetweenPackages: the place of a declaration does not matter; its fields do, wherever they are declared.
 func TestMovesBetweenPackages(t *testing.T) {
 	testlevel.Slow(t)
+	t.Parallel()
 	before := hashes(t, layOut(t, fleet()))
 	for name, row := range sampled(map[string]struct {
 		edit    func(files map[string]string)
@@ -84,6 +86,7 @@ func TestMovesBetweenPackages(t *testing.T) {
 // TestPackagesThatAreWrong names the file and the line of what is wrong, in whichever package.
 func TestPackagesThatAreWrong(t *testing.T) {
 	testlevel.Slow(t)
+	t.Parallel()
 	for want, edit := range sampled(map[string]func(files map[string]string){
 		`rpc names component "Ship"`: func(f map[string]string) { f[projectFile] = `{"logic": 1, "go": ["./calls"]}` },
 		filepath.Join("calls", "calls.go") + ":6: Steer.To: chan bool can't be": func(f map[string]string) {

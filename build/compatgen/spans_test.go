@@ -23,7 +23,7 @@ const withSpans = `<Component Name="Crane" Namespace="Harbour">
 
 // TestHeaderSpans: a game in C asks the header which members a version has, and is told the same as a game in Go.
 func TestHeaderSpans(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	dir := layOut(t, map[string]string{"a.xml": withSpans, projectFile: `{"logic": 8, "supported_min": 5, "declarations": ["*.xml"], "header": "components.h"}`})
 	must(t, "gen", dir)
 	spans := map[string]compat.Span{
@@ -65,7 +65,7 @@ func TestHeaderSpans(t *testing.T) {
 
 // TestHeaderWithoutSpans has nothing of them: a header of a game whose members never changed looks as it did.
 func TestHeaderWithoutSpans(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	dir := layOut(t, map[string]string{"a.xml": `<Component Name="A" Since="2"><NetworkProperty Type="float" Name="B"/></Component>`,
 		projectFile: `{"logic": 2, "declarations": ["*.xml"], "header": "components.h"}`})
 	must(t, "gen", dir)
@@ -77,6 +77,7 @@ func TestHeaderWithoutSpans(t *testing.T) {
 
 // TestHeaderSpansThatCollide refuses members that C can't tell apart, and names both.
 func TestHeaderSpansThatCollide(t *testing.T) {
+	t.Parallel()
 	dir := layOut(t, map[string]string{
 		"a.xml":     `<Component Name="A"><NetworkProperty Type="float" Name="Two-Words" Since="1"/><NetworkProperty Type="float" Name="Two_Words" Since="1"/></Component>`,
 		projectFile: `{"logic": 1, "declarations": ["*.xml"], "header": "components.h"}`,

@@ -29,7 +29,7 @@ func shipped(t *testing.T, dir string, b compat.Build) *compat.Manifest {
 // leaves the server as it was. Both ends name the component and say who is older, whatever is told of
 // names.
 func TestReorderedCallsAreNamed(t *testing.T) {
-	at(t, "1770802200")
+	t.Parallel()
 	dir := harbour(t)
 	must(t, "gen", dir)
 	server := shipped(t, dir, compat.Build{Time: 1770802200, Seq: 812, Branch: "main", ID: "f00d"})
@@ -37,8 +37,7 @@ func TestReorderedCallsAreNamed(t *testing.T) {
 	const grab = `<RemoteProcedure Name="Grab" InvokeFrom="Autonomous" HandleOn="Authority" IsPublic="true" IsReliable="true" GenerateEventBindings="false" Description=""/>`
 	release := strings.Replace(grab, "Grab", "Release", 1)
 	change(t, crane, grab+"\n  "+release, release+"\n  "+grab)
-	at(t, "1772460300")
-	must(t, "gen", dir)
+	mustAt(t, "1772460300", "gen", dir)
 	client := shipped(t, dir, compat.Build{Time: 1772460300, Seq: 841, Branch: "main", ID: "cafe"})
 	for _, mode := range []compat.ManifestMode{compat.ManifestFull, compat.ManifestHashes} {
 		fromServer, fromClient := server.As(mode), client.As(mode)
@@ -66,6 +65,7 @@ func TestReorderedCallsAreNamed(t *testing.T) {
 
 // TestIDsAreNamed is the case that other systems can't see: the same components, registered under other ids.
 func TestIDsAreNamed(t *testing.T) {
+	t.Parallel()
 	dir := harbour(t)
 	must(t, "gen", dir)
 	server := shipped(t, dir, compat.Build{})
@@ -80,6 +80,7 @@ func TestIDsAreNamed(t *testing.T) {
 
 // TestServersSideIsIgnored checks that what clients never see does not part them from a server.
 func TestServersSideIsIgnored(t *testing.T) {
+	t.Parallel()
 	dir := harbour(t)
 	must(t, "gen", dir)
 	server := shipped(t, dir, compat.Build{})

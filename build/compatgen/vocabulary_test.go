@@ -46,6 +46,7 @@ func declared(t *testing.T, xml string) (forms map[string]string, sets map[int32
 // TestEveryAttribute gives each attribute of each element another value: those that are on the wire change what is compared in some
 // supported version, and those that are not change nothing in any.
 func TestEveryAttribute(t *testing.T) {
+	t.Parallel()
 	tried := 0
 	for _, element := range slices.Sorted(maps.Keys(standing)) {
 		plain := fmt.Sprintf(standing[element], "")
@@ -100,6 +101,7 @@ func elementOf(xml, element string) string {
 
 // TestEveryDefault: an attribute that is left out is one with its default, in each element that has it.
 func TestEveryDefault(t *testing.T) {
+	t.Parallel()
 	for element, defaults := range map[string][]string{
 		"Component":         {`OmitFromClientServerVersionHandshake="false"`, `Side=""`},
 		"NetworkProperty":   {`ReplicateFrom="Authority"`, `ReplicateTo="Client"`, `Container="Object"`},
@@ -129,6 +131,7 @@ func TestEveryDefault(t *testing.T) {
 // TestExplainedComponents holds what each component of the project is explained as to the text that people compared, so that a hash
 // which changes is seen as a text that changed.
 func TestExplainedComponents(t *testing.T) {
+	t.Parallel()
 	dir := harbour(t)
 	made, err := buildTable(dir, stamp{})
 	if err != nil {
