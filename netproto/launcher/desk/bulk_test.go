@@ -83,7 +83,7 @@ func TestOwnSynchronises(t *testing.T) {
 
 // TestOwnRandomTrees throws faults, broken connections and any order of arrival at pushes in our own mode.
 func TestOwnRandomTrees(t *testing.T) {
-	for seed := uint64(0); seed < 120; seed += uint64(testlevel.Stride(3, 20)) {
+	for seed := uint64(0); seed < 120; seed += uint64(testlevel.Stride(8, 20)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 9))

@@ -96,7 +96,7 @@ func TestSynchronises(t *testing.T) {
 // rule of the protocol is broken.
 func TestRandomTrees(t *testing.T) {
 	for _, dialect := range []wire.Dialect{wire.Released, wire.Draft} {
-		for seed := uint64(0); seed < 100; seed += uint64(testlevel.Stride(4, 25)) {
+		for seed := uint64(0); seed < 100; seed += uint64(testlevel.Stride(10, 25)) {
 			t.Run(fmt.Sprint(dialect, "/", seed), func(t *testing.T) {
 				t.Parallel()
 				randomTree(t, dialect, seed)

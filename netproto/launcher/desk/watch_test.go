@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"collet/netproto/launcher/desk"
 	"collet/netproto/launcher/launchertest"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // TestWatch pushes after changes, to devices that come, and not for what is left out; a game is started again.
@@ -68,17 +70,33 @@ func TestWatch(t *testing.T) {
 	}
 	b.until("gone", func(devices []desk.DeviceInfo) bool { return len(devices) == 1 })
 	b.released(other, "two", two)
-	for !sameTree(other, tree{"b": "2"}) {
-		<-pushes
+	back := func(d desk.DeviceResult) bool { return d.Device == "two@127.0.0.1" && d.Err == nil }
+	for p := <-pushes; !slices.ContainsFunc(p.Devices, back); {
+		p = <-pushes
+	}
+	if !sameTree(other, tree{"b": "2"}) {
+		t.Error("the other came back, and lacks what changed meanwhile")
 	}
 	if got := one.Starts(); got != starts+1 {
 		t.Errorf("the other came back, and the game of this one was started %d times more", got-starts)
 	}
+	before := time.Now()
 	tree{"tmp/x": "1", "a": "1"}.write(t, b.root)
-	select {
-	case r := <-pushes:
-		t.Errorf("a push for what is left out, or did not change: %+v", r)
-	case <-time.After(600 * time.Millisecond):
+	testwait.Until(t, func() bool { return b.desk.LastScan().After(before) }, "the working copy is scanned")
+	tree{"c": "3"}.write(t, b.root) // the next push is of this file: there was none for what is left out, or did not change
+	p := <-pushes
+	if p.err != nil || len(p.Devices) != 2 || !sameTree(data, tree{"c": "3"}) {
+		t.Errorf("a push after nothing had changed: %+v", p)
+	}
+	for _, device := range p.Devices {
+		if device.Written != 1 {
+			t.Errorf("a push after nothing had changed: %+v", device)
+		}
+	}
+	for _, root := range []string{data, other} {
+		if _, err := os.Stat(filepath.Join(root, "tmp")); !os.IsNotExist(err) {
+			t.Errorf("what is left out was pushed: %v", err)
+		}
 	}
 	cancel()
 	if err := <-watched; err != nil {
