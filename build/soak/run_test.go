@@ -69,6 +69,7 @@ func TestSoak(t *testing.T) {
 // TestFaultsAreFound runs servers that are wrong in one way each, and wants exactly that to be found. make test has the first
 // and the last: one that grows, and one that ends.
 func TestFaultsAreFound(t *testing.T) {
+	t.Parallel()
 	needsServer(t)
 	every := testlevel.Stride(5, 5)
 	for i, test := range []struct {
@@ -117,6 +118,7 @@ func TestFaultsAreFound(t *testing.T) {
 
 // TestInterruptedSoakJudgesWhatItHas ends runs early: before there is a verdict, and after.
 func TestInterruptedSoakJudgesWhatItHas(t *testing.T) {
+	t.Parallel()
 	program := needsServer(t)
 	for _, test := range []struct {
 		name  string
@@ -127,7 +129,7 @@ func TestInterruptedSoakJudgesWhatItHas(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			o := gentle(t, program, Shortest*8) // cycles of 4 s, and time for twice as many as are waited for
+			o := gentle(t, program, Shortest*4) // cycles of 2 s, and time for twice as many as are waited for
 			o.Workers, o.Rest = 2, 300*time.Millisecond
 			o.Tell = func(s Status) {
 				if s.Quiet >= test.quiet {
