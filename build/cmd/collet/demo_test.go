@@ -21,17 +21,21 @@ import (
 	"collet/build/testprograms"
 )
 
-// programFolder has the programs in the way of the Makefile's bin/, for all tests. TestMain makes and removes it.
-var programFolder string
+// sharedFolder is for all tests. TestMain makes and removes it. programFolder in it has the programs in the way of the Makefile's bin/.
+var sharedFolder, programFolder string
 
 // TestMain runs the tests and looks for goroutines that they left.
 func TestMain(m *testing.M) {
 	var err error
-	if programFolder, err = os.MkdirTemp("", "collet-programs-"); err != nil {
+	if sharedFolder, err = os.MkdirTemp("", "collet-shared-"); err != nil {
+		panic(err)
+	}
+	programFolder = filepath.Join(sharedFolder, "programs")
+	if err := os.Mkdir(programFolder, 0o755); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		os.RemoveAll(programFolder)
+		os.RemoveAll(sharedFolder)
 		os.Exit(code)
 	}))
 }
@@ -67,9 +71,10 @@ func lastLine(text string) string {
 
 // TestDemo plays the demo as `make run` does where there is no display: the real programs, a real window, real files.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	dir, kept := needs(t), filepath.Join(t.TempDir(), "kept")
 	var out, errs bytes.Buffer
-	code := run([]string{"demo", "--programs", dir, "--keep", kept, "--screen", "virtual", "--data", "6", "--rate", "1500", "--lang", "en"}, &out, &errs)
+	code := run([]string{"demo", "--programs", dir, "--keep", kept, "--screen", "virtual", "--data", "3", "--rate", "1500", "--lang", "en"}, &out, &errs)
 	if code != 0 || lastLine(out.String()) != "demo: ok" || errs.Len() > 0 {
 		t.Fatalf("code %d, %s\n%s", code, errs.String(), out.String())
 	}

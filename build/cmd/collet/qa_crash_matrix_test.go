@@ -68,6 +68,7 @@ func TestQACrashMatrix(t *testing.T) {
 
 // TestQACrashDemo takes the demo's releases.
 func TestQACrashDemo(t *testing.T) {
+	t.Parallel()
 	folder := programs(t)
 	var out, errs bytes.Buffer
 	code := run([]string{"qa", "crash", "--programs", folder, "--story", "drop", "--depth", "1", "--seeds", "1"}, &out, &errs)

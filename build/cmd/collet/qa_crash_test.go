@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"collet/build/cmd/collet/console"
@@ -19,76 +21,112 @@ import (
 	"collet/platform/testlevel"
 )
 
-// crashReleases lays out the demo's two releases, and gives the flags that name them as a person's own: the client's folder, the
-// server's settings, and a folder with the new set.
-func crashReleases(t *testing.T) (layout *demo.Layout, flags []string) {
+// compiled gives the folder of the programs. The test is skipped without a C compiler.
+func compiled(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no cc: see make setup")
 	}
-	programs := programs(t)
-	layout, err := demo.Prepare(t.Context(), t.TempDir(), programs, 1)
+	return programs(t)
+}
+
+// demoLayout is the demo's two releases, for all tests, none of which changes them.
+var demoLayout = sync.OnceValues(func() (*demo.Layout, error) {
+	return demo.Prepare(context.Background(), filepath.Join(sharedFolder, "layout"), programFolder, 1)
+})
+
+// ownReleases gives the demo's two releases, and the flags that name them as a person's own: the client's folder, the server's
+// settings, and a folder with the new set. An installed client is a copy of the demo's as an installer leaves it.
+func ownReleases(t *testing.T, installed bool) (layout *demo.Layout, flags []string) {
+	t.Helper()
+	programs := compiled(t)
+	layout, err := demoLayout()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := t.TempDir()
+	client, want := layout.Client(), t.TempDir()
 	err = errors.Join(os.Remove(want), os.CopyFS(want, os.DirFS(filepath.Dir(layout.New.Module))),
 		os.CopyFS(filepath.Join(want, "Resources"), os.DirFS(filepath.Join(layout.Server(), "Resources"))))
+	if installed {
+		client = filepath.Join(t.TempDir(), "client")
+		err = errors.Join(err, os.CopyFS(client, os.DirFS(layout.Client())))
+		for _, folder := range []string{client, want} {
+			err = errors.Join(err, os.WriteFile(filepath.Join(folder, "INSTALLED"), nil, 0o644))
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return layout, []string{"--client", layout.Client(), "--server-settings", layout.ServerSettings(),
+	return layout, []string{"--client", client, "--server-settings", layout.ServerSettings(),
 		"--new-set", want, "--programs", programs, "--scratch", t.TempDir(), "--client-arg=--trust", "--client-arg=sha256"}
 }
 
 // TestQACrash kills the demo's client a few times, also while it plays.
 func TestQACrash(t *testing.T) {
 	t.Parallel()
-	crashReleases(t) // or skip
-	junit := filepath.Join(t.TempDir(), "crash.xml")
+	programs, junit := compiled(t), filepath.Join(t.TempDir(), "crash.xml")
 	kills := 6 / testlevel.Stride(3, 3)
 	says(t, 0, fmt.Sprintf("cases %d, violations 0, skipped 0", kills), "", "qa", "crash", "--real", "--run", "--kills", fmt.Sprint(kills), "--depth", "1",
-		"--programs", programFolder, "--data", "1", "--scratch", t.TempDir(), "--junit", junit)
+		"--programs", programs, "--data", "1", "--scratch", t.TempDir(), "--junit", junit)
 	if xml, err := os.ReadFile(junit); err != nil || strings.Count(string(xml), "<testcase ") != kills {
 		t.Errorf("%v\n%s", err, xml)
 	}
 }
 
 // TestQAOwnClient tries a client and a server as a person has them: in a folder of its own, and as an installer leaves it,
-// where everything that is written goes elsewhere. Nothing of them may change.
+// where everything that is written goes elsewhere. Nothing of them may change. The program runs, for a player's folder of its own.
 func TestQAOwnClient(t *testing.T) {
+	t.Parallel()
 	kills := 3 / testlevel.Stride(3, 3)
 	for _, installed := range []bool{false, true} {
-		layout, flags := crashReleases(t)
-		if mark := filepath.Join(layout.Client(), "INSTALLED"); installed {
-			if err := errors.Join(os.WriteFile(mark, nil, 0o644), os.WriteFile(filepath.Join(flags[5], "INSTALLED"), nil, 0o644)); err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprint("installed ", installed), func(t *testing.T) {
+			t.Parallel()
+			layout, flags := ownReleases(t, installed)
+			client, home, program := flags[1], t.TempDir(), testprograms.Collet(t)
+			collet := func(args ...string) (code int, out, errs string) {
+				var o, e bytes.Buffer
+				cmd := exec.Command(program, append(args, flags...)...)
+				cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "LOCALAPPDATA="+home)
+				cmd.Stdout, cmd.Stderr = &o, &e
+				var ended *exec.ExitError
+				if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
+					t.Fatal(err)
+				}
+				return cmd.ProcessState.ExitCode(), o.String(), e.String()
 			}
-		}
-		home := t.TempDir()
-		for _, name := range []string{"HOME", "XDG_DATA_HOME", "LOCALAPPDATA"} {
-			t.Setenv(name, home)
-		}
-		before, err := fileset.Read(layout.Root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code, out, errs := colletRun(append([]string{"qa", "crash", "--real", "--kills", fmt.Sprint(kills)}, flags...)...)
-		if code != 0 || !strings.HasPrefix(lastLine(out), fmt.Sprintf("cases %d, violations 0, skipped 0", kills)) || strings.Contains(out, "the client is installed") != installed {
-			t.Errorf("installed %v: code %d\n%s%s", installed, code, errs, out)
-		}
-		cases, only := 2, "refused"
-		if !installed { // TestNetWithTheRealClient has this one without a server, for which it waits 12 s
-			cases, only = 1, "refused-at-first"
-		}
-		says(t, 0, fmt.Sprintf("cases %d, violations 0, skipped 0", cases), "", append([]string{"qa", "net", "--only", only}, flags...)...)
-		after, err := fileset.Read(layout.Root)
-		if lines := after.Diff(before); err != nil || lines != nil {
-			t.Errorf("installed %v: changed: %v, %v", installed, lines, err)
-		}
-		if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
-			t.Errorf("installed %v: left in the player's folder: %v, %v", installed, left, err)
-		}
+			folders := []string{layout.Root}
+			if installed {
+				folders = append(folders, client)
+			}
+			var before []fileset.Set
+			for _, folder := range folders {
+				set, err := fileset.Read(folder)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before = append(before, set)
+			}
+			code, out, errs := collet("qa", "crash", "--real", "--kills", fmt.Sprint(kills))
+			if code != 0 || !strings.HasPrefix(lastLine(out), fmt.Sprintf("cases %d, violations 0, skipped 0", kills)) || strings.Contains(out, "the client is installed") != installed {
+				t.Errorf("code %d\n%s%s", code, errs, out)
+			}
+			cases, only := 2, "refused"
+			if !installed { // TestNetWithTheRealClient has this one without a server, for which it waits 12 s
+				cases, only = 1, "refused-at-first"
+			}
+			if code, out, errs := collet("qa", "net", "--only", only); code != 0 || !strings.Contains(out, fmt.Sprintf("cases %d, violations 0, skipped 0", cases)) {
+				t.Errorf("%s: code %d\n%s%s", only, code, errs, out)
+			}
+			for i, folder := range folders {
+				after, err := fileset.Read(folder)
+				if lines := after.Diff(before[i]); err != nil || lines != nil {
+					t.Errorf("changed: %v, %v", lines, err)
+				}
+			}
+			if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
+				t.Errorf("left in the player's folder: %v, %v", left, err)
+			}
+		})
 	}
 }
 
@@ -98,7 +136,7 @@ func TestQADisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("file systems are made on Linux only")
 	}
-	_, flags := crashReleases(t)
+	_, flags := ownReleases(t, false)
 	code, out, errs := colletRun(append([]string{"qa", "disk", "--sizes", "2", "--cuts", "1", "--faults", "0"}, flags...)...)
 	if strings.Contains(out, "nothing can be mounted here") {
 		t.Skip(out)
@@ -112,7 +150,7 @@ func TestQADisk(t *testing.T) {
 // to know nothing of that.
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
-	layout, _ := crashReleases(t)
+	layout, _ := ownReleases(t, false)
 	server, address, err := demo.StartServer(t.Context(), layout, 0)
 	if err != nil {
 		t.Fatal(err)
