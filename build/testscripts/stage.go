@@ -31,23 +31,24 @@ const (
 // Command is a command of scripts.
 type Command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// Stage is what all scripts of a test share: copies of the programs, and both releases of the sample game.
+// Stage is what all scripts of a test share: the programs, and both releases of the sample game.
 type Stage struct {
 	Programs string // the folder of the programs
 	Layout   *demo.Layout
 }
 
-// NewStage returns a stage with today's programs. Installs are hard links to the copies.
+// NewStage returns a stage with today's programs. Installs are hard links to a copy of the client.
 func NewStage(t *testing.T) *Stage {
 	t.Helper()
 	s := &Stage{Programs: t.TempDir()}
-	for _, program := range []string{testprograms.Client(t), testprograms.Server(t), testprograms.Collet(t)} {
-		if err := copyFile(filepath.Join(s.Programs, filepath.Base(program)), program, 0o755); err != nil {
+	client := testprograms.Client(t)
+	if err := copyFile(filepath.Join(s.Programs, filepath.Base(client)), client, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, made := range []string{testprograms.Server(t), testprograms.Collet(t), testprograms.Modules(t)} {
+		if err := os.Symlink(made, filepath.Join(s.Programs, filepath.Base(made))); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.Symlink(testprograms.Modules(t), filepath.Join(s.Programs, "modules")); err != nil {
-		t.Fatal(err)
 	}
 	layout, err := demo.Prepare(t.Context(), t.TempDir(), s.Programs, levels)
 	if err != nil {
