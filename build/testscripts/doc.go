@@ -21,6 +21,7 @@
 //	[!] same A B             compare two files byte for byte
 //	before NAME              unpack testdata/before/NAME.tar.gz, which programs of an earlier commit wrote, into a folder NAME
 //	damage FILE OFFSET       change one byte of a file, and keep its size and time
+//	games DIR                copy both releases as collet modules --packs makes them, in release-1 and release-2
 //	desk                     set DESK to a free address of this machine, and make collet remote use it and a state folder of its own
 //	waitdesk                 wait until collet remote serve answers
 //	[!] sametree A B         compare all files of two folders, without the device's own folder

@@ -9,7 +9,17 @@ import (
 	"path/filepath"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"collet/build/demo"
 )
+
+func (s *Stage) games(ts *testscript.TestScript, _ bool, args []string) {
+	for i, release := range []demo.Release{s.Layout.Old, s.Layout.New} {
+		dir := filepath.Join(ts.MkAbs(args[0]), fmt.Sprintf("release-%d", i+1))
+		Check(ts, copyFile(filepath.Join(dir, filepath.Base(release.Module)), release.Module, 0o755))
+		Check(ts, copyFiles(filepath.Join(dir, "Resources"), release.Packs))
+	}
+}
 
 func desk(ts *testscript.TestScript, _ bool, _ []string) {
 	probe, err := net.ListenPacket("udp4", "127.0.0.1:0")

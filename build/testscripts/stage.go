@@ -79,7 +79,7 @@ func (s *Stage) Commands() map[string]Command {
 		"waitfor": waitFor, "waitsize": waitSize, "same": same, "damage": damage,
 		"before": before, "origin": origin, "spy": spy,
 	}
-	maps.Copy(commands, map[string]Command{"desk": desk, "waitdesk": waitDesk, "sametree": sameTree})
+	maps.Copy(commands, map[string]Command{"games": s.games, "desk": desk, "waitdesk": waitDesk, "sametree": sameTree})
 	return commands
 }
 
