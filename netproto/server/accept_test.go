@@ -44,6 +44,7 @@ func inflated(t *testing.T, packed []byte) []byte {
 // TestT3OtherUpdaters lets clients of other updater generations come to a server that has logic versions, settings and much to say:
 // each gets exactly the fields of the engine's answer and a farewell, not a byte more, and the connection ends without a complaint.
 func TestT3OtherUpdaters(t *testing.T) {
+	t.Parallel()
 	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
 	servertest.ChangeSettings(t, o, func(s *compat.Settings) {
 		s.Messages = map[string]string{compat.PopupUpdater: "Fetch the package again."}
@@ -94,6 +95,7 @@ func TestT3OtherUpdaters(t *testing.T) {
 
 // TestRecordsSayWhomTheChangeItselfShutOut: who could not come back before already is none of a later change's business.
 func TestRecordsSayWhomTheChangeItselfShutOut(t *testing.T) {
+	t.Parallel()
 	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
 	for _, logic := range []int32{5, 6, 8} {
 		h.Expect(t, servertest.VersionHandshake(logic, "Linux-x64", servertest.WithAccount(fmt.Sprint("player-", logic))), compat.Accept, compat.RuleAccept)

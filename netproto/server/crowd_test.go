@@ -26,6 +26,7 @@ import (
 // catalogue is replaced under them by one with the same files and others in front.
 func TestManyClientsWhileReloading(t *testing.T) {
 	testlevel.Slow(t)
+	t.Parallel()
 	for _, inMemory := range []bool{false, true} {
 		set := servertest.Settings(t)
 		set.ServerNetwork.UpdateFilesInMemory = inMemory
@@ -128,6 +129,7 @@ func FuzzConversation(f *testing.F) {
 }
 
 func TestListenErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

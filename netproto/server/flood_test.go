@@ -20,6 +20,7 @@ func stuck(t *testing.T, pipes *pipes) *servertest.Peer {
 }
 
 func TestTooManyRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		p := stuck(t, pipes)
 		for i := range uint32(33) { // 32 may wait; the first one is being answered already
@@ -37,6 +38,7 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 }
 
 func TestClientWithoutPipeliningMayNotPipeline(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		p := servertest.NewPeer(t, pipes.connect(), netproto.C1)
 		m := servertest.Handshake(netproto.C1)
@@ -57,6 +59,7 @@ func TestClientWithoutPipeliningMayNotPipeline(t *testing.T) {
 }
 
 func TestSecondPingQuestionIsAFaultInOurGeneration(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, h *servertest.Server, pipes *pipes) {
 		p := stuck(t, pipes)
 		p.Send(&netproto.Ping{})

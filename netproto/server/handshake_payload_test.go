@@ -99,6 +99,7 @@ func TestPatchesOfPayloads(t *testing.T) {
 
 // TestMaintenance closes a server for players, in whole or for some targets, and lets those prefetch who may.
 func TestMaintenance(t *testing.T) {
+	t.Parallel()
 	h, o := servertest.StartWithToken(t, servertest.VersionedSettings(t))
 	until := time.Now().Add(90 * time.Minute)
 	servertest.ChangeSettings(t, o, func(s *compat.Settings) {

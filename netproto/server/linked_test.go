@@ -12,6 +12,7 @@ import (
 )
 
 func TestLinkedFilesAreServed(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a privilege")
 	}

@@ -43,6 +43,7 @@ func recorded(t testing.TB) *servertest.Server {
 // TestMalformedBytesCloseTheConnection sends what the prober of the recordings sent, and worse. Each server goes on
 // serving others.
 func TestMalformedBytesCloseTheConnection(t *testing.T) {
+	t.Parallel()
 	ownHello := "22941e01" + "2a000000" + "01" // a C1 hello, up to its fields
 	tests := []struct {
 		name string

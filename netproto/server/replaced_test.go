@@ -12,6 +12,7 @@ import (
 // it is offered is judged by the old one alone. A mixture of both would tell a client that its module is outdated and offer the same
 // one: such a client ends with exit code 16, the server's data is inconsistent.
 func TestGreetedWhileReplaced(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(s *config.Settings){
 		"a version of the game's own": func(s *config.Settings) { s.CompatibilityVersion = "spring-2026" },
 		"another build":               func(s *config.Settings) { s.Compat.Supported, s.Compat.Logic = "5-9", "9" },

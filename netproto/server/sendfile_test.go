@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func midway(t *testing.T) (h *servertest.Server, p *servertest.Peer, path string
 	t.Helper()
 	root := t.TempDir()
 	path = filepath.Join(root, "Resources", "Big.zip")
-	servertest.WriteFile(t, path, strings.Repeat("0123456789abcdef", large/16))
+	sparse(t, path, large)
 	touch(t, path, time.Unix(1_500_000_000, 0))
 	set := config.ForFolder(root, servertest.Compatibility)
 	set.Network.UpdateFileMaxPortionSize = large
@@ -93,7 +94,7 @@ func TestPortionOfAReplacedFileIsWhole(t *testing.T) {
 	if _, err := io.ReadFull(p.Raw, rest); err != nil {
 		t.Fatal(err)
 	}
-	if string(rest) != strings.Repeat("0123456789abcdef", large/16) {
+	if !bytes.Equal(rest, make([]byte, large)) {
 		t.Error("other bytes arrived")
 	}
 }

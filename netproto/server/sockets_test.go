@@ -26,6 +26,7 @@ func handedOver(t *testing.T) net.Listener {
 
 // TestSocketsTakeThePlaceOfAddresses, of which none is listened on beside them.
 func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
+	t.Parallel()
 	h := servertest.Open(t, servertest.Settings(t))
 	sockets := server.Sockets{TCP: handedOver(t), WebSocket: handedOver(t)}
 	want := []string{sockets.TCP.Addr().String(), sockets.WebSocket.Addr().String()}
@@ -51,6 +52,7 @@ func TestSocketsTakeThePlaceOfAddresses(t *testing.T) {
 
 // TestSocketsAreClosedWhenListeningFails, those that came to a place and those that did not.
 func TestSocketsAreClosedWhenListeningFails(t *testing.T) {
+	t.Parallel()
 	sockets := server.Sockets{TCP: handedOver(t), TLS: handedOver(t), SecureWebSocket: handedOver(t)}
 	_, err := server.ListenAll(t.Context(), config.Addresses{}, sockets, config.Defaults(), servertest.New().Logger())
 	var fault *config.Error
@@ -66,6 +68,7 @@ func TestSocketsAreClosedWhenListeningFails(t *testing.T) {
 
 // TestStopSaysFarewellByEveryTransport, and is over long before the time that it is given.
 func TestStopSaysFarewellByEveryTransport(t *testing.T) {
+	t.Parallel()
 	set := servertest.Settings(t)
 	set.Limits.DrainTime = time.Minute
 	h := dock(t, set)
