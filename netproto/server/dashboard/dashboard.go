@@ -83,7 +83,7 @@ type About struct {
 // New answers requests for the dashboard. It reads the operator from the door at every request, because there may be none yet.
 func New(door admin.Door, about About, log zerolog.Logger) http.Handler {
 	b := &dashboard{door: door, about: about, log: log}
-	b.languages, b.matcher = readWords()
+	b.languages, b.matcher = allWords()
 	b.logins.init()
 	return b
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/feature/plural"
@@ -64,6 +65,9 @@ func fallbackFirst(tag string) int {
 	}
 	return 1
 }
+
+// allWords is readWords, once for all dashboards of this process: the result is fixed, and takes longer to read than to use.
+var allWords = sync.OnceValues(readWords)
 
 // readWords reads every language and makes its pages. A fault in what is embedded ends the first test.
 func readWords() (all []*words, matcher language.Matcher) {

@@ -164,7 +164,7 @@ func TestReasonsAreTranslated(t *testing.T) {
 	if len(formats) < 25 {
 		t.Fatalf("only %d sentences were found: look where they are now", len(formats))
 	}
-	languages, _ := readWords()
+	languages, _ := allWords()
 	for _, w := range languages {
 		for format := range formats {
 			if _, there := w.texts[whyPrefix+format]; !there {
@@ -187,7 +187,7 @@ func invented() *words {
 
 // TestReasons are said in the language, with what stands in them; others stay as they are.
 func TestReasons(t *testing.T) {
-	languages, _ := readWords()
+	languages, _ := allWords()
 	en, w := languages[0], invented()
 	for _, c := range [][2]string{
 		{"8 is above active_max 6", "8 powy\u017cej active_max 6"},
@@ -278,7 +278,7 @@ func FuzzReasons(f *testing.F) {
 		f.Add(text)
 	}
 	w := invented()
-	languages, _ := readWords()
+	languages, _ := allWords()
 	f.Fuzz(func(t *testing.T, text string) {
 		got := w.translateReason(text)
 		for _, number := range regexp.MustCompile(`[0-9]{5,}`).FindAllString(text, -1) {
