@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"collet/build/publish"
@@ -30,13 +31,25 @@ type crashFixture struct {
 	two  platform.FS
 }
 
+// newCrashFixture gives a copy of the fixture that is made once for each kind of disk: those of manners.
 func newCrashFixture(t *testing.T, config faultfs.Config) *crashFixture {
-	disk := faultfs.New(config)
-	c := &crashFixture{fixture: newFixtureOn(t, disk.Open(faultfs.Options{})), disk: disk, two: game(t, tiny(2))}
-	c.publish(game(t, tiny(1)), publish.Request{})
-	disk.Settle()
-	return c
+	t.Helper()
+	made, _ := crashFixtures.LoadOrStore(config.NoExchange, sync.OnceValue(func() *crashFixture {
+		disk := faultfs.New(config)
+		c := &crashFixture{fixture: newFixtureOn(t, disk.Open(faultfs.Options{})), disk: disk}
+		c.publish(game(t, tiny(1)), publish.Request{})
+		disk.Settle()
+		return c
+	}))
+	first := made.(func() *crashFixture)()
+	disk := first.disk.Clone()
+	s := *first.fixture
+	s.t, s.fs = t, disk.Open(faultfs.Options{})
+	return &crashFixture{fixture: &s, disk: disk, two: game(t, tiny(2))}
 }
+
+// crashFixtures are the fixtures, by whether folders can't change places in one step.
+var crashFixtures sync.Map
 
 // try publishes release 2 on a disk, as a process that may end at any moment.
 func (c *crashFixture) try(ctx context.Context, fsys platform.FS, progress func(publish.Progress)) error {

@@ -14,11 +14,11 @@ import (
 )
 
 // deflatedPack is a pack of texts as zlib deflates them. The texts of some entries differ by edition.
-func deflatedPack(t *testing.T, edition uint64) string {
+func deflatedPack(t *testing.T, edition, entries uint64) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for i := range uint64(40) {
+	for i := range entries {
 		text := prose(i, 400+int(i)*300)
 		if i%3 == 0 {
 			text = prose(1000*edition+i, 40) + text
@@ -39,9 +39,9 @@ func deflatedPack(t *testing.T, edition uint64) string {
 func TestExpandedPatches(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
-	one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
-	two := one.with(tree{"Resources/Core.zip": deflatedPack(t, 2)})
-	three := one.with(tree{"Resources/Core.zip": deflatedPack(t, 3)})
+	one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1, 20)})
+	two := one.with(tree{"Resources/Core.zip": deflatedPack(t, 2, 20)})
+	three := one.with(tree{"Resources/Core.zip": deflatedPack(t, 3, 20)})
 	s.publish(game(t, one), publish.Request{})
 	s.publish(game(t, two), publish.Request{})
 	list := s.publish(game(t, three), publish.Request{}).Releases[0].Patches
@@ -67,8 +67,8 @@ func TestExpandedPatches(t *testing.T) {
 func TestExpandedLedger(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
-	one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1), "Resources/Raw.bin": noise(1, 30_000)})
-	packed := one.with(tree{"Resources/Core.zip": deflatedPack(t, 2)})
+	one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1, 20), "Resources/Raw.bin": noise(1, 30_000)})
+	packed := one.with(tree{"Resources/Core.zip": deflatedPack(t, 2, 20)})
 	raw := one.with(tree{"Resources/Raw.bin": noise(2, 15_000) + noise(1, 30_000)})
 	s.publish(game(t, one), publish.Request{})
 	for i, set := range []tree{packed, raw} {
@@ -100,9 +100,9 @@ func TestExpandedReproducible(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		s := newFixture(t)
 		s.workers = workers
-		one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
+		one := small(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1, 20)})
 		s.publish(game(t, one), publish.Request{})
-		s.publish(game(t, one.with(tree{"Resources/Core.zip": deflatedPack(t, 2)})), publish.Request{})
+		s.publish(game(t, one.with(tree{"Resources/Core.zip": deflatedPack(t, 2, 20)})), publish.Request{})
 		o := mustExpanded(t, s.headOf(2), s.headOf(1))
 		if first.IsZero() {
 			first = o

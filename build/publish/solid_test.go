@@ -282,7 +282,7 @@ func TestSolidForms(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		s := newFixture(t)
 		s.workers = workers
-		game1 := manyFiles(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1)})
+		game1 := manyFiles(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1, 40)})
 		s.publish(game(t, game1), publish.Request{})
 		form := s.form(t, linux, 1)
 		if want == nil {
