@@ -17,6 +17,7 @@ import (
 	"collet/build/demo"
 	"collet/build/lab/wine"
 	"collet/build/qa/process"
+	"collet/build/testprograms"
 	"collet/runtime/sample"
 )
 
@@ -36,12 +37,12 @@ func TestMain(m *testing.M) {
 
 // stage is what the tests of the client share: the programs as players have them, and two releases of the sample game.
 type stage struct {
-	client, server string
-	holder         string    // holds a file: holder FILE open|load MILLISECONDS
-	executable     string    // a game that is a program, testdata/game.c
-	console        string    // the same with a console
-	modules        [2]string // of release 1 and 2
-	packs          [2]string // folders
+	client     string
+	holder     string    // holds a file: holder FILE open|load MILLISECONDS
+	executable string    // a game that is a program, testdata/game.c
+	console    string    // the same with a console
+	modules    [2]string // of release 1 and 2
+	packs      [2]string // folders
 }
 
 // compatibility of both releases.
@@ -50,15 +51,11 @@ var compatibility = [2]string{"wine-1", "wine-2"}
 var staged = sync.OnceValues(func() (*stage, error) {
 	ctx := context.Background()
 	s := &stage{
-		client: filepath.Join(shared, "client.exe"), server: filepath.Join(shared, "server"), holder: filepath.Join(shared, "holder.exe"),
+		client: filepath.Join(shared, "client.exe"), holder: filepath.Join(shared, "holder.exe"),
 		executable: filepath.Join(shared, "game.exe"), console: filepath.Join(shared, "console.exe"),
 	}
 	if err := wine.BuildClient(ctx, ".", s.client); err != nil {
 		return nil, err
-	}
-	server := exec.Command("go", "build", "-buildvcs=false", "-o", s.server, "collet/netproto/cmd/collet-server")
-	if said, err := server.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%v: %w\n%s", server, err, said)
 	}
 	source := filepath.Join(shared, "holder.c")
 	if err := errors.Join(os.WriteFile(source, []byte(holder), 0o644), wine.Compile(ctx, s.holder, source)); err != nil {
@@ -111,7 +108,8 @@ int main(int argc, char **argv)
 
 // player is a computer with the game on it.
 type player struct {
-	t *testing.T
+	t      *testing.T
+	server string // the program
 	*stage
 	*wine.Prefix
 }
@@ -123,11 +121,11 @@ func newPlayer(t *testing.T, o wine.Options) player {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return player{t, s, p}
+	return player{t, testprograms.Server(t), s, p}
 }
 
 // in is the same computer in another test.
-func (p player) in(t *testing.T) player { return player{t, p.stage, p.Prefix} }
+func (p player) in(t *testing.T) player { return player{t, p.server, p.stage, p.Prefix} }
 
 func (p player) must(err error) {
 	p.t.Helper()

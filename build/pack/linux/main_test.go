@@ -14,6 +14,7 @@ import (
 	"collet/build/demo"
 	"collet/build/pack/bundle"
 	"collet/build/qa/process"
+	"collet/build/testprograms"
 	"collet/netproto/product"
 	"collet/platform/testlevel"
 	"collet/runtime/sample"
@@ -45,13 +46,7 @@ func openWorkshop() (w workshop, err error) {
 		return w, err
 	}
 	shopDir = w.dir
-	w.client, w.server, w.releases = filepath.Join(w.dir, "client"), filepath.Join(w.dir, "collet-server"), filepath.Join(w.dir, "modules")
-	for program, pkg := range map[string]string{w.client: "collet/app", w.server: "collet/netproto/cmd/collet-server"} {
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "gles", "-ldflags=-s -w", "-o", program, pkg)
-		if said, err := cmd.CombinedOutput(); err != nil {
-			return w, fmt.Errorf("%v\n%s", err, said)
-		}
-	}
+	w.releases = filepath.Join(w.dir, "modules")
 	ctx := context.Background()
 	if _, err := demo.BuildModules(ctx, w.releases, demo.OwnTarget()); err != nil {
 		return w, err
@@ -81,6 +76,7 @@ func open(t *testing.T) workshop {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.client, w.server = testprograms.Client(t), testprograms.Server(t)
 	return w
 }
 
