@@ -1,12 +1,16 @@
 package install
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
 	"collet/netproto/release"
+	"collet/platform"
 )
 
 // maxLists is the largest lists file in bytes that is read. It allows release.MaxSet files of 170 bytes, the usual size, in
@@ -27,6 +31,30 @@ type lists struct {
 }
 
 func (l lists) encode() ([]byte, error) { return json.Marshal(l) }
+
+// decode reads the output of encode. After an error the lists are unchanged.
+func (l *lists) decode(data []byte) error {
+	var read lists
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*l = read
+	return nil
+}
+
+// readLists reads a slot's lists. ok is false if they do not match the digest in the journal.
+func readLists(fsys platform.FS, name string, want release.Digest) (l lists, ok bool, err error) {
+	data, err := platform.ReadFile(fsys, name, maxLists)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, platform.ErrTooLong) {
+		return lists{}, false, nil
+	}
+	if err != nil {
+		return lists{}, false, err
+	}
+	got, err := release.SHA256.DigestOf(bytes.NewReader(data))
+	ok = err == nil && got == want && l.decode(data) == nil
+	return l, ok, nil
+}
 
 // clone is a copy that the caller may change.
 func (l lists) clone() lists {
