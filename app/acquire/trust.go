@@ -132,7 +132,7 @@ func (l *trustedLists) current(ctx context.Context, have installedRelease) (trus
 // refresh refreshes the metadata with one fetcher. Without a configured product it uses the only one of the list for this channel and
 // target.
 func (l *trustedLists) refresh(ctx context.Context, f trust.Fetcher, q release.Query) (trusted, error) {
-	now, err := l.client.Refresh(ctx, prefetchTargets(f, l.client), q)
+	now, err := l.client.Refresh(ctx, f, q)
 	q.Product = cmp.Or(q.Product, now.Product)
 	if errors.Is(err, release.ErrNoRelease) && q.Product == "" {
 		if entries, readErr := l.client.Entries(); readErr == nil {
