@@ -6,7 +6,7 @@ vcl 4.1;
 #
 # An answer that is none (5xx, or no connection) is never kept, not even for a moment: Varnish would drop what it had for it, and give the
 # failure to all who ask meanwhile. So the two ways to fail below say abandon. The request comes back as a 503 of Varnish's own, and is looked
-# up once more among what is old. When the probe finds the origin away, old answers are given at once, and nobody waits.
+# up once more among what is old. When the probe finds the origin away, old answers are given at once, without a wait.
 
 import std;
 
