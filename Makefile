@@ -46,8 +46,10 @@ check: gofmt ## format, vet and the unit tests of what changed; needs Go and a C
 RACED := ./netproto/den ./netproto/launcher/... ./app/beacon ./app/device ./app/download ./app/host ./app/supervise ./app/update ./build/remote ./netproto ./netproto/session \
 	./netproto/dial ./netproto/server/... ./platform
 # Packages in which few tests let goroutines meet: only these tests run under the race detector. It takes three times the processor time.
-MEETING := ./app/acquire ./build/publish
-MEETINGS := Drip|FirstInstall|LargeFiles|Mended|Mirror|Prefetch|Reproducible|TwoReleases
+# Others that start goroutines have none that meet: app/install waits for the one that hashes a portion before it returns, and its code is
+# watched in the tests of app/acquire and app/host; in build/pack each writes a file or an element of its own, and a group waits for all.
+MEETING := ./app/acquire ./app/splash ./build/publish ./build/soak
+MEETINGS := Drip|FirstInstall|LargeFiles|ManyGoroutines|Mended|Mirror|Prefetch|Reproducible|TestRemoteWindow|TestRun|TwoReleases
 # Those whose tests take longest, so that they begin first.
 LONGEST := ./build/cmd/collet ./app ./app/install
 # Libraries that only compute, and the delta engine, which has tests without the race detector: it would watch every byte of theirs,

@@ -61,7 +61,7 @@ func TestRunOfWorkThatIsDoneAtOnce(t *testing.T) {
 }
 
 // Work begins in parallel with the making of the window: here no window is made until work has started.
-func TestWorkBeginsBeforeTheWindowIsOpen(t *testing.T) {
+func TestRunBeginsWorkBeforeTheWindowIsOpen(t *testing.T) {
 	a := newLoopApp(t, true)
 	begun := make(chan struct{})
 	a.driver = patientDriver{splashDriver{plainDriver{a.App.Driver(), a}}, begun}
