@@ -425,7 +425,7 @@ func TestSetPatchDamagedAnywhereIsNoticed(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	step := max(1, len(patch)/400) * testlevel.Stride(2, 8)
+	step := max(1, len(patch)/400) * testlevel.Stride(8, 16)
 	for i := 0; i < len(patch); i += step {
 		damaged := bytes.Clone(patch)
 		damaged[i] ^= 1 << (i % 8)
