@@ -5,12 +5,14 @@ package program_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -50,13 +52,11 @@ func runnerMain(folder string) int {
 		return 1
 	}
 	there := func(name string) bool { _, err := os.Stat(filepath.Join(folder, name)); return err == nil }
-	gone := make(chan struct{})
+	var killed atomic.Bool
 	go func() {
-		for !there("gone") {
-			time.Sleep(5 * time.Millisecond)
-		}
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end asks for the kill
+		killed.Store(true)
 		m.Kill()
-		close(gone)
 		os.Exit(9)
 	}()
 	result, err := m.Run([]string{"host", "from the player"}, abi.Services{
@@ -66,8 +66,8 @@ func runnerMain(folder string) int {
 		Stopping: func() bool { return there("stop") },
 		Update:   func() string { data, _ := os.ReadFile(filepath.Join(folder, "update")); return string(data) },
 	})
-	if there("gone") {
-		<-gone
+	if killed.Load() {
+		select {} // until the process ends
 	}
 	data, _ := json.Marshal(result)
 	fmt.Fprintf(log, "RESULT %s %v\n", data, err)
@@ -81,6 +81,7 @@ type stage struct {
 	d      program.Description
 	env    []string
 	cmd    *exec.Cmd
+	hold   io.Closer // the runner kills its game when this is closed
 }
 
 // newStage makes a game whose executable is a shell script.
@@ -136,6 +137,9 @@ func (s *stage) start() *stage {
 		s.t.Fatal(err)
 	}
 	s.cmd.Stdout, s.cmd.Stderr = out, out
+	if s.hold, err = s.cmd.StdinPipe(); err != nil {
+		s.t.Fatal(err)
+	}
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -302,7 +306,9 @@ func TestKill(t *testing.T) {
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
 		return pid > 0
 	}, "the game runs")
-	s.touch("gone", "")
+	if err := s.hold.Close(); err != nil {
+		t.Fatal(err)
+	}
 	s.cmd.Wait()
 	testwait.Until(t, func() bool {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
