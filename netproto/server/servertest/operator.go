@@ -45,7 +45,8 @@ func StartWithoutToken(t testing.TB, set config.Settings) (*Server, *operator.Op
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.ServeOn(t, listener), o
+	s.ServeOn(t, listener).WaitUntil(t, s.Ready)
+	return s, o
 }
 
 // OpenWithOperator opens the catalogue, the server and its operator; it does not serve. The test's end closes the operator, ServeOn

@@ -55,14 +55,16 @@ func (s *Server) ServeOn(t testing.TB, listener net.Listener) *Server {
 	return s
 }
 
-// Start runs a server on loopback.
+// Start runs a server on loopback. It returns when the server is ready: before, its HTTP port answers that it is not.
 func Start(t testing.TB, set config.Settings) *Server {
 	t.Helper()
 	listener, err := server.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Open(t, set).ServeOn(t, listener)
+	s := Open(t, set).ServeOn(t, listener)
+	s.WaitUntil(t, s.Ready)
+	return s
 }
 
 // WaitUntil waits until done returns true, for 20 seconds at most.
