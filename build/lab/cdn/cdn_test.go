@@ -51,7 +51,8 @@ const (
 // library is the beginning of a library for Linux on x86-64: as much as a publication looks at.
 var library = "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x03\x00\x3e\x00" + strings.Repeat("\x00", 236)
 
-// TestCaches is the load and the outage for each cache before each kind of origin.
+// TestCaches is the load and the outage for each cache before each kind of origin. The two origins of a cache are tested beside each other:
+// a load waits most of the time.
 func TestCaches(t *testing.T) {
 	testlevel.Lab(t)
 	clock := fakeClock(t)
@@ -59,30 +60,33 @@ func TestCaches(t *testing.T) {
 		name, program string
 		start         func(t *testing.T, exe, origin, prefix string, clock []string) string
 	}{{"varnish", "varnishd", startVarnish}, {"trafficserver", "traffic_server", startTrafficServer}} {
-		for _, store := range []struct {
-			name   string
-			newest uint64 // release
-			start  func(t *testing.T, f folder) (address, prefix string, stop func())
-		}{{"collet-server", 2, startServer}, {"bucket", 3, startBucket}} {
-			t.Run(cache.name+" before "+store.name, func(t *testing.T) {
-				exe, err := exec.LookPath(cache.program)
-				if err != nil {
-					t.Skipf("NOT TESTED: there is no %s on this machine; install it, make setup does", cache.program)
-				}
-				f := publish(t)
-				address, prefix, stop := store.start(t, f)
-				c := clock(t)
-				o := openOrigin(t, address, c)
-				at := cache.start(t, exe, o.address, prefix, c.env)
-				p := players{root: f.root, address: "http://" + at + prefix, have: store.newest}
-				p.wait(t)
-				p.install(t, f)
-				p.load(t, o, c)
-				o.close()
-				stop()
-				p.outage(t, f, c)
-			})
-		}
+		t.Run(cache.name, func(t *testing.T) {
+			exe, err := exec.LookPath(cache.program)
+			if err != nil {
+				t.Skipf("NOT TESTED: there is no %s on this machine; install it, make setup does", cache.program)
+			}
+			for _, store := range []struct {
+				name   string
+				newest uint64 // release
+				start  func(t *testing.T, f folder) (address, prefix string, stop func())
+			}{{"collet-server", 2, startServer}, {"bucket", 3, startBucket}} {
+				t.Run("before "+store.name, func(t *testing.T) {
+					t.Parallel()
+					f := publish(t)
+					address, prefix, stop := store.start(t, f)
+					c := clock(t)
+					o := openOrigin(t, address, c)
+					at := cache.start(t, exe, o.address, prefix, c.env)
+					p := players{root: f.root, address: "http://" + at + prefix, have: store.newest}
+					p.wait(t)
+					p.install(t, f)
+					p.load(t, o, c)
+					o.close()
+					stop()
+					p.outage(t, f, c)
+				})
+			}
+		})
 	}
 }
 
