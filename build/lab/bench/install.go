@@ -43,7 +43,7 @@ type firstInstall struct {
 }
 
 // firstInstalls installs versions with the client's program where there is nothing but the client and the module, against
-// curl of a tar of the same files that is unpacked while it arrives.
+// curl of a tar of the same release that is unpacked while it arrives. The tar has the module, too: so has what the client fetches.
 func (b *bench) firstInstalls(ctx context.Context) error {
 	links, steps, err := b.overLinks(ctx, "install", installLinks, installSteps)
 	if err != nil || len(links) == 0 {
@@ -77,7 +77,7 @@ func (b *bench) installStep(ctx context.Context, st step, links []netLink) (rows
 	}
 	archive := filepath.Join(f.www(), tarFile)
 	packing := `tar --create --sort=name --directory="$1" . | zstd -19 --long=27 -T0 -q -o "$2"`
-	if _, err := runProgram(ctx, "sh", "-c", packing, "sh", s.set(1), archive); err != nil {
+	if _, err := runProgram(ctx, "sh", "-c", packing, "sh", s.game(1), archive); err != nil {
 		return nil, err
 	}
 	packed, err := sizeOf(archive)
@@ -175,7 +175,7 @@ func (f *fair) readyTar(_ context.Context, dir string) (race, error) {
 	const script = `curl --fail --silent --show-error --noproxy '*' "$1" | zstd -d -q --long=27 | tar --extract --directory="$2" && sync --file-system "$2"`
 	return race{
 		args:  []string{"sh", "-c", script, "sh", f.web + tarFile, to},
-		check: func(ran) error { return sameTree(to, f.shop.set(1)) },
+		check: func(ran) error { return sameTree(to, f.shop.game(1)) },
 	}, os.Mkdir(to, 0o755)
 }
 
