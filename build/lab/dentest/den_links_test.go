@@ -68,6 +68,7 @@ func run(t *testing.T, rules ...dentest.Rule) (p *pairing, theirs *dentest.State
 
 // TestDenTrapLostLinkUp: linkUp is repeated, so a lost one doesn't disable the run state (2.7, 4.2 #6).
 func TestDenTrapLostLinkUp(t *testing.T) {
+	t.Parallel()
 	for lost := 1; lost <= 2; lost++ {
 		p, theirs, ours := run(t, dentest.Drop(dentest.Command(dentest.CmdLinkUp)).Times(lost))
 		eventually(t, "linkUp", 10*time.Second, p.heard.Events(), p.under(theirs.Up))
@@ -82,6 +83,7 @@ const sends = 4
 
 // TestDenTrapLostUpdate: updates are repeated a few times (2.7).
 func TestDenTrapLostUpdate(t *testing.T) {
+	t.Parallel()
 	p, theirs, ours := run(t, dentest.Drop(dentest.Command(dentest.CmdLinkUpdate)).Times(2))
 	eventually(t, "linkUp", 10*time.Second, p.heard.Events(), p.under(theirs.Up))
 	must(t, ours.Set(0, den.Uint8(1)))
@@ -101,6 +103,7 @@ func TestDenTrapLostUpdate(t *testing.T) {
 
 // TestDenTrapRepeatsBehindNewerUpdate: a repeat that was held up on the way must not bring an old value back for good.
 func TestDenTrapRepeatsBehindNewerUpdate(t *testing.T) {
+	t.Parallel()
 	hold := dentest.Hold(400*time.Millisecond, dentest.Command(dentest.CmdLinkUpdate)).Times(1)
 	p, theirs, ours := run(t, hold)
 	eventually(t, "linkUp", 10*time.Second, p.heard.Events(), p.under(theirs.Up))
@@ -116,6 +119,7 @@ func TestDenTrapRepeatsBehindNewerUpdate(t *testing.T) {
 // TestDenTrapLostLinkUpOfTheReference: our offer is taken, the only linkUp is lost; the link is made again under a new id
 // or an update counts as linkUp (2.7).
 func TestDenTrapLostLinkUpOfTheReference(t *testing.T) {
+	t.Parallel()
 	there := &dentest.State{Values: []byte{0}}
 	drop := dentest.Drop(dentest.Command(dentest.CmdLinkUp)).Times(1)
 	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{drop}}, map[string]*dentest.State{"\x01": there})

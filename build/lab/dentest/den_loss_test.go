@@ -24,10 +24,12 @@ func TestDenTrapTwoLapsUnderLoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two laps take a while")
 	}
+	t.Parallel()
 	const n = 2*65535 + 900
 	lossy := dentest.Impairment{Drop: 0.002, Reorder: 0.002, ReorderBy: time.Millisecond}
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			p := denServes(t, dentest.ProxyOptions{Seed: seed, ToServer: lossy, ToClient: lossy}, nil)
 			must(t, p.pour(within(t, 4*time.Minute), 0, n))
 			p.whole(t, n)
@@ -39,8 +41,10 @@ func TestDenTrapTwoLapsUnderLoss(t *testing.T) {
 // TestDenLongMessagesUnderLoss sends messages of all sizes to the reference on a bad network; probes for larger parts and
 // fillers must not tear a long message.
 func TestDenLongMessagesUnderLoss(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			p := denServes(t, dentest.ProxyOptions{Seed: seed, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, nil)
 			p.longs(t)
 		})
@@ -59,6 +63,7 @@ func TestDenPartsOnANarrowPath(t *testing.T) {
 // size that it was sent with, and the released receiver says nothing that would prove that it has not come: so the
 // connection ends and says that the network did it, nothing arrives torn, and the next one goes on with a size that passes.
 func TestDenPartsBecomeNarrow(t *testing.T) {
+	t.Parallel()
 	var narrow atomic.Bool
 	wide := func(g *dentest.Datagram) bool { return narrow.Load() && len(g.Data) > 1472 }
 	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{dentest.Drop(wide)}}, nil)
@@ -115,17 +120,21 @@ func (p *pairing) longs(t *testing.T) {
 
 // TestDenReceivesUnderLoss takes messages of a reference sender on a bad network.
 func TestDenReceivesUnderLoss(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(2) {
-		p := denConnects(t, dentest.ProxyOptions{Seed: seed + 3, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, nil)
-		const n = 1000
-		p.send(0, n)
-		p.ref.Send(make([]byte, 50_000))
-		ctx := within(t, time.Minute)
-		must(t, p.draw(ctx, 0, n))
-		m, err := p.den.Receive(ctx)
-		if must(t, err); len(m.Payload) != 50_000 {
-			t.Errorf("the long message came with %d bytes", len(m.Payload))
-		}
-		p.clean(t)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			p := denConnects(t, dentest.ProxyOptions{Seed: seed + 3, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, nil)
+			const n = 1000
+			p.send(0, n)
+			p.ref.Send(make([]byte, 50_000))
+			ctx := within(t, time.Minute)
+			must(t, p.draw(ctx, 0, n))
+			m, err := p.den.Receive(ctx)
+			if must(t, err); len(m.Payload) != 50_000 {
+				t.Errorf("the long message came with %d bytes", len(m.Payload))
+			}
+			p.clean(t)
+		})
 	}
 }

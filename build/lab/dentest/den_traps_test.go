@@ -63,6 +63,7 @@ func TestDenTrapLostConnectionAckServer(t *testing.T) {
 
 // TestDen42_1_NewPortAfterTwoSeconds: the reference answers once, so our side takes another port (4.2 #1).
 func TestDen42_1_NewPortAfterTwoSeconds(t *testing.T) {
+	t.Parallel()
 	drop := dentest.Drop(dentest.Command(dentest.CmdConnectionAck)).Times(1)
 	p := denConnects(t, dentest.ProxyOptions{Rules: []dentest.Rule{drop}}, nil)
 	for _, g := range p.proxy.Trace() {
@@ -253,6 +254,7 @@ func TestDenCloses(t *testing.T) {
 
 // TestDenGivesUp ends with a timeout when the network is gone, and says goodbye as the reference does (2.6).
 func TestDenGivesUp(t *testing.T) {
+	t.Parallel()
 	p := denServes(t, dentest.ProxyOptions{}, nil)
 	must(t, p.pour(within(t, time.Second), 0, 3))
 	p.proxy.Dark(true)

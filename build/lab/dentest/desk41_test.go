@@ -73,6 +73,7 @@ func (c *deskCase) messages() (all []byte) {
 
 // TestDesk41_1_LostConnectionAck: a device whose first connectionAck was lost is served after its second request.
 func TestDesk41_1_LostConnectionAck(t *testing.T) {
+	t.Parallel()
 	drop := dentest.Drop(dentest.Command(dentest.CmdConnectionAck)).Times(1)
 	c := deskAndReference(t, dentest.GoldenServerTree(false), dentest.GoldenDeviceTree(), dentest.ProxyOptions{Rules: []dentest.Rule{drop}})
 	c.settled(t, 10*time.Second)
@@ -196,8 +197,10 @@ func TestDesk41_10_StartTimeout(t *testing.T) {
 
 // TestDesk41_10_Watchdogs: a device that never answers is given up and named, instead of a push that hangs.
 func TestDesk41_10_Watchdogs(t *testing.T) {
+	t.Parallel()
 	for name, mute := range map[string]byte{"layout": wire.CodeResponseFileLayout, "write": wire.CodeResponseWriteFile, "data": wire.CodeFileDataReceived, "finish": wire.CodeResponseFinishWriteFile} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := deskAndReference(t, dentest.GoldenServerTree(false), nil, dentest.ProxyOptions{}, func(d *desk.Options, o *dentest.DeviceOptions) {
 				d.Times = desk.Times{Layout: 500 * time.Millisecond, Hashes: 500 * time.Millisecond, Answer: 500 * time.Millisecond, Finish: 500 * time.Millisecond, Return: time.Second, HashRate: 1 << 40}
 				o.Mute = []byte{mute}

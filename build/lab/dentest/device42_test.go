@@ -80,6 +80,7 @@ func TestDevice42_0_FirstWords(t *testing.T) {
 
 // TestDevice42_1_LostConnectionAck: the first ack is lost, the server repeats nothing; our device takes another port.
 func TestDevice42_1_LostConnectionAck(t *testing.T) {
+	t.Parallel()
 	drop := dentest.Drop(dentest.Command(dentest.CmdConnectionAck)).Times(1)
 	c := deviceAndReference(t, dentest.GoldenServerTree(false), dentest.GoldenDeviceTree(), dentest.ProxyOptions{Rules: []dentest.Rule{drop}})
 	c.settled(t, 10*time.Second)
@@ -112,6 +113,7 @@ func TestDevice42_3_OldDuplicates(t *testing.T) {
 // TestDevice42_4_HoldsHashAnswers: 400 changed files of equal size. That answers wait until the desk has asked for
 // everything is tested in netproto/launcher/device.
 func TestDevice42_4_HoldsHashAnswers(t *testing.T) {
+	t.Parallel()
 	tree := dentest.SmallTree(400, 20)
 	old := map[string][]byte{}
 	for name := range tree {
@@ -194,6 +196,7 @@ func TestDevice42_7_ReleasedBlocks(t *testing.T) {
 
 // TestDevice42_8_UnsafePaths: paths that leave the folder are refused with result 1, and nothing happens outside.
 func TestDevice42_8_UnsafePaths(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	c := deviceAndReference(t, nil, map[string][]byte{"a": []byte("1")}, dentest.ProxyOptions{})
 	must(t, os.WriteFile(filepath.Join(outside, "victim"), []byte("alive"), 0o600))
@@ -297,6 +300,7 @@ func TestDeviceKeepsTheConnection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the device's own keepAlive comes after ten seconds")
 	}
+	t.Parallel()
 	c := deviceAndReference(t, nil, nil, dentest.ProxyOptions{})
 	must(t, c.session.WaitLinked(within(t, 5*time.Second)))
 	began := time.Now()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"collet/netproto/launcher/desk"
 	"collet/netproto/launcher/device"
 	"collet/netproto/launcher/wire"
+	"collet/platform/testwait"
 )
 
 // Roles of a child process that is there to be killed.
@@ -77,15 +77,6 @@ func child(t *testing.T, role, folder, address string, released bool) (kill func
 	}
 }
 
-// freeAddress is a loopback address without a listener.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	socket, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	must(t, err)
-	defer socket.Close()
-	return socket.LocalAddr().String()
-}
-
 // killBytes is up to how many bytes of a push pass before a test kills an end; a push of killTree has more.
 const killBytes = 1_000_000
 
@@ -127,8 +118,10 @@ func killTree(seed uint64) (tree, old map[string][]byte) {
 // TestKillOurDevice kills a device process again and again at any moment of a push; the next push ends with identical
 // trees.
 func TestKillOurDevice(t *testing.T) {
+	t.Parallel()
 	for name, released := range map[string]bool{"own": false, "released": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			random := rand.New(rand.NewPCG(1, 2))
 			tree, old := killTree(50)
 			root, folder := folder(t, tree), folder(t, old)
@@ -186,10 +179,12 @@ func finish(t *testing.T, d *ours, name, root, folder string) {
 
 // TestKillOurDesk kills a desk process at any moment of a push; another one on the same address finishes.
 func TestKillOurDesk(t *testing.T) {
+	t.Parallel()
 	for name, released := range map[string]bool{"own": false, "released": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tree, old := killTree(60)
-			root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
+			root, folder, address := folder(t, tree), folder(t, old), testwait.FreeAddress(t)
 			g := ourDevice(t, device.Options{Root: folder, Name: "steady", ReleasedOnly: released}, address)
 			random := rand.New(rand.NewPCG(3, 4))
 			cut := 0
@@ -211,6 +206,7 @@ func TestKillOurDesk(t *testing.T) {
 // TestKillReferenceDevice kills a reference device at any moment of our push; the next one, which scans its folder anew,
 // gets everything.
 func TestKillReferenceDevice(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
 	tree, old := killTree(70)
 	root, folder := folder(t, tree), folder(t, old)
@@ -260,8 +256,9 @@ func async(t *testing.T, d *dentest.Session, limit time.Duration) <-chan error {
 // TestKillReferenceServer kills a reference server at any moment of its synchronisation with our device; another one on the
 // same address finishes.
 func TestKillReferenceServer(t *testing.T) {
+	t.Parallel()
 	tree, old := killTree(80)
-	root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
+	root, folder, address := folder(t, tree), folder(t, old), testwait.FreeAddress(t)
 	g := ourDevice(t, device.Options{Root: folder, Name: "steady"}, address)
 	random := rand.New(rand.NewPCG(7, 8))
 	cut := 0
@@ -292,8 +289,9 @@ func TestKillReferenceServer(t *testing.T) {
 // TestReferenceDeviceSurvivesOurEnd ends our desk in the middle of a push; the reference device, which keeps its layout
 // over connections, gets everything from the next one.
 func TestReferenceDeviceSurvivesOurEnd(t *testing.T) {
+	t.Parallel()
 	tree, old := killTree(90)
-	root, folder, address := folder(t, tree), folder(t, old), freeAddress(t)
+	root, folder, address := folder(t, tree), folder(t, old), testwait.FreeAddress(t)
 	c := client(t, dentest.DeviceOptions{Root: folder, Name: "ref"})
 	cut := 0
 	for _, bytes := range []uint64{0, 1, 300_000, 600_000, 900_000} {

@@ -87,8 +87,10 @@ func TestDeviceTrapEmptyFiles(t *testing.T) {
 
 // TestDeskUnderLoss pushes through the bad network of the issue to a reference device.
 func TestDeskUnderLoss(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			tree := dentest.SmallTree(40, 700)
 			tree["big"], tree["empty"] = dentest.Noise(1, 2_000_000), nil
 			c := deskAndReference(t, tree, dentest.GoldenDeviceTree(), dentest.ProxyOptions{Seed: seed, ToServer: bad(2 * time.Millisecond), ToClient: bad(2 * time.Millisecond)})
@@ -103,8 +105,10 @@ func TestDeviceUnderLoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a quarter of a second for each lost datagram")
 	}
+	t.Parallel()
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			tree := dentest.SmallTree(30, 700)
 			tree["big"], tree["empty"] = dentest.Noise(1, 600_000), nil
 			c := deviceAndReference(t, tree, dentest.GoldenDeviceTree(), dentest.ProxyOptions{Seed: seed, ToServer: bad(time.Millisecond), ToClient: bad(time.Millisecond)}, withBlocks(65536))
@@ -116,6 +120,7 @@ func TestDeviceUnderLoss(t *testing.T) {
 // TestOursWithOurs pushes from our desk to our device, in our own mode and in the released one, clean and on the bad
 // network.
 func TestOursWithOurs(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		released bool
 		net      dentest.ProxyOptions
@@ -126,6 +131,7 @@ func TestOursWithOurs(t *testing.T) {
 		"released, bad": {true, dentest.ProxyOptions{Seed: 6, ToServer: bad(2 * time.Millisecond), ToClient: bad(2 * time.Millisecond)}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tree := dentest.SmallTree(100, 500)
 			tree["big"], tree["empty"], tree["a.txt"] = dentest.Noise(1, 4_000_000), nil, []byte("hello\n")
 			p := pairOurs(t, tree, dentest.GoldenDeviceTree(), row.released, row.net)

@@ -10,7 +10,7 @@ import (
 
 // TestPathsOfManyKinds pushes over lines that are slow, have short queues, lose a lot, reorder almost everything or go
 // dark for a second, with our own device and with a reference device. Trees must be identical, and a slow line must be used
-// to at least the given share of its rate.
+// to at least the given share of its rate: these run beside one another, and beside no other test.
 func TestPathsOfManyKinds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds for each kind")
@@ -31,6 +31,7 @@ func TestPathsOfManyKinds(t *testing.T) {
 	} {
 		for _, reference := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, reference %v", name, reference), func(t *testing.T) {
+				t.Parallel()
 				size := 4_000_000
 				if reference {
 					size = 1_500_000
