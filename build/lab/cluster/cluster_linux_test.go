@@ -20,6 +20,7 @@ import (
 // TestThreeNodes goes through what can happen to three members and a further node: changes at each of them, a killed member, a
 // stopped one, no majority, and all of them again.
 func TestThreeNodes(t *testing.T) {
+	t.Parallel()
 	h := build(t, "d")
 	h.start(t, "a", "b", "c", "d")
 	a, b, c, d := h.nodes["a"], h.nodes["b"], h.nodes["c"], h.nodes["d"]
@@ -92,6 +93,7 @@ func TestThreeNodes(t *testing.T) {
 
 // TestFromOneNodeToThree founds a cluster with the store of a single server, loses the engine's files of all members, and goes back.
 func TestFromOneNodeToThree(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	a := h.nodes["a"]
 	settings := filepath.Join(a.dir, "server.toml")

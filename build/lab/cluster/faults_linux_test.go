@@ -51,6 +51,7 @@ func agree(t testing.TB, revision uint64, nodes ...*node) []string {
 // TestCut cuts the network between three members and a further node in several ways. A side without a majority refuses changes, says since
 // when, and judges players by what it knows; the other side goes on. When the network is whole again all have one history.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	w := newWires(t)
 	h := buildWith(t, w, "d")
 	h.start(t, "a", "b", "c", "d")
@@ -98,6 +99,7 @@ func TestCut(t *testing.T) {
 // TestKills makes changes while one member after the other is ended by kill -9, also in the middle of a change: what was confirmed is not
 // lost, nothing is out of order, and all nodes have one history.
 func TestKills(t *testing.T) {
+	t.Parallel()
 	changeUnderKills(t, 100)
 }
 

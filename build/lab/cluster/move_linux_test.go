@@ -50,6 +50,7 @@ func (n *node) move(from, to string) error {
 // TestMoveUnderLoad moves the store of a server into a cluster and out of it while floors are raised there, with a kill -9 in the middle of each
 // move and once without. Nothing that was acknowledged is lost, at no node, and the chain verifies.
 func TestMoveUnderLoad(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	a, b, c := h.nodes["a"], h.nodes["b"], h.nodes["c"]
 	settings := filepath.Join(a.dir, "server.toml")

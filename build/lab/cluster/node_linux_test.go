@@ -48,6 +48,9 @@ type node struct {
 	api    *http.Client
 }
 
+// atOnce holds a token for each cluster of a test: more than two at a time would have elections wait for the processor.
+var atOnce = make(chan struct{}, 2)
+
 // build founds a cluster of three members a, b and c; nothing runs yet.
 func build(t testing.TB, extra ...string) *house {
 	t.Helper()
@@ -58,6 +61,8 @@ func build(t testing.TB, extra ...string) *house {
 func buildWith(t testing.TB, wires *wires, extra ...string) *house {
 	t.Helper()
 	testlevel.Lab(t)
+	atOnce <- struct{}{}
+	t.Cleanup(func() { <-atOnce }) // after the nodes have ended
 	h := &house{program: testprograms.Server(t), dir: t.TempDir(), nodes: map[string]*node{}, wires: wires}
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
