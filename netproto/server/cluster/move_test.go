@@ -84,6 +84,7 @@ func TestStillANode(t *testing.T) {
 	b := serving(t, filepath.Join(dir, "b.db"), named("b", at), zerolog.Nop())
 	defer b.closed(t)
 	noError(t, a.says("together"))
+	b.hears(t, "together") // its next change is one of what it has read
 	a.closed(t)
 
 	a = serving(t, path, cluster.Config{}, zerolog.Nop())
