@@ -231,10 +231,13 @@ func (m *solidMaker) packGroup(ctx context.Context, b *blobs, contents []solid.C
 	if err != nil {
 		return nil, err
 	}
-	at, name := 0, b.at[contents[g.Members[0].Content].Sum].path
+	at, packed, end := int64(0), 0, g.Members[0].Size // end: of member packed
 	frames, err := solid.Encode(ctx, data, m.effort, func(done int) {
-		m.meter.addBytes(int64(done-at), name)
-		at = done
+		for ; end < int64(done); end += g.Members[packed].Size {
+			packed++
+		}
+		m.meter.addBytes(int64(done)-at, b.at[contents[g.Members[packed].Content].Sum].path)
+		at = int64(done)
 	})
 	if err != nil {
 		return nil, err

@@ -188,6 +188,27 @@ func TestSolidIsReproducible(t *testing.T) {
 	}
 }
 
+// TestPackingNamesFiles packs files together of which each fills a frame: the progress names each of them.
+func TestPackingNamesFiles(t *testing.T) {
+	t.Parallel()
+	s, named := newFixture(t), map[string]bool{}
+	o := s.options()
+	o.Progress = func(p publish.Progress) {
+		if p.Doing == "pack together" && p.What != "" {
+			named[p.What] = true
+		}
+	}
+	f, err := publish.Open(s.fs, o)
+	must(t, err)
+	defer f.Close()
+	files := tree{"PlatformBinaries/Linux-x64/Lathe.so": prose(1, 1000), "Resources/a.dat": noise(1, 1<<20), "Resources/b.dat": noise(2, 1<<20), "Resources/c.dat": noise(3, 1<<20)}
+	_, err = f.Publish(t.Context(), game(t, files), publish.Request{Effort: publish.EffortFast}, s.keys.online())
+	must(t, err)
+	if got := slices.Sorted(maps.Keys(named)); len(got) < 3 {
+		t.Errorf("the progress names %q", got)
+	}
+}
+
 // interrupt publishes, and is interrupted at a report of what it is doing. It reports whether it came so far.
 func (s *fixture) interrupt(game platform.FS, doing string, at int) bool {
 	s.t.Helper()
