@@ -99,46 +99,33 @@ func helpRelaunch(in, _ *os.File, _ []string) int {
 }
 
 // alive reports whether a process runs.
-func alive(pid int) bool {
-	process, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
-	if err != nil {
-		return false
-	}
-	defer windows.CloseHandle(process)
-	event, err := windows.WaitForSingleObject(process, 0)
+func alive(process windows.Handle) bool { return goesOn(process, 0) }
+
+// goesOn waits some milliseconds for the end of a process, and is true if that does not come.
+func goesOn(process windows.Handle, milliseconds uint32) bool {
+	event, err := windows.WaitForSingleObject(process, milliseconds)
 	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
 }
 
-// goesOn waits a moment for the end of a process, and is true if that does not come.
-func goesOn(t *testing.T, pid int) bool {
-	t.Helper()
-	process, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
-	if err != nil {
-		return false
-	}
-	defer windows.CloseHandle(process)
-	event, err := windows.WaitForSingleObject(process, 50)
-	return err == nil && event == uint32(windows.WAIT_TIMEOUT)
-}
-
-// told reads the number that a helper tells.
-func told(t *testing.T, p *platform.Process) int {
+// told opens the process whose number a helper tells. The handle is opened while the process runs: later its number may be that of another.
+func told(t *testing.T, p *platform.Process) windows.Handle {
 	t.Helper()
 	line, err := bufio.NewReader(p.From).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := number(strings.TrimSpace(line))
+	process, err := windows.OpenProcess(windows.SYNCHRONIZE|windows.PROCESS_TERMINATE, false, uint32(number(strings.TrimSpace(line))))
+	if err != nil {
+		t.Fatalf("the child of the child does not run: %v", err)
+	}
 	t.Cleanup(func() {
-		if process, err := os.FindProcess(pid); err == nil {
-			process.Kill()
-			process.Release()
-		}
+		_ = windows.TerminateProcess(process, 1) // it may have ended
+		windows.CloseHandle(process)
 	})
-	if !alive(pid) {
+	if !alive(process) {
 		t.Fatal("the child of the child does not run")
 	}
-	return pid
+	return process
 }
 
 func TestExceptionsAreNamed(t *testing.T) {
@@ -193,7 +180,7 @@ func TestAnOrdinaryEndLeavesTheJobAlone(t *testing.T) {
 	if end := wait(t, p); end.Code != 0 || end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
-	if !goesOn(t, child) {
+	if !goesOn(child, 50) {
 		t.Error("what the child started was killed")
 	}
 }
