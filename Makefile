@@ -82,11 +82,12 @@ test: setup-test lint programs ## all that a change could break here, with the r
 # Pushes of a hundred megabytes under the time limits of the remote launcher's protocol: beside other packages the disk stood still for longer.
 ALONE := ./build/lab/dentest
 # Without the race detector, which make test has shown its samples: whole enumerations, and the lab. Most of the lab waits for other
-# programs, so four packages run at once.
+# programs, so three packages run at once.
 test-all: export COLLET_TESTS := all
 test-all: setup-all cross programs ## after make test: vet for other systems, whole enumerations, Wine, browsers, soak, mutants
+	$(GO) test -vet=off $(FLAGS) -run TestBuildClient ./build/lab/wine
 	@code=0; $(call gotest,alone) $(TESTFLAGS) $(ALONE) || code=1; \
-	$(call gotest,all) -p 4 $(TESTFLAGS) $$($(GO) list $(FLAGS) $(LAB) | grep -vxF "$$($(GO) list $(FLAGS) $(ALONE))") ./... || code=1; \
+	$(call gotest,all) -p 3 $(TESTFLAGS) $$($(GO) list $(FLAGS) $(LAB) | grep -vxF "$$($(GO) list $(FLAGS) $(ALONE))") ./... || code=1; \
 	$(call slowest,alone); $(call slowest,all); exit $$code
 
 fuzz: ## every fuzz target for TIME (1m) each; what fails is kept in testdata/fuzz, where go test finds it
