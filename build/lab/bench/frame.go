@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -127,16 +126,13 @@ func openBand(name string, from, lines int) (*band, error) {
 	if err != nil {
 		return nil, err
 	}
-	var h [25]uint32 // as in X.Org's XWDFile.h; a name up to the header's size and a map of colours follow
-	err = binary.Read(f, binary.BigEndian, &h)
-	headerSize, height, lineSize, colours := h[0], h[5], h[12], h[19]
-	if err == nil && from+lines > int(height) {
-		err = fmt.Errorf("lines %d to %d of a screen with %d", from, from+lines, height)
+	offset, size, count, err := screen.XWDLines(f)
+	if err == nil && (from < 0 || lines < 1 || from+lines > count) {
+		err = fmt.Errorf("lines %d to %d of a screen with %d", from, from+lines, count)
 	}
 	b := &band{frame: f}
 	if err == nil {
-		b.offset = int64(headerSize) + 12*int64(colours) + int64(from)*int64(lineSize)
-		b.first, b.now = make([]byte, lines*int(lineSize)), make([]byte, lines*int(lineSize))
+		b.offset, b.first, b.now = offset+int64(from)*int64(size), make([]byte, lines*size), make([]byte, lines*size)
 		_, err = f.ReadAt(b.first, b.offset)
 	}
 	if err != nil {

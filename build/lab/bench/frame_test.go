@@ -3,15 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"collet/build/qa/screen"
 )
 
-// TestBand: a band sees changes in its own lines only.
+// TestBand: a band sees changes in its own lines only. Lines that the screen does not have, and a file that is no dump, are refused.
 func TestBand(t *testing.T) {
-	const headerSize, colours, height, lineSize = 104, 2, 6, 16
-	h := [25]uint32{0: headerSize, 5: height, 12: lineSize, 19: colours}
+	const headerSize, colours, width, height, lineSize = 104, 2, 4, 6, 16
+	h := [25]uint32{headerSize, 7, 2, 24, width, height, 11: 32, 12: lineSize, 14: 0xff0000, 15: 0xff00, 16: 0xff, 19: colours} // XWDFile.h of X.Org
 	var dump bytes.Buffer
 	if err := binary.Write(&dump, binary.BigEndian, h); err != nil {
 		t.Fatal(err)
@@ -39,7 +42,17 @@ func TestBand(t *testing.T) {
 			}
 		}
 	}
-	if _, err := openBand(name, 4, 3); err == nil {
-		t.Error("a line below the screen was taken")
+	for _, lines := range [][2]int{{-1, 1}, {0, 0}, {0, height + 1}, {height, 1}, {4, 3}} {
+		if b, err := openBand(name, lines[0], lines[1]); err == nil {
+			b.frame.Close()
+			t.Errorf("lines %v were taken", lines)
+		}
+	}
+	if err := os.WriteFile(name, make([]byte, dump.Len()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var fault *screen.XWDError
+	if _, err := openBand(name, 0, 1); !errors.As(err, &fault) {
+		t.Errorf("no dump: %v", err)
 	}
 }

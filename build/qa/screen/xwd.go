@@ -36,15 +36,29 @@ type xwdHeader struct {
 	WindowWidth, WindowHeight, WindowX, WindowY, Border                       uint32
 }
 
+// XWDLines reads the header of a window dump, and returns where its picture begins, the size of a line in bytes, and the number of lines.
+// Errors are *XWDError or come from r.
+func XWDLines(r io.Reader) (offset int64, size, count int, err error) {
+	h, err := readHeader(r)
+	return 4*xwdWords + h.skip(), int(h.BytesPerLine), int(h.Height), err
+}
+
+func readHeader(r io.Reader) (h xwdHeader, err error) {
+	if err := binary.Read(r, binary.BigEndian, &h); err != nil {
+		return h, fmt.Errorf("xwd: header: %w", err)
+	}
+	if reason := h.fault(); reason != "" {
+		return h, &XWDError{reason}
+	}
+	return h, nil
+}
+
 // ReadXWD reads a window dump of 24 or 32 bits a pixel with colour masks, which is what a virtual X server of depth 24
 // writes. The picture is opaque. Errors are *XWDError or come from r.
 func ReadXWD(r io.Reader) (*image.NRGBA, error) {
-	var h xwdHeader
-	if err := binary.Read(r, binary.BigEndian, &h); err != nil {
-		return nil, fmt.Errorf("xwd: header: %w", err)
-	}
-	if reason := h.fault(); reason != "" {
-		return nil, &XWDError{reason}
+	h, err := readHeader(r)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := io.CopyN(io.Discard, r, h.skip()); err != nil {
 		return nil, fmt.Errorf("xwd: colours: %w", unexpected(err))
