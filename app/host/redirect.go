@@ -53,7 +53,7 @@ func (u *upstream) followRedirect(ctx context.Context, f view, to *compat.Endpoi
 		urls = append(slices.Clip(urls), packs)
 	}
 	if err := u.closeWarmMirror(); err != nil {
-		u.log.Debug().Err(err).Msg("close the connection that was made ahead")
+		u.log.Debug().Err(err).Msg("close the mirror that was asked in advance")
 	}
 	u.before = &redirect{u.server, u.route, u.signed.urls, packs, public}
 	u.server, u.route, u.signed.urls = server, r, urls

@@ -83,14 +83,14 @@ func (u *upstream) openWarmMirror(ctx context.Context) {
 	u.warm = mirror
 }
 
-// takeWarmMirror passes the mirror of warmUp to the caller; nil without one.
+// takeWarmMirror passes the mirror that was asked in advance to the caller; nil without one.
 func (u *upstream) takeWarmMirror() *download.HTTPMirror {
 	mirror := u.warm
 	u.warm = nil
 	return mirror
 }
 
-// closeWarmMirror closes an unused mirror of warmUp.
+// closeWarmMirror closes the mirror that was asked in advance, if it is unused.
 func (u *upstream) closeWarmMirror() error {
 	if mirror := u.takeWarmMirror(); mirror != nil {
 		return mirror.Close()
