@@ -41,8 +41,9 @@ type node struct {
 	dir    string
 	listen string // for players
 	cmd    *exec.Cmd
+	group  int           // of its processes
 	pid    *atomic.Int64 // of its last process
-	done   chan struct{} // closed when the process has ended
+	done   chan struct{} // closed when all of them have ended
 	log    *bytes.Buffer
 	mu     *sync.Mutex // of log
 	api    *http.Client
@@ -144,11 +145,13 @@ func (n *node) start(t testing.TB, program string, args ...string) {
 	_ = os.Remove(filepath.Join(n.dir, "control")) // of a killed one
 	n.cmd = exec.Command(program, append([]string{"--config", "server.toml", "--listen", n.listen, "--log-level", "debug"}, args...)...)
 	n.cmd.Dir, n.cmd.Env = n.dir, append(os.Environ(), "COLLET_CLUSTER_TOKEN=0123456789abcdef", "GOMAXPROCS=1")
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := n.cmd.StderrPipe()
 	must(t, err)
 	n.cmd.Stdout = io.Discard
 	must(t, n.cmd.Start())
-	n.pid.Store(int64(n.cmd.Process.Pid))
+	n.group = n.cmd.Process.Pid
+	n.pid.Store(int64(n.group))
 	n.done = make(chan struct{})
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		defer close(done)
@@ -182,12 +185,16 @@ func (n *node) serves(t testing.TB) {
 	}, "node "+n.name+" does not serve")
 }
 
-// kill ends the node as kill -9 does.
+// kill ends the node as kill -9 does, with a program that it has handed over to, or was about to.
 func (n *node) kill() {
 	if n.cmd == nil {
 		return
 	}
-	_ = n.cmd.Process.Kill()
+	select {
+	case <-n.done:
+	default:
+		_ = syscall.Kill(-n.group, syscall.SIGKILL)
+	}
 	<-n.done
 	n.cmd = nil
 }

@@ -119,15 +119,17 @@ func install(t testing.TB, from, to string) {
 func (n *node) handOver(t testing.TB, program string) {
 	t.Helper()
 	began := time.Now()
+	known := len(n.said())
 	ask := exec.Command(program, "upgrade", "--control", "control")
 	ask.Dir = n.dir
 	if said, err := ask.CombinedOutput(); err != nil {
 		t.Fatalf("node %s: %v\n%s", n.name, err, said)
 	}
-	found := regexp.MustCompile(`Handed over.* process=(\d+)`).FindStringSubmatch(n.said())
-	if found == nil {
-		t.Fatalf("node %s does not say that it has handed over", n.name)
-	}
+	var found []string
+	testwait.Until(t, func() bool { // the answer may be here before the line
+		found = regexp.MustCompile(`Handed over.* process=(\d+)`).FindStringSubmatch(n.said()[known:])
+		return found != nil
+	}, "node "+n.name+" does not say that it has handed over")
 	pid, err := strconv.Atoi(found[1])
 	must(t, err)
 	before := n.cmd.Process
