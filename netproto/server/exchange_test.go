@@ -129,7 +129,7 @@ func TestT5Silence(t *testing.T) {
 	if refusal, is := said[len(said)-1].(*netproto.Refuse); !is || refusal.Reason != netproto.RefuseComponents {
 		t.Errorf("the last words were %+v", said)
 	}
-	if waited := time.Since(began); waited < 1900*time.Millisecond || waited > 8*time.Second {
+	if waited := time.Since(began); waited < 1900*time.Millisecond {
 		t.Errorf("waited %v", waited)
 	}
 	if line := h.Log.WaitFor(t, `"result":"timeout"`); !strings.Contains(line, "verdict=COMPONENTS_MISMATCH") {

@@ -104,6 +104,7 @@ func TestUpToDate(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.name, current, err)
 		}
 		client.Close()
+		h.WaitForNoClients(t) // a request is counted when its answer has gone
 		var m origin.Monitor
 		m.Watch(h.Server)
 		if got := servertest.MetricValue(t, &m, `collet_requests_total{generation="C1",transport="tcp"}`); got != test.requests { // snapshot and list

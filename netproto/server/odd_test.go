@@ -10,6 +10,7 @@ import (
 
 	"collet/netproto"
 	"collet/netproto/server/servertest"
+	"collet/platform/testwait"
 )
 
 // goldenHello is the reference's G1 handshake (section 8): compatibility "0123456789abcdef", target "Linux-x64".
@@ -37,6 +38,7 @@ func recorded(t testing.TB) *servertest.Server {
 	t.Helper()
 	set := servertest.Settings(t)
 	set.Network.DisableZlibCompression = true
+	set.Limits.HandshakeTime = 2 * testwait.Limit
 	return servertest.Start(t, set)
 }
 
@@ -75,7 +77,7 @@ func TestMalformedBytesCloseTheConnection(t *testing.T) {
 			if last := p.ReadToEnd(); len(last) != 0 {
 				t.Errorf("got %v before the close", last)
 			}
-			if took := time.Since(before); took > 5*time.Second {
+			if took := time.Since(before); took > testwait.Limit {
 				t.Errorf("closed only after %v", took)
 			}
 			h.Log.Has(t, "warn", test.line+"")

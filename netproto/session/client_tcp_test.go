@@ -11,6 +11,7 @@ import (
 	"collet/netproto"
 	"collet/netproto/session"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // tcpPeer serves one connection on loopback with one buffer of zeros, whatever is asked for.
@@ -123,13 +124,8 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestRefusedPort keeps the system's reason.
 func TestRefusedPort(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
-	_, err = session.Dial(t.Context(), session.Options{Addr: addr})
+	addr := testwait.FreeAddress(t)
+	_, err := session.Dial(t.Context(), session.Options{Addr: addr})
 	var unreachable *session.UnreachableError
 	if !errors.As(err, &unreachable) || unreachable.Addr != addr {
 		t.Fatalf("error %v", err)

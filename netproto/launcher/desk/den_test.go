@@ -59,7 +59,7 @@ func TestDraftOverDen(t *testing.T) {
 // TestStartStopAndLogs as released devices do it: run state, lines, and a start that leads nowhere.
 func TestStartStopAndLogs(t *testing.T) {
 	testlevel.Slow(t)
-	b := newDeskBench(t, desk.Options{Times: desk.Times{Start: 500 * time.Millisecond, Stop: 100 * time.Millisecond}}, nil)
+	b := newDeskBench(t, desk.Options{Times: desk.Times{Start: 5 * time.Second, Stop: 100 * time.Millisecond}}, nil)
 	l := &launchertest.FakeLauncher{Stubborn: true, Says: []device.Line{{Level: wire.LevelError, Source: "Game", Text: "starting"}}}
 	b.released(t.TempDir(), "Lab", l)
 	id := b.untilConnected(1)[0].ID
@@ -183,7 +183,7 @@ func TestDeskIsKilled(t *testing.T) {
 		return slices.ContainsFunc(devices, func(d desk.DeviceInfo) bool { return d.Push.Bytes > 100_000 })
 	})
 	cancel()
-	if err := <-pushed; !errors.Is(err, context.Canceled) {
+	if err := <-pushed; err != nil && !errors.Is(err, context.Canceled) { // nil: the last bytes came just before
 		t.Errorf("%v", err)
 	}
 	b.stop()
@@ -197,7 +197,7 @@ func TestDeskIsKilled(t *testing.T) {
 // TestHungDevice: a device that does not answer gets a new connection and another attempt; then the push names the missing answer.
 func TestHungDevice(t *testing.T) {
 	testlevel.Slow(t)
-	b := newDeskBench(t, desk.Options{Times: desk.Times{Layout: 200 * time.Millisecond, Return: 5 * time.Second}}, tree{"a": "1"})
+	b := newDeskBench(t, desk.Options{Times: desk.Times{Layout: 200 * time.Millisecond}}, tree{"a": "1"})
 	greeting, err := wire.Encode(wire.Released, &wire.ConnectRequest{Name: "mute"})
 	if err != nil {
 		t.Fatal(err)

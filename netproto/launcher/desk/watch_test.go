@@ -47,10 +47,17 @@ func TestWatch(t *testing.T) {
 	}
 	want := tree{"a": "1"}
 	for n := range 3 {
+		next, at := t.TempDir(), "new/deep"+strings.Repeat("/dd", n)
 		for i := range 20 {
-			path := "new/deep/" + strings.Repeat("dd/", n) + string(rune('a'+i))
-			want[path] = strings.Repeat("x", n+i)
-			tree{path: want[path]}.write(t, b.root)
+			name := string(rune('a' + i))
+			want[at+"/"+name] = strings.Repeat("x", n+i)
+			tree{name: want[at+"/"+name]}.write(t, next)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(b.root, at)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(b.root, at)); err != nil { // all at once: one push
+			t.Fatal(err)
 		}
 		for !sameTree(data, want) || !sameTree(other, want) {
 			if p := <-pushes; p.err != nil || len(p.Devices) != 2 {

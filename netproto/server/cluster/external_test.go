@@ -52,7 +52,7 @@ func natsServer(t testing.TB, change func(*server.Options)) string {
 
 // client is the configuration of a client of a NATS cluster that keeps one copy.
 func client(servers ...string) cluster.Config {
-	return cluster.Config{Name: "n", Servers: servers, Replicas: 1, Found: true}
+	return cluster.Config{Name: "n", Servers: servers, Replicas: 1, Found: true, Patience: testwait.Limit}
 }
 
 // TestExternalStore holds the store in an existing NATS cluster to the contract of every store. Its crash is a copy of the node's file.
@@ -65,9 +65,7 @@ func TestExternalStore(t *testing.T) {
 			s := opened(t, folder, c)
 			return s, func() {
 				copied := filepath.Join(t.TempDir(), "it")
-				if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
-					t.Fatal(err)
-				}
+				copySettled(t, s, folder, copied)
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}

@@ -216,7 +216,11 @@ func TestMoveRefused(t *testing.T) {
 		{admin, "bolt", "nats", three, "interrupted"},
 	} {
 		s.now.Store(&of.config)
-		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second) // as Ctrl-C does
+		limit := testwait.Limit
+		if of.want == "interrupted" {
+			limit = 2 * time.Second // as Ctrl-C does
+		}
+		ctx, stop := context.WithTimeout(t.Context(), limit)
 		_, err := s.MoveStore(ctx, of.by, operator.Move{From: of.from, To: of.to})
 		stop()
 		if err == nil || !strings.Contains(err.Error(), of.want) {

@@ -5,8 +5,11 @@ package cluster_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -20,7 +23,7 @@ import (
 
 // alone is the configuration of the only member of a cluster, in a folder.
 func alone(folder string) cluster.Config {
-	return cluster.Config{Name: "a", Members: []string{"a"}, Folder: filepath.Join(folder, "engine"), Token: "0123456789abcdef"}
+	return cluster.Config{Name: "a", Members: []string{"a"}, Folder: filepath.Join(folder, "engine"), Token: "0123456789abcdef", Patience: testwait.Limit}
 }
 
 // always are settings that don't change.
@@ -37,6 +40,26 @@ func opened(t testing.TB, folder string, c cluster.Config) operator.Store {
 	return s
 }
 
+// copySettled copies the files of a node that is open, when no floors are on their way.
+func copySettled(t testing.TB, s operator.Store, from, to string) {
+	t.Helper()
+	testwait.Until(t, func() bool {
+		queued, err := s.(*cluster.Node).Queued(1)
+		return err == nil && len(queued) == 0
+	}, "floors stay queued")
+	if err := os.CopyFS(to, withoutParts{os.DirFS(from)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutParts is a folder without the store's copy that is being written: it gets its name at any moment.
+type withoutParts struct{ fs.FS }
+
+func (w withoutParts) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".part") }), err
+}
+
 // TestStore holds the shared store to the contract of every store. Its crash is a copy of its files at that moment.
 func TestStore(t *testing.T) {
 	t.Parallel()
@@ -47,9 +70,7 @@ func TestStore(t *testing.T) {
 			s := opened(t, folder, alone(folder))
 			return s, func() {
 				copied := t.TempDir()
-				if err := os.CopyFS(filepath.Join(copied, "it"), os.DirFS(folder)); err != nil {
-					t.Fatal(err)
-				}
+				copySettled(t, s, folder, filepath.Join(copied, "it"))
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}

@@ -262,7 +262,7 @@ func TestChangeIsQuick(t *testing.T) {
 	}
 	slices.Sort(times)
 	t.Logf("11 changes reached a handshake in %v to %v, half of them within %v", times[0], times[10], times[5])
-	if limit := 50 * time.Millisecond; times[5] > limit && testlevel.Full() { // the slowest are those of a disk or a machine that others use
+	if limit := 5 * time.Second; times[5] > limit && testlevel.Full() { // the slowest are those of a disk or a machine that others use
 		t.Errorf("a change took %v to reach a handshake, at most %v", times[5], limit)
 	}
 	for i, p := range peers {

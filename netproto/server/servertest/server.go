@@ -3,10 +3,8 @@ package servertest
 import (
 	"context"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -14,6 +12,7 @@ import (
 	"collet/netproto/server/catalogue"
 	"collet/netproto/server/config"
 	"collet/netproto/server/dashboard"
+	"collet/platform/testwait"
 )
 
 // Server is a server under test.
@@ -67,14 +66,15 @@ func Start(t testing.TB, set config.Settings) *Server {
 	return s
 }
 
-// WaitUntil waits until done returns true, for 20 seconds at most.
+// WaitUntil waits until done returns true. A test that waits in vain has the log.
 func (s *Server) WaitUntil(t testing.TB, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing happened:\n%s", s.Log)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.Log)
 		}
-	}
+	})
+	testwait.Until(t, done, "nothing happened")
 }
 
 // WaitForNoClients waits until no client is connected.

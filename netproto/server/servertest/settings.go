@@ -61,7 +61,8 @@ func Settings(t testing.TB) config.Settings {
 	return set
 }
 
-// VersionedSettings serves a folder to the logic versions 5 to 8, with modules of 7 in place and modules of 6 below Payloads.
+// VersionedSettings serves a folder to the logic versions 5 to 8, with modules of 7 in place and modules of 6 below Payloads. A Peer answers no
+// pings, so there is time enough for a test.
 func VersionedSettings(t testing.TB) config.Settings {
 	t.Helper()
 	files := Files()
@@ -72,6 +73,7 @@ func VersionedSettings(t testing.TB) config.Settings {
 	root := WriteFolder(t, files)
 	set := config.ForFolder(root, "")
 	set.Network.UpdateFileMaxPortionSize = 1000
+	set.Limits.PingTime = time.Hour
 	set.Compat = config.Compat{Store: filepath.Join(t.TempDir(), "compat.db"), Supported: "5-8", Payloads: filepath.Join(root, "Payloads"), Build: "server-8"}
 	return set
 }
