@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -64,7 +65,10 @@ func waitGone(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	pid, err := strconv.Atoi(found[len(found)-1][1])
 	testscripts.Check(ts, err)
-	testscripts.Wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+	testscripts.Wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return syscall.Kill(pid, 0) == syscall.ESRCH || strings.Contains(string(stat), ") Z ") // ended, and not yet taken note of
+	})
 }
 
 var hostStarted = regexp.MustCompile(`"pid":(\d+).*"message":"collet-client starts"`)

@@ -125,7 +125,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		ranges = append(ranges, download.Range{Start: i * 100_000, End: i*100_000 + 100})
 	}
 	checkRanges(t, f, data, ranges)
-	if n := count(); n > 4 {
+	if n := count(); n > 10 { // each request that is given up, as a slow one is, costs one
 		t.Errorf("%d connections for 2 requests at a time", n)
 	}
 }

@@ -107,8 +107,9 @@ func play(ctx context.Context, v *View, scene string, texts assets.Texts) string
 		action, err := v.Ask(ctx, ComposeEnd(e, fullInfo(e), texts))
 		return fmt.Sprint(action, " ", err)
 	case "toast":
-		pressed := v.Toast(ctx, ComposeToast(*sampleDifferences(), texts))
-		return fmt.Sprint("pressed ", pressed)
+		toast := ComposeToast(*sampleDifferences(), texts)
+		toast.Shown = 20 * time.Second // its time begins before there is a window
+		return fmt.Sprint("pressed ", v.Toast(ctx, toast))
 	case "busy":
 		v.Follow(ctx, newFakeUpdate(update.Status{Phase: update.Connecting, Attempt: 1}))
 	case "note":
