@@ -16,6 +16,7 @@ import (
 
 	"collet/build/qa/screen"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 	"collet/runtime/abi"
 )
 
@@ -184,11 +185,16 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	stood, _ := middleOf(before, player)
-	g.hold(t, "Right", "0.3")
-	stands, _ := middleOf(g.shot(t, "after"), player)
-	if stands.X < stood.X+20 || stands.Y != stood.Y {
-		t.Errorf("the player stood at %v and after steering to the right at %v", stood, stands)
-	}
+	g.drive(t, "mousemove", "100", "100", "windowfocus", g.window.ID, "keydown", "Right")
+	testwait.Until(t, func() bool {
+		picture, err := g.screen.Shot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stands, _ := middleOf(picture.SubImage(g.window.Bounds), player)
+		return stands.X >= stood.X+20 && stands.Y == stood.Y
+	}, "the player does not go to the right")
+	g.drive(t, "keyup", "Right")
 	if err := g.screen.Key(t.Context(), g.window, "Escape"); err != nil {
 		t.Fatal(err)
 	}
