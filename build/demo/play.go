@@ -17,9 +17,9 @@ const (
 	// midway is the part of the packs' bytes after which the splash is photographed.
 	midway = 0.4
 	// windowWait is how long the game's window may take to be found once the game says that it shows it.
-	windowWait = 15 * time.Second
+	windowWait = time.Minute
 	// drawWait is how long the window may take to have something in it.
-	drawWait = 5 * time.Second
+	drawWait = time.Minute
 )
 
 // play follows the client until the game of release 2 is up, checks everything, and sees the game to its end.

@@ -123,8 +123,8 @@ func (g *guest) play(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		err = fmt.Errorf("release 1 does not end: %w", ctx.Err())
 	}
-	if code := client.Code(); err == nil && code != 0 {
-		err = fmt.Errorf("release 1 ended with code %d, want 0", code)
+	if err == nil && client.Code() != 0 {
+		err = fmt.Errorf("release 1 ended with code %d, want 0", client.Code())
 	}
 	if err == nil {
 		err = g.games.checkGame(ctx, g.tell, "release 1", filepath.Join(g.layout.Guest(), game+".log"), guestLogic)

@@ -213,12 +213,12 @@ func TestRealPlays(t *testing.T) {
 // TestRealHangs checks that a client that hangs in recovery is killed and reported.
 func TestRealHangs(t *testing.T) {
 	testlevel.Slow(t)
-	l, err := openLab(t, "brief hanging", func(o *qa.LabOptions) { o.Limit = 2 * time.Second })
+	l, err := openLab(t, "brief hanging", func(o *qa.LabOptions) { o.Limit = 15 * time.Second })
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := tried(t, l, qa.RealOptions{Kills: 1, Depth: 1})
-	if r.Count().Violations != 1 || !strings.Contains(details(r), "did not end within 2s and was killed") {
+	if r.Count().Violations != 1 || !strings.Contains(details(r), "did not end within 15s and was killed") {
 		t.Errorf("%v\n%s", r.Count(), details(r))
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"collet/platform/testwait"
 )
 
 // webs finds the web server of a script by its work folder.
@@ -76,10 +78,7 @@ func feed(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func origin(ts *testscript.TestScript, _ bool, args []string) {
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	Check(ts, err)
-	address := probe.Addr().String()
-	Check(ts, probe.Close())
+	address := testwait.FreeAddress(ts)
 	settings, err := os.OpenFile(filepath.Join(ts.MkAbs(args[0]), "server.toml"), os.O_APPEND|os.O_WRONLY, 0)
 	Check(ts, err)
 	_, err = fmt.Fprintf(settings, "Operations.HTTPAddress = %q\n", address)

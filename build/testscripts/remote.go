@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"collet/build/demo"
+	"collet/platform/testwait"
 )
 
 func (s *Stage) games(ts *testscript.TestScript, _ bool, args []string) {
@@ -22,11 +23,9 @@ func (s *Stage) games(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func desk(ts *testscript.TestScript, _ bool, _ []string) {
-	probe, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(testwait.FreeAddress(ts))
 	Check(ts, err)
-	port := probe.LocalAddr().(*net.UDPAddr).Port
-	Check(ts, probe.Close())
-	ts.Setenv("DESK", fmt.Sprintf("localhost:%d", port))
+	ts.Setenv("DESK", "localhost:"+port)
 	ts.Setenv("COLLET_REMOTE_LISTEN", ts.Getenv("DESK"))
 	ts.Setenv("COLLET_REMOTE_STATE", ts.MkAbs("s"))
 }

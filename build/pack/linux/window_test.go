@@ -38,9 +38,11 @@ func TestWindow(t *testing.T) {
 		t.Fatalf("the desktop runs %q", words)
 	}
 	words[len(words)-1] = "lathe://join/7"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	server := w.offer(t, 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(root, words[0]), append([]string{"--trust", "sha256", "--server", w.offer(t, 2)}, words[1:]...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(root, words[0]), append([]string{"--trust", "sha256", "--server", server}, words[1:]...)...)
+	cmd.WaitDelay = 10 * time.Second // the game may hold the output
 	cmd.Env = append(display.Environ(), "HOME="+ada.home, "XDG_DATA_HOME=", "LANG=C")
 	said := new(strings.Builder)
 	cmd.Stdout, cmd.Stderr = said, said
