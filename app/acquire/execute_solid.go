@@ -428,7 +428,7 @@ type solidWriter struct {
 	members []solid.Member // those that are not complete
 	at      int64          // bytes of the group before the first of members
 	written int64          // bytes of the first of members
-	open    *filler        // of the first of members; nil if it is not wanted, or nothing of it is written
+	open    *filler        // of the first of members; nil if it is not wanted, or not begun
 	from    io.ReaderAt    // the group
 	page    []byte         // for what is delivered at once; nil before the first use
 
@@ -446,11 +446,11 @@ func (w *solidWriter) write(ctx context.Context, done int64) error {
 		if m.IsForm() && end < w.at+m.Size {
 			return nil
 		}
-		if b := w.wanted(m); w.written == 0 && b != nil {
+		if b := w.wanted(m); w.written == 0 && w.open == nil && b != nil {
 			w.open = w.e.fillNext(b, false)
 		}
-		err := w.deliver(ctx, m, w.at+w.written, end)
-		if w.written = end - w.at; err == nil && w.written < m.Size {
+		reached, err := w.deliver(ctx, m, w.at+w.written, end)
+		if w.written = reached - w.at; err == nil && w.written < m.Size {
 			return nil
 		}
 		if err := w.finish(ctx, err); err != nil {
@@ -461,31 +461,37 @@ func (w *solidWriter) write(ctx context.Context, done int64) error {
 	return nil
 }
 
-// deliver writes the bytes of a member from one place in the group to another, if its content is open. Of a form these are all, and the
-// content is made from it.
-func (w *solidWriter) deliver(ctx context.Context, m solid.Member, from, to int64) error {
+// deliver writes the bytes of a member from one place in the group to another, if its content is open, and returns the place that it has
+// reached: a call that is not complete stays for the next time. Of a form these are all bytes, and the content is made from it.
+func (w *solidWriter) deliver(ctx context.Context, m solid.Member, from, to int64) (int64, error) {
 	switch {
 	case w.open == nil:
-		return nil
+		return to, nil
 	case m.IsForm():
-		return deflate.Rebuild(ctx, w.open, io.NewSectionReader(w.from, from, m.Size), m.Size, w.open.blob.size, m.Recipe)
+		return to, deflate.Rebuild(ctx, w.open, io.NewSectionReader(w.from, from, m.Size), m.Size, w.open.blob.size, m.Recipe)
 	case w.page == nil:
 		w.page = make([]byte, deliverStep)
 	}
 	for from < to {
 		if err := ctx.Err(); err != nil {
-			return err
+			return from, err
 		}
 		page := w.page[:min(deliverStep, to-from)]
 		if _, err := w.from.ReadAt(page, from); err != nil {
-			return err
+			return from, err
+		}
+		if m.Calls {
+			page = page[:solid.DecodeCalls(page, from-w.at, m.Size)]
+		}
+		if len(page) == 0 {
+			break
 		}
 		if _, err := w.open.Write(page); err != nil {
-			return err
+			return from, err
 		}
 		from += int64(len(page))
 	}
-	return nil
+	return from, nil
 }
 
 // wanted is the blob of a member; nil if it is not wanted.

@@ -65,6 +65,57 @@ func deflatedFile(t *testing.T) (file, form []byte, recipe deflate.Recipe) {
 	return file, plain.Bytes(), recipe
 }
 
+// writing is a fetch of contents that are in one group.
+func writing(to *keeper, contents ...[]byte) *executing {
+	var wants []update.Want
+	var form solid.Form
+	for _, data := range contents {
+		sum, size := release.ObjectOf(data).Sum, int64(len(data))
+		wants = append(wants, update.WantFrom(release.File{Size: size, Digest: sum}, 0))
+		form.Contents = append(form.Contents, solid.Content{Sum: sum, Size: size})
+	}
+	e := &executing{planning{
+		resources: &resources{o: Options{Log: zerolog.Nop()}, progress: &progress{report: Report{Bytes: map[Strategy]int64{}}}, failures: failures{}},
+		delivery:  newDelivery(wants, to),
+	}}
+	e.solid.form = form
+	return e
+}
+
+// TestSolidWriterCalls has a call at each place relative to the end of what is decoded, and to the end of a step of delivery.
+func TestSolidWriterCalls(t *testing.T) {
+	t.Parallel()
+	for shift := range 6 {
+		code, note := make([]byte, deliverStep+shift), []byte("a note behind the code")
+		code[0] = 0xe8 // the first byte can't be delivered alone
+		for len(code) < 2*deliverStep {
+			code = append(code, 0xe8, byte(len(code)), 1, 0, 0)
+		}
+		coded := bytes.Clone(code)
+		solid.EncodeCalls(coded)
+		if bytes.Equal(coded, code) {
+			t.Fatal("no call was translated")
+		}
+		data := append(coded, note...)
+		for _, steps := range [][]int{
+			{1, deliverStep - 1, deliverStep, deliverStep + shift + 1, deliverStep + shift + 2, deliverStep + 7777, len(code) - 1, len(code) + 1, len(data)},
+			{len(data)},
+		} {
+			to := &keeper{data: map[int][]byte{}}
+			w := &solidWriter{e: writing(to, code, note), members: []solid.Member{{Content: 0, Size: int64(len(code)), Calls: true}, {Content: 1, Size: int64(len(note))}}}
+			w.from = bytes.NewReader(data)
+			for _, n := range steps {
+				if err := w.write(t.Context(), int64(n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(to.data[0], code) || !bytes.Equal(to.data[1], note) {
+				t.Errorf("shift %d, %d steps: %d and %d bytes, or others", shift, len(steps), len(to.data[0]), len(to.data[1]))
+			}
+		}
+	}
+}
+
 // TestSolidWriterForms: a form that does not make its content fails alone, and the disk's errors end the writing.
 func TestSolidWriterForms(t *testing.T) {
 	t.Parallel()
@@ -94,15 +145,8 @@ func TestSolidWriterForms(t *testing.T) {
 		{"more streams", two, form, nil, false},
 		{"a full disk", recipe, form, &update.Fault{Cause: update.DiskFull, Err: full}, false},
 	} {
-		want := func(data []byte) update.Want {
-			return update.WantFrom(release.File{Size: int64(len(data)), Digest: release.ObjectOf(data).Sum}, 0)
-		}
 		to := &keeper{data: map[int][]byte{}, err: test.disk}
-		e := &executing{planning{
-			resources: &resources{o: Options{Log: zerolog.Nop()}, progress: &progress{report: Report{Bytes: map[Strategy]int64{}}}, failures: failures{}},
-			delivery:  newDelivery([]update.Want{want(file), want(note)}, to),
-		}}
-		e.solid.form.Contents = []solid.Content{{Sum: release.ObjectOf(file).Sum, Size: int64(len(file))}, {Sum: release.ObjectOf(note).Sum, Size: int64(len(note))}}
+		e := writing(to, file, note)
 		w := &solidWriter{e: e, members: []solid.Member{{Content: 0, Size: int64(len(form)), Recipe: test.recipe}, {Content: 1, Size: int64(len(note))}}}
 		data := append(bytes.Clone(test.form), note...)
 		w.from = bytes.NewReader(data)

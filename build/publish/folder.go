@@ -149,7 +149,7 @@ func (f *Folder) assemble() {
 	f.patches = &patchMaker{store: f.store, meter: f.meter, workers: f.options.Workers, memory: f.settings.PatchMemory << 20}
 	f.solids = &solidMaker{
 		store: f.store, releases: f.releases, meter: f.meter, workers: f.workers, memory: f.settings.PatchMemory << 20, made: map[string][]release.Object{},
-		forms: map[release.Digest]expansion{},
+		examined: map[examinedContent]stretch{},
 	}
 	f.heads = &headWriter{store: f.store, releases: f.releases}
 	f.sequels = &sequelFiles{releases: f.releases}

@@ -10,6 +10,7 @@ import (
 
 	"collet/build/advice"
 	"collet/build/publish/cache"
+	"collet/build/publish/check"
 	"collet/build/publish/parallel"
 	"collet/netproto/deflate"
 	"collet/netproto/release"
@@ -41,14 +42,21 @@ type solidMaker struct {
 	workers  int
 	memory   int64 // in bytes, at most, beside one group
 	effort   solid.Effort
-	made     map[string][]release.Object  // parts by groupKey, of this process
-	forms    map[release.Digest]expansion // of contents that were examined, of this process
+	made     map[string][]release.Object // parts by groupKey, of this process
+	examined map[examinedContent]stretch // of this process
 }
 
-// expansion is the form of a content. The size is 0 for a content without one.
-type expansion struct {
+// examinedContent is a content whose stretch is known. Only resources have forms.
+type examinedContent struct {
+	sum      release.Digest
+	resource bool
+}
+
+// stretch is how a content goes into a group: as it is, as its form, or with translated calls.
+type stretch struct {
 	recipe deflate.Recipe
-	size   int64 // bytes
+	size   int64 // of the form in bytes; 0 without one
+	calls  bool  // not of a form
 }
 
 // SolidSummary is the solid form of a release. It is zero for a release without one.
@@ -76,7 +84,7 @@ func (m *solidMaker) announce(ctx context.Context, b *blobs, h *release.Head, to
 	}
 	groups, err := m.plan(ctx, b, contents, to)
 	if err != nil {
-		return s, advice.Because(err, room(err), "find what is deflated in release %d for %s", h.Number, h.Target)
+		return s, advice.Because(err, room(err), "examine the contents of release %d for %s", h.Number, h.Target)
 	}
 	if err := m.packAll(ctx, b, contents, groups, &s); err != nil {
 		return s, advice.Because(err, room(err), "pack the contents of release %d for %s together", h.Number, h.Target)
@@ -103,37 +111,47 @@ func (m *solidMaker) plan(ctx context.Context, b *blobs, contents []solid.Conten
 	for _, g := range earlier.Groups {
 		for _, member := range g.Members {
 			if member.IsForm() {
-				m.forms[earlier.Contents[member.Content].Sum] = expansion{member.Recipe, member.Size}
+				m.examined[examinedContent{earlier.Contents[member.Content].Sum, true}] = stretch{recipe: member.Recipe, size: member.Size}
 			}
 		}
 	}
-	return solid.Plan(contents, earlier, func(c solid.Content) (deflate.Recipe, int64, error) {
-		form, known := m.forms[c.Sum]
-		if !known && c.Resource {
-			var err error
-			if form, err = m.examine(ctx, b, c); err != nil {
-				return deflate.Recipe{}, 0, err
+	return solid.Plan(contents, earlier, func(c solid.Content, member *solid.Member) (err error) {
+		key := examinedContent{c.Sum, c.Resource}
+		s, known := m.examined[key]
+		if !known {
+			if s, err = m.examine(ctx, b, c); err != nil {
+				return err
 			}
-			m.forms[c.Sum] = form
+			m.examined[key] = s
 		}
-		return form.recipe, form.size, nil
+		if member.Calls = s.calls; s.size > 0 {
+			member.Recipe, member.Size = s.recipe, s.size
+		}
+		return nil
 	})
 }
 
 // minFormGain is by how much larger than its content a form is at least, in percent: below it inflating gains little.
 const minFormGain = 2
 
-// examine finds the form of a content.
-func (m *solidMaker) examine(ctx context.Context, b *blobs, c solid.Content) (form expansion, err error) {
+// examine decides how a content goes into a group. Programs for x86 have calls, also those of a game that is a program, which are resources.
+func (m *solidMaker) examine(ctx context.Context, b *blobs, c solid.Content) (s stretch, err error) {
 	in, err := b.openBlob(ctx, c.Sum)
 	if err != nil {
-		return form, err
+		return s, err
 	}
-	form.recipe, form.size, err = deflate.AnalyzeForm(ctx, in, c.Size, solid.MaxGroup, m.workers)
-	if form.size < c.Size+c.Size*minFormGain/100 {
-		form = expansion{}
+	if c.Resource {
+		s.recipe, s.size, err = deflate.AnalyzeForm(ctx, in, c.Size, solid.MaxGroup, m.workers)
+		if s.size < c.Size+c.Size*minFormGain/100 {
+			s = stretch{}
+		}
 	}
-	return form, errors.Join(err, in.Close())
+	if err == nil && s.size == 0 {
+		head := make([]byte, min(c.Size, check.HeadSize))
+		_, err = io.ReadFull(io.NewSectionReader(in, 0, c.Size), head)
+		s.calls = check.IsX86(head)
+	}
+	return s, errors.Join(err, in.Close())
 }
 
 // earlier is the solid form of the last release before an entry, as far as its parts exist. A damaged one is passed over.
@@ -203,7 +221,7 @@ func (m *solidMaker) packAll(ctx context.Context, b *blobs, contents []solid.Con
 	return err
 }
 
-// groupKey identifies the parts of a group by all that they depend on: its contents, their forms and the effort.
+// groupKey identifies the parts of a group by all that they depend on: its contents, their forms and calls, and the effort.
 func (m *solidMaker) groupKey(contents []solid.Content, g solid.Group) string {
 	h := release.SHA256.NewHash()
 	fmt.Fprintln(h, "effort", m.effort)
@@ -211,6 +229,9 @@ func (m *solidMaker) groupKey(contents []solid.Content, g solid.Group) string {
 		io.WriteString(h, contents[member.Content].Sum.Hex())
 		if member.IsForm() {
 			h.Write(member.Recipe.Append(nil))
+		}
+		if member.Calls {
+			io.WriteString(h, "calls")
 		}
 	}
 	return "solid " + release.SHA256.SumOf(h).Hex()
@@ -269,7 +290,7 @@ func (m *solidMaker) recorded(key string) []release.Object {
 	return parts
 }
 
-// readGroup reads the contents of a group and checks their digests.
+// readGroup reads the stretches of a group, and checks the digests of their contents.
 func readGroup(ctx context.Context, b *blobs, contents []solid.Content, g solid.Group) ([]byte, error) {
 	data := make([]byte, 0, g.Size())
 	for _, member := range g.Members {
@@ -284,6 +305,9 @@ func readGroup(ctx context.Context, b *blobs, contents []solid.Content, g solid.
 			err = readForm(ctx, data[at:], in, c, member.Recipe)
 		} else if _, err = io.ReadFull(io.NewSectionReader(in, 0, c.Size), data[at:]); err == nil && release.ObjectOf(data[at:]).Sum != c.Sum {
 			err = errDiffers
+		}
+		if err == nil && member.Calls {
+			solid.EncodeCalls(data[at:])
 		}
 		if e := in.Close(); err == nil {
 			err = e

@@ -3,6 +3,8 @@ package publish_test
 import (
 	"bytes"
 	"context"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,6 +83,9 @@ func (s *fixture) checkGroup(t *testing.T, form solid.Form, g solid.Group) (righ
 			var content bytes.Buffer
 			must(t, deflate.Rebuild(t.Context(), &content, bytes.NewReader(data), m.Size, form.Contents[m.Content].Size, m.Recipe))
 			data = content.Bytes()
+		}
+		if m.Calls && solid.DecodeCalls(data, 0, m.Size) != len(data) {
+			t.Errorf("content %d is not decoded to its end", m.Content)
 		}
 		if release.ObjectOf(data).Sum == form.Contents[m.Content].Sum {
 			right++
@@ -293,6 +298,41 @@ func TestSequelForNewPlayers(t *testing.T) {
 	})
 	if names := s.first(t); len(names) != 3 {
 		t.Errorf("offered to a half: %q", names)
+	}
+}
+
+// TestSolidCalls: a program for x86 is in its group with translated calls, and one for another processor as it is.
+func TestSolidCalls(t *testing.T) {
+	t.Parallel()
+	program := func(machine elf.Machine) string {
+		head := append([]byte(elf.ELFMAG), byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT))
+		head = append(head, make([]byte, 18-len(head))...)
+		code := binary.LittleEndian.AppendUint16(head, uint16(machine))
+		for i := range 5000 {
+			code = append(code, prose(uint64(i), 11)...)
+			code = binary.LittleEndian.AppendUint32(append(code, 0xe8), uint32(40-len(code)))
+		}
+		return string(code)
+	}
+	s, sizes := newFixture(t), map[elf.Machine]int64{}
+	for number, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_AARCH64} {
+		files := manyFiles(1).with(tree{"PlatformBinaries/Linux-x64/Lathe.so": program(machine), "Resources/Tool.so": program(machine) + "!"})
+		s.publish(game(t, files), publish.Request{Effort: publish.EffortFast})
+		calls, form := 0, s.form(t, linux, uint64(number)+1)
+		for _, g := range form.Groups {
+			for _, m := range g.Members {
+				if m.Calls {
+					calls++
+				}
+			}
+			sizes[machine] = g.Packed() // the module's is the last one
+		}
+		if want := map[elf.Machine]int{elf.EM_X86_64: 2}[machine]; calls != want {
+			t.Errorf("%v: %d contents with calls, want %d", machine, calls, want)
+		}
+	}
+	if x, arm := sizes[elf.EM_X86_64], sizes[elf.EM_AARCH64]; x > arm*9/10 {
+		t.Errorf("%d bytes with translated calls, %d without", x, arm)
 	}
 }
 

@@ -8,7 +8,8 @@
 // contents are still in the set (Plan), so that a change costs what the changed files cost.
 //
 // A deflated content may be in its group as its form (package deflate), from which its recipe makes it again. Deflated bytes hide repetitions, so
-// packing the form costs about as many bytes as if the archive had stored its files without compression.
+// packing the form costs about as many bytes as if the archive had stored its files without compression. A program for x86 may be in its group
+// with translated calls (EncodeCalls), which takes about 4 percent fewer bytes.
 //
 // All input is untrusted: every number is capped before memory is allocated, and a malformed part or index is an *Error. A decoder holds the
 // last bytes of its group, as many as its caller chooses, and some 20 MB; a scratch file has those before. docs/RELEASE-FORMAT.md has the layouts.

@@ -15,9 +15,11 @@ import (
 const (
 	// indexMagic begins an index; a byte with the version follows. A client that does not know it ignores the solid form.
 	indexMagic = "CI"
-	// plainVersion is the version of an index without forms, and formVersion of one with forms of deflated contents.
+	// plainVersion is the version of an index without forms, formVersion of one with forms of deflated contents, and callVersion of one
+	// with contents whose calls are translated, and maybe forms.
 	plainVersion = 1
 	formVersion  = 2
+	callVersion  = 3
 	// MaxIndex is the size of the largest index in bytes: 300 000 parts or runs. It is held in memory.
 	MaxIndex = 12 << 20
 	// maxGroups is the largest number of groups: 2 TiB of contents.
@@ -72,6 +74,8 @@ type Member struct {
 	Size    int64 // bytes of the stretch
 	// Recipe makes the content from its form, if the stretch is that; see package deflate. The zero value: it is the content itself.
 	Recipe deflate.Recipe
+	// Calls says that the stretch is the content after EncodeCalls. A form has none.
+	Calls bool
 }
 
 // IsForm reports whether the stretch is the form of a content.
@@ -145,25 +149,43 @@ func EncodeIndex(groups []Group) []byte {
 	return b
 }
 
-// appendForms appends the version, and the forms if there are any, in the order of their contents.
+// appendForms appends the version, and the contents that are not in their groups as they are, in the order of their contents.
 func appendForms(b []byte, groups []Group) []byte {
-	var forms []Member
+	var forms, calls []Member
 	for _, g := range groups {
 		for _, m := range g.Members {
-			if m.IsForm() {
+			switch {
+			case m.IsForm():
 				forms = append(forms, m)
+			case m.Calls:
+				calls = append(calls, m)
 			}
 		}
 	}
-	if len(forms) == 0 {
-		return append(b, plainVersion)
+	version := byte(plainVersion)
+	switch {
+	case len(calls) > 0:
+		version = callVersion
+	case len(forms) > 0:
+		version = formVersion
 	}
-	slices.SortFunc(forms, func(a, b Member) int { return cmp.Compare(a.Content, b.Content) })
-	b = binary.AppendUvarint(append(b, formVersion), uint64(len(forms)))
+	if b = append(b, version); version == plainVersion {
+		return b
+	}
+	b = appendList(b, forms, func(b []byte, m Member) []byte { return m.Recipe.Append(binary.AppendUvarint(b, uint64(m.Size))) })
+	if version == callVersion {
+		b = appendList(b, calls, func(b []byte, _ Member) []byte { return b })
+	}
+	return b
+}
+
+// appendList appends a list of contents: for each, its distance to the one before, and what add appends.
+func appendList(b []byte, list []Member, add func([]byte, Member) []byte) []byte {
+	slices.SortFunc(list, func(a, b Member) int { return cmp.Compare(a.Content, b.Content) })
+	b = binary.AppendUvarint(b, uint64(len(list)))
 	before := -1
-	for _, m := range forms {
-		b = binary.AppendUvarint(b, uint64(m.Content-before-1))
-		b = m.Recipe.Append(binary.AppendUvarint(b, uint64(m.Size)))
+	for _, m := range list {
+		b = add(binary.AppendUvarint(b, uint64(m.Content-before-1)), m)
 		before = m.Content
 	}
 	return b
@@ -196,14 +218,14 @@ func runsOf(members []Member) (runs []run) {
 // ParseIndex reads an index for the contents of a set. A malformed one, or one of another version, is an *Error.
 func ParseIndex(data []byte, contents []Content) ([]Group, error) {
 	rest, known := bytes.CutPrefix(data, []byte(indexMagic))
-	if len(data) > MaxIndex || !known || len(rest) == 0 || rest[0] != plainVersion && rest[0] != formVersion {
+	if len(data) > MaxIndex || !known || len(rest) == 0 || rest[0] < plainVersion || rest[0] > callVersion {
 		return nil, fault("an index that this version doesn't know")
 	}
-	p := &indexReader{contents: contents, taken: make([]bool, len(contents)), forms: map[int]Member{}}
+	p := &indexReader{contents: contents, taken: make([]bool, len(contents)), changed: map[int]Member{}}
 	version, rest := rest[0], rest[1:]
-	if version == formVersion {
+	if version > plainVersion {
 		var err error
-		if rest, err = p.readForms(rest); err != nil {
+		if rest, err = p.readForms(rest, version); err != nil {
 			return nil, err
 		}
 	}
@@ -223,9 +245,9 @@ func ParseIndex(data []byte, contents []Content) ([]Group, error) {
 	if p.r.Len() > 0 {
 		return nil, fault("bytes behind the end of an index")
 	}
-	for content := range p.forms {
+	for content := range p.changed {
 		if !p.taken[content] {
-			return nil, fault("a form of a content that is in no group")
+			return nil, fault("a form or calls of a content that is in no group")
 		}
 	}
 	return groups, nil
@@ -235,37 +257,65 @@ type indexReader struct {
 	r        *bytes.Reader
 	contents []Content
 	taken    []bool
-	forms    map[int]Member // by content
+	changed  map[int]Member // contents that are not in their groups as they are, by their place
 	next     int
 }
 
-// readForms reads the forms and returns the bytes behind them.
-func (p *indexReader) readForms(b []byte) ([]byte, error) {
-	r := bytes.NewReader(b)
-	count, err := number(r, "number of forms", int64(len(p.contents)))
-	if err == nil && count == 0 {
-		err = fault("no forms in an index with forms")
-	}
-	before := int64(-1)
-	for ; count > 0 && err == nil; count-- {
-		var gap, size int64
-		if gap, err = number(r, "content of a form", int64(len(p.contents))); err != nil {
-			break
-		}
-		if before += gap + 1; before >= int64(len(p.contents)) {
-			return nil, fault("a form of a content that the set does not have")
-		}
-		if size, err = number(r, "size of a form", MaxGroup); err != nil {
-			break
+// readForms reads the forms, and with callVersion the contents with calls. It returns the bytes behind them.
+func (p *indexReader) readForms(b []byte, version byte) ([]byte, error) {
+	rest, forms, err := p.readList(b, "form", func(b []byte, m Member) (Member, []byte, error) {
+		r := bytes.NewReader(b)
+		size, err := number(r, "size of a form", MaxGroup)
+		if err != nil {
+			return m, nil, err
 		}
 		recipe, rest, bad := deflate.ReadRecipe(b[len(b)-r.Len():])
 		if bad != nil || !recipe.Expands() || size == 0 {
-			return nil, &Error{What: "a form", Err: bad}
+			return m, nil, &Error{What: "a form", Err: bad}
 		}
-		p.forms[int(before)] = Member{int(before), size, recipe}
-		r = bytes.NewReader(rest)
+		m.Size, m.Recipe = size, recipe
+		return m, rest, nil
+	})
+	calls := 0
+	if err == nil && version == callVersion {
+		rest, calls, err = p.readList(rest, "content with calls", func(b []byte, m Member) (Member, []byte, error) {
+			m.Calls = true
+			return m, b, nil
+		})
 	}
-	return b[len(b)-r.Len():], err
+	if err == nil && (version == formVersion && forms == 0 || version == callVersion && calls == 0) {
+		err = fault("an index of version %d with nothing that needs it", version)
+	}
+	return rest, err
+}
+
+// readList reads a list of contents to changed. read reads what follows each of them.
+func (p *indexReader) readList(b []byte, what string, read func([]byte, Member) (Member, []byte, error)) (rest []byte, count int, err error) {
+	listed := func(what string) (n int64, err error) {
+		r := bytes.NewReader(b)
+		n, err = number(r, what, int64(len(p.contents)))
+		b = b[len(b)-r.Len():]
+		return n, err
+	}
+	n, err := listed("number of entries: " + what)
+	before := int64(-1)
+	for range n {
+		gap, err := listed("place of a " + what)
+		if err != nil {
+			return nil, 0, err
+		}
+		if before += gap + 1; before >= int64(len(p.contents)) {
+			return nil, 0, fault("a %s at a place that the set does not have", what)
+		}
+		at := int(before)
+		if _, twice := p.changed[at]; twice {
+			return nil, 0, fault("a content with a form and with calls")
+		}
+		if p.changed[at], b, err = read(b, Member{Content: at, Size: p.contents[at].Size}); err != nil {
+			return nil, 0, err
+		}
+	}
+	return b, int(n), err
 }
 
 func (p *indexReader) group() (g Group, err error) {
@@ -310,8 +360,8 @@ func (p *indexReader) run(g *Group, count, left int64) (int64, error) {
 			return left, fault("a content that is in two places")
 		}
 		p.taken[i] = true
-		m, expanded := p.forms[i]
-		if !expanded {
+		m, changed := p.changed[i]
+		if !changed {
 			m = Member{Content: i, Size: p.contents[i].Size}
 		}
 		g.Members = append(g.Members, m)

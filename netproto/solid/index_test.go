@@ -121,6 +121,43 @@ func TestIndexForms(t *testing.T) {
 	}
 }
 
+// TestIndexCalls has contents with translated calls, beside a form or alone. Their index has a third version.
+func TestIndexCalls(t *testing.T) {
+	t.Parallel()
+	contents := solid.Contents(set(map[string]int64{"a": 10, ":b": 20, ":c": 30}))
+	recipe, _, err := deflate.ReadRecipe([]byte("\x01\x01\x19"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := solid.Group{Members: []solid.Member{{Content: 2, Size: 30, Calls: true}, {Content: 1, Size: 20, Calls: true}}, Parts: parts(3)}
+	form := solid.Group{Members: []solid.Member{{Content: 0, Size: 11, Recipe: recipe}}, Parts: parts(9)}
+	for name, test := range map[string]struct {
+		groups []solid.Group
+		want   string
+	}{
+		"alone":         {[]solid.Group{called}, "434903" + "00" + "02" + "01" + "00" + "01" + "02"},
+		"beside a form": {[]solid.Group{called, form}, "434903" + "01" + "00" + "0b" + "010119" + "02" + "01" + "00" + "02"},
+	} {
+		data := solid.EncodeIndex(test.groups)
+		if got := fmt.Sprintf("%x", data[:len(test.want)/2]); got != test.want {
+			t.Errorf("%s: the index begins with %s, want %s", name, got, test.want)
+		}
+		if got, err := solid.ParseIndex(data, contents); err != nil || !reflect.DeepEqual(got, test.groups) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		for at := range data {
+			var own *solid.Error
+			if _, err := solid.ParseIndex(data[:at], contents); !errors.As(err, &own) {
+				t.Errorf("%s, cut at %d: %v", name, at, err)
+			}
+		}
+	}
+	kept := plan(t, contents[1:], solid.Form{Contents: contents, Groups: []solid.Group{called, form}})
+	if len(kept) != 1 || !kept[0].Members[0].Calls || !kept[0].Members[1].Calls {
+		t.Errorf("%+v", kept)
+	}
+}
+
 // TestPlanForms: forms count with their own size, and an error ends the plan.
 func TestPlanForms(t *testing.T) {
 	t.Parallel()
@@ -129,18 +166,17 @@ func TestPlanForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expand := func(c solid.Content) (deflate.Recipe, int64, error) {
+	groups, err := solid.Plan(contents, solid.Form{}, func(c solid.Content, m *solid.Member) error {
 		if c.Size == 20 {
-			return recipe, solid.MaxGroup - 30, nil
+			m.Recipe, m.Size = recipe, solid.MaxGroup-30
 		}
-		return deflate.Recipe{}, 0, nil
-	}
-	groups, err := solid.Plan(contents, solid.Form{}, expand)
+		return nil
+	})
 	if err != nil || len(groups) != 2 || groups[0].Size() != solid.MaxGroup-20 || !groups[0].Members[1].IsForm() {
 		t.Errorf("%+v, %v", groups, err)
 	}
 	broken := errors.New("a broken disk")
-	if _, err := solid.Plan(contents, solid.Form{}, func(solid.Content) (deflate.Recipe, int64, error) { return deflate.Recipe{}, 0, broken }); err != broken {
+	if _, err := solid.Plan(contents, solid.Form{}, func(solid.Content, *solid.Member) error { return broken }); err != broken {
 		t.Error(err)
 	}
 }
@@ -150,7 +186,13 @@ func TestIndexRejects(t *testing.T) {
 	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": solid.MaxGroup - 1}))
 	hash := string(make([]byte, 32))
 	for name, text := range map[string]string{
-		"another version":       "CI\x03\x00",
+		"another version":       "CI\x04\x00",
+		"version 0":             "CI\x00\x00",
+		"no calls":              "CI\x03\x00\x00\x00",
+		"a form and no calls":   "CI\x03\x01\x00\x05\x01\x01\x16\x00\x01\x01\x02\x00\x01" + hash + "\x01",
+		"calls of content 3":    "CI\x03\x00\x01\x03\x00",
+		"calls in no group":     "CI\x03\x00\x01\x00\x00",
+		"calls of a form":       "CI\x03\x01\x00\x05\x01\x01\x16\x01\x00\x01\x01\x02\x00\x01" + hash + "\x01",
 		"bytes behind":          "CI\x01\x00\x00",
 		"no version":            "CI",
 		"no forms":              "CI\x02\x00\x00",
@@ -184,6 +226,7 @@ func TestIndexRejects(t *testing.T) {
 func FuzzIndex(f *testing.F) {
 	contents := solid.Contents(set(map[string]int64{"a": 10, "b": 20, "c": 30}))
 	f.Add(solid.EncodeIndex([]solid.Group{{Members: []solid.Member{{Content: 0, Size: 10}, {Content: solid.Gone, Size: 4}, {Content: 2, Size: 30}}, Parts: parts(5)}}))
+	f.Add(solid.EncodeIndex([]solid.Group{{Members: []solid.Member{{Content: 0, Size: 10, Calls: true}, {Content: 2, Size: 30}}, Parts: parts(5)}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		groups, err := solid.ParseIndex(data, contents)
 		var own *solid.Error
@@ -203,7 +246,7 @@ func FuzzIndex(f *testing.F) {
 // plan plans without forms.
 func plan(t *testing.T, contents []solid.Content, old solid.Form) []solid.Group {
 	t.Helper()
-	groups, err := solid.Plan(contents, old, func(solid.Content) (deflate.Recipe, int64, error) { return deflate.Recipe{}, 0, nil })
+	groups, err := solid.Plan(contents, old, func(solid.Content, *solid.Member) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

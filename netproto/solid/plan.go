@@ -1,9 +1,6 @@
 package solid
 
-import (
-	"collet/netproto/deflate"
-	"collet/netproto/release"
-)
+import "collet/netproto/release"
 
 const (
 	// keptShare is the share of a group, in percent of its bytes, that a set must still have for the group to be kept.
@@ -14,9 +11,9 @@ const (
 )
 
 // Plan is the groups of a set's contents. Resources have groups of their own, which targets can share. old is the form of an earlier release,
-// or the zero value. Kept groups have their parts, new ones have none. expand finds the form of a content that is in no kept group, of at
-// most MaxGroup bytes; size is 0 for a content without one. Its errors are returned.
-func Plan(contents []Content, old Form, expand func(c Content) (recipe deflate.Recipe, size int64, err error)) ([]Group, error) {
+// or the zero value. Kept groups have their parts, new ones have none. change decides how a content that is in no kept group goes into one: it
+// gets the content's stretch as it is, and may make it a form of at most MaxGroup bytes, or set Calls. Its errors are returned.
+func Plan(contents []Content, old Form, change func(c Content, stretch *Member) error) ([]Group, error) {
 	at := make(map[release.Digest]int, len(contents))
 	for i, c := range contents {
 		at[c.Sum] = i
@@ -41,12 +38,8 @@ func Plan(contents []Content, old Form, expand func(c Content) (recipe deflate.R
 	for i, c := range contents {
 		m := Member{Content: i, Size: c.Size}
 		if !taken[i] {
-			recipe, n, err := expand(c)
-			if err != nil {
+			if err := change(c, &m); err != nil {
 				return nil, err
-			}
-			if n > 0 {
-				m.Size, m.Recipe = n, recipe
 			}
 		}
 		if i > 0 && c.Resource != contents[i-1].Resource || size+m.Size > MaxGroup {
@@ -70,7 +63,7 @@ func keep(at map[release.Digest]int, old Form) (kept []Group) {
 			kept := Member{Content: Gone, Size: m.Size}
 			if m.Content != Gone {
 				if i, stays := at[old.Contents[m.Content].Sum]; stays {
-					kept.Content, kept.Recipe = i, m.Recipe
+					kept.Content, kept.Recipe, kept.Calls = i, m.Recipe, m.Calls
 				}
 			}
 			now.Members = append(now.Members, kept)

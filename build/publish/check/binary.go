@@ -114,6 +114,14 @@ func isManaged(head []byte) bool {
 	return binary.LittleEndian.Uint32(head[at:]) != 0
 }
 
+// IsX86 reports whether a program or library has machine code for x86 alone, according to its first HeadSize bytes.
+func IsX86(head []byte) bool {
+	is := TargetsOf(head)
+	return len(is) == 1 && !isManaged(head) && slices.ContainsFunc([]string{"windows", "linux", "darwin"}, func(system string) bool {
+		return is[0] == product.TargetFor(system, "amd64") || is[0] == product.TargetFor(system, "386")
+	})
+}
+
 // Library returns what is wrong with a native library for a target, according to its first HeadSize bytes; nil if it fits. name is for the
 // text.
 func Library(name string, head []byte, target product.Target) *Fault {
