@@ -85,7 +85,7 @@ ALONE := ./build/lab/dentest
 # programs, so three packages run at once.
 test-all: export COLLET_TESTS := all
 test-all: setup-all cross programs ## after make test: vet for other systems, whole enumerations, Wine, browsers, soak, mutants
-	$(GO) test -vet=off $(FLAGS) -run TestBuildClient ./build/lab/wine
+	$(GO) test $(TESTFLAGS) -run TestBuildClient ./build/lab/wine
 	@code=0; $(call gotest,alone) $(TESTFLAGS) $(ALONE) || code=1; \
 	$(call gotest,all) -p 3 $(TESTFLAGS) $$($(GO) list $(FLAGS) $(LAB) | grep -vxF "$$($(GO) list $(FLAGS) $(ALONE))") ./... || code=1; \
 	$(call slowest,alone); $(call slowest,all); exit $$code
@@ -101,7 +101,7 @@ cross: cross-windows cross-darwin ## vet for Windows and macOS
 # Built once for the tests of all packages, before these run side by side.
 programs: ## the programs that tests start, into bin/test/
 	@mkdir -p bin
-	$(GO) test -vet=off $(FLAGS) -run TestPrograms ./build/testprograms
+	$(GO) test $(TESTFLAGS) -run TestPrograms ./build/testprograms
 
 build: ## the four programs and two releases of the sample game's module, into bin/
 	$(GO) build $(FLAGS) -o bin/collet-client$(EXE) ./app

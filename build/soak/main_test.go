@@ -78,7 +78,7 @@ func (l *leaky) Accept() (net.Conn, error) {
 		f, err := os.Open(os.DevNull)
 		l.kept = append(l.kept, f, err)
 	case "heap":
-		l.kept = append(l.kept, make([]byte, 1<<20))
+		l.kept = append(l.kept, make([]byte, 1<<18))
 	case "answers": // some connections are closed without an answer
 		conn.Close()
 	}

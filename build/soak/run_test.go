@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 	if !r.Holds() {
 		t.Error("the server does not hold")
 	}
-	if r.Downloads() < 100 || r.Published < 10 || len(r.Samples) < 8 || r.Early {
+	if r.Downloads() < 30 || r.Published < 10 || len(r.Samples) < 5 || r.Early {
 		t.Errorf("too little happened: %d downloads, %d publications, %d samples", r.Downloads(), r.Published, len(r.Samples))
 	}
 	for _, s := range stalledClients() {
@@ -124,12 +124,12 @@ func TestInterruptedSoakJudgesWhatItHas(t *testing.T) {
 		name  string
 		quiet int // moments to wait for
 		word  string
-	}{{"at once", 0, "no verdict"}, {"later", 2 * leastSamples, "holds"}} {
+	}{{"at once", 0, "no verdict"}, {"later", leastSamples, "holds"}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			o := gentle(t, program, Shortest*4) // cycles of 2 s, and time for twice as many as are waited for
+			o := gentle(t, program, Shortest*8) // time for far more than are waited for
 			o.Workers, o.Rest = 2, 300*time.Millisecond
 			o.Tell = func(s Status) {
 				if s.Quiet >= test.quiet {

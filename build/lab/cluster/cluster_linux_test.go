@@ -111,7 +111,9 @@ func TestFromOneNodeToThree(t *testing.T) {
 			return n.call("GET", "/api/players/ann/floor", nil, "", &floor) == nil && floor.Floor == 7
 		}, "the floor did not come to "+n.name)
 	}
-	must(t, h.nodes["b"].call("POST", "/api/players/ann/floor", map[string]any{"floor": 6, "lower": true, "comment": "b lowers"}, "", &floor))
+	testwait.Until(t, func() bool { // there may be no leader yet
+		return h.nodes["b"].call("POST", "/api/players/ann/floor", map[string]any{"floor": 6, "lower": true, "comment": "b lowers"}, "", &floor) == nil
+	}, "b does not lower the floor")
 	testwait.Until(t, func() bool {
 		return a.call("GET", "/api/players/ann/floor", nil, "", &floor) == nil && floor.Floor == 6
 	}, "the lowered floor did not come to a")

@@ -62,18 +62,19 @@ func TestMoveUnderLoad(t *testing.T) {
 	h.start(t, "a")
 	a.changeNow(t, "alone")
 	stop := raiseFloors(a)
+	moves := func(from, to string) error {
+		err := a.move(from, to)
+		for again := 0; err != nil && again < 10; again++ { // on a busy machine the cluster may not answer in time
+			runtimeYield()
+			err = a.move(from, to)
+		}
+		return err
+	}
 	killedAt := func(line, from, to string) { // moves, and is killed when it has logged that
 		t.Helper()
 		before := strings.Count(a.said(), line)
 		answer := make(chan error, 1)
-		go func() {
-			err := a.move(from, to)
-			for again := 0; err != nil && again < 10; again++ { // on a busy machine the cluster may not answer in time
-				runtimeYield()
-				err = a.move(from, to)
-			}
-			answer <- err
-		}()
+		go func() { answer <- moves(from, to) }()
 		testwait.Until(t, func() bool { return strings.Count(a.said(), line) > before }, fmt.Sprintf("node a does not say %q", line))
 		a.kill()
 		<-answer
@@ -108,7 +109,7 @@ func TestMoveUnderLoad(t *testing.T) {
 	b.readOnly(t)
 
 	write(clustered)
-	must(t, a.move("bolt", "nats"))
+	must(t, moves("bolt", "nats"))
 	a.changeNow(t, "back in the cluster")
 	acknowledged := stop()
 	last := c.changeNow(t, "the end")

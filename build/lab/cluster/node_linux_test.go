@@ -208,7 +208,11 @@ func (n *node) signal(t testing.TB, s os.Signal) {
 func (n *node) stop(t testing.TB) {
 	t.Helper()
 	n.signal(t, syscall.SIGTERM)
-	<-n.done
+	select {
+	case <-n.done:
+	case <-time.After(changeLimit):
+		t.Fatalf("node %s does not end", n.name) // it is killed then
+	}
 	n.cmd = nil
 }
 

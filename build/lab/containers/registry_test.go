@@ -5,7 +5,6 @@ package containers
 import (
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"collet/build/testscripts"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // program finds a program, or skips the test.
@@ -66,13 +66,11 @@ func (r *registries) command(ts *testscript.TestScript, _ bool, args []string) {
 		found.(*registry).collect(ts)
 		return
 	}
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	testscripts.Check(ts, err)
-	here := &registry{exe: r.exe, dir: ts.MkAbs("registry"), address: probe.Addr().String()}
-	testscripts.Check(ts, probe.Close())
+	here := &registry{exe: r.exe, dir: ts.MkAbs("registry"), address: testwait.FreeAddress(ts)}
 	testscripts.Check(ts, os.MkdirAll(here.dir, 0o755))
 	text := fmt.Sprintf("version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: %q\nhttp:\n  addr: %q\n", filepath.Join(here.dir, "data"), here.address)
 	testscripts.Check(ts, os.WriteFile(here.config(), []byte(text), 0o644))
+	var err error
 	here.log, err = os.Create(filepath.Join(here.dir, "log"))
 	testscripts.Check(ts, err)
 	here.start(ts)

@@ -169,7 +169,7 @@ func (p *pairing) whole(t testing.TB, n int) {
 // delivers.
 func (p *pairing) genuine(t testing.TB, n int) [][]byte {
 	t.Helper()
-	ctx, enough := within(t, 5*time.Second), n
+	ctx, enough := within(t, 30*time.Second), n
 	for {
 		all, err := p.heard.Wait(ctx, enough)
 		must(t, err)

@@ -13,12 +13,12 @@ import (
 	"collet/netproto/den"
 )
 
-// ask sends a datagram and returns the answer, or nothing after a tenth of a second of silence.
+// ask sends a datagram and returns the answer, or nothing if none comes.
 func ask(t *testing.T, c *net.UDPConn, say string) string {
 	t.Helper()
 	_, err := c.Write([]byte(say))
 	must(t, err)
-	_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	buffer := make([]byte, 100)
 	n, _ := c.Read(buffer)
 	return string(buffer[:n])
@@ -53,7 +53,7 @@ func TestDenTrapLostConnectionAckServer(t *testing.T) {
 	drop := dentest.Drop(dentest.Command(dentest.CmdConnectionAck)).Times(1)
 	began := time.Now()
 	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{drop}}, nil)
-	if took := time.Since(began); drop.Met() != 1 || took > 1500*time.Millisecond {
+	if took := time.Since(began); drop.Met() != 1 || took > 4*time.Second {
 		t.Errorf("connected after %v, %d acks lost", took, drop.Met())
 	}
 	must(t, p.pour(within(t, 5*time.Second), 0, 30))
@@ -245,9 +245,9 @@ func TestDenCloses(t *testing.T) {
 	}
 	p = denConnects(t, dentest.ProxyOptions{}, nil)
 	p.ref.Send([]byte("0"))
-	must(t, p.draw(within(t, time.Second), 0, 1))
+	must(t, p.draw(within(t, 20*time.Second), 0, 1))
 	p.ref.Do(func(_ time.Time, core *dentest.Transport) { core.Close() })
-	if _, err := p.den.Receive(within(t, time.Second)); !errors.Is(err, io.EOF) {
+	if _, err := p.den.Receive(within(t, 20*time.Second)); !errors.Is(err, io.EOF) {
 		t.Errorf("our side ended with %v, want io.EOF", err)
 	}
 }
@@ -256,7 +256,7 @@ func TestDenCloses(t *testing.T) {
 func TestDenGivesUp(t *testing.T) {
 	t.Parallel()
 	p := denServes(t, dentest.ProxyOptions{}, nil)
-	must(t, p.pour(within(t, time.Second), 0, 3))
+	must(t, p.pour(within(t, 20*time.Second), 0, 3))
 	p.proxy.Dark(true)
 	must(t, p.den.Send(t.Context(), []byte("3")))
 	select {

@@ -286,10 +286,14 @@ func (c *chain) seen(h *host) {
 	}
 	finder, err := window.Open(getenv)
 	must(c.t, err)
-	defer finder.Close()
+	defer func() { finder.Close() }()
 	testwait.Until(c.t, func() bool {
 		shown, err := finder.Visible(c.processes())
-		must(c.t, err)
+		if err != nil { // a busy screen did not answer in time
+			finder.Close()
+			finder, err = window.Open(getenv)
+			must(c.t, err)
+		}
 		return shown
 	}, "one of the game's processes has a window")
 	testwait.Until(c.t, func() bool {

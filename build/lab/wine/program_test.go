@@ -99,7 +99,7 @@ func TestProgramEnds(t *testing.T) {
 		code   int
 		logged []string
 	}{
-		{"clean", []string{"exit", "0"}, 0, []string{`"end":"clean shutdown"`, "before it was ready"}},
+		{"clean", []string{"exit", "0"}, 0, []string{`"end":"clean shutdown"`}},
 		{"another clean code", []string{"exit", "7"}, 0, []string{`"end":"clean shutdown"`}},
 		{"reload", []string{"once", "mark", "75"}, 0, []string{`"end":"reload"`, `"end":"clean shutdown"`}},
 		{"unknown code", []string{"exit", "3"}, 30, []string{"exited with code 3", `"end":"failed start"`}},
@@ -107,7 +107,7 @@ func TestProgramEnds(t *testing.T) {
 		{"access violation", []string{"crash"}, 30, []string{"access violation", `"end":"failed start"`}},
 		{"stack overrun", []string{"exit", "0xC0000409"}, 30, []string{"stack buffer overrun", `"end":"failed start"`}},
 		{"end of the session", []string{"exit", "0x40010004"}, 40, nil},
-		{"launcher", []string{"launch", "after", "1500", "exit", "0"}, 0, []string{`"end":"clean shutdown"`, "process [0-9]+ of the game"}},
+		{"launcher", []string{"launch", "after", "6000", "exit", "0"}, 0, []string{`"end":"clean shutdown"`, "process [0-9]+ of the game"}},
 		{"launcher that fails", []string{"after", "100", "exit", "9"}, 30, []string{"exited with code 9"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,7 +135,11 @@ func TestProgramIsAsked(t *testing.T) {
 		{"deaf", []string{"deaf"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			g := p.in(t).program(`C:\Games\` + test.name)
+			g, within := p.in(t).program(`C:\Games\`+test.name), "1m"
+			if test.killed {
+				within = "15s"
+			}
+			g.put("Lathe.toml", "[Client]\nKind = \"program\"\nStopWithin = \""+within+"\"\n")
 			cmd := g.start(append([]string{"--headless", "--run", "--offline", "--"}, test.args...)...)
 			g.waitLog("ready by its first window")
 			g.ask(cmd)
