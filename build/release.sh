@@ -6,12 +6,14 @@
 #
 # OUT/VERSION gets, for each target, an archive of the programs and a CycloneDX list of the modules in them; packages of the sample
 # game, made by `collet pack`; notes.md, from CHANGELOG.md; and SHA256SUMS over all of it. Times come from the last commit, so two
-# machines with one version of Go make the same archives.
+# machines with one version of Go make the same archives. What is in the archives is also published by `collet release`, as a signed
+# release with patches from earlier ones.
 #
-#   COLLET_MINISIGN_KEY=FILE            signs SHA256SUMS with minisign
+#   COLLET_RELEASE=DIR COLLET_KEYS=DIR  the release folder of the product collet and its keys, see docs/RELEASING.md
+#   COLLET_MINISIGN_KEY=FILE            signs SHA256SUMS with minisign, for those who have no Collet
 #   COLLET_OPENPGP_KEY=ID               signs SHA256SUMS with gpg
-#   COLLET_RELEASE=DIR COLLET_KEYS=DIR  publishes the sample game as a signed release, see docs/RELEASING.md
-#   TRY=1                               to try it: takes development keys, an unreleased version and a tree with changes, and says so
+#   TRY=1                               to try it: takes an unreleased version, a tree with changes and development keys, and says so;
+#                                       without COLLET_RELEASE it publishes to a new folder, with new keys, and removes both
 set -eu
 
 say() { printf '%s\n' "release: $*"; }
@@ -102,7 +104,7 @@ archive() {
 	esac
 }
 
-# sample: packages of the sample game with this version's host and server, and a signed release of it where there are keys.
+# sample: packages of the sample game with this version's host and server.
 sample() {
 	if ! ls "$hosts"/*/*athe* >/dev/null 2>&1; then
 		say "the sample game: NO PACKAGES: $hosts has no module of it; run make hosts"
@@ -112,13 +114,45 @@ sample() {
 	for package in "$work"/lathe/packages/*; do
 		if [ -f "$package" ] && [ "${package##*/}" != SHA256SUMS ]; then cp "$package" "$release/"; fi
 	done
+}
+
+# project: a project whose program is Collet's own, for each target the folder that is in its archive. No packages are made of it, so no client
+# needs the server's address.
+project() {
+	cat <<-TOML
+		[game]
+		name = "Collet"
+		id = "org.collet.tools"
+		version = "$version"
+		publisher = "The Collet authors"
+		maintainer = "The Collet authors <collet@example.org>"
+		summary = "Keeps a game's client current"
+		icon = "icon.png"
+
+		[client]
+		server = "tls://collet.example.org:4000"
+	TOML
+	for target in $targets; do
+		program=collet
+		case $target in Windows-*) program=collet.exe ;; esac
+		printf '\n[[target]]\nname = "%s"\nfolder = "collet-%s-%s"\nprogram = "%s"\n' "$target" "$version" "$target" "$program"
+	done
+}
+
+# publish: the programs as a signed release.
+publish() {
+	if [ -n "${TRY:-}" ] && [ -z "${COLLET_RELEASE:-}" ]; then
+		export COLLET_RELEASE="$work/release" COLLET_KEYS="$work/keys"
+		"$bin/collet" keys init --development
+		"$bin/collet" release init --product collet --allow-development
+	fi
 	if [ -z "${COLLET_RELEASE:-}" ] || [ -z "${COLLET_KEYS:-}" ]; then
-		say "the sample game: NO SIGNED RELEASE: COLLET_RELEASE and COLLET_KEYS name the release folder and the keys"
+		say "the programs: NO SIGNED RELEASE: COLLET_RELEASE and COLLET_KEYS name the release folder and the keys"
 		return
 	fi
-	compatibility=$(sed -n 's/^#define GAME_COMPATIBILITY "\(.*\)".*/\1/p' runtime/sample/game/module.c)
-	"$bin/collet" release publish "$(echo "$work"/lathe/packages/*-Release-*)" ${TRY:+--allow-development} --label "$version" \
-		--compatibility "$compatibility" --notes "en=$release/notes.md"
+	project >"$work/collet.toml"
+	cp assets/icon.png "$work/"
+	(cd "$work" && SOURCE_DATE_EPOCH=$epoch "$bin/collet" release publish --yes ${TRY:+--allow-development} --label "$version" --notes "en=$release/notes.md")
 	"$bin/collet" release verify
 }
 
@@ -141,6 +175,11 @@ version=$1 tried=""
 mkdir -p "$4"
 bin=$(cd "$2" && pwd) hosts=$(cd "$3" && pwd) out=$(cd "$4" && pwd)
 release=$out/$version work=$out/.work
+targets=${TARGETS:-Linux-x64 Linux-arm64 Windows-win64 macOS-arm64 macOS-x64}
+for folder in COLLET_RELEASE COLLET_KEYS; do # they are named relative to the tree, and used elsewhere
+	eval "named=\${$folder:-}"
+	[ -z "$named" ] || export "$folder=$(cd "$named" && pwd)"
+done
 
 [ "$(sed -n 's/^Version = "\(.*\)"/\1/p' FyneApp.toml)" = "$version" ] || { say "FyneApp.toml has another version than $version" >&2; exit 1; }
 heading=$(grep -m 1 '^## ' CHANGELOG.md)
@@ -155,7 +194,7 @@ time=$(TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
 rm -rf "$release" "$work"
 mkdir -p "$release" "$work"
 { [ -z "$tried" ] || printf 'Made to try the recipe:\n%s\n\n' "$tried"; notes; } >"$release/notes.md"
-for target in ${TARGETS:-Linux-x64 Linux-arm64 Windows-win64 macOS-arm64 macOS-x64}; do
+for target in $targets; do
 	say "$target"
 	folder=collet-$version-$target
 	programs "$target" "$work/$folder"
@@ -163,6 +202,7 @@ for target in ${TARGETS:-Linux-x64 Linux-arm64 Windows-win64 macOS-arm64 macOS-x
 	archive "$target" "$folder"
 done
 sample
+publish
 cd "$release"
 rm -f SHA256SUMS*
 LC_ALL=C sha256sum -- * >"$work/SHA256SUMS"
