@@ -146,8 +146,12 @@ type stepETA struct {
 	began time.Time
 }
 
-// minETA is how long a step has to last before its speed says something.
-const minETA = time.Second
+// minETA is how long a step has to last before its speed says something, and minShare which part of it is done then, in percent: packing
+// together looks at all contents before it packs the first.
+const (
+	minETA   = time.Second
+	minShare = 3
+)
 
 // note notes when a step begins.
 func (e *stepETA) note(now time.Time, p publish.Progress) {
@@ -166,7 +170,7 @@ func (e *stepETA) format(now time.Time, p publish.Progress) string {
 	if p.Total > 0 {
 		line += fmt.Sprintf(" %s of %s (%d %%)", text.Bytes(p.Done), text.Bytes(p.Total), p.Done*100/p.Total)
 	}
-	if elapsed := now.Sub(e.began); p.Done > 0 && p.Done < p.Total && elapsed >= minETA {
+	if elapsed := now.Sub(e.began); p.Done*100 >= p.Total*minShare && p.Done < p.Total && elapsed >= minETA {
 		line += fmt.Sprintf(", about %v left", time.Duration(float64(elapsed)*float64(p.Total-p.Done)/float64(p.Done)).Round(time.Second))
 	}
 	if p.What != "" {

@@ -23,10 +23,12 @@ func testPublishProgress(t *testing.T) {
 	}
 	at(0, publish.Progress{Doing: "hash", Stage: 1, Stages: 5})
 	at(20*time.Second, publish.Progress{Doing: "pack", Total: 400, Stage: 2, Stages: 5})
+	at(console.LineEvery, publish.Progress{Doing: "pack", Done: 4, Total: 400, Stage: 2, Stages: 5})
 	at(console.LineEvery, publish.Progress{Doing: "pack", Done: 100, Total: 400, Stage: 2, Stages: 5, What: "Core\x1b.zip"})
 	at(console.LineEvery, publish.Progress{Doing: "upload", Done: 1, Total: 2})
 	want := "stage 2 of 5, pack 0 B of 400 B (0 %)\n" +
-		"stage 2 of 5, pack 100 B of 400 B (25 %), about 30s left: Core\uFFFD.zip\n" +
+		"stage 2 of 5, pack 4 B of 400 B (1 %)\n" +
+		"stage 2 of 5, pack 100 B of 400 B (25 %), about 1m0s left: Core\uFFFD.zip\n" +
 		"upload 1 B of 2 B (50 %)\n"
 	if got := out.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
