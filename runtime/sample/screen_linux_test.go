@@ -204,12 +204,6 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// hold keeps a key down for so many seconds.
-func (g *game) hold(t *testing.T, key, seconds string) {
-	t.Helper()
-	g.drive(t, "mousemove", "100", "100", "windowfocus", g.window.ID, "keydown", key, "sleep", seconds, "keyup", key)
-}
-
 // drive has xdotool do something on the screen.
 func (g *game) drive(t *testing.T, arguments ...string) {
 	t.Helper()
