@@ -171,7 +171,7 @@ func (e *stepETA) format(now time.Time, p publish.Progress) string {
 		line += fmt.Sprintf(" %s of %s (%d %%)", text.Bytes(p.Done), text.Bytes(p.Total), p.Done*100/p.Total)
 	}
 	if elapsed := now.Sub(e.began); p.Done*100 >= p.Total*minShare && p.Done < p.Total && elapsed >= minETA {
-		line += fmt.Sprintf(", about %v left", time.Duration(float64(elapsed)*float64(p.Total-p.Done)/float64(p.Done)).Round(time.Second))
+		line += console.TimeLeft(elapsed, p.Done, p.Total)
 	}
 	if p.What != "" {
 		line += ": " + console.Clean(p.What)

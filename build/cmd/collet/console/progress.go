@@ -70,8 +70,8 @@ func (p *Progress) formatLine(now time.Time, done, total, broken int, what strin
 	}
 	elapsed := now.Sub(p.began)
 	text += ", " + elapsed.Round(time.Second).String()
-	if left := time.Duration(float64(elapsed) * float64(total-done) / float64(max(done, 1))); done > 0 && total > done {
-		text += ", about " + left.Round(time.Second).String() + " left"
+	if done > 0 && total > done {
+		text += TimeLeft(elapsed, int64(done), int64(total))
 	}
 	if broken > 0 {
 		text += fmt.Sprintf(", violations %d", broken)
@@ -80,6 +80,12 @@ func (p *Progress) formatLine(now time.Time, done, total, broken int, what strin
 		text += ": " + Clean(what)
 	}
 	return text
+}
+
+// TimeLeft tells how long the rest takes at the speed so far. done is at least 1.
+func TimeLeft(elapsed time.Duration, done, total int64) string {
+	left := time.Duration(float64(elapsed) * float64(total-done) / float64(done))
+	return fmt.Sprintf(", about %v left", left.Round(time.Second))
 }
 
 // ClearLine clears the line, so that the table begins on an empty one.
