@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"collet/build/testscripts"
+	"collet/platform/testwait"
 	"collet/runtime/program"
 )
 
@@ -51,8 +51,5 @@ func describe(ts *testscript.TestScript, _ bool, args []string) {
 func isGone(ts *testscript.TestScript, _ bool, args []string) {
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
 	testscripts.Check(ts, err)
-	testscripts.Wait(ts, "the process goes on", func() bool {
-		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-		return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")
-	})
+	testscripts.Wait(ts, "the process goes on", func() bool { return !testwait.Alive(pid) })
 }

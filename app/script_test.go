@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,6 +21,7 @@ import (
 
 	"collet/build/testscripts"
 	"collet/platform"
+	"collet/platform/testwait"
 )
 
 // stage has the programs and releases that all scripts share.
@@ -65,10 +65,7 @@ func waitGone(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	pid, err := strconv.Atoi(found[len(found)-1][1])
 	testscripts.Check(ts, err)
-	testscripts.Wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return syscall.Kill(pid, 0) == syscall.ESRCH || strings.Contains(string(stat), ") Z ") // ended, and not yet taken note of
-	})
+	testscripts.Wait(ts, fmt.Sprintf("process %d lives on", pid), func() bool { return !testwait.Alive(pid) })
 }
 
 var hostStarted = regexp.MustCompile(`"pid":(\d+).*"message":"collet-client starts"`)

@@ -20,12 +20,12 @@ func TestChildDiesWithAKilledHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := number(strings.TrimSpace(line))
-	if !alive(child) {
+	if !testwait.Alive(child) {
 		t.Fatal("the child does not run")
 	}
 	host.Kill() // the group of the child is its own, so only the host is hit
 	wait(t, host)
-	testwait.Until(t, func() bool { return !alive(child) }, "the child ends with its host")
+	testwait.Until(t, func() bool { return !testwait.Alive(child) }, "the child ends with its host")
 }
 
 // TestChildOutlivesThreads ends every thread that could have started the child: the one that did must not be among them.

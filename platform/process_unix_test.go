@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,23 +162,13 @@ func startParent(t *testing.T, script, then string) (p *platform.Process, starte
 	return p, pid
 }
 
-// alive reports whether a process runs; one that is dead and not yet collected does not.
-func alive(pid int) bool {
-	if runtime.GOOS == "linux" {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		return err == nil && !strings.HasPrefix(rest, "Z")
-	}
-	return syscall.Kill(pid, 0) == nil
-}
-
 func TestKillTakesTheGroupAlong(t *testing.T) {
 	p, script := startParent(t, "exec sleep 1000", "stay")
 	p.Kill()
 	if end := wait(t, p); !end.Killed {
 		t.Errorf("ended as %+v", end)
 	}
-	testwait.Until(t, func() bool { return !alive(script) }, "what the child started ends")
+	testwait.Until(t, func() bool { return !testwait.Alive(script) }, "what the child started ends")
 }
 
 func TestAnOrdinaryEndLeavesTheGroupAloneAndIsNotHeldUp(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,16 +119,6 @@ func TestAModuleThatClosesAllHandlesIsACrash(t *testing.T) {
 	t.Logf("after %s: %s", time.Since(begin), e)
 }
 
-// alive reports whether a process runs; a zombie does not.
-func alive(pid int) bool {
-	if runtime.GOOS == "linux" {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		return err == nil && !strings.HasPrefix(rest, "Z")
-	}
-	return syscall.Kill(pid, 0) == nil
-}
-
 // testHostKilled kills a host whose child is inside the module, and waits for the child's end.
 func testHostKilled(t *testing.T, module string) {
 	host, err := platform.StartProcess(platform.Command{Exe: self(t), Args: []string{"host", module}, Stderr: func(line string) { t.Log(line) }})
@@ -148,12 +136,12 @@ func testHostKilled(t *testing.T, module string) {
 		t.Fatal(err)
 	}
 	defer syscall.Kill(child, syscall.SIGKILL)
-	if !alive(child) {
+	if !testwait.Alive(child) {
 		t.Fatal("the child does not run")
 	}
 	begin := time.Now()
 	host.Kill()
-	testwait.Until(t, func() bool { return !alive(child) }, "the child ends with its host")
+	testwait.Until(t, func() bool { return !testwait.Alive(child) }, "the child ends with its host")
 	t.Logf("gone after %s", time.Since(begin))
 }
 

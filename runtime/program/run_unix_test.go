@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -310,10 +309,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.cmd.Wait()
-	testwait.Until(t, func() bool {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(data), ") Z ")
-	}, "the game's process ends")
+	testwait.Until(t, func() bool { return !testwait.Alive(pid) }, "the game's process ends")
 }
 
 // TestKilledRunner: the program ends with a runner that is killed.
@@ -328,10 +324,7 @@ func TestKilledRunner(t *testing.T) {
 	}, "the game runs")
 	s.cmd.Process.Kill()
 	s.cmd.Wait()
-	testwait.Until(t, func() bool {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(data), ") Z ") || syscall.Kill(pid, 0) != nil
-	}, "the game's process ends")
+	testwait.Until(t, func() bool { return !testwait.Alive(pid) }, "the game's process ends")
 }
 
 // TestLoadFaults: a description that can't be run is found before anything is started.

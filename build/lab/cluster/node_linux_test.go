@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"collet/build/qa/process"
 	"collet/build/testprograms"
 	"collet/platform/testlevel"
 	"collet/platform/testwait"
@@ -145,7 +146,7 @@ func (n *node) start(t testing.TB, program string, args ...string) {
 	_ = os.Remove(filepath.Join(n.dir, "control")) // of a killed one
 	n.cmd = exec.Command(program, append([]string{"--config", "server.toml", "--listen", n.listen, "--log-level", "debug"}, args...)...)
 	n.cmd.Dir, n.cmd.Env = n.dir, append(os.Environ(), "COLLET_CLUSTER_TOKEN=0123456789abcdef", "GOMAXPROCS=1")
-	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.OwnGroup(n.cmd)
 	out, err := n.cmd.StderrPipe()
 	must(t, err)
 	n.cmd.Stdout = io.Discard

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"collet/build/qa/process"
 	"collet/platform/testwait"
 )
 
@@ -180,7 +181,7 @@ func TestImages(t *testing.T) {
 		t.Errorf("before the start: %v, %s", err, out)
 	}
 	running := b.command(b.inContainer("collet-server", mounts, "/srv/collet/collet-server", "--listen", "127.0.0.1:0")...)
-	running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	process.OwnGroup(running)
 	var log strings.Builder
 	running.Stdout, running.Stderr = &log, &log
 	b.must(running.Start())
