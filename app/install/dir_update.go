@@ -20,6 +20,9 @@ var _ update.Destination = (*Dir)(nil)
 // A set that was rolled back after failed starts is not planned again: the plan reports it as blocked.
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	plan, err := d.planUpdate(ctx, mode, offer, progress)
+	if d.work == nil {
+		d.hash.endPlan() // there is none
+	}
 	return plan, d.fault(err)
 }
 
@@ -45,6 +48,7 @@ func (d *Dir) planUpdate(ctx context.Context, mode update.Mode, offer []release.
 	if err != nil {
 		return update.Plan{}, err
 	}
+	d.hash.beginPlan()
 	if err := p.compare(ctx, progress); err != nil {
 		return update.Plan{}, err
 	}
@@ -61,7 +65,6 @@ func (d *Dir) planUpdate(ctx context.Context, mode update.Mode, offer []release.
 		return update.Plan{}, err
 	}
 	d.work = new(p.work) // a copy, so that the rest of the planning can be freed
-	d.hash.beginPlan()
 	plan := update.Plan{Mode: mode, Matched: p.matched}
 	for _, c := range p.work.items {
 		want := update.Want{File: c.file, Missing: c.missing}

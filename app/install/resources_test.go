@@ -99,6 +99,23 @@ func TestFreshInstallIsRemembered(t *testing.T) {
 	}
 }
 
+// TestDroppedFilesAreNotRead: the hash cache tells whether a file that the release drops is still ours. A changed one is the player's.
+func TestDroppedFilesAreNotRead(t *testing.T) {
+	f := newFolder(t)
+	start{blobs: packs("Core.zip", "core", "Maps.zip", "maps", "Mine.zip", "ours")}.confirmed().must(f)
+	f.write("Resources/Mine.zip", "mine")
+	w := watch(f.open())
+	if _, err := (start{blobs: packs("Core.zip", "core")}).confirmed().on(t, w); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range w.ops {
+		if o.name == "Resources/Maps.zip" && (o.verb == "open" || o.verb == "read") {
+			t.Errorf("a dropped file was read: %s", o)
+		}
+	}
+	f.want("dropped", "Recycler/2/Resources/Maps.zip=maps Resources/Core.zip=core Resources/Mine.zip=mine")
+}
+
 func TestManyPacksCostFewSyncs(t *testing.T) {
 	const files = 300
 	f := newFolder(t)
