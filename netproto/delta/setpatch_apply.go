@@ -7,6 +7,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"sync"
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
@@ -228,9 +229,18 @@ func (a *setApplier) beginContent(group *setGroup, member int) (io.Writer, error
 // setOutput hashes the bytes on their way to the sink.
 type setOutput setApplier
 
+// hashApart is the smallest write, in bytes, for which hashing on another processor pays off.
+const hashApart = 64 << 10
+
 func (o *setOutput) Write(b []byte) (int, error) {
-	n, err := o.out.Write(b)
-	o.sum.Write(b[:n])
+	var hashing sync.WaitGroup
+	if len(b) >= hashApart {
+		hashing.Go(func() { o.sum.Write(b) })
+	} else {
+		o.sum.Write(b)
+	}
+	n, err := o.out.Write(b) // after an error the content is not verified
+	hashing.Wait()
 	return n, err
 }
 
