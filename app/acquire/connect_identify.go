@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -12,9 +13,13 @@ const identifyLast = 3
 
 // identify identifies an installed release that is not remembered, as after an installation from a package: it compares the last
 // releases that have a patch or a delta index to the new one with the disk. It costs a head for each, requested together, and the
-// listing of each candidate. Without it, more bytes of the release would be fetched.
+// listing of each candidate. Without it, more bytes of the release would be fetched. An install without resources, as of a package that
+// has the module alone, is none of these releases: there it costs nothing.
 func (c *connecting) identify(ctx context.Context, answer trusted) error {
 	if c.old != nil || c.head.PatchCount() == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
+		return nil
+	}
+	if c.takeListing(ctx) && !c.hasResources() {
 		return nil
 	}
 	entries, err := c.lists.client.Entries()
@@ -50,6 +55,38 @@ func (c *connecting) identify(ctx context.Context, answer trusted) error {
 		}
 	}
 	return nil
+}
+
+// takeListing takes the listing of the head from the sequel, and reports whether it came.
+func (c *connecting) takeListing(ctx context.Context) bool {
+	if c.objects.currentSequel().waitForPart(ctx, c.head.Listing.Object.Path()) {
+		if data, err := c.objects.fetchBytes(ctx, c.head.Listing.Object); err == nil {
+			c.listing, _ = release.UnpackListing(data, c.head.Listing) // a wrong one is fetched again
+		}
+	}
+	return c.listing != nil
+}
+
+// identifySamples is how many resources are looked for, all over the listing: an earlier release has hardly other names for all of them.
+const identifySamples = 64
+
+// hasResources reports whether the disk may have resources of an earlier release: a file under the name of a new one, or the new release
+// has none.
+func (c *connecting) hasResources() (has bool) {
+	var resources []release.File
+	for _, f := range c.listing.Files() {
+		if f.Role == release.Resource && c.o.Disk.Manages(f) {
+			resources = append(resources, f)
+		}
+	}
+	step := max(1, len(resources)/identifySamples)
+	for i := 0; i < len(resources) && !has; i += step {
+		c.o.Disk.OpenVersions(resources[i], func(file delta.SetFile, _ int64) {
+			has = true
+			_ = file.Close()
+		})
+	}
+	return has || len(resources) == 0
 }
 
 // adopt sets a release as the installed one, if it has a patch or a delta index to the new one and matches the disk.

@@ -56,6 +56,9 @@ func (c *connecting) findListing(ctx context.Context) error {
 			c.failures.record(patch.Sum, Patched, 1)
 		}
 	}
+	if c.listing != nil {
+		return nil // it came with the sequel
+	}
 	if !c.objects.currentSequel().waitForPart(ctx, c.head.Listing.Object.Path()) {
 		if index, err := c.index.fetch(ctx, c.connected); index != nil || err != nil {
 			if index != nil {

@@ -80,6 +80,7 @@ func TestSource(t *testing.T) {
 		"a damaged file is mended":                mended,
 		"the offered release failed to start":     failedToStart,
 		"laid out by a package":                   packaged,
+		"the module alone, from a package":        packagedModule,
 		"rollback":                                attackRollback,
 		"freeze":                                  attackFreeze,
 		"the clock is wrong":                      wrongClock,
@@ -319,6 +320,23 @@ func packaged(t *testing.T, p *publisher) {
 	c.holds(8)
 	if r.report.From != 7 || r.report.Bytes[acquire.Patched] == 0 || r.report.Fetched > 20_000 {
 		t.Errorf("%v", r)
+	}
+}
+
+// packagedModule: a package that has the module alone is no earlier release, and no list of one is fetched.
+func packagedModule(t *testing.T, p *publisher) {
+	mirror := p.mirror()
+	c := newClient(t, p, mirror)
+	must(t, c.disk.Plant("Lathe.so", p.sets[7]["Lathe.so"]))
+	c.wantOutcome(c.run(), update.BinariesStaged, update.NoCause)
+	c.holds(8)
+	for n := range p.sets {
+		if n != 8 && mirror.count(p.head(n).Listing.Object.Path()) > 0 {
+			t.Errorf("the list of release %d was fetched", n)
+		}
+	}
+	if n := mirror.count("releases/"); n > 0 {
+		t.Errorf("%d heads were fetched beside the sequel: %s", n, strings.Join(mirror.asked, ", "))
 	}
 }
 
