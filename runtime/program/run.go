@@ -77,9 +77,7 @@ func (m *Module) Run(args []string, s abi.Services) (abi.Result, error) {
 	r.own, r.began = cmd.Process.Pid, m.now()
 	r.s.Log(abi.LogInfo, fmt.Sprintf("process %d: %s", r.own, strings.Join(cmd.Args, " ")))
 	r.openFinder()
-	if r.finder != nil {
-		defer func() { r.finder.Close() }()
-	}
+	defer r.closeFinder()
 	return r.loop(cmd), nil
 }
 
@@ -119,6 +117,13 @@ func (r *run) openFinder() {
 		return
 	}
 	r.finder = finder
+}
+
+func (r *run) closeFinder() {
+	if r.finder != nil {
+		r.finder.Close()
+		r.finder = nil
+	}
 }
 
 // loop looks at the program until it has ended. A goroutine waits for the first process; it ends before loop returns.
@@ -215,9 +220,9 @@ func (r *run) checkReady(game []int) {
 	}
 	shown, err := r.finder.Visible(game)
 	if err != nil {
-		r.s.Log(abi.LogDebug, "windows can't be found: "+err.Error())
-		r.finder.Close()
-		r.finder = nil
+		r.s.Log(abi.LogDebug, "windows were not found: "+err.Error())
+		r.closeFinder() // a busy screen does not answer in time
+		r.openFinder()
 		return
 	}
 	if shown {

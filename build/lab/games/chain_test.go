@@ -290,9 +290,10 @@ func (c *chain) seen(h *host) {
 	testwait.Until(c.t, func() bool {
 		shown, err := finder.Visible(c.processes())
 		if err != nil { // a busy screen did not answer in time
-			finder.Close()
-			finder, err = window.Open(getenv)
+			again, err := window.Open(getenv)
 			must(c.t, err)
+			finder.Close()
+			finder = again
 		}
 		return shown
 	}, "one of the game's processes has a window")
