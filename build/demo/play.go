@@ -39,11 +39,11 @@ func (s *story) play(ctx context.Context) error {
 		return err
 	}
 	s.tell.say("demo", "pressing Escape in the game's window")
-	if err := s.display.screen.Key(ctx, game, "Escape"); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
 	defer cancel()
+	if err := s.display.screen.KeyUntil(ctx, game, "Escape", s.client.Done()); err != nil {
+		return err
+	}
 	return s.waitEnd(ctx)
 }
 

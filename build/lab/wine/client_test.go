@@ -30,8 +30,10 @@ func TestWindows(t *testing.T) {
 		t.Errorf("the game's window is at %v", window.Bounds)
 	}
 	g.waitLog(`"message":"set confirmed"`)
-	p.must(p.Screen().Key(t.Context(), window, "Escape"))
-	if err := cmd.Wait(); err != nil {
+	ended, done := error(nil), make(chan struct{})
+	go func() { ended = cmd.Wait(); close(done) }()
+	p.must(p.Screen().KeyUntil(t.Context(), window, "Escape", done))
+	if err := ended; err != nil {
 		t.Errorf("ended with %v\n%s", err, g.log())
 	}
 	g.updated()

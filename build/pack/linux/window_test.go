@@ -54,10 +54,13 @@ func TestWindow(t *testing.T) {
 		t.Fatalf("no window of release 2: %v\n%s", err, said)
 	}
 	picture(t, display)
-	if err := display.Key(ctx, game, "Escape"); err != nil {
+	ended, done := error(nil), make(chan struct{})
+	go func() { ended = cmd.Wait(); close(done) }()
+	if err := display.KeyUntil(ctx, game, "Escape", done); err != nil {
 		t.Error(err)
 	}
-	if err := cmd.Wait(); err != nil {
+	<-done
+	if err := ended; err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
 	log, err := os.ReadFile(ada.log)

@@ -28,10 +28,7 @@ const waitLimit = 2 * time.Minute
 // waitEnded waits until a server has ended; until its exit code is read it is a zombie.
 func waitEnded(t *testing.T, pid int) {
 	t.Helper()
-	testwait.Until(t, func() bool {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(status), ") Z ")
-	}, fmt.Sprintf("process %d ends", pid))
+	testwait.Until(t, func() bool { return !testwait.Alive(pid) }, fmt.Sprintf("process %d ends", pid))
 }
 
 // newScreen starts a screen, or skips the test where there is no virtual X server.
@@ -132,17 +129,9 @@ func TestScreenFindsWindowsAndPressesKeys(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	waitColours(t, s, w.Bounds)
-	testwait.Until(t, func() bool { // a window that has just come may miss a key
-		if err := s.Key(t.Context(), w, "Return"); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-second.Done():
-			return true
-		case <-time.After(time.Second):
-			return false
-		}
-	}, "the key does not reach the window")
+	if err := s.KeyUntil(t.Context(), w, "Return", second.Done()); err != nil {
+		t.Fatal(err)
+	}
 	if second.Code() != 101 {
 		t.Errorf("ended with %d, want 101", second.Code())
 	}

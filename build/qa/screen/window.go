@@ -17,6 +17,9 @@ import (
 // windowPoll is the poll interval of WaitWindow.
 const windowPoll = 50 * time.Millisecond
 
+// keyPause is how long KeyUntil waits for what a key does.
+const keyPause = time.Second
+
 // ErrNoDriver says that the tool for key presses is not installed.
 var ErrNoDriver = errors.New("no keyboard for the virtual screen: install the Debian package xdotool")
 
@@ -105,6 +108,25 @@ func (s *Screen) Key(ctx context.Context, w Window, keys ...string) error {
 	}
 	_, err := s.drive(ctx, append(arguments, keys...)...)
 	return err
+}
+
+// KeyUntil presses a key until done is closed, once a second: a window that has just come may miss it.
+func (s *Screen) KeyUntil(ctx context.Context, w Window, key string, done <-chan struct{}) error {
+	again := time.NewTicker(keyPause)
+	defer again.Stop()
+	for {
+		failed := s.Key(ctx, w, key)
+		select {
+		case <-done:
+			return nil // the window went, perhaps before this key
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+			if failed != nil {
+				return failed
+			}
+		}
+	}
 }
 
 // Click presses the first mouse button at a point of the screen.
