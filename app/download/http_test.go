@@ -19,6 +19,7 @@ import (
 
 	"collet/app/download"
 	"collet/netproto/dial"
+	"collet/platform/testwait"
 )
 
 // trusting is what a client of this server trusts.
@@ -180,15 +181,8 @@ func TestTLSFaults(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = fetcher(t, download.FetchOptions{}, wayTo(t, "http://"+addr, download.HTTPOptions{})).Small(t.Context(), "metadata/timestamp.json", 10, nil)
+	addr := testwait.FreeAddress(t)
+	_, err := fetcher(t, download.FetchOptions{}, wayTo(t, "http://"+addr, download.HTTPOptions{})).Small(t.Context(), "metadata/timestamp.json", 10, nil)
 	var network *download.NetError
 	if !errors.As(err, &network) || network.Kind != download.NetUnreachable || !strings.Contains(err.Error(), addr) {
 		t.Errorf("got %v", err)

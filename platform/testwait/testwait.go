@@ -1,5 +1,5 @@
-// Package testwait waits in tests for what another process, a file or a counter shows, where no channel reports it, and finds addresses
-// for processes that can't be told to take any. Only tests and their fixtures import it, on all layers.
+// Package testwait waits in tests for what another process, a file or a counter shows, where no channel reports it. It tells whether a process
+// runs, and finds addresses for processes that can't be told to take any. Only tests and their fixtures import it, on all layers.
 package testwait
 
 import (
@@ -41,14 +41,19 @@ func Until(t TB, done func() bool, what string) {
 	}
 }
 
-// FreeAddress is an address of this machine on which no program listened a moment ago. Its port is below those that systems choose by
+// FreeAddress is an address of this machine on which no program listened a moment ago, by TCP or UDP. Its port is below those that systems choose by
 // themselves, so no connection or listener of another test gets it meanwhile: Linux begins at 32768, macOS and Windows at 49152.
 func FreeAddress(t TB) string {
 	var err error
 	for range portTries {
 		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+port.Add(1)%ports)); err == nil {
-			defer l.Close()
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+port.Add(1)%ports)); err != nil {
+			continue
+		}
+		defer l.Close()
+		var p net.PacketConn
+		if p, err = net.ListenPacket("udp", l.Addr().String()); err == nil {
+			defer p.Close()
 			return l.Addr().String()
 		}
 	}

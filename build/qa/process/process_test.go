@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -88,15 +87,7 @@ func TestProcessStopTakesTheWholeGroup(t *testing.T) {
 // waitGone waits until a process has ended. It may remain as a zombie.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	testwait.Until(t, func() bool {
-		process, err := os.FindProcess(pid)
-		return err != nil || process.Signal(syscall.Signal(0)) != nil || zombie(pid)
-	}, fmt.Sprintf("process %d ends", pid))
-}
-
-func zombie(pid int) bool {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err == nil && bytes.Contains(status, []byte(") Z "))
+	testwait.Until(t, func() bool { return !testwait.Alive(pid) }, fmt.Sprintf("process %d ends", pid))
 }
 
 func TestProcessThatIsNotThere(t *testing.T) {
