@@ -293,16 +293,18 @@ func FuzzEncode(f *testing.F) {
 	f.Add(uint8(6), []byte("the same text, the same text"))
 	f.Add(uint8(40), sample("mixture", 5, 100_000))
 	all := candidates()
+	var zlib *systemZlib
+	if _, err := exec.LookPath("python3"); err == nil {
+		zlib = startZlib(f)
+	}
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		p := all[int(which)%len(all)]
 		packed := compress(t, p, data)
 		if got := readAll(t, flate.NewReader(bytes.NewReader(packed))); !bytes.Equal(got, data) {
 			t.Fatalf("%+v: the stream inflates to other bytes", p)
 		}
-		if p.MemLevel > 0 && os.Getenv("COLLET_TESTS") == "all" {
-			if !bytes.Equal(packed, startZlib(t).compress(t, p, data)) {
-				t.Fatalf("%+v: another stream than zlib's", p)
-			}
+		if zlib != nil && p.MemLevel > 0 && !bytes.Equal(packed, zlib.compress(t, p, data)) {
+			t.Fatalf("%+v: another stream than zlib's", p)
 		}
 	})
 }

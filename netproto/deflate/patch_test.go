@@ -309,16 +309,7 @@ func TestPatchKeeps(t *testing.T) {
 
 // TestPatchOdd patches archives of unusual programs. Each is patched as its form, or not at all, and is made exactly.
 func TestPatchOdd(t *testing.T) {
-	texts := func(edit string) (list []member) {
-		for i := range 6 {
-			data := sample("text", uint64(i), 9000)
-			if i == 3 {
-				data = append(append(slices.Clone(data[:4000]), edit...), data[4000:]...)
-			}
-			list = append(list, member{fmt.Sprint("text", i), data, zip.Deflate, usual})
-		}
-		return list
-	}
+	texts := oddTexts
 	stored := func(data []byte) member { return member{"inner.zip", data, zip.Store, usual} }
 	for name, test := range map[string]struct {
 		make    func(edit string) []byte
@@ -328,6 +319,7 @@ func TestPatchOdd(t *testing.T) {
 		"data descriptors":    {func(edit string) []byte { return archiveWith(t, described, texts(edit)...) }, false},
 		"stored and deflated": {func(edit string) []byte { return archive(t, append(texts(edit), stored(sample("noise", 1, 5000)))...) }, false},
 		"the same name twice": {func(edit string) []byte { return archive(t, append(texts(edit), texts(edit+" again")...)...) }, false},
+		"bytes between":       {func(edit string) []byte { return gapped(t, texts(edit)...) }, false},
 		"behind a program":    {func(edit string) []byte { return append(sample("noise", 2, 3000), archive(t, texts(edit)...)...) }, false},
 		"a stored archive":    {func(edit string) []byte { return archive(t, stored(archive(t, texts(edit)...))) }, true},
 		"a deflated archive": {func(edit string) []byte {
@@ -345,21 +337,51 @@ func TestPatchOdd(t *testing.T) {
 			return append(all, edit...)
 		}, false},
 	} {
-		old, fresh := set{"a.zip": test.make("an edit")}, set{"a.zip": test.make("another edit, and a longer one")}
-		var out bytes.Buffer
-		_, err := MakePatch(t.Context(), &out, old.side(), fresh.side(), &memoryScratch{}, delta.SetPatchOptions{})
-		if refused := errors.Is(err, ErrNothingDeflated); refused != test.refused || err != nil && !refused {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err != nil {
-			continue
-		}
-		sink, _, err := apply(t, out.Bytes(), old, old, fresh, all)
-		if err != nil || out.Len() > 3000 {
-			t.Errorf("%s: %d bytes, %v", name, out.Len(), err)
-		}
-		sink.wantAll(t, old, fresh)
+		checkOdd(t, name, test.make, test.refused)
 	}
+}
+
+// TestPatchOfManyEntries is the same for an archive of more than 10,000 entries.
+func TestPatchOfManyEntries(t *testing.T) {
+	testlevel.Slow(t)
+	checkOdd(t, "10,000 entries", func(edit string) []byte {
+		list := oddTexts(edit)
+		for i := range 10_000 {
+			list = append(list, member{fmt.Sprint("entry", i), fmt.Appendf(nil, "entry %d, entry %d, entry %d", i, i, i), zip.Deflate, usual})
+		}
+		return archive(t, list...)
+	}, false)
+}
+
+// oddTexts are entries, one of which has an edit.
+func oddTexts(edit string) (list []member) {
+	for i := range 6 {
+		data := sample("text", uint64(i), 9000)
+		if i == 3 {
+			data = append(append(slices.Clone(data[:4000]), edit...), data[4000:]...)
+		}
+		list = append(list, member{fmt.Sprint("text", i), data, zip.Deflate, usual})
+	}
+	return list
+}
+
+// checkOdd makes and applies the patch between two editions of an archive, unless it is refused.
+func checkOdd(t *testing.T, name string, edition func(edit string) []byte, refuses bool) {
+	t.Helper()
+	old, fresh := set{"a.zip": edition("an edit")}, set{"a.zip": edition("another edit, and a longer one")}
+	var out bytes.Buffer
+	_, err := MakePatch(t.Context(), &out, old.side(), fresh.side(), &memoryScratch{}, delta.SetPatchOptions{})
+	if refused := errors.Is(err, ErrNothingDeflated); refused != refuses || err != nil && !refused {
+		t.Errorf("%s: %v", name, err)
+	}
+	if err != nil {
+		return
+	}
+	sink, _, err := apply(t, out.Bytes(), old, old, fresh, all)
+	if err != nil || out.Len() > 3000 {
+		t.Errorf("%s: %d bytes, %v", name, out.Len(), err)
+	}
+	sink.wantAll(t, old, fresh)
 }
 
 func TestPatchNothing(t *testing.T) {
