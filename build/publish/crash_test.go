@@ -206,8 +206,26 @@ func TestPublishInterrupted(t *testing.T) {
 // TestPublishGoesOnWhereItStopped: objects of a run that was interrupted in any stage are not made again.
 func TestPublishGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
-	c := newCrashFixture(t, faultfs.Config{})
-	for _, doing := range []string{"pack", "chunks", "patch from 1", "sign"} {
+	goesOn(t, newCrashFixture(t, faultfs.Config{}), "pack", "chunks", "patch from 1", "sign")
+}
+
+// TestPublishOfManyGoesOn is the same for a release with a solid form and an expanded patch.
+func TestPublishOfManyGoesOn(t *testing.T) {
+	t.Parallel()
+	testlevel.Slow(t)
+	disk := faultfs.New(faultfs.Config{})
+	c := &crashFixture{fixture: newFixtureOn(t, disk.Open(faultfs.Options{})), disk: disk}
+	c.publish(game(t, manyFiles(1).with(tree{"Resources/Core.zip": deflatedPack(t, 1, 20)})), publish.Request{})
+	disk.Settle()
+	c.two = game(t, manyFiles(2).with(tree{"Resources/Core.zip": deflatedPack(t, 2, 20), "Resources/New.js": prose(7, 300_000)}))
+	goesOn(t, c, "pack together", "expanded patch from 1", "sign")
+}
+
+// goesOn interrupts the publication of release 2 at each of these steps, and publishes it again.
+func goesOn(t *testing.T, c *crashFixture, steps ...string) {
+	t.Helper()
+	for _, doing := range steps {
+		reached := false
 		ctx, cancel := context.WithCancel(context.Background())
 		disk, stages := c.disk.Clone(), []int{0}
 		first := disk.Open(faultfs.Options{})
@@ -216,13 +234,17 @@ func TestPublishGoesOnWhereItStopped(t *testing.T) {
 				t.Errorf("%s is stage %d of %d", p.Doing, p.Stage, p.Stages)
 			}
 			stages = append(stages, p.Stage)
-			if p.Doing == doing && (p.Done == p.Total || doing != "pack" && doing != "chunks") {
+			if p.Doing == doing && (p.Done == p.Total || doing != "pack" && doing != "chunks" && doing != "pack together") {
+				reached = true
 				cancel()
 			}
 		})
 		cancel()
 		if !errors.Is(err, context.Canceled) && err != nil {
 			t.Fatal(err)
+		}
+		if !reached {
+			t.Errorf("there is no step %q", doing)
 		}
 		made := map[string]bool{}
 		for _, op := range first.Ops() {

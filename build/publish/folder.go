@@ -14,6 +14,7 @@ import (
 	"collet/build/publish/places"
 	"collet/netproto/release"
 	"collet/netproto/release/trust"
+	"collet/netproto/solid"
 	"collet/platform"
 )
 
@@ -149,7 +150,7 @@ func (f *Folder) assemble() {
 	f.patches = &patchMaker{store: f.store, meter: f.meter, workers: f.options.Workers, memory: f.settings.PatchMemory << 20}
 	f.solids = &solidMaker{
 		store: f.store, releases: f.releases, meter: f.meter, workers: f.workers, memory: f.settings.PatchMemory << 20, made: map[string][]release.Object{},
-		examined: map[examinedContent]stretch{},
+		examined: map[examinedContent]solid.Member{},
 	}
 	f.heads = &headWriter{store: f.store, releases: f.releases}
 	f.sequels = &sequelFiles{releases: f.releases}

@@ -42,21 +42,14 @@ type solidMaker struct {
 	workers  int
 	memory   int64 // in bytes, at most, beside one group
 	effort   solid.Effort
-	made     map[string][]release.Object // parts by groupKey, of this process
-	examined map[examinedContent]stretch // of this process
+	made     map[string][]release.Object      // parts by groupKey, of this process
+	examined map[examinedContent]solid.Member // how contents go into a group, without their places; of this process
 }
 
-// examinedContent is a content whose stretch is known. Only resources have forms.
+// examinedContent is a content that was examined. Only resources have forms.
 type examinedContent struct {
 	sum      release.Digest
 	resource bool
-}
-
-// stretch is how a content goes into a group: as it is, as its form, or with translated calls.
-type stretch struct {
-	recipe deflate.Recipe
-	size   int64 // of the form in bytes; 0 without one
-	calls  bool  // not of a form
 }
 
 // SolidSummary is the solid form of a release. It is zero for a release without one.
@@ -111,22 +104,20 @@ func (m *solidMaker) plan(ctx context.Context, b *blobs, contents []solid.Conten
 	for _, g := range earlier.Groups {
 		for _, member := range g.Members {
 			if member.IsForm() {
-				m.examined[examinedContent{earlier.Contents[member.Content].Sum, true}] = stretch{recipe: member.Recipe, size: member.Size}
+				m.examined[examinedContent{earlier.Contents[member.Content].Sum, true}] = member
 			}
 		}
 	}
 	return solid.Plan(contents, earlier, func(c solid.Content, member *solid.Member) (err error) {
-		key := examinedContent{c.Sum, c.Resource}
-		s, known := m.examined[key]
-		if !known {
-			if s, err = m.examine(ctx, b, c); err != nil {
+		key, place := examinedContent{c.Sum, c.Resource}, member.Content
+		known := false
+		if *member, known = m.examined[key]; !known {
+			if *member, err = m.examine(ctx, b, c); err != nil {
 				return err
 			}
-			m.examined[key] = s
+			m.examined[key] = *member
 		}
-		if member.Calls = s.calls; s.size > 0 {
-			member.Recipe, member.Size = s.recipe, s.size
-		}
+		member.Content = place
 		return nil
 	})
 }
@@ -135,21 +126,18 @@ func (m *solidMaker) plan(ctx context.Context, b *blobs, contents []solid.Conten
 const minFormGain = 2
 
 // examine decides how a content goes into a group. Programs for x86 have calls, also those of a game that is a program, which are resources.
-func (m *solidMaker) examine(ctx context.Context, b *blobs, c solid.Content) (s stretch, err error) {
+func (m *solidMaker) examine(ctx context.Context, b *blobs, c solid.Content) (s solid.Member, err error) {
 	in, err := b.openBlob(ctx, c.Sum)
 	if err != nil {
 		return s, err
 	}
 	if c.Resource {
-		s.recipe, s.size, err = deflate.AnalyzeForm(ctx, in, c.Size, solid.MaxGroup, m.workers)
-		if s.size < c.Size+c.Size*minFormGain/100 {
-			s = stretch{}
-		}
+		s.Recipe, s.Size, err = deflate.AnalyzeForm(ctx, in, c.Size, solid.MaxGroup, m.workers)
 	}
-	if err == nil && s.size == 0 {
+	if err == nil && s.Size < c.Size+c.Size*minFormGain/100 {
 		head := make([]byte, min(c.Size, check.HeadSize))
 		_, err = io.ReadFull(io.NewSectionReader(in, 0, c.Size), head)
-		s.calls = check.IsX86(head)
+		s = solid.Member{Size: c.Size, Calls: check.IsX86(head)}
 	}
 	return s, errors.Join(err, in.Close())
 }
