@@ -178,7 +178,10 @@ release=$out/$version work=$out/.work
 targets=${TARGETS:-Linux-x64 Linux-arm64 Windows-win64 macOS-arm64 macOS-x64}
 for folder in COLLET_RELEASE COLLET_KEYS; do # they are named relative to the tree, and used elsewhere
 	eval "named=\${$folder:-}"
-	[ -z "$named" ] || export "$folder=$(cd "$named" && pwd)"
+	if [ -n "$named" ]; then
+		named=$(cd "$named" && pwd)
+		export "$folder=$named"
+	fi
 done
 
 [ "$(sed -n 's/^Version = "\(.*\)"/\1/p' FyneApp.toml)" = "$version" ] || { say "FyneApp.toml has another version than $version" >&2; exit 1; }
@@ -188,6 +191,12 @@ case $heading in
 *) stop_unless_try "the newest section of CHANGELOG.md is \"$heading\", not \"## $version (<date>)\"" ;;
 esac
 [ -z "$(git status --porcelain)" ] || stop_unless_try "the working copy has changes that are not committed"
+if [ -n "${COLLET_RELEASE:-}" ]; then # a release without the client would take it from those who have it
+	for target in $targets; do
+		[ -e "$hosts/$target/collet-client" ] || [ -e "$hosts/$target/collet-client.exe" ] ||
+			stop_unless_try "$hosts/$target has no client for the signed release; run make hosts on a machine that can build it"
+	done
+fi
 epoch=$(git log -1 --format=%ct)
 time=$(TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
 
