@@ -15,6 +15,7 @@ import (
 	"collet/netproto/launcher/launchertest"
 	"collet/netproto/launcher/wire"
 	"collet/platform/testlevel"
+	"collet/platform/testwait"
 )
 
 // TestDeskWithOwnDevice in our own mode, and with our device as a released one.
@@ -173,18 +174,23 @@ func TestDeskIsKilled(t *testing.T) {
 	b.released(data, "Lab", nil)
 	b.own(device.Options{Root: other, Name: "Own"})
 	b.untilConnected(2)
-	ctx, cancel := context.WithCancel(t.Context())
-	pushed := make(chan error, 1)
-	go func() {
-		_, err := b.desk.Push(ctx, desk.PushOptions{})
-		pushed <- err
-	}()
-	b.until("begun", func(devices []desk.DeviceInfo) bool {
-		return slices.ContainsFunc(devices, func(d desk.DeviceInfo) bool { return d.Push.Bytes > 100_000 })
-	})
-	cancel()
-	if err := <-pushed; err != nil && !errors.Is(err, context.Canceled) { // nil: the last bytes came just before
-		t.Errorf("%v", err)
+	for err, n := error(nil), uint64(3); err == nil; n += 2 { // until the desk ends before its push
+		ctx, cancel := context.WithCancel(t.Context())
+		pushed := make(chan error, 1)
+		go func() {
+			_, err := b.desk.Push(ctx, desk.PushOptions{})
+			pushed <- err
+		}()
+		testwait.Until(t, func() bool {
+			return len(pushed) > 0 || slices.ContainsFunc(b.desk.Devices(), func(d desk.DeviceInfo) bool { return d.Push.Bytes > 100_000 })
+		}, "the push does not begin")
+		cancel()
+		if err = <-pushed; err == nil {
+			files = tree{"a": big(n, 3<<20), "b": big(n+1, 3<<20)}
+			b.become(files)
+		} else if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
 	}
 	b.stop()
 	b.serve(desk.Options{Root: b.root}, b.addr.String())

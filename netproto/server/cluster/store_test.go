@@ -40,13 +40,19 @@ func opened(t testing.TB, folder string, c cluster.Config) operator.Store {
 	return s
 }
 
-// copySettled copies the files of a node that is open, when no floors are on their way.
-func copySettled(t testing.TB, s operator.Store, from, to string) {
+// settled waits until no floors of a node are on their way.
+func settled(t testing.TB, s operator.Store) {
 	t.Helper()
 	testwait.Until(t, func() bool {
 		queued, err := s.(*cluster.Node).Queued(1)
 		return err == nil && len(queued) == 0
 	}, "floors stay queued")
+}
+
+// copySettled copies the files of a node that is open.
+func copySettled(t testing.TB, s operator.Store, from, to string) {
+	t.Helper()
+	settled(t, s)
 	if err := os.CopyFS(to, withoutParts{os.DirFS(from)}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +98,7 @@ func TestFloorsAtTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testwait.Until(t, func() bool {
-		queued, err := s.(*cluster.Node).Queued(1)
-		return err == nil && len(queued) == 0
-	}, "floors stay queued")
+	settled(t, s)
 	file := filepath.Join(folder, "compat.db")
 	if err := errors.Join(s.Close(), os.RemoveAll(file), os.RemoveAll(operator.Backup(file))); err != nil {
 		t.Fatal(err)

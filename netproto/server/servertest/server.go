@@ -43,14 +43,21 @@ func Open(t testing.TB, set config.Settings) *Server {
 // Logger writes to the log of the server.
 func (s *Server) Logger() zerolog.Logger { return s.Log.Logger() }
 
-// ServeOn serves on a listener until the test ends, and closes the catalogue then.
+// ServeOn serves on a listener until the test ends, and closes the catalogue then. A test that fails shows the log.
 func (s *Server) ServeOn(t testing.TB, listener net.Listener) *Server {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	s.Stop, s.Addr = stop, listener.Addr().String()
 	var running sync.WaitGroup
 	running.Go(func() { s.Done <- s.Serve(ctx, listener) })
-	t.Cleanup(func() { stop(); running.Wait(); s.Close() })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		s.Close()
+		if t.Failed() {
+			t.Log(s.Log)
+		}
+	})
 	return s
 }
 
@@ -66,14 +73,9 @@ func Start(t testing.TB, set config.Settings) *Server {
 	return s
 }
 
-// WaitUntil waits until done returns true. A test that waits in vain has the log.
+// WaitUntil waits until done returns true.
 func (s *Server) WaitUntil(t testing.TB, done func() bool) {
 	t.Helper()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(s.Log)
-		}
-	})
 	testwait.Until(t, done, "nothing happened")
 }
 
