@@ -99,9 +99,14 @@ func (w *filler) missing() []update.Range {
 
 // Write implements io.Writer. Errors are those of the Delivery.
 func (w *filler) Write(p []byte) (int, error) {
-	if w.hash != nil {
-		w.hash.Write(p)
+	if w.hash == nil {
+		return w.deliver(p)
 	}
+	return release.WriteHashed(w.deliver, w.hash, p)
+}
+
+// deliver delivers the missing bytes among the next ones of the content.
+func (w *filler) deliver(p []byte) (int, error) {
 	if w.at+int64(len(p)) > w.blob.size {
 		return 0, fmt.Errorf("%w: more than its %d bytes", errContent, w.blob.size)
 	}

@@ -32,8 +32,6 @@ const (
 	sumSize = crc32.Size
 	// maxBlocks is the largest list of checksums that is kept, in bytes; it serves a file of 1 TiB.
 	maxBlocks = 4 << 20
-	// apart is the smallest write, in bytes, for which hashing on another processor pays off.
-	apart = 64 << 10
 )
 
 const (

@@ -35,7 +35,7 @@ func TestSumsDoNotDependOnPortions(t *testing.T) {
 	if len(whole) != 4*sumSize || bytes.Equal(whole.at(0), whole.at(1)) || whole.at(4) != nil || whole.at(-1) != nil {
 		t.Fatalf("%d bytes of sums", len(whole))
 	}
-	for _, portion := range []int{4096, 65_535, apart, blockSize - 1, blockSize, blockSize + 1, 2*blockSize + 5} {
+	for _, portion := range []int{4096, 65_535, 65_536, blockSize - 1, blockSize, blockSize + 1, 2*blockSize + 5} {
 		if !bytes.Equal(sumsOf(content, int64(len(content)), portion), whole) {
 			t.Errorf("portions of %d make other sums", portion)
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"sync"
 
 	"collet/app/update"
 	"collet/netproto/release"
@@ -72,14 +71,7 @@ func (p *part) append(data []byte) error {
 	if p.broken != nil {
 		return p.broken
 	}
-	var hashing sync.WaitGroup
-	if len(data) >= apart {
-		hashing.Go(func() { _, _ = p.bothHashes.Write(data) })
-	} else {
-		_, _ = p.bothHashes.Write(data)
-	}
-	n, err := p.file.Write(data)
-	hashing.Wait()
+	n, err := release.WriteHashed(p.file.Write, p.bothHashes, data)
 	p.size += int64(n)
 	p.broken = err
 	if p.size-p.ahead >= writeAhead {

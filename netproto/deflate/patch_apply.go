@@ -342,11 +342,7 @@ type hashed struct {
 	hash.Hash
 }
 
-func (h hashed) Write(b []byte) (int, error) {
-	n, err := h.out.Write(b)
-	h.Hash.Write(b[:n])
-	return n, err
-}
+func (h hashed) Write(b []byte) (int, error) { return release.WriteHashed(h.out.Write, h.Hash, b) }
 
 // rebuildKept makes the contents whose form the old set has already: only their compression changed.
 func (a *applier) rebuildKept() error {

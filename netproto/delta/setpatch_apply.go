@@ -7,7 +7,6 @@ import (
 	"hash"
 	"io"
 	"math"
-	"sync"
 
 	"collet/netproto/chunk"
 	"collet/netproto/release"
@@ -229,20 +228,7 @@ func (a *setApplier) beginContent(group *setGroup, member int) (io.Writer, error
 // setOutput hashes the bytes on their way to the sink.
 type setOutput setApplier
 
-// hashApart is the smallest write, in bytes, for which hashing on another processor pays off.
-const hashApart = 64 << 10
-
-func (o *setOutput) Write(b []byte) (int, error) {
-	var hashing sync.WaitGroup
-	if len(b) >= hashApart {
-		hashing.Go(func() { o.sum.Write(b) })
-	} else {
-		o.sum.Write(b)
-	}
-	n, err := o.out.Write(b) // after an error the content is not verified
-	hashing.Wait()
-	return n, err
-}
+func (o *setOutput) Write(b []byte) (int, error) { return release.WriteHashed(o.out.Write, o.sum, b) }
 
 // endContent verifies the open content.
 func (a *setApplier) endContent() error {

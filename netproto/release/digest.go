@@ -7,6 +7,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
+	"sync"
 
 	"github.com/minio/sha256-simd"
 )
@@ -74,6 +75,21 @@ func FNVDigest(sum uint64) Digest {
 	d := Digest{Algorithm: FNV1a64}
 	binary.BigEndian.PutUint64(d.sum[:], sum)
 	return d
+}
+
+// hashApart is the smallest write, in bytes, for which hashing on another processor pays off.
+const hashApart = 64 << 10
+
+// WriteHashed writes b by write and to sum, at the same time if b is large. It returns the result of write; after an error the sum is of no use.
+func WriteHashed(write func(b []byte) (int, error), sum io.Writer, b []byte) (int, error) {
+	if len(b) < hashApart {
+		_, _ = sum.Write(b) // Hash.Write never fails
+		return write(b)
+	}
+	var hashing sync.WaitGroup
+	hashing.Go(func() { _, _ = sum.Write(b) })
+	defer hashing.Wait()
+	return write(b)
 }
 
 // SumOf finishes h, which must be a hash made by a.NewHash.

@@ -248,3 +248,27 @@ func FuzzParseDigest(f *testing.F) {
 		}
 	})
 }
+
+// TestWriteHashed hashes small and large writes, and returns the result of the write.
+func TestWriteHashed(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
+	for _, step := range []int{1000, 64<<10 - 1, 64 << 10, len(data)} {
+		sum, out := release.SHA256.NewHash(), new(bytes.Buffer)
+		for rest := data; len(rest) > 0; {
+			b := rest[:min(step, len(rest))]
+			rest = rest[len(b):]
+			if n, err := release.WriteHashed(out.Write, sum, b); n != len(b) || err != nil {
+				t.Fatalf("%d bytes of %d, %v", n, len(b), err)
+			}
+		}
+		if release.SHA256.SumOf(sum) != release.ObjectOf(data).Sum || !bytes.Equal(out.Bytes(), data) {
+			t.Errorf("writes of %d bytes: another sum, or other bytes", step)
+		}
+	}
+	full := errors.New("full")
+	for _, b := range [][]byte{data[:10], data} {
+		if n, err := release.WriteHashed(func([]byte) (int, error) { return 3, full }, release.SHA256.NewHash(), b); n != 3 || err != full {
+			t.Errorf("%d bytes: %d, %v", len(b), n, err)
+		}
+	}
+}
