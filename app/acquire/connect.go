@@ -268,7 +268,7 @@ func (c *connecting) identifyInstalled(ctx context.Context, identity release.Dig
 	})
 	c.installed, c.old = installedRelease{}, nil
 	for _, k := range sets {
-		list := c.remembered.listing(k)
+		list := c.remembered.listing(k.Listing)
 		if list == nil {
 			continue
 		}
@@ -296,6 +296,7 @@ func order(first bool) int {
 
 // chooseHead sets head and listing to those of the release to use.
 func (c *connecting) chooseHead(ctx context.Context, answer trusted) error {
+	c.listing = nil
 	entry, kept := c.entry(answer), false
 	if c.head, kept = c.remembered.head(entry); !kept {
 		choice := release.Choice{Entry: entry, Listed: true}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"collet/netproto/delta"
 	"collet/netproto/release"
 )
 
@@ -19,8 +18,8 @@ func (c *connecting) identify(ctx context.Context, answer trusted) error {
 	if c.old != nil || c.head.PatchCount() == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
 		return nil
 	}
-	if c.takeListing(ctx) && !c.hasResources() {
-		return nil
+	if err := c.takeListing(ctx); err != nil || c.listing != nil && !hasResources(c.o.Disk, c.listing) {
+		return err
 	}
 	entries, err := c.lists.client.Entries()
 	if err != nil {
@@ -57,36 +56,34 @@ func (c *connecting) identify(ctx context.Context, answer trusted) error {
 	return nil
 }
 
-// takeListing takes the listing of the head from the sequel, and reports whether it came.
-func (c *connecting) takeListing(ctx context.Context) bool {
-	if c.objects.currentSequel().waitForPart(ctx, c.head.Listing.Object.Path()) {
-		if data, err := c.objects.fetchBytes(ctx, c.head.Listing.Object); err == nil {
-			c.listing, _ = release.UnpackListing(data, c.head.Listing) // a wrong one is fetched again
-		}
+// takeListing takes the listing of the head, if it is here: from an earlier start that was stopped, or from the sequel.
+func (c *connecting) takeListing(ctx context.Context) (err error) {
+	c.listing = c.remembered.listing(object{c.head.Listing.Sum, c.head.Listing.Size})
+	if c.listing == nil && c.objects.currentSequel().waitForPart(ctx, c.head.Listing.Object.Path()) {
+		c.listing, err = c.objects.fetchListing(ctx, c.head.Listing)
 	}
-	return c.listing != nil
+	return err
 }
 
 // identifySamples is how many resources are looked for, all over the listing: an earlier release has hardly other names for all of them.
 const identifySamples = 64
 
-// hasResources reports whether the disk may have resources of an earlier release: a file under the name of a new one, or the new release
-// has none.
-func (c *connecting) hasResources() (has bool) {
+// hasResources reports whether a disk may have resources of an earlier release than that of a listing: a file under the name of a new one, or
+// the new release has none.
+func hasResources(disk Disk, list release.Listing) bool {
 	var resources []release.File
-	for _, f := range c.listing.Files() {
-		if f.Role == release.Resource && c.o.Disk.Manages(f) {
+	for _, f := range list.Files() {
+		if f.Role == release.Resource && disk.Manages(f) {
 			resources = append(resources, f)
 		}
 	}
-	step := max(1, len(resources)/identifySamples)
-	for i := 0; i < len(resources) && !has; i += step {
-		c.o.Disk.OpenVersions(resources[i], func(file delta.SetFile, _ int64) {
-			has = true
-			_ = file.Close()
-		})
+	step := 1 + len(resources)/identifySamples
+	for i := 0; i < len(resources); i += step {
+		if disk.Has(resources[i]) {
+			return true
+		}
 	}
-	return has || len(resources) == 0
+	return len(resources) == 0
 }
 
 // adopt sets a release as the installed one, if it has a patch or a delta index to the new one and matches the disk.
@@ -94,11 +91,7 @@ func (c *connecting) adopt(ctx context.Context, e release.Entry, head release.He
 	if !c.index.follows(ctx, c.head, head.Listing.Sum) {
 		return nil
 	}
-	data, err := c.objects.fetchBytes(ctx, head.Listing.Object)
-	if err != nil {
-		return err
-	}
-	list, err := release.UnpackListing(data, head.Listing)
+	list, err := c.objects.fetchListing(ctx, head.Listing)
 	if err != nil {
 		return err
 	}

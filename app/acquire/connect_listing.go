@@ -23,15 +23,17 @@ const (
 	lastWindow  = 4 << 20
 )
 
-// findListing gets the listing of the head: from memory, from the beginning of a set patch, from the delta index, or from its own
-// object, whichever is smallest. It is verified by the digest in the head.
+// findListing gets the listing of the head: from an earlier start or the sequel, from the beginning of a set patch, from the delta index, or
+// from its own object, whichever is smallest. It is verified by the digest in the head.
 func (c *connecting) findListing(ctx context.Context) error {
 	if c.head.Listing.Sum == c.installed.Listing.Sum {
 		c.listing = c.old
 		return nil
 	}
-	if list := c.remembered.listing(installedRelease{Listing: object{c.head.Listing.Sum, c.head.Listing.Size}}); list != nil {
-		c.listing = list
+	if c.listing == nil { // identify has not taken it
+		c.listing = c.remembered.listing(object{c.head.Listing.Sum, c.head.Listing.Size})
+	}
+	if c.listing != nil {
 		return nil
 	}
 	patch, found := c.patch(c.failures)
@@ -56,9 +58,6 @@ func (c *connecting) findListing(ctx context.Context) error {
 			c.failures.record(patch.Sum, Patched, 1)
 		}
 	}
-	if c.listing != nil {
-		return nil // it came with the sequel
-	}
 	if !c.objects.currentSequel().waitForPart(ctx, c.head.Listing.Object.Path()) {
 		if index, err := c.index.fetch(ctx, c.connected); index != nil || err != nil {
 			if index != nil {
@@ -67,10 +66,8 @@ func (c *connecting) findListing(ctx context.Context) error {
 			return err
 		}
 	}
-	data, err := c.objects.fetchBytes(ctx, c.head.Listing.Object)
-	if err == nil {
-		c.listing, err = release.UnpackListing(data, c.head.Listing)
-	}
+	list, err := c.objects.fetchListing(ctx, c.head.Listing)
+	c.listing = list
 	return err
 }
 

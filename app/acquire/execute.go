@@ -157,7 +157,7 @@ func (e *executing) failStuck(b *blob) error {
 	name := e.wants[b.wants[0]].File.Path
 	cause, transient := update.ServerFault, false
 	if b.err != nil {
-		cause, transient = blame(b.err)
+		cause, transient = causeOf(b.err)
 	}
 	return &update.Fault{Cause: cause, Transient: transient, Subject: name, Err: fmt.Errorf("no means gives %q: %w", name, b.err)}
 }

@@ -106,20 +106,20 @@ func (m *rememberedSets) blocked(e release.Entry, mayInstall func(set release.Di
 }
 
 // listing reads the listing of a set; nil if it is missing or damaged.
-func (m *rememberedSets) listing(k installedRelease) release.Listing {
-	if k.Listing.Size <= 0 || k.Listing.Size > release.MaxListing {
+func (m *rememberedSets) listing(o object) release.Listing {
+	if o.Size <= 0 || o.Size > release.MaxListing {
 		return nil
 	}
-	data, err := platform.ReadFile(m.fs, m.name(k.Listing.Sum.Hex()+listingSuffix), k.Listing.Size+1)
+	data, err := platform.ReadFile(m.fs, m.name(o.Sum.Hex()+listingSuffix), o.Size+1)
 	if err == nil {
-		err = release.Object(k.Listing).Verify(data)
+		err = release.Object(o).Verify(data)
 	}
 	var list release.Listing
 	if err == nil {
 		list, err = release.ParseListing(data)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		m.log.Warn().Err(err).Uint64("number", k.Number).Msg("a listing that was kept can't be used")
+		m.log.Warn().Err(err).Stringer("listing", o.Sum).Msg("a listing that was kept can't be used")
 	}
 	if err != nil {
 		return nil

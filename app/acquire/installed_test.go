@@ -52,11 +52,11 @@ func TestMemoryOfSets(t *testing.T) {
 	if len(m.sets) != maxRemembered || m.sets[0].Number != 29 || m.sets[maxRemembered-1].Number != 1 {
 		t.Errorf("%+v", m.sets)
 	}
-	if got := m.listing(first); len(got) != 1 || got[0].Path != "A" {
+	if got := m.listing(first.Listing); len(got) != 1 || got[0].Path != "A" {
 		t.Errorf("the live set's listing is %v", got)
 	}
 	gone, _ := setOf(t, 3, "xxx")
-	if m.listing(gone) != nil {
+	if m.listing(gone.Listing) != nil {
 		t.Error("a listing that is too many is still there")
 	}
 	files := 0
@@ -96,7 +96,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 		}
 		m = newRememberedSets(disk)
 		m.load()
-		if len(m.sets) != 0 || m.listing(k) != nil {
+		if len(m.sets) != 0 || m.listing(k.Listing) != nil {
 			t.Errorf("%s: %+v is believed", what, m.sets)
 		}
 		if again := m.install(); again == id || len(again) != 2*installBytes {

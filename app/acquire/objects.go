@@ -171,6 +171,15 @@ func (s *objectStore) fetchBytes(ctx context.Context, o release.Object) ([]byte,
 	return data, errors.Join(err, content.Close(), s.discard(ctx, o))
 }
 
+// fetchListing fetches the object of a listing.
+func (s *objectStore) fetchListing(ctx context.Context, p release.Packed) (release.Listing, error) {
+	data, err := s.fetchBytes(ctx, p.Object)
+	if err != nil {
+		return nil, err
+	}
+	return release.UnpackListing(data, p)
+}
+
 // discard removes a received object.
 func (s *objectStore) discard(ctx context.Context, o release.Object) error {
 	if s.prefetchedBytes(o.Sum) != nil {

@@ -28,6 +28,8 @@ type Disk interface {
 	OpenVersions(f release.File, visit func(file delta.SetFile, size int64))
 	// Manages reports whether the file belongs to this install, there or not.
 	Manages(f release.File) bool
+	// Has reports whether the install has a file of this name, whatever its content.
+	Has(f release.File) bool
 	// Identity is the identity of an offer's set once it is live.
 	Identity(offer []release.File) release.Digest
 	// Glance examines in advance the files that the next Plan will probably need, to save time. It runs concurrently with work of

@@ -15,16 +15,24 @@ type Contents struct {
 }
 
 // Bare reports whether no live module exists, neither here nor in the base: most likely no set is installed then.
-func (c *Contents) Bare() bool {
+func (c *Contents) Bare() bool { return !c.hasLive(c.names.Library()) }
+
+// Has reports whether a live file of this name exists, here or in the base, whatever its content.
+func (c *Contents) Has(f release.File) bool {
+	e, known := c.names.entryOf(f)
+	return known && c.hasLive(e.Live)
+}
+
+func (c *Contents) hasLive(name string) bool {
 	for _, fsys := range []platform.FS{c.fs, c.base} {
 		if fsys == nil {
 			continue
 		}
-		if _, err := fsys.Lstat(c.names.Library()); err == nil {
-			return false
+		if _, err := fsys.Lstat(name); err == nil {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // Set is the identity of the live set and its number of files; zero without a transaction. The error is a *update.Fault.

@@ -30,11 +30,11 @@ type hasher struct {
 	buffer []byte // for reading; allocated on first use
 
 	verify   bool                      // cached digests from earlier processes do not count
-	planning bool                      // a plan is in progress: digests that it took from the cache count
+	planning bool                      // a plan is in progress: digests in the cache count
 	arrived  map[string]release.Digest // parts that this process hashed on arrival and verified
 }
 
-// beginPlan makes the digests count that a plan took from the cache.
+// beginPlan makes the digests in the cache count for the names that a transaction uses.
 func (h *hasher) beginPlan() { h.planning, h.arrived = true, map[string]release.Digest{} }
 
 // endPlan forgets what was known only during a plan.
@@ -171,7 +171,7 @@ func (h *hasher) content(ctx context.Context, name string, wanted, previous rele
 	return Other, nil
 }
 
-// plannedDigest is the digest that this process's Plan took from the hash cache; zero if the file must be hashed.
+// plannedDigest is the digest in the hash cache, while a plan is in progress; zero if the file must be hashed.
 func (h *hasher) plannedDigest(name string, info fs.FileInfo, a release.Algorithm) release.Digest {
 	if !h.planning || a == release.NoDigest {
 		return release.Digest{}

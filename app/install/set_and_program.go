@@ -168,6 +168,9 @@ func (b *SetAndProgram) OpenExact(ctx context.Context, f release.File) (delta.Se
 	return b.Dir.OpenExact(ctx, f)
 }
 
+// Has is Dir.Has for both installs.
+func (b *SetAndProgram) Has(f release.File) bool { return b.Dir.Has(f) || b.program.Has(f) }
+
 // OpenVersions is Dir.OpenVersions for both installs.
 func (b *SetAndProgram) OpenVersions(f release.File, visit func(file delta.SetFile, size int64)) {
 	b.Dir.OpenVersions(f, visit)
