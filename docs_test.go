@@ -1,7 +1,9 @@
 package collet_test
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -73,4 +75,33 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// place is a name of Go code, and the file that ARCHITECTURE says it is in: `Choose` in `app/acquire/plan.go`.
+var place = regexp.MustCompile("`(\\w+)` in `([\\w/]+\\.go)`")
+
+// TestPlaces looks the names of ARCHITECTURE up in their files. A file is meant by the end of its path.
+func TestPlaces(t *testing.T) {
+	files := map[string][]string{}
+	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, ".go") {
+			files[e.Name()] = append(files[e.Name()], filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = "docs/ARCHITECTURE.md"
+	places := place.FindAllStringSubmatch(read(t, page), -1)
+	for _, m := range places {
+		if !slices.ContainsFunc(files[path.Base(m[2])], func(name string) bool {
+			return strings.HasSuffix("/"+name, "/"+m[2]) && regexp.MustCompile(`\b`+m[1]+`\b`).MatchString(read(t, filepath.FromSlash(name)))
+		}) {
+			t.Errorf("%s: no %s has %s", page, m[2], m[1])
+		}
+	}
+	if len(places) < 20 {
+		t.Errorf("%d places were found, there should be more", len(places))
+	}
 }

@@ -21,7 +21,7 @@ const (
 	megabyte       = 1e6
 )
 
-// mixedSteps are the steps whose new versions are the mixed set: modules and packs, some 215 MB.
+// mixedSteps are the steps whose new versions are the mixed set: modules and packs, some 183 MB.
 var mixedSteps = []string{
 	"native-esbuild-0.28.2", "native-libvips-1.3.4", "native-swc-1.16.22", "loose-three-0.187.0", "loose-cesium-1.145.0", "loose-emoji-16.0.0",
 }

@@ -222,15 +222,15 @@ func (c *Client) updateTargets(ctx context.Context, f Fetcher, trusted *trustedm
 	if err != nil {
 		return c.reject(targetsFile, u, trustFault(name, err))
 	}
-	if err := k.checkRollback(name, meta); err != nil {
+	if err := k.checkNotOlder(name, meta); err != nil {
 		return c.reject(targetsFile, u, err)
 	}
 	k.targets, k.entries = document[metadata.TargetsType]{data, meta}, mustEntries(meta)
 	return c.saveState(k, targetsFile, data)
 }
 
-// checkRollback rejects a list with a version or number lower than the known one.
-func (k trustState) checkRollback(name string, next *targetsMeta) error {
+// checkNotOlder rejects a list with a version or number lower than the known one.
+func (k trustState) checkNotOlder(name string, next *targetsMeta) error {
 	if k.targets.meta != nil && next.Signed.Version < k.targets.meta.Signed.Version {
 		return &Error{Document: name, Fault: FaultRolledBack, Err: fmt.Errorf("version %d after %d", next.Signed.Version, k.targets.meta.Signed.Version)}
 	}
