@@ -208,7 +208,7 @@ func TestJudgementsTravel(t *testing.T) {
 	}
 }
 
-// TestTransferVerdicts is the column "connection stays" of the compatibility design for the verdicts with a transfer.
+// TestTransferVerdicts: files may be fetched behind the verdicts 0, 1 and 2, whatever the tags (docs/PROTOCOL.md, "C1").
 func TestTransferVerdicts(t *testing.T) {
 	for v := range 256 {
 		want := v == 0 || v == 1 || v == 2

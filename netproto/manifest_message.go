@@ -7,9 +7,9 @@ import (
 	"collet/netproto/wire"
 )
 
-// ComponentManifest lists the components of a build for the peer, so that both ends know which of them differ (compat
-// reference, section 3.6). A server sends it directly after an answer that announces it, and the client responds with
-// its own. At any other place, or a second time, it is a fault.
+// ComponentManifest lists the components of a build for the peer, so that both ends know which of them differ
+// (docs/PROTOCOL.md, "What a verdict is made of"). A server sends it directly after an answer that announces it, and the client
+// responds with its own. At any other place, or a second time, it is a fault.
 type ComponentManifest struct {
 	Manifest compat.Manifest
 }

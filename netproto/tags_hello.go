@@ -23,7 +23,8 @@ const (
 	TagFlags      uint16 = 11 // u32, compat.Flags
 )
 
-// Tags of C1's answer that explain its verdict. Tags 1, 2 and 26 of the reference are fields of the answer; 7, 16 and 17 are additions.
+// Tags of C1's answer that explain its verdict (docs/PROTOCOL.md, "What a verdict is made of"). The numbers 1, 2 and 26
+// belong to its fields.
 const (
 	TagReasons          uint16 = 3  // u32, compat.Reasons
 	TagWarnings         uint16 = 4  // u32, compat.Warnings

@@ -15,8 +15,8 @@ import (
 	"collet/netproto/compat"
 )
 
-// The two builds of the reference's vectors: the server's, and a client's whose Camera was declared differently (compat
-// reference, section 3.9).
+// Two builds: the server's, with the hashes of docs/COMPATIBILITY.md, "What is hashed", and a client's whose Camera was
+// declared differently.
 const (
 	cameraHash  = 0xa64fc12a8e0c1b84
 	cameraOther = 0xdf1301673469e89d

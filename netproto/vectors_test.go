@@ -236,7 +236,7 @@ func TestVectorsCoverEveryMessage(t *testing.T) {
 	for _, v := range readVectors(t, "vectors/*/*.txt") {
 		seen[v.one("message")] = true
 	}
-	// InfoMessage was never recorded and has no vector in the reference; TestRoundTrip covers it.
+	// InfoMessage was never recorded and has no vector; TestRoundTrip covers it.
 	seen["InfoMessage"] = true
 	for id := range netproto.Kinds() {
 		if name, _, _ := strings.Cut(id.String(), " "); !seen[name] {

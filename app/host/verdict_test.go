@@ -115,7 +115,7 @@ func TestPrefetchSavesTheUpdate(t *testing.T) {
 	}
 }
 
-// TestT11UpdateLoop is the loop guard of T11 from end to end: one update is applied, and the same demand after it ends in P-LOOP without a byte, start
+// TestT11UpdateLoop is the loop guard from end to end: one update is applied, and the same demand after it ends in P-LOOP without a byte, start
 // after start, until the server asks for something else.
 func TestT11UpdateLoop(t *testing.T) {
 	j := newJudging(t, production(), packsAndModule())
@@ -215,7 +215,7 @@ func TestUpdateLoopLetsDamageBeRepaired(t *testing.T) {
 	}
 }
 
-// TestT12RedirectOnce is the client of T12: one redirect is followed and told with flag 4, a second one is not.
+// TestT12RedirectOnce: one redirect is followed and told with flag 4, a second one is not.
 func TestT12RedirectOnce(t *testing.T) {
 	const newer = "L9-0000000000000009"
 	authority, err := transporttest.NewAuthority("Games")

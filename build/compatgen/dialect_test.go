@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRealDeclarations checks that the files of testdata are what the issue asks for: at least a dozen, with every element and
-// attribute of auto-components, each understood without a warning.
+// TestRealDeclarations checks the files of testdata: there are at least a dozen, with every element and attribute of
+// auto-components, each understood without a warning.
 func TestRealDeclarations(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "project", "components", "*.xml"))

@@ -11,7 +11,7 @@ import (
 	"collet/platform/testlevel"
 )
 
-// cameraSource declares the component of the reference's vectors.
+// cameraSource declares the components of docs/COMPATIBILITY.md, "What is hashed", and one more.
 const cameraSource = `package game
 
 // Vec is a place.

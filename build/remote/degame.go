@@ -20,7 +20,7 @@ const (
 	// gameFile is the extension of a game's description.
 	gameFile = ".degame"
 	// pathConfig and pathCapture are the launcher's folders for a game's settings and screenshots. Released launchers refuse a description
-	// without them (Remote launcher protocol, section 3.7 of the reference). @ is the launcher's folder for the game's identifier.
+	// without them (docs/REMOTE.md, "The desk"). @ is the launcher's folder for the game's identifier.
 	pathConfig  = "@user_config/%s"
 	pathCapture = "@user_capture/%s"
 	// Values of a default description. The engine's own launcher needs the real ones for a game with scripts; Collet's launcher ignores

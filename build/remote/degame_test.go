@@ -13,7 +13,7 @@ import (
 
 const goodGame = `<?xml version="1.0"?><degame><identifier>x</identifier><pathConfig>a</pathConfig><pathCapture>b</pathCapture></degame>`
 
-// A default description has everything that the engine's own editor writes (Remote launcher protocol, section 3.7).
+// A default description has everything that the engine's own editor writes.
 func TestDefaultGame(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "Ember & Reach <2>")
 	if err := os.Mkdir(root, 0o755); err != nil {

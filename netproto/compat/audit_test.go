@@ -45,7 +45,7 @@ func logOf(chain []compat.Audit) []byte {
 	return log.Bytes()
 }
 
-// TestAuditLine: a record is one line in one form, with the fields of the reference, and its hash is that of this very text. The
+// TestAuditLine: a record is one line in one form, with all its fields, and its hash is that of this very text. The
 // vector was computed with sha256sum.
 func TestAuditLine(t *testing.T) {
 	a := compat.Chain(nil, compat.Audit{

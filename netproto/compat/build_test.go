@@ -8,7 +8,7 @@ import (
 	"collet/netproto/compat"
 )
 
-// TestAgeOf is section 3.3: numbers on one branch, then times that differ by more than a minute, then nothing.
+// TestAgeOf is "Which build is older" of docs/COMPATIBILITY.md: numbers on one branch, then times that differ by more than a minute, then nothing.
 func TestAgeOf(t *testing.T) {
 	on := func(branch string, seq uint64, at int64) compat.Build {
 		return compat.Build{Branch: branch, Seq: seq, Time: at}
@@ -59,7 +59,7 @@ func TestDerived(t *testing.T) {
 		sum   uint64
 		want  string
 	}{
-		{7, 0x4c37681f163b1204, "L7-4c37681f163b1204"}, // the set of the reference's vectors
+		{7, 0x4c37681f163b1204, "L7-4c37681f163b1204"}, // the set of docs/COMPATIBILITY.md, "What is hashed"
 		{7, 0x536c49c90dc3ebf0, "L7-536c49c90dc3ebf0"},
 		{0, 0, "L0-0000000000000000"}, {1, 0xf, "L1-000000000000000f"},
 		{math.MaxInt32, math.MaxUint64, "L2147483647-ffffffffffffffff"},

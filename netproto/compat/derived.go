@@ -13,8 +13,7 @@ const (
 )
 
 // Derived is the compatibility version of a build that has none of its own: "L7-4c37681f163b1204", the logic version and the hash
-// over all components. So string, number and hash can't disagree, and a peer that knows only the string keeps working (compat
-// reference, section 3.1, P3).
+// over all components. So string, number and hash can't disagree, and a peer that knows only the string keeps working.
 func Derived(logic int32, components uint64) string {
 	return fmt.Sprintf("%s%d-%0*x", derivedPrefix, logic, derivedHash, components)
 }

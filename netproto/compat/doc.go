@@ -4,9 +4,8 @@
 //	Evaluate(snapshot, hello) → judgement
 //
 // It is pure: the connection loop, the command line's dry run, the dashboard's simulator and the tests call the same function
-// with the same values and get the same answer. The rules R1 to R11 are those of the merged design of the verdict (compat
-// reference, section 3.4); the first one that applies decides, and its number travels with the verdict so that a log line can
-// be explained.
+// with the same values and get the same answer. The rules R1 to R11 are those of docs/COMPATIBILITY.md, "The verdict";
+// the first one that applies decides, and its number travels with the verdict so that a log line can be explained.
 //
 // Two builds are compared by three values. The logic version, a whole number, gives the direction. A hash over all shared
 // components detects undeclared differences. The age of the builds indicates which end must be updated. The compatibility version

@@ -131,7 +131,8 @@ func helloOf(in input) compat.Hello {
 	return h
 }
 
-// byTarget is "update by target" of section 3.4. No module fits an account that may only play with more than is active.
+// byTarget is the verdict "update" of docs/COMPATIBILITY.md, by the client's target. No module fits an account that may only play
+// with more than is active.
 func (in input) byTarget() compat.Verdict {
 	if in.target == 0 && in.floor == 2 && in.developer == 0 {
 		return compat.NoNativeUpdate
@@ -139,7 +140,8 @@ func (in input) byTarget() compat.Verdict {
 	return []compat.Verdict{compat.UpdateBinaries, compat.NoNativeUpdate, compat.UpdateViaStore}[in.target]
 }
 
-// ask is the table of section 3.4, written once more and from the words: nothing here looks at versions, hashes or patterns.
+// ask is the table of docs/COMPATIBILITY.md, "The verdict", written once more and from the words: nothing here looks at versions,
+// hashes or patterns.
 func ask(in input) (compat.Verdict, compat.Rule) {
 	newer, dev, enforce := in.age == 1, in.dev == 1, in.policy == 2
 	switch above := in.logic > 2; {

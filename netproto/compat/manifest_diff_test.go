@@ -179,7 +179,7 @@ func TestDiffRandom(t *testing.T) {
 	}
 }
 
-// TestMeetingLine holds the log's line to the reference's example (section 3.6), and a peer's words to their places.
+// TestMeetingLine holds the log's line to the example of docs/COMPATIBILITY.md, "When two ends differ", and a peer's words to their places.
 func TestMeetingLine(t *testing.T) {
 	server := sealed(t, march, entry("Camera", 1, camera), entry("Wallet", 2, wallet), entry("Mailbox", 3, 30))
 	client := sealed(t, february, entry("Camera", 1, camera64), entry("Wallet", 2, wallet))

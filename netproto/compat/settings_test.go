@@ -38,7 +38,7 @@ func everything() compat.Settings {
 	}
 }
 
-// TestDocument: the document has the keys of the reference, one form, and says what it was made of.
+// TestDocument: the document has the keys of docs/COMPATIBILITY.md, one form, and says what it was made of.
 func TestDocument(t *testing.T) {
 	const want = `{
   "revision": 12,

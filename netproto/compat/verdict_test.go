@@ -54,7 +54,7 @@ func TestEngineBooleans(t *testing.T) {
 	}
 }
 
-// TestPopups is the column of section 3.5, and that a pinned account is told whatever the verdict.
+// TestPopups is the column of popups in docs/COMPATIBILITY.md, "What a player sees", and that a pinned account is told whatever the verdict.
 func TestPopups(t *testing.T) {
 	for v, want := range []string{"", "", "", "P-STORE", "P-NOBIN", "P-NEWER", "", "P-UPDATER", "P-DEV", "P-MAINT", ""} {
 		j := compat.Judgement{Verdict: compat.Verdict(v)}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// splitAddress parses the text forms of reference 2.8: host, host:port, a.b.c.d[:port], [v6]:port, bare v6. Unlike the
+// splitAddress parses the text forms of an address: host, host:port, a.b.c.d[:port], [v6]:port, bare v6. Unlike the
 // released programs it rejects ports above 65535.
 func splitAddress(address string) (host string, port uint16, err error) {
 	bad := func(why string) (string, uint16, error) {
@@ -70,7 +70,7 @@ func resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
 }
 
 // listenAddress is the address to listen on. "*" is the first address of the machine that is not loopback, IPv6 before
-// IPv4, link-local included (reference 2.8).
+// IPv4, link-local included, as with released programs.
 func listenAddress(ctx context.Context, address string) (netip.AddrPort, error) {
 	if address != "*" {
 		found, err := resolve(ctx, address)

@@ -2,8 +2,8 @@ package den
 
 // burnt is the set of numbers with possibly several copies in flight: they were sent or acknowledged more than once. A
 // released receiver acknowledges every copy that the network made. It stores a copy that arrives after its number was
-// delivered, and delivers it one lap later instead of the number's new content; it then stores that in turn (reference
-// 2.4). So a burnt number stays burnt, and carries only harmless messages from then on.
+// delivered, and delivers it one lap later instead of the number's new content; it then stores that in turn.
+// So a burnt number stays burnt, and carries only harmless messages from then on.
 type burnt struct {
 	numberSet
 	count int

@@ -74,7 +74,7 @@ func TestWhatCannotBeSaidIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnknownLinkEndsAnUpdate keeps what came before it (reference 2.7).
+// TestUnknownLinkEndsAnUpdate keeps what came before it.
 func TestUnknownLinkEndsAnUpdate(t *testing.T) {
 	p := linkUpdate{types: func(link uint16) []ValueType {
 		if link == 7 {

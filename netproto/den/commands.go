@@ -94,7 +94,7 @@ func (p *reliableLinkState) code(c *wire.Coder) {
 	p.linkState.code(c)
 }
 
-// reliableLinkStateLong is a part of a long one. Implementations agree only on a single part that is both first and last (reference 2.5).
+// reliableLinkStateLong is a part of a long one. Implementations agree only on a single part that is both first and last.
 type reliableLinkStateLong struct {
 	Number uint16
 	linkState
@@ -135,7 +135,7 @@ func (p *linkDown) code(c *wire.Coder) {
 }
 
 // linkUpdate carries changed values of several links. Values are not typed on the wire. When reading, types returns
-// those of a link, or nil if updates of it are invalid; then the rest of the datagram is not read (reference 2.7). A
+// those of a link, or nil if updates of it are invalid; then the rest of the datagram is not read. A
 // list shorter than its count is accepted, since a released program can send one.
 type linkUpdate struct {
 	Links []linkValues

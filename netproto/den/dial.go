@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// requestRepeat is how often a request is repeated on one port (reference 2.2). Released servers answer only the first
-// one, and ours all, so a shorter interval would not help.
+// requestRepeat is how often a request is repeated on one port, as released programs do it. Released servers answer only
+// the first one, and ours all, so a shorter interval would not help.
 const requestRepeat = time.Second
 
 // firstRepeat is the shorter first interval: between our own peers a lost datagram should not cost a second.

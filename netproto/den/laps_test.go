@@ -70,7 +70,7 @@ func TestLapsOverLossyPath(t *testing.T) {
 }
 
 // TestLostAcknowledgementAtTheWrap loses the acknowledgement of each number near the wrap in turn, which ends the
-// connection of a released sender (reference 2.4).
+// connection of a released sender.
 func TestLostAcknowledgementAtTheWrap(t *testing.T) {
 	for number := numbers - 12; number <= numbers+3; number++ {
 		lost := uint16(number % numbers)

@@ -12,8 +12,8 @@ import (
 // ErrLinkRefused says that the peer does not know a link's message.
 var ErrLinkRefused = errors.New("the peer refused the link; it does not share this state")
 
-// In protocol 0 all link messages except the first request can be lost without notice (reference 2.7). So each is sent
-// several times, with growing gaps. A peer ignores repetitions.
+// In protocol 0 all link messages except the first request can be lost without notice (docs/PROTOCOL.md, "Protocol 0").
+// So each is sent several times, with growing gaps. A peer ignores repetitions.
 const (
 	linkRepeats   = 3 // times after the first
 	linkRepeatGap = 100 * time.Millisecond

@@ -12,7 +12,7 @@ func (ls *links) linkRequested(request linkState) {
 		return
 	}
 	if ls.byID[request.Link] != nil {
-		return // a live link (reference 2.7)
+		return // the link is live: the request is ignored
 	}
 	var state *State
 	if accept := ls.accept; accept != nil && len(ls.all) < maxLinks {

@@ -114,7 +114,7 @@ func TestRefusedLinksAreFreed(t *testing.T) {
 	})
 }
 
-// TestLostNewsOfLinks loses the first of each linkUp and each update (reference 2.7: fatal for released programs).
+// TestLostNewsOfLinks loses the first of each linkUp and each update, which is fatal for released programs.
 func TestLostNewsOfLinks(t *testing.T) {
 	for _, command := range []byte{cmdLinkUp, cmdLinkUpdate} {
 		bubble(t, quick, Options{Protocols: []uint16{ProtocolRelease}}, func(t *testing.T, n *fakeNet, client, server *Conn) {

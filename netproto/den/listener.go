@@ -25,7 +25,7 @@ type Listener struct {
 }
 
 // Listen opens a socket. address is host, host:port, a.b.c.d[:port], [v6]:port or a bare v6 address. "*" is the first address of
-// the machine that is not loopback, IPv6 before IPv4 (reference 2.8). The default port is DefaultPort; port 0 selects a free one.
+// the machine that is not loopback, IPv6 before IPv4. The default port is DefaultPort; port 0 selects a free one.
 func Listen(address string, o Options) (*Listener, error) {
 	addr, err := listenAddress(context.Background(), address)
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	// DefaultQueueBytes is how many bytes Send queues before it blocks: enough to fill a gigabit a second over 130 ms.
 	DefaultQueueBytes = 16 << 20
 	// DefaultReceiveBytes is how many received bytes may be unread. A released server has two blocks of 1,024,000 bytes
-	// in flight (reference 3.5); at 32 times that the application does not read at all.
+	// in flight; at 32 times that the application does not read at all.
 	DefaultReceiveBytes = 64 << 20
 	// DefaultMaxMessage is the size of the longest accepted message. The layout of a tree of 250 000 files is shorter.
 	DefaultMaxMessage = 32 << 20
@@ -21,23 +21,23 @@ const (
 	// DefaultMaxUnverified is how many of them may be unverified: the peer sent only a connection request, so its address may be forged.
 	DefaultMaxUnverified = 32
 
-	// DefaultConnectTimeout is how long Dial tries (reference 2.2).
+	// DefaultConnectTimeout is how long Dial tries, as with released programs.
 	DefaultConnectTimeout = 5 * time.Second
-	// DefaultSilentPort is how long Dial waits for an answer before it uses another port (reference 2.2, 4.2 #1).
+	// DefaultSilentPort is how long Dial waits for an answer before it uses another port (docs/PROTOCOL.md, "Protocol 0").
 	DefaultSilentPort = 2 * time.Second
-	// DefaultGiveUp is how long a reliable datagram may stay unacknowledged (reference 2.6).
+	// DefaultGiveUp is how long a reliable datagram may stay unacknowledged (docs/PROTOCOL.md, "Protocol 0").
 	DefaultGiveUp = 3 * time.Second
-	// DefaultKeepAlive is the time without a message from the peer after which Options.Harmless is sent (reference 3.8).
+	// DefaultKeepAlive is the time without a message from the peer after which Options.Harmless is sent, as with released programs.
 	DefaultKeepAlive = 10 * time.Second
 	// DefaultUnverifiedExpiry is how long a connection may stay unverified: longer than the first keep-alive interval of an idle client.
 	DefaultUnverifiedExpiry = 30 * time.Second
 	// DefaultLinger is how long Close waits for unacknowledged messages.
 	DefaultLinger = time.Second
 
-	// DefaultPartMin is the part size of the released programs (reference 2.5).
+	// DefaultPartMin is the part size of the released programs.
 	DefaultPartMin = 1357
 	// DefaultPartMax is the size of the largest part that is tried in protocol 0: ten of them must fit a receive buffer
-	// of 208 kB (reference 5.1).
+	// of 208 kB, which is the default on Linux.
 	DefaultPartMax = 16000
 )
 

@@ -2,7 +2,7 @@ package den
 
 import "time"
 
-// Selection of part sizes in protocol 0. Receivers accept any size (reference 2.5); paths may not.
+// Selection of part sizes in protocol 0. Receivers accept any size (docs/PROTOCOL.md, "Protocol 0"); paths may not.
 const (
 	// smallSize is tried before the largest size: a path with a small buffer may hold ten small parts, but not ten of the largest.
 	smallSize  = 4096

@@ -1,6 +1,6 @@
 package den
 
-// DefaultPort is the UDP port of the Remote Launcher (Remote launcher reference, section 2.8).
+// DefaultPort is the UDP port of the Remote Launcher (docs/PROTOCOL.md, "Drag[en]gine transport").
 const DefaultPort = 3413
 
 // Protocol numbers for connectionRequest.
@@ -10,14 +10,14 @@ const (
 )
 
 // MaxUnreliable is the length of the longest unreliable message in bytes: released programs reject datagrams above 65500
-// (reference 2.5), of which the command takes one byte, and ProtocolCollet's header nine.
+// bytes, of which the command takes one, and ProtocolCollet's header nine.
 const MaxUnreliable = 65490
 
 // MaxReliable is the length of the longest reliable message in bytes, a gigabyte. Our receivers accept DefaultMaxMessage
-// by default, and released ones should get no more than 64 KiB at once (reference 4.1 #8).
+// by default, and released ones should get no more than 64 KiB at once: a longer message makes every later datagram slow.
 const MaxReliable = 1 << 30
 
-// Commands, the first byte of a datagram (reference 2.1).
+// Commands, the first byte of a datagram (docs/PROTOCOL.md, "Protocol 0").
 const (
 	cmdRequest       byte = 0
 	cmdAck           byte = 1
@@ -59,7 +59,7 @@ const (
 	linkLast     uint8 = 4
 )
 
-// The sequence of numbers (reference 2.3, 2.4).
+// The sequence of numbers (docs/PROTOCOL.md, "Protocol 0").
 const (
 	numbers    = 65535 // how many there are; 65535 itself is not used
 	windowSize = 10    // numbers that may be in flight, counted from the oldest one
@@ -69,7 +69,7 @@ const (
 // Caps on one datagram.
 const (
 	maxDatagram  = 65507 // UDP over IPv4
-	maxSend      = 65500 // released programs do not send more (reference 2.5)
+	maxSend      = 65500 // released programs do not send more
 	maxProtocols = 64    // offered in one request; released programs offer one
 )
 

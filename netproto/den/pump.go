@@ -109,7 +109,7 @@ func (p *pump) deadline(now time.Time) time.Time {
 	return next
 }
 
-// closeRepeats is how often a close is sent: on a bad path one in a hundred is lost, and then the peer waits up to 13 s (reference 2.6).
+// closeRepeats is how often a close is sent: on a bad path one in a hundred is lost, and then the peer waits up to 13 s.
 const closeRepeats = 2
 
 // addClose notifies the peer of the end, unless the peer ended the connection. A close is not acknowledged, so it is sent

@@ -14,7 +14,7 @@ const (
 	arrivedWrong arrival = 4 // neither: drop
 )
 
-// receiver is the receiving half of protocol 0 (reference 2.4, rules for our receiver).
+// receiver is the receiving half of protocol 0 (docs/PROTOCOL.md, "Protocol 0").
 type receiver struct {
 	next uint16             // the next number to be delivered
 	kept [windowSize][]byte // datagrams that came early, by number modulo windowSize; copies

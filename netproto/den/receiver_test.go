@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestJudgement is reference 2.4, rules for our receiver.
+// TestJudgement checks which numbers are due, early, old or wrong (docs/PROTOCOL.md, "Protocol 0").
 func TestJudgement(t *testing.T) {
 	for _, next := range []uint16{0, 1, 5, 100, 32767, 32768, 65524, 65525, 65530, 65534} {
 		r := receiver{next: next}

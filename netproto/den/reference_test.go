@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// released is a receiver with the faults of the released programs (reference 2.4): its window test goes wrong behind a
+// released is a receiver with the faults of the released programs: its window test goes wrong behind a
 // wrap, and it keeps duplicates, which it hands out one lap later.
 type released struct {
 	next   int

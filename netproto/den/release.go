@@ -96,7 +96,7 @@ func (r *release) handleNumbered(number uint16, datagram []byte) error {
 }
 
 // deliverNumbered delivers a numbered datagram in its turn. A broken one counts as delivered; the released programs would stop
-// there forever (reference 2.7).
+// there forever.
 func (r *release) deliverNumbered(datagram []byte) error {
 	switch datagram[0] {
 	case cmdReliable:

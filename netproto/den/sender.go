@@ -4,7 +4,7 @@ import "time"
 
 // Timers and limits of protocol 0's sender.
 const (
-	// resendAfter is the timeout for a retransmission without evidence of a loss (reference 2.6).
+	// resendAfter is the timeout for a retransmission without evidence of a loss (docs/PROTOCOL.md, "Protocol 0").
 	resendAfter = 500 * time.Millisecond
 	// doubtAfter is when the sender probes for an unacknowledged number; longer on a slow path. A probe costs a few
 	// bytes, and is harmless if the acknowledgement was only late.

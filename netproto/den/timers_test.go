@@ -115,7 +115,7 @@ func TestOwnProtocolNoticesADeadPathByItself(t *testing.T) {
 	})
 }
 
-// TestLostAnswerOfTheServer loses connectionAck once: our server answers the repeated request (reference 2.2).
+// TestLostAnswerOfTheServer loses connectionAck once: our server answers the repeated request.
 func TestLostAnswerOfTheServer(t *testing.T) {
 	protocols(t, func(t *testing.T, o Options) {
 		synctest.Test(t, func(t *testing.T) {

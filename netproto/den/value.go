@@ -7,7 +7,7 @@ import (
 	"collet/netproto/wire"
 )
 
-// ValueType is the type of one value of a State (reference 2.7).
+// ValueType is the type of one value of a State (docs/PROTOCOL.md, "Protocol 0").
 type ValueType uint8
 
 // The value types, as on the wire.
@@ -206,7 +206,7 @@ func (v Value) Text() string { return v.bytes }
 // Data is a copy of the bytes of a TypeData.
 func (v Value) Data() []byte { return []byte(v.bytes) }
 
-// precision is the change of a floating component from which it is sent (reference 2.7).
+// precision is the change of a floating component from which it is sent, as with released programs.
 const precision = 1e-15
 
 // same reports whether a change from v to w is too small to send.

@@ -162,7 +162,7 @@ func TestRecordedValues(t *testing.T) {
 	}
 }
 
-// TestLongMessageBorder is the golden traces' section 3.
+// TestLongMessageBorder: a message of up to 1357 bytes is one datagram, and a longer one is sent in parts.
 func TestLongMessageBorder(t *testing.T) {
 	for n, want := range map[int][]string{
 		1357: {"040000|1360"},

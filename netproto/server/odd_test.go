@@ -13,7 +13,7 @@ import (
 	"collet/platform/testwait"
 )
 
-// goldenHello is the reference's G1 handshake (section 8): compatibility "0123456789abcdef", target "Linux-x64".
+// goldenHello is a handshake of G1 (docs/PROTOCOL.md, "G1"): compatibility "0123456789abcdef", target "Linux-x64".
 const goldenHello = "22941e013200000001100000003031323334353637383961626364656601000000090000004c696e75782d78363478563412"
 
 func unhex(t testing.TB, text string) []byte {

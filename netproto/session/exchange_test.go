@@ -19,7 +19,8 @@ import (
 	"collet/netproto/session"
 )
 
-// meeting is a scripted server that judges by rules and exchanges manifests as the reference demands, with its results.
+// meeting is a scripted server that judges by rules and exchanges manifests (docs/PROTOCOL.md, "What a verdict is
+// made of"), with its results.
 type meeting struct {
 	t        *testing.T
 	snapshot *compat.Snapshot

@@ -91,8 +91,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The two builds of the reference's vectors: the server's, and a client's whose Camera was declared differently (compat
-// reference, section 3.9).
+// Two builds: the server's, with the hashes of docs/COMPATIBILITY.md, "What is hashed", and a client's whose Camera was
+// declared differently.
 const (
 	cameraHash  = 0xa64fc12a8e0c1b84
 	cameraOther = 0xdf1301673469e89d

@@ -15,8 +15,8 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultPingPeriod is the interval of pings, as of the engine's clients (ClientNetwork.PingPeriod, fonline
-	// reference, section 2.8).
+	// DefaultPingPeriod is the interval of pings, as of the engine's clients (ClientNetwork.PingPeriod;
+	// docs/PROTOCOL.md, "G1").
 	DefaultPingPeriod = 2000 * time.Millisecond
 	// DefaultIdleTimeout is the silence after which the connection counts as broken. A live server answers a ping every
 	// two seconds, and sends its own every ten.

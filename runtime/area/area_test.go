@@ -10,7 +10,7 @@ import (
 	"collet/runtime/area"
 )
 
-// The text of the areas as the reference has it, written out: what the package builds at run time is compared with it.
+// The text of the areas as docs/ABI.md, "Areas", has it, written out: what the package builds at run time is compared with it.
 const (
 	configStart = "###InternalConfig###1234"
 	configEnd   = "###InternalConfigEnd###"
@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLayout holds what is written to the reference, byte for byte.
+// TestLayout holds what is written to docs/ABI.md, "Areas", byte for byte.
 func TestLayout(t *testing.T) {
 	p := program()
 	if err := area.Patch(p, contents()); err != nil {

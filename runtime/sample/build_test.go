@@ -93,7 +93,7 @@ func TestMissingOutputFolder(t *testing.T) {
 	}
 }
 
-// TestFaults lists fixtures that the issue asks for by name.
+// TestFaults looks for fixtures by name.
 func TestFaults(t *testing.T) {
 	got := sample.Faults()
 	for _, name := range []string{

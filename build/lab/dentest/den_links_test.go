@@ -66,7 +66,7 @@ func run(t *testing.T, rules ...dentest.Rule) (p *pairing, theirs *dentest.State
 	return p, theirs, ours
 }
 
-// TestDenTrapLostLinkUp: linkUp is repeated, so a lost one doesn't disable the run state (2.7, 4.2 #6).
+// TestDenTrapLostLinkUp: linkUp is repeated, so a lost one doesn't disable the run state.
 func TestDenTrapLostLinkUp(t *testing.T) {
 	t.Parallel()
 	for lost := 1; lost <= 2; lost++ {
@@ -81,7 +81,7 @@ func TestDenTrapLostLinkUp(t *testing.T) {
 // sends is how often our side sends an update.
 const sends = 4
 
-// TestDenTrapLostUpdate: updates are repeated a few times (2.7).
+// TestDenTrapLostUpdate: updates are repeated a few times.
 func TestDenTrapLostUpdate(t *testing.T) {
 	t.Parallel()
 	p, theirs, ours := run(t, dentest.Drop(dentest.Command(dentest.CmdLinkUpdate)).Times(2))
@@ -117,7 +117,7 @@ func TestDenTrapRepeatsBehindNewerUpdate(t *testing.T) {
 }
 
 // TestDenTrapLostLinkUpOfTheReference: our offer is taken, the only linkUp is lost; the link is made again under a new id
-// or an update counts as linkUp (2.7).
+// or an update counts as linkUp.
 func TestDenTrapLostLinkUpOfTheReference(t *testing.T) {
 	t.Parallel()
 	there := &dentest.State{Values: []byte{0}}
@@ -135,7 +135,7 @@ func TestDenTrapLostLinkUpOfTheReference(t *testing.T) {
 	p.clean(t)
 }
 
-// TestDenUpdateOnPendingLinkCounts: an update on a link whose linkUp was lost shows that it is up (2.7).
+// TestDenUpdateOnPendingLinkCounts: an update on a link whose linkUp was lost shows that it is up.
 func TestDenUpdateOnPendingLinkCounts(t *testing.T) {
 	there := &dentest.State{Values: []byte{0}}
 	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{dentest.Drop(dentest.Command(dentest.CmdLinkUp))}}, map[string]*dentest.State{"\x01": there})
@@ -165,7 +165,7 @@ func TestDenRefusedLink(t *testing.T) {
 	p.clean(t)
 }
 
-// TestDenNeverSplitsLinkStates: long link messages go out as one datagram; code 11 doesn't work with the references (2.5).
+// TestDenNeverSplitsLinkStates: long link messages go out as one datagram; code 11 doesn't work with released programs.
 func TestDenNeverSplitsLinkStates(t *testing.T) {
 	message := string(bytes.Repeat([]byte{'m'}, 30_000))
 	there := &dentest.State{Values: []byte{0}}
@@ -181,7 +181,7 @@ func TestDenNeverSplitsLinkStates(t *testing.T) {
 	p.clean(t)
 }
 
-// TestDenTakesOddUpdates: a link count larger than the entries present, which the reference can produce (2.7), and code 11
+// TestDenTakesOddUpdates: a link count larger than the entries present, which the reference can produce, and code 11
 // in one part with flags 6.
 func TestDenTakesOddUpdates(t *testing.T) {
 	p, theirs, ours := run(t)

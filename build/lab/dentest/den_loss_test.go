@@ -13,7 +13,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// bad is a network of the issue: one per cent lost, two per cent out of order, one per cent doubled.
+// bad is a bad network: one per cent lost, two per cent out of order, one per cent doubled.
 func bad(delay time.Duration) dentest.Impairment {
 	return dentest.Impairment{Drop: 0.01, Reorder: 0.02, ReorderBy: 3 * time.Millisecond, Duplicate: 0.01, Delay: delay}
 }
@@ -52,7 +52,7 @@ func TestDenLongMessagesUnderLoss(t *testing.T) {
 }
 
 // TestDenPartsOnANarrowPath loses every datagram above 1500 bytes, as a path without fragments does; parts must come back
-// to a size that passes (5.1).
+// to a size that passes.
 func TestDenPartsOnANarrowPath(t *testing.T) {
 	wide := func(g *dentest.Datagram) bool { return len(g.Data) > 1472 }
 	p := denServes(t, dentest.ProxyOptions{Rules: []dentest.Rule{dentest.Drop(wide)}}, nil)

@@ -25,7 +25,7 @@ func ask(t *testing.T, c *net.UDPConn, say string) string {
 }
 
 // TestDen41_1_RepeatsConnectionAck: the same request is answered with the same ack as long as nothing else came, so a
-// device whose first ack was lost is connected after its second request (4.1 #1, 2.2).
+// device whose first ack was lost is connected after its second request.
 func TestDen41_1_RepeatsConnectionAck(t *testing.T) {
 	l, err := den.Listen("127.0.0.1:0", released())
 	must(t, err)
@@ -61,7 +61,7 @@ func TestDenTrapLostConnectionAckServer(t *testing.T) {
 	p.clean(t)
 }
 
-// TestDen42_1_NewPortAfterTwoSeconds: the reference answers once, so our side takes another port (4.2 #1).
+// TestDen42_1_NewPortAfterTwoSeconds: the reference answers once, so our side takes another port.
 func TestDen42_1_NewPortAfterTwoSeconds(t *testing.T) {
 	t.Parallel()
 	drop := dentest.Drop(dentest.Command(dentest.CmdConnectionAck)).Times(1)
@@ -78,7 +78,7 @@ func TestDen42_1_NewPortAfterTwoSeconds(t *testing.T) {
 }
 
 // TestDen41_9_WindowOfTen: towards a released peer no number is sent before the one ten earlier was acknowledged, and
-// numbers stay below 65535 (4.1 #9). A probe of one number beyond is harmless (2.4) and allowed for.
+// numbers stay below 65535. A probe of one number beyond is harmless and allowed for.
 func TestDen41_9_WindowOfTen(t *testing.T) {
 	p := denServes(t, dentest.ProxyOptions{ToServer: dentest.Impairment{Delay: 5 * time.Millisecond}, ToClient: dentest.Impairment{Delay: 5 * time.Millisecond}}, nil)
 	must(t, p.pour(within(t, 20*time.Second), 0, 400))
@@ -132,7 +132,7 @@ func TestDenTrapLostAckAtTheEnd(t *testing.T) {
 }
 
 // TestDenTrapLostAcksNearTheWrap: acks of the last numbers before the wrap, and of the first behind it, are lost; the
-// reference no longer acknowledges resends there, so only later acks can tell (2.4).
+// reference no longer acknowledges resends there, so only later acks can tell.
 func TestDenTrapLostAcksNearTheWrap(t *testing.T) {
 	for _, numbers := range [][]int{{65530}, {65534}, {65526, 65528, 65530, 65532, 65534}, {0, 3}, {65533, 65534, 0, 1}} {
 		t.Run(fmt.Sprint(numbers), func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestDenTrapBurstEndsAtTheWrap(t *testing.T) {
 	}
 }
 
-// TestDen42_3_OldDuplicates: copies of old numbers are acknowledged, never stored and never delivered again (4.2 #3).
+// TestDen42_3_OldDuplicates: copies of old numbers are acknowledged, never stored and never delivered again.
 func TestDen42_3_OldDuplicates(t *testing.T) {
 	var rules []dentest.Rule
 	for _, n := range []int{5, 100, 65520, 65530, 65534} {
@@ -203,7 +203,7 @@ func TestDen42_3_OldDuplicates(t *testing.T) {
 	p.clean(t)
 }
 
-// TestDen42_2_AcksAtOnce: acks leave within 250 ms, also while the program does not read (4.2 #2).
+// TestDen42_2_AcksAtOnce: acks leave within 250 ms, also while the program does not read.
 func TestDen42_2_AcksAtOnce(t *testing.T) {
 	p := denConnects(t, dentest.ProxyOptions{}, nil)
 	for range 40 {
@@ -252,7 +252,7 @@ func TestDenCloses(t *testing.T) {
 	}
 }
 
-// TestDenGivesUp ends with a timeout when the network is gone, and says goodbye as the reference does (2.6).
+// TestDenGivesUp ends with a timeout when the network is gone, and says goodbye as the reference does.
 func TestDenGivesUp(t *testing.T) {
 	t.Parallel()
 	p := denServes(t, dentest.ProxyOptions{}, nil)

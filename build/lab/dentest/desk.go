@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	releasedBlock  = 1_024_000 // bytes: the block size of the released desk (3.5)
-	blocksInFlight = 2         // of the one file that is written (3.5)
+	releasedBlock  = 1_024_000 // bytes: the block size of the released desk
+	blocksInFlight = 2         // of the one file that is written
 )
 
 // DeskOptions describe a Desk. Root is needed, the rest has the values of the released one.
@@ -26,11 +26,11 @@ type DeskOptions struct {
 	Root       string
 	Address    string   // 127.0.0.1 and a free port if empty
 	BlockSize  uint64   // 1,024,000 if zero
-	Properties []string // what every new device is asked; those of the IDE if nil (3.4)
+	Properties []string // what every new device is asked; those of the IDE if nil
 	Order      []string // files are written in this order, others after them by name
 }
 
-// Desk is the desk of the released library (3.4, 3.5). It is safe for concurrent use.
+// Desk is the desk of the released library. It is safe for concurrent use.
 type Desk struct {
 	Journal
 	options DeskOptions
@@ -99,7 +99,7 @@ type received struct {
 	stale   bool
 }
 
-// Link implements App: only the desk makes links (2.7).
+// Link implements App: only the desk makes links.
 func (s *Session) Link(message []byte) *State {
 	s.desk.violate("2.7", "the device links %x; only the desk makes links", message)
 	return nil
@@ -114,7 +114,7 @@ func (s *Session) Changed(bool) {
 // Closed implements App.
 func (s *Session) Closed(error) { s.Changed(false) }
 
-// Receive takes one message of the device. The first one must be a ConnectRequest, or the desk closes (3.4).
+// Receive takes one message of the device. The first one must be a ConnectRequest, or the desk closes.
 func (s *Session) Receive(now time.Time, payload []byte, stale bool) {
 	defer s.Changed(false)
 	m, err := wire.Decode(wire.Released, wire.FromDevice, payload)
@@ -250,7 +250,7 @@ func Next[M wire.Message](ctx context.Context, s *Session) (m M, err error) {
 // SyncStats is what a synchronisation did.
 type SyncStats struct{ Hashed, Deleted, Written, Blocks int }
 
-// Synchronise makes the device's tree equal to the desk's (3.5). Like the released one it has no time limit but ctx.
+// Synchronise makes the device's tree equal to the desk's. Like the released one it has no time limit but ctx.
 func (s *Session) Synchronise(ctx context.Context) (stats SyncStats, err error) {
 	s.Request(&wire.RequestFileLayout{})
 	ours, err := Scan(s.desk.options.Root)
@@ -380,7 +380,7 @@ func (s *Session) write(ctx context.Context, f wire.File, theirs []wire.Hash, de
 }
 
 // answer waits for a message of one type; answers to deletes may come before it. Another one is a violation, unless it is a
-// stale copy: the released desk ignores it, and the device has lost count (3.5).
+// stale copy: the released desk ignores it, and the device has lost count.
 func answer[M wire.Message](ctx context.Context, s *Session, deletes map[string]bool) (m M, err error) {
 	for {
 		got, err := s.next(ctx, fmt.Sprintf("%T", m))

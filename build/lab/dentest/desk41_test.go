@@ -160,7 +160,7 @@ func flipped(data []byte, at int) []byte {
 	return data
 }
 
-// TestDesk41_8_SmallMessages: no message is above 64 KiB, or every later datagram costs the device its size (4.1 #8, 5.1).
+// TestDesk41_8_SmallMessages: no message is above 64 KiB, or every later datagram costs the device its size.
 func TestDesk41_8_SmallMessages(t *testing.T) {
 	c := deskAndReference(t, map[string][]byte{"big": dentest.Noise(1, 2_000_000)}, nil, dentest.ProxyOptions{Quiet: true})
 	c.settled(t, 20*time.Second)
@@ -281,7 +281,7 @@ func TestDeskSeveralDevices(t *testing.T) {
 	}
 }
 
-// TestDeskRefusesWhatIsNoDevice: first messages that aren't a connectRequest end in a close (3.4).
+// TestDeskRefusesWhatIsNoDevice: first messages that aren't a connectRequest end in a close.
 func TestDeskRefusesWhatIsNoDevice(t *testing.T) {
 	d := ourDesk(t, desk.Options{Root: t.TempDir()}, "")
 	for _, first := range [][]byte{[]byte{wire.CodeKeepAlive}, []byte("\x01DERemLaunchCnt-1\x00\x00\x00\x00\x01x"), {wire.CodeConnectRequest, 'D', 'E'}} {

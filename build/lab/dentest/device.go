@@ -18,13 +18,13 @@ import (
 // DeviceOptions describe a Device. Root and Name are needed.
 type DeviceOptions struct {
 	Root, Name string
-	Slow       bool        // spends the processor time of the released receiver (5.1)
+	Slow       bool        // spends the processor time of the released receiver
 	Mute       []byte      // codes of messages that are never sent
 	Lines      []wire.Logs // sent at each start
 	NeverRuns  bool        // a start leaves the run state as it is
 }
 
-// Device is the device of the released library (3.4, 3.6, 3.7), over any number of connections, one after the other. Its
+// Device is the device of the released library, over any number of connections, one after the other. Its
 // layout of the files lives as long as it does. It is safe for concurrent use.
 type Device struct {
 	Journal
@@ -127,7 +127,7 @@ func (d *Device) send(m wire.Message) {
 	d.conn.transport.Send(time.Now(), data)
 }
 
-// Link takes the run state only, and nothing before ConnectAccepted (3.4).
+// Link takes the run state only, and nothing before ConnectAccepted.
 func (d *Device) Link(message []byte) *State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,7 +141,7 @@ func (d *Device) Link(message []byte) *State {
 	return d.run
 }
 
-// Changed implements App. A desk that writes the run state hides the next equal value of the device (4.1 #11).
+// Changed implements App. A desk that writes the run state hides the next equal value of the device.
 func (d *Device) Changed(written bool) {
 	if written {
 		d.violate("4.1 #11", "the desk wrote the run state")
@@ -149,7 +149,7 @@ func (d *Device) Changed(written bool) {
 	notify(d.events)
 }
 
-// Closed implements App. What belongs to the connection goes, the layout stays (3.6).
+// Closed implements App. What belongs to the connection goes, the layout stays.
 func (d *Device) Closed(error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -212,14 +212,14 @@ func (d *Device) full(path string) string {
 	return filepath.Join(d.options.Root, filepath.FromSlash(path))
 }
 
-// checkPath notes paths that a released device would follow out of its data folder (5.4).
+// checkPath notes paths that a released device would follow out of its data folder.
 func (d *Device) checkPath(path string) {
 	if !safePath(path) {
 		d.violate("5.4", "path %q: a released device follows it", path)
 	}
 }
 
-// answerLayout scans once and answers from memory from then on (3.6).
+// answerLayout scans once and answers from memory from then on.
 func (d *Device) answerLayout() {
 	if d.layout == nil {
 		files, err := Scan(d.options.Root)
@@ -254,7 +254,7 @@ func (d *Device) answerHashes(m *wire.RequestFileBlockHashes) {
 	d.send(&wire.ResponseFileBlockHashes{Path: m.Path, Hashes: hashes})
 }
 
-// deleteFile removes a file or an empty folder. An absent one is a success, parents stay. It waits for a layout (3.6).
+// deleteFile removes a file or an empty folder. An absent one is a success, parents stay. It waits for a layout.
 func (d *Device) deleteFile(path string) {
 	if d.layout == nil {
 		d.deletes = append(d.deletes, path)
@@ -268,7 +268,7 @@ func (d *Device) deleteFile(path string) {
 	d.send(answer)
 }
 
-// beginWrite truncates a file whose known size differs, and creates nothing (3.6).
+// beginWrite truncates a file whose known size differs, and creates nothing.
 func (d *Device) beginWrite(m *wire.RequestWriteFile) {
 	d.checkPath(m.Path)
 	w := &fileWrite{RequestWriteFile: *m, got: map[uint32]bool{}}
@@ -294,7 +294,7 @@ func (d *Device) beginWrite(m *wire.RequestWriteFile) {
 	d.send(answer)
 }
 
-// ignored notes what a released device drops without an answer. A desk that waits for the answer hangs (3.6).
+// ignored notes what a released device drops without an answer. A desk that waits for the answer hangs.
 func (d *Device) ignored(stale bool, format string, args ...any) {
 	if !stale {
 		d.violate("3.6", format, args...)
@@ -339,7 +339,7 @@ func (d *Device) writeAt(path string, at int64, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// finishWrite hashes the announced number of bytes. A file of no bytes passes even if it does not exist (3.6).
+// finishWrite hashes the announced number of bytes. A file of no bytes passes even if it does not exist.
 func (d *Device) finishWrite(m *wire.RequestFinishWriteFile, stale bool) {
 	w := d.writes[m.Path]
 	if w == nil || w.failed {

@@ -56,7 +56,7 @@ func withBlocks(size uint64) func(*dentest.DeskOptions) {
 }
 
 // TestDevice42_0_FirstWords: connectRequest is the first message, with number 0, and nothing else is said before
-// connectAccepted (3.4).
+// connectAccepted.
 func TestDevice42_0_FirstWords(t *testing.T) {
 	c := deviceAndReference(t, nil, nil, dentest.ProxyOptions{ToClient: dentest.Impairment{Delay: 100 * time.Millisecond}})
 	must(t, c.session.WaitLinked(within(t, 5*time.Second)))
@@ -126,7 +126,7 @@ func TestDevice42_4_HoldsHashAnswers(t *testing.T) {
 }
 
 // TestDevice42_5_AnswersEverything: nothing a server may ask stays without answer, and writes are not refused. Files in
-// place of folders and the reverse are what a released device fails at (5.2).
+// place of folders and the reverse are what a released device fails at.
 func TestDevice42_5_AnswersEverything(t *testing.T) {
 	a := dentest.Noise(1, 300_000)
 	c := deviceAndReference(t, map[string][]byte{
@@ -167,7 +167,7 @@ func TestDevice42_6_LostUpdates(t *testing.T) {
 }
 
 // TestDevice42_6_RunStateAfterReconnect: the server's zero overwrites the run state with every connection; a device that
-// still runs says so again (3.7).
+// still runs says so again.
 func TestDevice42_6_RunStateAfterReconnect(t *testing.T) {
 	c := deviceAndReference(t, nil, nil, dentest.ProxyOptions{})
 	must(t, c.session.WaitLinked(within(t, 5*time.Second)))
@@ -312,7 +312,7 @@ func TestDeviceKeepsTheConnection(t *testing.T) {
 	c.server.MustBeClean(t)
 }
 
-// TestDeviceFailedStart: a start that fails shows as log lines of level error, and the run state stays 0 (3.7).
+// TestDeviceFailedStart: a start that fails shows as log lines of level error, and the run state stays 0.
 func TestDeviceFailedStart(t *testing.T) {
 	c := deviceAndReference(t, nil, nil, dentest.ProxyOptions{})
 	c.app.mu.Lock()

@@ -16,7 +16,9 @@
 //
 // Where a released program would crash, hang or corrupt memory, the peer notes a violation in its Journal. A test whose
 // journal has one has found something that the real programs do not survive. Faults that only cost time are counted.
+// Tests call this peer the reference.
 //
-// Numbers in comments such as "2.4" are sections of the Remote Launcher implementation facts ("Drag[en]gine network
-// protocol and Remote Launcher protocol"), "trace 5" those of the recorded traces.
+// The text of a violation ends in the number of its kind: 1 the form of a message, 2 the transport, 3 the order and the
+// contents of messages, 4 what a desk may not do to a device, 5 unsafe paths. In the names of tests, 41 is our desk or our
+// listener before a released peer, 42 our device or our connecting side; the number behind it is that of the case.
 package dentest

@@ -9,13 +9,13 @@ import (
 )
 
 // goldenSession is the recorded small session of the released programs, one JSON object a line: n the number in the
-// recording, ms the time, dir c2s or s2c, hex the UDP payload. Acks are left out. (trace 2)
+// recording, ms the time, dir c2s or s2c, hex the UDP payload. Acks are left out.
 //
 //go:embed testdata/golden-session.jsonl
 var goldenSession []byte
 
 // Golden is the recorded small session: connect, three properties, synchronise, change, synchronise again, start, one log
-// line, stop, disconnect (trace 2). Acks are left out.
+// line, stop, disconnect. Acks are left out.
 func Golden() ([]Datagram, error) {
 	var all []Datagram
 	for dec := json.NewDecoder(bytes.NewReader(goldenSession)); dec.More(); {
@@ -39,7 +39,7 @@ func Golden() ([]Datagram, error) {
 	return all, nil
 }
 
-// GoldenServerTree is what the server of the golden session has, before and after its change (trace 2).
+// GoldenServerTree is what the server of the golden session has, before and after its change.
 func GoldenServerTree(changed bool) map[string][]byte {
 	part := make([]byte, 1500)
 	for i := range part {

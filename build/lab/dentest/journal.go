@@ -10,10 +10,10 @@ import (
 // Names of counts.
 const (
 	CountResend         = "resend"          // a numbered datagram was sent again
-	CountStoredOld      = "stored old"      // a copy of a delivered number was stored for the next lap (2.4)
-	CountStoredTwice    = "stored twice"    // a future number was stored a second time (2.4)
-	CountStaleDelivered = "stale delivered" // a stored copy was delivered one lap later in place of the genuine message (2.4)
-	CountOutside        = "outside window"  // dropped without acknowledgement (2.4)
+	CountStoredOld      = "stored old"      // a copy of a delivered number was stored for the next lap
+	CountStoredTwice    = "stored twice"    // a future number was stored a second time
+	CountStaleDelivered = "stale delivered" // a stored copy was delivered one lap later in place of the genuine message
+	CountOutside        = "outside window"  // dropped without acknowledgement
 )
 
 // Journal collects what a peer noticed. Its zero value is ready; it is safe for concurrent use.

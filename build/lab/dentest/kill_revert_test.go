@@ -9,7 +9,7 @@ import (
 )
 
 // TestKillThenRevert cuts the connection in the middle of a push to a reference device and takes the change back. The
-// device still tells its old layout, which is now the desk's, while its disk has half of the other (3.6).
+// device still tells its old layout, which is now the desk's, while its disk has half of the other.
 func TestKillThenRevert(t *testing.T) {
 	t.Parallel()
 	old := map[string][]byte{"big": dentest.Noise(1, 3_000_000), "small": []byte("1")}

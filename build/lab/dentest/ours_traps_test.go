@@ -85,7 +85,7 @@ func TestDeviceTrapEmptyFiles(t *testing.T) {
 	c.settled(t, 10*time.Second)
 }
 
-// TestDeskUnderLoss pushes through the bad network of the issue to a reference device.
+// TestDeskUnderLoss pushes through a bad network to a reference device.
 func TestDeskUnderLoss(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -99,7 +99,7 @@ func TestDeskUnderLoss(t *testing.T) {
 	}
 }
 
-// TestDeviceUnderLoss is pushed to by a reference server through the bad network of the issue; the reference resends every
+// TestDeviceUnderLoss is pushed to by a reference server through a bad network; the reference resends every
 // quarter of a second.
 func TestDeviceUnderLoss(t *testing.T) {
 	if testing.Short() {
@@ -176,7 +176,7 @@ func (p *oursCase) settled(t testing.TB, limit time.Duration) desk.PushResult {
 	return result
 }
 
-// TestOwnProtocolIsNotSpokenToReferences: our offers are skipped by released peers (2.2).
+// TestOwnProtocolIsNotSpokenToReferences: our offers are skipped by released peers.
 func TestOwnProtocolIsNotSpokenToReferences(t *testing.T) {
 	if den.ProtocolCollet == den.ProtocolRelease {
 		t.Fatal("our protocol has no number of its own")

@@ -14,15 +14,15 @@ import (
 
 const (
 	tickEvery    = 5 * time.Millisecond // the released loops spin; this is as good on the wire
-	requestEvery = time.Second          // between connectionRequests (2.2)
-	requestLimit = 5 * time.Second      // until connecting fails (2.2)
+	requestEvery = time.Second          // between connectionRequests
+	requestLimit = 5 * time.Second      // until connecting fails
 )
 
 // Options are those of a Socket. The zero value is the released device.
 type Options struct {
 	Timers  Timers   // DeviceTimers if zero
 	Journal *Journal // a new one if nil
-	Slow    bool     // spends the processor time of the released receiver (5.1)
+	Slow    bool     // spends the processor time of the released receiver
 }
 
 // Socket is a UDP socket with the connections on it. Callbacks of its Apps are made one at a time.
@@ -86,7 +86,7 @@ func start(udp *net.UDPConn, o Options, accept func(*Conn) App) *Socket {
 	return &Socket{options: o, udp: udp, accept: accept, conns: map[netip.AddrPort]*Conn{}}
 }
 
-// Dial connects as the released device does: it takes datagrams from any address (2.2).
+// Dial connects as the released device does: it takes datagrams from any address.
 func Dial(ctx context.Context, server string, o Options, app func(*Conn) App) (*Conn, error) {
 	to, err := net.ResolveUDPAddr("udp", server)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Socket) input(from netip.AddrPort, datagram []byte) {
 	case c == nil && datagram[0] == CmdConnectionRequest:
 		r := &reader{b: datagram[1:]}
 		for n := r.u16(); n > 0 && !r.short; n-- {
-			if r.u16() == 0 && !r.short { // answered once (2.2)
+			if r.u16() == 0 && !r.short { // answered once
 				s.write(from, binary.LittleEndian.AppendUint16([]byte{CmdConnectionAck, 0}, 0))
 				s.newConn(from).connected()
 				return

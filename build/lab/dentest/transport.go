@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Commands of the transport, the first byte of each datagram (2.1).
+// Commands of the transport, the first byte of each datagram.
 const (
 	CmdConnectionRequest byte = 0
 	CmdConnectionAck     byte = 1
@@ -24,11 +24,11 @@ const (
 )
 
 const (
-	numberSpace = 65535 // numbers are modulo this: 65534 is followed by 0 (2.3)
-	window      = 10    // numbers in flight, both directions (2.3, 2.4)
-	partSize    = 1357  // payload bytes of one datagram; longer messages are split (2.5)
+	numberSpace = 65535 // numbers are modulo this: 65534 is followed by 0
+	window      = 10    // numbers in flight, both directions
+	partSize    = 1357  // payload bytes of one datagram; longer messages are split
 
-	partFirst byte = 1 // flags of a part of a long message (2.5)
+	partFirst byte = 1 // flags of a part of a long message
 	partLast  byte = 2
 )
 
@@ -46,7 +46,7 @@ func Number(datagram []byte) (n int, ok bool) {
 
 // App is what lies above a Transport. Its methods are called one at a time and may call the Transport.
 type App interface {
-	// Receive takes one complete message. Stale marks a stored copy that was delivered one lap late (2.4).
+	// Receive takes one complete message. Stale marks a stored copy that was delivered one lap late.
 	Receive(now time.Time, payload []byte, stale bool)
 	// Link names the state that a link message means, or nil to refuse.
 	Link(message []byte) *State
@@ -56,14 +56,14 @@ type App interface {
 	Closed(err error)
 }
 
-// State is a list of bytes that is linked to a peer; the Remote Launcher links one byte, the run state (3.4).
+// State is a list of bytes that is linked to a peer; the Remote Launcher links one byte, the run state.
 type State struct {
 	Values []byte
 	up     bool
 	dirty  map[int]bool
 }
 
-// Set changes a value. An equal one is not sent (2.7).
+// Set changes a value. An equal one is not sent.
 func (s *State) Set(i int, value byte) {
 	if s.Values[i] != value {
 		s.Values[i] = value
@@ -74,13 +74,13 @@ func (s *State) Set(i int, value byte) {
 // Up reports whether the peer has accepted the link.
 func (s *State) Up() bool { return s.up }
 
-// Timers are the waiting times of one side (2.6).
+// Timers are the waiting times of one side.
 type Timers struct {
 	Resend time.Duration // since the last transmission
 	GiveUp time.Duration // since the first transmission
 }
 
-// DeviceTimers are those of the device, DeskTimers those of the desk, whose loop advances the clock twice (2.6).
+// DeviceTimers are those of the device, DeskTimers those of the desk, whose loop advances the clock twice.
 var (
 	DeviceTimers = Timers{500 * time.Millisecond, 3 * time.Second}
 	DeskTimers   = Timers{250 * time.Millisecond, 1500 * time.Millisecond}
@@ -92,7 +92,7 @@ type Transport struct {
 	emit    func([]byte)
 	journal *Journal
 	timers  Timers
-	slow    bool // spends the processor time of the released receiver (5.1)
+	slow    bool // spends the processor time of the released receiver
 
 	oldest int // number of queue[0], or the next one
 	queue  []*outgoing
@@ -123,7 +123,7 @@ type incoming struct {
 	due     uint64 // count of deliveries at which it should be delivered
 }
 
-// Send queues a reliable message (2.3, 2.5).
+// Send queues a reliable message.
 func (c *Transport) Send(now time.Time, payload []byte) {
 	if len(payload) <= partSize {
 		c.push(now, CmdReliableMessage, payload)
@@ -205,7 +205,7 @@ func (c *Transport) Tick(now time.Time) {
 	}
 }
 
-// Close ends the connection in order (2.6).
+// Close ends the connection in order.
 func (c *Transport) Close() {
 	if !c.closed {
 		c.emit([]byte{CmdConnectionClose})
@@ -225,7 +225,7 @@ func (c *Transport) Input(now time.Time, datagram []byte) {
 	if c.closed || len(datagram) == 0 {
 		return
 	}
-	if c.slow { // pooled buffers keep their largest size and are copied whole for every small datagram (5.1)
+	if c.slow { // pooled buffers keep their largest size and are copied whole for every small datagram
 		c.biggest = append(make([]byte, 0, max(len(c.biggest), len(datagram))), c.biggest...)
 		c.biggest = c.biggest[:cap(c.biggest)]
 	}
@@ -271,7 +271,7 @@ func (c *Transport) acknowledge(now time.Time, n int) {
 }
 
 // numbered acknowledges, stores and delivers. The window is tested as the released programs do: after a wrap, old numbers
-// are refused without acknowledgement; elsewhere they pass (2.4).
+// are refused without acknowledgement; elsewhere they pass.
 func (c *Transport) numbered(now time.Time, n int, command byte, body []byte) {
 	if n >= numberSpace {
 		c.journal.violate("2.3", "number %d: numbers are modulo %d", n, numberSpace)
@@ -305,7 +305,7 @@ func (c *Transport) numbered(now time.Time, n int, command byte, body []byte) {
 	}
 }
 
-// store keeps a copy that isn't due. The released receiver can't tell copies of delivered numbers from future ones (2.4).
+// store keeps a copy that isn't due. The released receiver can't tell copies of delivered numbers from future ones.
 func (c *Transport) store(n int, command byte, body []byte) {
 	ahead := (n - c.expected + numberSpace) % numberSpace
 	due := c.delivered + uint64(ahead)
@@ -336,7 +336,7 @@ func (c *Transport) deliver(now time.Time, command byte, body []byte, stale bool
 	return true
 }
 
-// part adds to the long message: one buffer a connection, the flag "first" restarts it, parts without one are dropped (2.5).
+// part adds to the long message: one buffer a connection, the flag "first" restarts it, parts without one are dropped.
 func (c *Transport) part(now time.Time, flags byte, data []byte, stale bool) {
 	if flags&partFirst != 0 {
 		if c.started && !stale && !c.tainted {
@@ -363,7 +363,7 @@ func (c *Transport) part(now time.Time, flags byte, data []byte, stale bool) {
 }
 
 // linked takes the peer's offer. Its values overwrite ours. A list of another shape makes the released receiver throw
-// after its acknowledgement, and nothing is delivered from then on (2.7).
+// after its acknowledgement, and nothing is delivered from then on.
 func (c *Transport) linked(id uint16, message []byte, r *reader) bool {
 	if c.links[id] != nil {
 		return true
@@ -389,7 +389,7 @@ func (c *Transport) linked(id uint16, message []byte, r *reader) bool {
 	return true
 }
 
-// update takes the peer's values. A link that is unknown or not up ends the datagram (2.7).
+// update takes the peer's values. A link that is unknown or not up ends the datagram.
 func (c *Transport) update(r *reader) {
 	for n := r.u8(); n > 0 && len(r.b) > 0; n-- {
 		s := c.links[r.u16()]

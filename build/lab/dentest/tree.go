@@ -16,7 +16,7 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// Scan lists and hashes all regular files below root, hidden ones too, links followed (3.3), sorted by path.
+// Scan lists and hashes all regular files below root, hidden ones too, links followed, sorted by path.
 func Scan(root string) (all []wire.File, err error) {
 	err = scan(root, "", func(name string, data io.Reader, size int64) error {
 		sum := sha256.New()
@@ -63,7 +63,7 @@ func visitFile(full, name string, size int64, visit func(string, io.Reader, int6
 	return visit(name, f, size)
 }
 
-// BlockHashes are the hashes of the blocks in order; an empty file has one block of nothing (3.5).
+// BlockHashes are the hashes of the blocks in order; an empty file has one block of nothing.
 func BlockHashes(data []byte, blockSize int) (all []wire.Hash) {
 	for block := range slices.Chunk(data, blockSize) {
 		all = append(all, wire.HashOf(block))
@@ -74,13 +74,13 @@ func BlockHashes(data []byte, blockSize int) (all []wire.Hash) {
 	return all
 }
 
-// safePath reports whether a path is a clean relative one (5.4).
+// safePath reports whether a path is a clean relative one.
 func safePath(p string) bool {
 	return fs.ValidPath(p) && p != "." && !strings.ContainsAny(p, "\\\x00") && !(len(p) > 1 && p[1] == ':')
 }
 
 // SameTrees compares two folders byte by byte and names the first few differences. Empty folders don't count, the
-// protocol doesn't know them (3.3). What lies in a top-level folder of one of the names in except doesn't count either.
+// protocol doesn't know them. What lies in a top-level folder of one of the names in except doesn't count either.
 func SameTrees(want, got string, except ...string) error {
 	a, err := contents(want, except)
 	if err != nil {
@@ -144,8 +144,8 @@ func Noise(seed uint64, n int) []byte {
 	return data
 }
 
-// RecordedTree is a tree like the one of the recorded acceptance run: 50 files, 24,629,927 bytes, one file of 20 MiB
-// (trace 6). The other sizes are spread, one is empty.
+// RecordedTree is a tree like the one of the recorded acceptance run: 50 files, 24,629,927 bytes, one file of 20 MiB.
+// The other sizes are spread, one is empty.
 func RecordedTree() map[string][]byte {
 	const total, big, files = 24_629_927, 20 << 20, 50
 	tree := map[string][]byte{"data/big.pak": Noise(1, big), "empty.dat": {}}

@@ -36,8 +36,7 @@ func (w denConnection) Receive(ctx context.Context) ([]byte, func(), error) {
 }
 
 // Link implements connection. The value list is exactly one uint8 with its initial value, and the desk never writes it:
-// a device does not send a value equal to the last one that it received (Remote launcher protocol, section 4.1 no. 2 and
-// 11).
+// a device does not send a value equal to the last one that it received.
 func (w denConnection) Link(changed func(state uint8)) error {
 	state := den.NewState(den.Uint8(wire.RunStopped))
 	state.OnChange(func(i int) { changed(uint8(state.Get(i).Unsigned(0))) })

@@ -11,8 +11,8 @@ import (
 )
 
 // doubts are the files on one released device whose bytes may differ from its layout, with the size of the write that was
-// interrupted. Such a device keeps its layout in memory after a disconnect and does not scan its disk again (Remote launcher
-// protocol, section 3.6). Safe for concurrent use, because a device can reconnect while its old connection still ends.
+// interrupted. Such a device keeps its layout in memory after a disconnect and does not scan its disk again.
+// Safe for concurrent use, because a device can reconnect while its old connection still ends.
 type doubts struct {
 	mu    sync.Mutex
 	paths map[string]uint64

@@ -48,7 +48,7 @@ func (e *WaitError) Error() string {
 }
 
 // StartTimeoutError says that a device never reported the running state after a start. The log is the only channel for a
-// launcher's reason (reference 3.7), so the error carries the lines received meanwhile.
+// launcher's reason, so the error carries the lines received meanwhile.
 type StartTimeoutError struct {
 	Device string // id
 	After  time.Duration

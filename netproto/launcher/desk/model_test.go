@@ -11,8 +11,8 @@ import (
 	"collet/netproto/launcher/wire"
 )
 
-// modelDevice behaves like released devices (Remote launcher protocol, section 3.6), in memory and one message at a
-// time. It records violations by the desk in broken.
+// modelDevice behaves like released devices, in memory and one message at a time.
+// It records violations by the desk in broken.
 type modelDevice struct {
 	dialect wire.Dialect
 	files   map[string][]byte

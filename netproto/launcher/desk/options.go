@@ -60,16 +60,16 @@ const (
 	// a second at 200 ms, and little memory.
 	MaxUnconfirmed = 32 << 20
 	// MaxUnconfirmedReleased is the same for released devices. Their window holds ten datagrams anyway, and they copy
-	// what waits (reference 5.1).
+	// what waits with each of them.
 	MaxUnconfirmedReleased = 1 << 20
 	// BlockReleased is the block size for released devices: 16 to 64 KiB are fastest there. With path and header, no
-	// message may exceed 64 kB (reference 4.1 no. 8, 5.1).
+	// message may exceed 64 kB: a larger one makes every later datagram slow.
 	BlockReleased = 60 << 10
 	// MaxAttempts is how often one file may fail, or change while it is sent, before a push continues without it and reports it.
 	MaxAttempts = 3
 )
 
-// Times are the watchdog limits of a Desk (reference 4.1 no. 10; the protocol itself has none). A watchdog runs only
+// Times are the watchdog limits of a Desk; the protocol itself has none. A watchdog runs only
 // while an answer is awaited. Those about files restart with every answer.
 type Times struct {
 	Greeting  time.Duration // from the connection to connectRequest; default 10 s
@@ -81,7 +81,7 @@ type Times struct {
 	Start     time.Duration // for the run state to become running; default 20 s
 	Stop      time.Duration // for the game to end by itself before it is killed; default 5 s
 	Kill      time.Duration // for the run state to become stopped after a kill; default 10 s
-	KeepAlive time.Duration // without a message before keepAlive is sent; default 10 s (reference 3.8)
+	KeepAlive time.Duration // without a message before keepAlive is sent; default 10 s, as with released programs
 	Return    time.Duration // how long a push waits for a disconnected device; default 60 s
 	HashRate  int64         // bytes a second that the slowest device hashes; default 4 MiB/s
 }

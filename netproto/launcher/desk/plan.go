@@ -18,7 +18,7 @@ type planInput struct {
 	// keep reports whether a file of theirs stays although ours lacks it.
 	keep func(path string) bool
 	// doubtful are paths whose bytes on the device may differ from its layout, with the size of the interrupted write.
-	// Released devices don't scan the disk again (Remote launcher protocol, section 3.6).
+	// Released devices don't scan the disk again.
 	doubtful map[string]uint64
 	// blocked are paths that could not be written. An empty folder, which no layout lists, may be in the way.
 	blocked map[string]bool
@@ -45,7 +45,7 @@ type fileWrite struct {
 	alone  bool     // it failed before: written last, alone; only for released devices
 }
 
-// count is the number of blocks of the whole file; an empty file has one (Remote launcher protocol, section 3.6).
+// count is the number of blocks of the whole file; an empty file has one, without data.
 func (w fileWrite) count() uint32 { return uint32(wire.BlockCount(w.file.Size, uint64(w.block))) }
 
 // length is that of one block in bytes.
@@ -172,7 +172,7 @@ func ownBlock(size uint64) uint32 {
 }
 
 // makeRoom deletes folders whose name a file needs, including their kept files. A device refuses to write over a folder,
-// and released ones never remove an empty one (Remote launcher protocol, section 5.2). Deleting a missing path succeeds.
+// and released ones never remove an empty one. Deleting a missing path succeeds.
 func (p *plan) makeRoom(clear []string, folders map[string]bool) {
 	slices.SortFunc(clear, func(a, b string) int { return len(b) - len(a) }) // nested ones first
 	for _, name := range clear {
@@ -235,7 +235,7 @@ func pairs(ours, theirs []wire.File) func(yield func(ours, theirs *wire.File) bo
 }
 
 // differing returns the blocks to send, given the hashes of theirs: those that differ and those that are missing. It is
-// never empty, since a device may require at least one block of each file (Remote launcher protocol, 4.1 no. 4).
+// never empty, since a device may require at least one block of each file.
 func differing(ours, theirs []wire.Hash) []uint32 {
 	blocks := []uint32{}
 	for i, hash := range ours {

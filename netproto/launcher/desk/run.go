@@ -21,8 +21,7 @@ type runOp struct {
 	lines   []LogLine // that came since startApplication
 }
 
-// runState is the game on one device, as the desk knows it. The protocol has no query for it (Remote launcher protocol,
-// section 3.7). It is pure.
+// runState is the game on one device, as the desk knows it. The protocol has no query for it. It is pure.
 type runState struct {
 	id      string // of the device
 	times   Times

@@ -214,7 +214,7 @@ func (s *session) takeBroken(err error, now time.Time) []effect {
 }
 
 // admitted accepts the device: connectAccepted comes before the link, whose list has exactly one value; then the
-// properties are requested at once (Remote launcher protocol, section 3.4).
+// properties are requested at once.
 func (s *session) admitted(e admittedEvent, now time.Time) []effect {
 	if s.phase != phaseAdmission {
 		return nil

@@ -65,7 +65,7 @@ func closing(effects []effect) error {
 	return nil
 }
 
-// TestGreeting: connectAccepted, then the link, then the properties (Remote launcher protocol, section 3.4).
+// TestGreeting: connectAccepted, then the link, then the properties.
 func TestGreeting(t *testing.T) {
 	want := map[wire.Dialect][]uint8{wire.Released: {wire.CodeConnectAccepted, 0, wire.CodeRequestSystemProperty, wire.CodeRequestSystemProperty, wire.CodeRequestSystemProperty},
 		wire.Draft: {wire.CodeConnectAccepted, 0}}
@@ -166,7 +166,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestKeepAlive is sent ten seconds after the last message that came in, and not in Draft (Remote launcher protocol, 3.8).
+// TestKeepAlive is sent ten seconds after the last message that came in, and not in Draft.
 func TestKeepAlive(t *testing.T) {
 	r := newRaw(wire.Released, false)
 	r.greet(0)

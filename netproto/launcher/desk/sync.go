@@ -8,7 +8,7 @@ import (
 )
 
 // maxOpenReleased is how many files are written at once on a released device. Devices have no limit; twenty were tried
-// (Remote launcher protocol, section 3.6), and more small files than fill a round trip gain nothing.
+// with released ones, and more small files than fill a round trip gain nothing.
 const maxOpenReleased = 32
 
 // perBlock is added to a block's bytes while it is unconfirmed, so that empty blocks count, too.
@@ -110,8 +110,8 @@ func (j *job) nextBlock() uint32 {
 
 // syncer executes a plan with the messages of the protocol: deletes, requests for hashes, and then writes, several at
 // once. It is pure: messages and read data go in, effects come out. A failure ends it, because a device expects a layout
-// request then (Remote launcher protocol, section 3.6). Before, all owed answers must have come: a later one would be
-// taken for an answer of the next attempt.
+// request then (docs/PROTOCOL.md, "What a desk of ours does after a failure"). Before, all owed answers must have come: a
+// later one would be taken for an answer of the next attempt.
 //
 //	asked ─hashes of both→ queued → opened ─all blocks confirmed, and the opening answered→ finishing → done
 //	any ─a failure→ draining ─nothing owed→ done

@@ -134,8 +134,7 @@ func (s *syncer) takeReceived(m *wire.FileDataReceived) bool {
 	return true
 }
 
-// finish requests the end of every file whose answers are complete, never earlier: a device would ignore it (Remote
-// launcher protocol, section 4.1 no. 5).
+// finish requests the end of every file whose answers are complete, never earlier: a device would ignore it.
 func (s *syncer) finish() (out []effect) {
 	if s.failing() {
 		return nil

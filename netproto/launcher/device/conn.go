@@ -40,7 +40,7 @@ func DialDesk(address string, o den.Options) func(ctx context.Context) (Conn, er
 }
 
 // Transport adds to o what the connection of a device needs. The keep-alive is the device's own, since nothing may be
-// sent before the desk has accepted it (Remote launcher protocol, section 3.4).
+// sent before the desk has accepted it (docs/PROTOCOL.md, "What a device of ours does").
 func Transport(o den.Options) den.Options {
 	o.Harmless = []byte{wire.CodeKeepAlive}
 	o.KeepAlive = -1

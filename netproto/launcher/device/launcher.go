@@ -44,8 +44,7 @@ type Line struct {
 	Text   string // without a newline at its end; others make several lines of it
 }
 
-// The sources of lines. Released desks display them before the line; released devices send SourceGame (Remote launcher
-// protocol, section 3.7).
+// The sources of lines. Released desks display them before the line; released devices send SourceGame.
 const (
 	SourceGame   = "Game"
 	SourceDevice = "Collet"

@@ -4,9 +4,9 @@ import "time"
 
 const (
 	// holdHashes is the pause after the last hash request before hash answers are sent to a desk of protocol 0: it drops
-	// answers that arrive while it still sends requests (Remote launcher protocol, section 4.2 no. 4).
+	// answers that arrive while it still sends requests (docs/PROTOCOL.md, "What a device of ours does").
 	holdHashes = 100 * time.Millisecond
-	// aliveAfter is the time without a message from the desk after which a keep-alive is sent (section 3.8).
+	// aliveAfter is the time without a message from the desk after which a keep-alive is sent, as with released programs.
 	aliveAfter = 10 * time.Second
 	// greetingTime is how long a desk may take to accept this device. The desk may ask its user, who gets two minutes.
 	greetingTime = 3 * time.Minute
@@ -52,7 +52,7 @@ const (
 )
 
 // announceAfter lists the delays after a change at which the run state is sent again: updates and linkUp are not
-// acknowledged (Remote launcher protocol, sections 2.7 and 4.2 no. 6).
+// acknowledged (docs/PROTOCOL.md, "Two dialects").
 func announceAfter() []time.Duration {
 	return []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 }

@@ -99,8 +99,8 @@ func (q *diskQueue) tryTake() (diskJob, bool) {
 	return j, true
 }
 
-// holder holds hash answers back until the desk has sent no request for a while (Remote launcher protocol, section 4.2
-// no. 4).
+// holder holds hash answers back until the desk has sent no request for a while (docs/PROTOCOL.md, "What a device
+// of ours does").
 type holder struct {
 	more chan struct{} // holds one token after an addition or a request
 

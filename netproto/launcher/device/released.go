@@ -97,7 +97,7 @@ func (r *releasedRequests) hashAnswers(path string, hashes []wire.Hash) []wire.M
 }
 
 // beginFile handles requestWriteFile. A disk failure is reported later, with the first block: a released desk that gets
-// a failure here never writes again on this connection (Remote launcher protocol, section 4.2 no. 5).
+// a failure here never writes again on this connection (docs/PROTOCOL.md, "What a device of ours does").
 func (r *releasedRequests) beginFile(m *wire.RequestWriteFile) error {
 	err := r.tryBegin(m)
 	if err != nil {

@@ -238,7 +238,7 @@ func (s *deviceSession) acceptLink(message []byte) *den.State {
 
 // sendRunStates sends the run state several times after each change of the state or of the link, after each write by the
 // desk, and periodically. The desk's initial value overwrites ours, and a value equal to the last one would not be sent
-// (Remote launcher protocol, section 3.7).
+// (docs/PROTOCOL.md, "Two dialects").
 func (s *deviceSession) sendRunStates(ctx context.Context) error {
 	for {
 		for i, after := range announceAfter() {

@@ -1,6 +1,6 @@
 package wire
 
-// The codes of the messages about the connection (Remote launcher protocol, section 3.1).
+// The codes of the messages about the connection (docs/PROTOCOL.md, "Two dialects").
 const (
 	CodeConnectRequest         uint8 = 1
 	CodeConnectAccepted        uint8 = 2

@@ -1,6 +1,6 @@
 package wire
 
-// The codes of the messages about files (Remote launcher protocol, section 3.1).
+// The codes of the messages about files (docs/PROTOCOL.md, "Two dialects").
 const (
 	CodeRequestFileLayout       uint8 = 3
 	CodeResponseFileLayout      uint8 = 4

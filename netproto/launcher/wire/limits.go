@@ -12,8 +12,8 @@ const (
 	MaxFiles = release.MaxSet
 	// MaxBlocks is the largest number of hashes in one answer: 64 GB in blocks of 64 KiB, and 32 MiB of memory.
 	MaxBlocks = 1 << 20
-	// MaxBlock is the size in bytes of the largest accepted block. Released desks send 1,024,000 (Remote launcher
-	// protocol, section 3.5); sixteen times that leaves room for others.
+	// MaxBlock is the size in bytes of the largest accepted block. Released desks send 1,024,000;
+	// sixteen times that leaves room for others.
 	MaxBlock = 16 << 20
 	// MaxName is the length of a String8 in bytes: names of devices, profiles, properties and sources of log lines.
 	MaxName = math.MaxUint8
@@ -33,6 +33,6 @@ const (
 	MaxOpenFiles = 64
 	// PartSize is the size in bytes of the parts of a Draft block (ConnectionPartSize).
 	PartSize = 1357
-	// PartsPerBatch is how many Draft parts are confirmed together (Remote launcher protocol, section 0).
+	// PartsPerBatch is how many Draft parts are confirmed together (docs/PROTOCOL.md, "Two dialects").
 	PartsPerBatch = 10
 )

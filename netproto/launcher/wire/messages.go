@@ -36,7 +36,7 @@ func each(from Side, r, d func() Message) []kind {
 	return []kind{{from: from, dialect: Released, make: r}, {from: from, dialect: Draft, make: d}}
 }
 
-// kinds is the table of all messages, by code (Remote launcher protocol, section 3.1; from 192 up our own).
+// kinds is the table of all messages, by code (docs/PROTOCOL.md, "Two dialects"; from 192 up "Our own mode").
 func kinds(code uint8) []kind {
 	switch code {
 	case CodeConnectRequest:

@@ -15,7 +15,7 @@ const StateFolder = ".collet-remote"
 // CheckPath accepts the paths that a peer may name. Paths that release.CheckPath accepts are valid on every system. On
 // systems without special names, other names of a working copy are valid, too. Always rejected are: empty, absolute, or
 // longer than MaxPath; a drive, a backslash, a control character, or an empty, "." or ".." element; invalid UTF-8; a
-// device name of Windows; anything below StateFolder (Remote launcher protocol, section 5.4). The error is a *PathError.
+// device name of Windows; anything below StateFolder (docs/PROTOCOL.md, "What a device of ours does"). The error is a *PathError.
 func CheckPath(path string) error {
 	if reason := pathFault(path); reason != "" {
 		return &PathError{Path: path, Reason: reason}

@@ -1,6 +1,6 @@
 package wire
 
-// The codes of the messages about the application (Remote launcher protocol, section 3.1).
+// The codes of the messages about the application (docs/PROTOCOL.md, "Two dialects").
 const (
 	CodeStartApplication uint8 = 15
 	CodeStopApplication  uint8 = 16

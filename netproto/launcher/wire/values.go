@@ -12,7 +12,7 @@ type Dialect uint8
 
 // The dialects. The wire does not show which one a peer speaks.
 const (
-	Released Dialect = 0 // every released program (Remote launcher protocol, section 0, right column)
+	Released Dialect = 0 // every released program (docs/PROTOCOL.md, "Two dialects")
 	Draft    Dialect = 1 // the protocol's first description, November 2024
 )
 
@@ -49,11 +49,10 @@ const (
 // Features are flags of connectRequest and connectAccepted. The protocol defines none yet; released desks mask all.
 type Features uint32
 
-// FeatureCollet announces support for our own mode. It is the highest bit, far from those that the protocol may define
-// (Remote launcher protocol, section 5.1).
+// FeatureCollet announces support for our own mode. It is the highest bit, far from those that the protocol may define.
 const FeatureCollet Features = 1 << 31
 
-// The signatures of messages 1 and 2, 16 bytes each (Remote launcher protocol, section 3.1).
+// The signatures of messages 1 and 2, 16 bytes each (docs/PROTOCOL.md, "Two dialects").
 const (
 	SignatureDevice = "DERemLaunchCnt-0"
 	SignatureDesk   = "DERemLaunchSrv-0"
@@ -62,7 +61,7 @@ const (
 // Result is how an operation ended. Every value except Success is a failure, including unlisted ones.
 type Result uint8
 
-// The results of messages 8, 10, 12 and 14 (Remote launcher protocol, sections 0 and 3.2).
+// The results of messages 8, 10, 12 and 14 (docs/PROTOCOL.md, "Two dialects").
 const (
 	Success      Result = 0
 	Failure      Result = 1
@@ -83,13 +82,13 @@ func (r Result) String() string {
 	return fmt.Sprintf("result %d", uint8(r))
 }
 
-// Flags of the Draft messages 4 and 6 (Remote launcher protocol, section 0).
+// Flags of the Draft messages 4 and 6 (docs/PROTOCOL.md, "Two dialects").
 const (
 	DraftLast  uint8 = 1 // the last message of the answer
 	DraftEmpty uint8 = 2 // the answer is empty, and this message carries nothing
 )
 
-// Flags of the Draft message 11 (Remote launcher protocol, section 0).
+// Flags of the Draft message 11 (docs/PROTOCOL.md, "Two dialects").
 const (
 	PartFinish uint8 = 1 // the last part of its block
 	PartBatch  uint8 = 2 // the last part of its batch
@@ -98,7 +97,7 @@ const (
 // StopMode is how an application is stopped; devices ignore unlisted values.
 type StopMode uint8
 
-// The stop modes (Remote launcher protocol, section 3.2).
+// The stop modes (docs/PROTOCOL.md, "Two dialects").
 const (
 	StopAsk  StopMode = 0 // ask it to close
 	StopKill StopMode = 1 // kill the process
@@ -107,7 +106,7 @@ const (
 // LogLevel is the severity of a log line; unknown levels count as Info.
 type LogLevel uint8
 
-// The log levels (Remote launcher protocol, section 3.2).
+// The log levels (docs/PROTOCOL.md, "Two dialects").
 const (
 	LevelInfo    LogLevel = 0
 	LevelWarning LogLevel = 1
@@ -125,14 +124,14 @@ func (l LogLevel) String() string {
 	return "info"
 }
 
-// The run-state link: its message and the numbers of its one UInt8 (Remote launcher protocol, section 3.2).
+// The run-state link: its message and the numbers of its one UInt8 (docs/PROTOCOL.md, "Two dialects").
 const (
 	LinkRunState uint8 = 1
 	RunStopped   uint8 = 0
 	RunRunning   uint8 = 1
 )
 
-// The properties that every device has (Remote launcher protocol, section 3.2). Lists have one name a line.
+// The properties that every device has (docs/PROTOCOL.md, "Two dialects"). Lists have one name a line.
 const (
 	PropertyNames          = "properties.names"
 	PropertyProfiles       = "profiles.names"
