@@ -30,19 +30,22 @@ const (
 	Best     Effort = 11 // not measured: the most time for the fewest bytes
 )
 
-// Shares of literals, in percent of the contents, up to which Balanced takes a quality. A literal costs quality 10 three times the time of
-// quality 9, and 9 three to five times that of 6, which is up to 2 percent larger for machine code.
+// Shares of literals, in percent of the contents, up to which Balanced takes a quality. A literal costs quality 10 four times the time of
+// quality 9, which is 9 percent larger for scripts; and 9 three to five times that of 6, which is up to 2 percent larger for machine code.
 const (
 	fewLiterals  = 25 // quality 10
-	someLiterals = 50 // quality 9; 6 above
+	someLiterals = 50 // quality 10 up to quickLiterals, else 9; 6 above
 )
+
+// quickLiterals is how many bytes of literals quality 10 takes some 15 CPU-seconds for.
+const quickLiterals = 16 << 20
 
 // quality is brotli's quality for contents of which some bytes are literals.
 func (e Effort) quality(literals, size int) int {
 	switch {
 	case e != Balanced:
 		return int(e)
-	case literals <= size/100*fewLiterals:
+	case literals <= size/100*fewLiterals, literals <= min(size/100*someLiterals, quickLiterals):
 		return 10
 	case literals <= size/100*someLiterals:
 		return 9
