@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Finder lists windows. It is not safe for concurrent use. A process makes one only: the system never frees its callback.
+// Finder lists windows. It is not safe for concurrent use. A process makes few: the system never frees its callback.
 type Finder struct {
 	callback uintptr
 	each     func(window windows.HWND, pid int) (more bool)

@@ -48,17 +48,19 @@ func TestFinderFails(t *testing.T) {
 		"for good":   {[]int{1}, false},
 		"not at all": {[]int{0}, true},
 		"no screen":  {nil, false},
+		"each time":  {[]int{1, 1, 1, 0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &screens{failures: test.failures}
-			opened := len(test.failures)
+			opened := min(len(test.failures), maxSearches)
 			now := time.Now()
 			m := &Module{window: s.open, now: func() time.Time { return now }}
 			m.d.Ready.Window, m.d.Ready.Seconds = true, 10
 			r := &run{Module: m, s: withDefaults(abi.Services{}), began: now}
 			r.openFinder()
-			r.checkReady([]int{1})
-			r.checkReady([]int{1})
+			for range 5 {
+				r.checkReady([]int{1})
+			}
 			r.closeFinder()
 			if r.ready != test.ready || s.closed != opened {
 				t.Errorf("ready %t, want %t; %d of %d searches were closed", r.ready, test.ready, s.closed, opened)

@@ -44,6 +44,7 @@ type run struct {
 	helper    *helper
 	resources string  // with links resolved, as the system names the folders of processes
 	finder    windows // nil: windows can't be found
+	searches  int     // how often it was opened
 	began     time.Time
 	ticks     int
 
@@ -109,8 +110,16 @@ func (r *run) fatal(text string) abi.Result {
 	return abi.Result{Kind: abi.FatalError}
 }
 
+// maxSearches is how often the search for windows is opened: a busy screen does not answer in time, and one that never does costs seconds each
+// time.
+const maxSearches = 3
+
 // openFinder opens the search for windows. Without one the time counts.
 func (r *run) openFinder() {
+	if r.searches == maxSearches {
+		return
+	}
+	r.searches++
 	finder, err := r.window()
 	if err != nil {
 		r.s.Log(abi.LogDebug, "windows can't be found: "+err.Error())
@@ -221,7 +230,7 @@ func (r *run) checkReady(game []int) {
 	shown, err := r.finder.Visible(game)
 	if err != nil {
 		r.s.Log(abi.LogDebug, "windows were not found: "+err.Error())
-		r.closeFinder() // a busy screen does not answer in time
+		r.closeFinder()
 		r.openFinder()
 		return
 	}
