@@ -41,7 +41,7 @@ func (s *story) play(ctx context.Context) error {
 	s.tell.say("demo", "pressing Escape in the game's window")
 	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
 	defer cancel()
-	if err := s.display.screen.KeyUntil(ctx, game, "Escape", s.client.Done()); err != nil {
+	if err := s.display.screen.KeyUntil(ctx, game, "Escape", s.client.Done()); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return s.waitEnd(ctx)

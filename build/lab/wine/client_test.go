@@ -32,7 +32,10 @@ func TestWindows(t *testing.T) {
 	g.waitLog(`"message":"set confirmed"`)
 	ended, done := error(nil), make(chan struct{})
 	go func() { ended = cmd.Wait(); close(done) }()
-	p.must(p.Screen().KeyUntil(t.Context(), window, "Escape", done))
+	if err := p.Screen().KeyUntil(t.Context(), window, "Escape", done); err != nil {
+		t.Error(err)
+	}
+	<-done
 	if err := ended; err != nil {
 		t.Errorf("ended with %v\n%s", err, g.log())
 	}

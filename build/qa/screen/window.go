@@ -110,21 +110,22 @@ func (s *Screen) Key(ctx context.Context, w Window, keys ...string) error {
 	return err
 }
 
-// KeyUntil presses a key until done is closed, once a second: a window that has just come may miss it.
+// KeyUntil presses a key until done is closed, once a second: a window that has just come may miss it. Once a key was pressed, the window may
+// go at any time, and later keys may fail.
 func (s *Screen) KeyUntil(ctx context.Context, w Window, key string, done <-chan struct{}) error {
 	again := time.NewTicker(keyPause)
 	defer again.Stop()
-	for {
-		failed := s.Key(ctx, w, key)
+	for pressed := false; ; {
+		err := s.Key(ctx, w, key)
+		if pressed = pressed || err == nil; !pressed {
+			return err
+		}
 		select {
 		case <-done:
-			return nil // the window went, perhaps before this key
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again.C:
-			if failed != nil {
-				return failed
-			}
 		}
 	}
 }
