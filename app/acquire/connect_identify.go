@@ -12,8 +12,8 @@ const identifyLast = 3
 
 // identify identifies an installed release that is not remembered, as after an installation from a package: it compares the last
 // releases that have a patch or a delta index to the new one with the disk. It costs a head for each, requested together, and the
-// listing of each candidate. Without it, more bytes of the release would be fetched. An install without resources, as of a package that
-// has the module alone, is none of these releases: there it costs nothing.
+// listing of each candidate. Without it, more bytes of the release would be fetched. An install without any of many resources, as of a package
+// that has the module alone, is none of these releases: there it costs nothing.
 func (c *connecting) identify(ctx context.Context, answer trusted) error {
 	if c.old != nil || c.head.PatchCount() == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
 		return nil
@@ -65,11 +65,12 @@ func (c *connecting) takeListing(ctx context.Context) (err error) {
 	return err
 }
 
-// identifySamples is how many resources are looked for, all over the listing: an earlier release has hardly other names for all of them.
+// identifySamples is how many resources are looked for, all over the listing: an earlier release has hardly other names for all of them. With
+// fewer resources it may have, and their lists are small.
 const identifySamples = 64
 
 // hasResources reports whether a disk may have resources of an earlier release than that of a listing: a file under the name of a new one, or
-// the new release has none.
+// the new release has few.
 func hasResources(disk Disk, list release.Listing) bool {
 	var resources []release.File
 	for _, f := range list.Files() {
@@ -83,7 +84,7 @@ func hasResources(disk Disk, list release.Listing) bool {
 			return true
 		}
 	}
-	return len(resources) == 0
+	return len(resources) < identifySamples
 }
 
 // adopt sets a release as the installed one, if it has a patch or a delta index to the new one and matches the disk.
