@@ -176,13 +176,15 @@ func TestDeskIsKilled(t *testing.T) {
 	b.untilConnected(2)
 	for err, n := error(nil), uint64(3); err == nil; n += 2 { // until the desk ends before its push
 		ctx, cancel := context.WithCancel(t.Context())
-		pushed := make(chan error, 1)
+		pushed, began := make(chan error, 1), time.Now()
 		go func() {
 			_, err := b.desk.Push(ctx, desk.PushOptions{})
 			pushed <- err
 		}()
 		testwait.Until(t, func() bool {
-			return len(pushed) > 0 || slices.ContainsFunc(b.desk.Devices(), func(d desk.DeviceInfo) bool { return d.Push.Bytes > 100_000 })
+			return len(pushed) > 0 || slices.ContainsFunc(b.desk.Devices(), func(d desk.DeviceInfo) bool {
+				return d.Push.Began.After(began) && d.Push.Bytes > 100_000
+			})
 		}, "the push does not begin")
 		cancel()
 		if err = <-pushed; err == nil {
