@@ -1,7 +1,6 @@
 package collet_test
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -83,14 +82,8 @@ var place = regexp.MustCompile("`(\\w+)` in `([\\w/]+\\.go)`")
 // TestPlaces looks the names of ARCHITECTURE up in their files. A file is meant by the end of its path.
 func TestPlaces(t *testing.T) {
 	files := map[string][]string{}
-	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(name, ".go") {
-			files[e.Name()] = append(files[e.Name()], filepath.ToSlash(name))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range tracked(t) {
+		files[path.Base(name)] = append(files[path.Base(name)], name)
 	}
 	const page = "docs/ARCHITECTURE.md"
 	places := place.FindAllStringSubmatch(read(t, page), -1)
