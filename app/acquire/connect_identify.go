@@ -12,8 +12,8 @@ const identifyLast = 3
 
 // identify identifies an installed release that is not remembered, as after an installation from a package: it compares the last
 // releases that have a patch or a delta index to the new one with the disk. It costs a head for each, requested together, and the
-// listing of each candidate. Without it, more bytes of the release would be fetched. An install without any of many resources, as of a package
-// that has the module alone, is none of these releases: there it costs nothing.
+// listing of each candidate. Without it, more bytes of the release would be fetched. An install that lacks all of many resources, such as a
+// package with the module alone, can't be an earlier release: identify skips it.
 func (c *connecting) identify(ctx context.Context, answer trusted) error {
 	if c.old != nil || c.head.PatchCount() == 0 && c.head.Changes.IsZero() || c.o.Disk.Bare() {
 		return nil

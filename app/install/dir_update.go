@@ -21,7 +21,7 @@ var _ update.Destination = (*Dir)(nil)
 func (d *Dir) Plan(ctx context.Context, mode update.Mode, offer []release.File, progress func(file string, done, size int64)) (update.Plan, error) {
 	plan, err := d.planUpdate(ctx, mode, offer, progress)
 	if d.work == nil {
-		d.hash.endPlan() // there is none
+		d.hash.endPlan() // the plan failed, or the set is blocked
 	}
 	return plan, d.fault(err)
 }
