@@ -309,30 +309,31 @@ func TestPatchKeeps(t *testing.T) {
 
 // TestPatchOdd patches archives of unusual programs. Each is patched as its form, or not at all, and is made exactly.
 func TestPatchOdd(t *testing.T) {
-	texts := oddTexts
 	stored := func(data []byte) member { return member{"inner.zip", data, zip.Store, usual} }
 	for name, test := range map[string]struct {
 		make    func(edit string) []byte
 		refused bool
 	}{
-		"64-bit numbers":      {func(edit string) []byte { return zip64(t, archive(t, texts(edit)...)) }, false},
-		"data descriptors":    {func(edit string) []byte { return archiveWith(t, described, texts(edit)...) }, false},
-		"stored and deflated": {func(edit string) []byte { return archive(t, append(texts(edit), stored(sample("noise", 1, 5000)))...) }, false},
-		"the same name twice": {func(edit string) []byte { return archive(t, append(texts(edit), texts(edit+" again")...)...) }, false},
-		"bytes between":       {func(edit string) []byte { return gapped(t, texts(edit)...) }, false},
-		"behind a program":    {func(edit string) []byte { return append(sample("noise", 2, 3000), archive(t, texts(edit)...)...) }, false},
-		"a stored archive":    {func(edit string) []byte { return archive(t, stored(archive(t, texts(edit)...))) }, true},
-		"a deflated archive": {func(edit string) []byte {
-			return archive(t, member{"inner.zip", archive(t, texts(edit)...), zip.Deflate, usual})
+		"64-bit numbers":   {func(edit string) []byte { return zip64(t, archive(t, oddTexts(edit)...)) }, false},
+		"data descriptors": {func(edit string) []byte { return archiveWith(t, described, oddTexts(edit)...) }, false},
+		"stored and deflated": {func(edit string) []byte {
+			return archive(t, append(oddTexts(edit), stored(sample("noise", 1, 5000)))...)
 		}, false},
-		"an archive beside":     {func(edit string) []byte { return archive(t, append(texts(edit), stored(pack(t, 3)))...) }, false},
-		"truncated":             {func(edit string) []byte { all := archive(t, texts(edit)...); return all[:len(all)-9] }, true},
-		"without its beginning": {func(edit string) []byte { return archive(t, texts(edit)...)[700:] }, true},
+		"the same name twice": {func(edit string) []byte { return archive(t, append(oddTexts(edit), oddTexts(edit+" again")...)...) }, false},
+		"bytes between":       {func(edit string) []byte { return gapped(t, oddTexts(edit)...) }, false},
+		"behind a program":    {func(edit string) []byte { return append(sample("noise", 2, 3000), archive(t, oddTexts(edit)...)...) }, false},
+		"a stored archive":    {func(edit string) []byte { return archive(t, stored(archive(t, oddTexts(edit)...))) }, true},
+		"a deflated archive": {func(edit string) []byte {
+			return archive(t, member{"inner.zip", archive(t, oddTexts(edit)...), zip.Deflate, usual})
+		}, false},
+		"an archive beside":     {func(edit string) []byte { return archive(t, append(oddTexts(edit), stored(pack(t, 3)))...) }, false},
+		"truncated":             {func(edit string) []byte { all := archive(t, oddTexts(edit)...); return all[:len(all)-9] }, true},
+		"without its beginning": {func(edit string) []byte { return archive(t, oddTexts(edit)...)[700:] }, true},
 		"a bomb": {func(edit string) []byte {
 			return archive(t, member{"zeros", append([]byte(edit), make([]byte, 4<<20)...), zip.Deflate, usual})
 		}, true},
 		"a comment": {func(edit string) []byte {
-			all := archive(t, texts(edit)...)
+			all := archive(t, oddTexts(edit)...)
 			binary.LittleEndian.PutUint16(all[len(all)-2:], uint16(len(edit)))
 			return append(all, edit...)
 		}, false},
